@@ -1,0 +1,39 @@
+# One command per check; `make test` is what continuous integration runs.
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+STAMP := $(VENV)/.installed
+
+.PHONY: help setup demo test format lint type unit bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $(STAMP)
+
+setup: $(STAMP) ## create .venv and install krohn with its development tools
+
+demo: $(STAMP) ## the main job on a small example
+	$(BIN)/python -m krohn.cli.demo
+
+test: lint type unit ## everything that must hold before a change lands
+
+format: $(STAMP) ## rewrite the sources in the house format
+	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks
+
+lint: $(STAMP) ## formatter and linter, nothing is rewritten
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
+
+type: $(STAMP) ## strict type check
+	$(BIN)/mypy
+
+unit: $(STAMP) ## the tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+clean: ## remove the environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist

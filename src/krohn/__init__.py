@@ -1,0 +1,28 @@
+"""krohn: finite automata, their Krohn–Rhodes cascades, and the shallow Transformers that simulate them.
+
+The public names below are imported on first use, so that ``import krohn`` stays instant.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Public name -> "module:attribute". A module of the package never has one of these names.
+_PUBLIC = {
+    "Semiautomaton": "krohn.automata.semiautomaton:Semiautomaton",
+    "KrohnError": "krohn.errors:KrohnError",
+}
+
+__all__ = ["__version__", *sorted(_PUBLIC)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'krohn' has no attribute {name!r}; it has {', '.join(sorted(_PUBLIC))}")
+    module, _, attribute = _PUBLIC[name].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,1 @@
+"""Finite semiautomata: what they are, where they come from, how they run."""

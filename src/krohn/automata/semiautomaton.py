@@ -1,0 +1,180 @@
+"""The finite semiautomaton (Q, Σ, δ), with a start state and an optional observation map φ.
+
+Words read left to right and act on the right: ``q · ab = (q · a) · b``. States and letters are
+0-based integers inside; names appear only at the edges (files, command line, pictures).
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.errors import InvalidAutomaton
+
+StateArray = npt.NDArray[np.int32]
+Transformation = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Semiautomaton:
+    """An immutable, validated semiautomaton; equality and hash are structural.
+
+    Attributes:
+        table: ``table[q, a]`` is the state reached from ``q`` by letter ``a``; read-only.
+        start: the start state q₀.
+        state_names: one distinct name per state.
+        letter_names: one distinct name per letter.
+        observe: ``observe[q]`` is the observation φ(q), an integer ≥ 0; ``None`` if φ is the identity.
+        name: how a user would call it; not part of equality.
+    """
+
+    table: StateArray
+    start: int = 0
+    state_names: tuple[str, ...] = ()
+    letter_names: tuple[str, ...] = ()
+    observe: tuple[int, ...] | None = None
+    name: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        table = _validated_table(self.table)
+        num_states, num_letters = table.shape
+        states = tuple(self.state_names) or tuple(map(str, range(num_states)))
+        letters = tuple(self.letter_names) or tuple(map(str, range(num_letters)))
+        _validate_names("state", states, num_states)
+        _validate_names("letter", letters, num_letters)
+        _validate_start(self.start, num_states)
+        observe = None if self.observe is None else tuple(int(value) for value in self.observe)
+        _validate_observation(observe, num_states)
+        values: dict[str, Any] = {
+            "table": table,
+            "start": int(self.start),
+            "state_names": states,
+            "letter_names": letters,
+            "observe": observe,
+        }
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+
+    @classmethod
+    def from_letters(cls, letters: Iterable[Sequence[int]], **fields: Any) -> Self:
+        """Builds the automaton whose letter ``a`` acts on states as the transformation ``letters[a]``."""
+        rows = [tuple(letter) for letter in letters]
+        degrees = sorted({len(row) for row in rows})
+        if len(degrees) != 1:
+            raise InvalidAutomaton(f"every letter must act on the same states; got degrees {degrees}")
+        return cls(table=np.array(rows, dtype=np.int32).T, **fields)
+
+    @property
+    def num_states(self) -> int:
+        """|Q|."""
+        return int(self.table.shape[0])
+
+    @property
+    def num_letters(self) -> int:
+        """|Σ|."""
+        return int(self.table.shape[1])
+
+    @property
+    def num_observations(self) -> int:
+        """Size of the smallest label set {0, …, n−1} that holds every observation."""
+        return self.num_states if self.observe is None else max(self.observe) + 1
+
+    @cached_property
+    def letters(self) -> tuple[Transformation, ...]:
+        """Each letter as the transformation of states it induces."""
+        return tuple(tuple(column) for column in self.table.T.tolist())
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the structure: table, start, names and observation."""
+        state = hashlib.sha256()
+        for part in (
+            self.table.shape,
+            self.table.tolist(),
+            self.start,
+            self.state_names,
+            self.letter_names,
+            self.observe,
+        ):
+            state.update(repr(part).encode())
+        return state.hexdigest()
+
+    def step(self, state: int, letter: int) -> int:
+        """δ(state, letter)."""
+        return int(self.table[state, letter])
+
+    def run(self, word: Iterable[int], start: int | None = None) -> list[int]:
+        """The states after each letter of one word: the naive meaning that everything is tested against."""
+        state = self.start if start is None else start
+        states = []
+        for letter in word:
+            state = int(self.table[state, letter])
+            states.append(state)
+        return states
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Semiautomaton):
+            return NotImplemented
+        return self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        label = f" {self.name}" if self.name else ""
+        sizes = f"{self.num_states} states, {self.num_letters} letters"
+        return f"<Semiautomaton{label}: {sizes}, start {self.start}>"
+
+
+def _validated_table(table: npt.ArrayLike) -> StateArray:
+    array = np.asarray(table)
+    if array.ndim != 2 or array.size == 0:
+        raise InvalidAutomaton(
+            f"a transition table must be states × letters with at least one of each; got shape {array.shape}"
+        )
+    if not np.issubdtype(array.dtype, np.integer):
+        raise InvalidAutomaton(f"a transition table must hold integers; got {array.dtype}")
+    outside = np.argwhere((array < 0) | (array >= array.shape[0]))
+    if len(outside):
+        state, letter = (int(index) for index in outside[0])
+        raise InvalidAutomaton(
+            f"next state must lie in [0, {array.shape[0]}); "
+            f"state {state}, letter {letter} goes to {int(array[state, letter])}"
+        )
+    frozen = np.ascontiguousarray(array, dtype=np.int32).copy()
+    frozen.flags.writeable = False
+    return frozen
+
+
+def _validate_names(kind: str, names: tuple[str, ...], count: int) -> None:
+    if len(names) != count:
+        raise InvalidAutomaton(
+            f"there must be one {kind} name per {kind}; got {len(names)} names for {count}"
+        )
+    seen: set[str] = set()
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise InvalidAutomaton(f"a {kind} name must be a non-empty string; got {name!r}")
+        if name in seen:
+            raise InvalidAutomaton(f"{kind} names must be distinct; {name!r} stands twice")
+        seen.add(name)
+
+
+def _validate_start(start: int, num_states: int) -> None:
+    if not 0 <= start < num_states:
+        raise InvalidAutomaton(f"the start state must lie in [0, {num_states}); got {start}")
+
+
+def _validate_observation(observe: tuple[int, ...] | None, num_states: int) -> None:
+    if observe is None:
+        return
+    if len(observe) != num_states:
+        raise InvalidAutomaton(
+            f"there must be one observation per state; got {len(observe)} for {num_states}"
+        )
+    if min(observe) < 0:
+        raise InvalidAutomaton(f"observations must be integers ≥ 0; got {min(observe)}")

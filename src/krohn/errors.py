@@ -1,0 +1,38 @@
+"""Every error a user can cause: one root, each child also the matching built-in.
+
+A message says what must hold, what was given, and what to do, in one line. The command line
+turns any ``KrohnError`` into ``error: …`` and exit status 2; our own broken invariants are
+``assert``s and never reach a user.
+"""
+
+
+class KrohnError(Exception):
+    """Root of all errors raised on purpose by krohn."""
+
+
+class InvalidInput(KrohnError, ValueError):
+    """Something the user gave (a name, a table, an option) cannot be accepted."""
+
+
+class InvalidAutomaton(InvalidInput):
+    """A transition table, start state, name list or observation map is malformed."""
+
+
+class UnknownName(InvalidInput, LookupError):
+    """A name is not in the list of known names; the message lists them."""
+
+
+class InvalidFile(InvalidInput):
+    """A file does not exist, does not parse, or does not follow its format."""
+
+
+class LimitExceeded(KrohnError, RuntimeError):
+    """A stated limit was reached; the message names the count and the option that raises it."""
+
+
+class Unsupported(KrohnError, NotImplementedError):
+    """The request is well formed but cannot be met; the message lists every reason at once."""
+
+
+class MissingDependency(KrohnError, ImportError):
+    """An optional package is needed; the message names the extra that installs it."""

@@ -1,0 +1,127 @@
+"""The shape of the package, proved from its imports: one direction, no cycles, heavy packages at the edge."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "krohn"
+
+# What each part may import. The order is the pipeline; a part not listed here is refused.
+GROUND = {"errors", "atomic", "svg"}
+CORE = GROUND | {"automata", "algebra", "cascade", "network"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "atomic": {"errors"},
+    "svg": {"errors"},
+    "automata": GROUND,
+    "algebra": GROUND | {"automata"},
+    "cascade": GROUND | {"automata", "algebra"},
+    "network": GROUND | {"automata"},
+    "construct": CORE,
+    "certify": GROUND | {"automata", "algebra", "network"},
+    "models": GROUND,
+    "tasks": GROUND | {"automata"},
+    "bridge": {"errors", "network"},
+    "training": GROUND | {"automata", "models", "tasks"},
+    "evaluate": CORE | {"bridge", "models", "tasks", "training"},
+    "figures": GROUND,
+    "experiments": CORE | {"models", "tasks", "training", "evaluate", "figures"},
+    "exporting": CORE | {"bridge", "models"},
+    "web": CORE | {"construct", "certify"},
+    "cli": CORE
+    | {"construct", "certify", "models", "tasks", "bridge", "training", "evaluate", "figures"}
+    | {"experiments", "exporting", "web"},
+    "__init__": set(),
+}
+
+# Packages that cost start-up time or are optional, and the only parts that may name them.
+HEAVY: dict[str, set[str]] = {
+    "torch": {"models", "tasks", "bridge", "training", "evaluate", "experiments", "exporting"},
+    "triton": {"models", "training"},
+    "matplotlib": {"figures"},
+    "click": {"cli"},
+    "transformers": {"exporting", "models"},
+    "ray": {"experiments"},
+    "pyarrow": {"automata"},
+    "starlette": {"web"},
+    "uvicorn": {"web"},
+    "tensorboard": {"training"},
+}
+NEVER = {"pickle", "dill", "cloudpickle", "sympy", "libsemigroups_pybind11", "pandas", "polars"}
+
+
+def modules() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path, *, top_level_only: bool = False) -> Iterator[str]:
+    tree = ast.parse(path.read_text())
+    nodes = tree.body if top_level_only else ast.walk(tree)
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_imports_only_from_parts_before_its_own(path: Path) -> None:
+    part = part_of(path)
+    assert part in MAY_IMPORT, f"{part} has no place in the pipeline"
+    used = {name.split(".")[1] for name in imports(path) if name.startswith("krohn.")}
+    assert used <= MAY_IMPORT[part] | {part}
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_heavy_packages_are_named_only_where_they_belong(path: Path) -> None:
+    for name in imports(path):
+        root = name.split(".")[0]
+        assert root not in NEVER
+        assert part_of(path) in HEAVY.get(root, {part_of(path)})
+
+
+def test_there_is_no_cycle_of_modules() -> None:
+    graph = {
+        ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__"): {
+            name for name in imports(path) if name.startswith("krohn")
+        }
+        for path in modules()
+    }
+    done: set[str] = set()
+
+    def visit(module: str, trail: tuple[str, ...]) -> None:
+        assert module not in trail, " -> ".join((*trail, module))
+        if module in done:
+            return
+        for target in graph.get(module, set()):
+            visit(target, (*trail, module))
+        done.add(module)
+
+    for module in graph:
+        visit(module, ())
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_modules_and_functions_stay_small(path: Path) -> None:
+    text = path.read_text()
+    assert len(text.splitlines()) <= 500
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            assert node.end_lineno is not None
+            assert node.end_lineno - node.lineno < 60, f"{node.name} is too long to see whole"
+
+
+@pytest.mark.parametrize("statement", ["import krohn", "import krohn.cli.app"])
+def test_start_up_loads_nothing_heavy(statement: str) -> None:
+    heavy = ["torch", "matplotlib", "pyarrow", "transformers", "networkx", "automata"]
+    check = f"{statement}; import sys; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
