@@ -1,0 +1,237 @@
+"""The Transformer of the paper (appendix A.4) as immutable matrices, with nothing hidden.
+
+A block is ``x ← keep ⊙ x + Σ_h softmax(x W_Q W_Kᵀ xᵀ) x W_V W_C`` followed by
+``x ← keep' ⊙ x + mlp(x)``. ``keep`` is 1 on the channels that carry a residual connection and 0
+elsewhere ("residual connections, sometimes restricted to certain dimensions"). There is no
+``1/√k``, no normalisation, and no bias in attention, exactly as in the paper.
+
+Axis names: ``d`` channels of the residual stream, ``k`` inner dimension of a head, ``T`` positions
+of the input, ``τ`` padding positions in front of it.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.errors import InvalidInput
+
+Matrix = npt.NDArray[np.float64]
+Mask = Literal["causal", "strict"]
+
+RELU, SIN = 0, 1
+"""Codes of the activation functions a hidden unit may have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """One attention head: ``query, key: d × k``, ``value: d × v``, ``output: v × d``."""
+
+    query: Matrix
+    key: Matrix
+    value: Matrix
+    output: Matrix
+
+    def __post_init__(self) -> None:
+        for name in ("query", "key", "value", "output"):
+            object.__setattr__(self, name, frozen_matrix(f"head.{name}", getattr(self, name), 2))
+        if self.query.shape != self.key.shape or self.value.shape != self.output.T.shape:
+            shapes = ", ".join(str(m.shape) for m in (self.query, self.key, self.value, self.output))
+            raise InvalidInput(f"a head must have matrices d×k, d×k, d×v, v×d; got {shapes}")
+        if self.value.shape[0] != self.query.shape[0]:
+            raise InvalidInput(
+                f"query and value must read the same {self.query.shape[0]} channels; got {self.value.shape[0]}"
+            )
+
+    @property
+    def width(self) -> int:
+        """The paper's k: the largest inner dimension of the head."""
+        return max(self.query.shape[1], self.value.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Mlp:
+    """Position-wise ``W_n(…act(W_1 x + b_1)…) + b_n``; ``weights[i]`` is ``in × out``.
+
+    ``activations[i][j]`` is the code of unit ``j`` of hidden layer ``i`` (RELU or SIN).
+    """
+
+    weights: tuple[Matrix, ...]
+    biases: tuple[Matrix, ...]
+    activations: tuple[npt.NDArray[np.int64], ...] = ()
+
+    def __post_init__(self) -> None:
+        weights = tuple(frozen_matrix(f"mlp.{i}.W", w, 2) for i, w in enumerate(self.weights))
+        biases = tuple(frozen_matrix(f"mlp.{i}.b", b, 1) for i, b in enumerate(self.biases))
+        codes = self.activations or tuple(np.full(len(b), RELU) for b in biases[:-1])
+        activations = tuple(_frozen_codes(code) for code in codes)
+        if not weights or len(biases) != len(weights) or len(activations) != len(weights) - 1:
+            raise InvalidInput(
+                f"an MLP needs n ≥ 1 weights, n biases and n−1 activations; "
+                f"got {len(weights)}, {len(biases)}, {len(activations)}"
+            )
+        for index, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+            if weight.shape[1] != len(bias) or (index and weight.shape[0] != len(biases[index - 1])):
+                raise InvalidInput(f"MLP matrix {index} does not fit: {weight.shape} with bias {bias.shape}")
+        for activation, bias in zip(activations, biases, strict=False):
+            if len(activation) != len(bias):
+                raise InvalidInput(f"one activation per hidden unit; got {len(activation)} for {len(bias)}")
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "biases", biases)
+        object.__setattr__(self, "activations", activations)
+
+    @property
+    def hidden_widths(self) -> tuple[int, ...]:
+        """The paper's d_1, …, d_{L'−1}."""
+        return tuple(len(bias) for bias in self.biases[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """One attention block and one MLP block, each with its residual channels."""
+
+    heads: tuple[Head, ...]
+    mlp: Mlp
+    keep_attention: Matrix
+    keep_mlp: Matrix
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "heads", tuple(self.heads))
+        for name in ("keep_attention", "keep_mlp"):
+            keep = frozen_matrix(name, getattr(self, name), 1)
+            if not np.isin(keep, (0.0, 1.0)).all():
+                raise InvalidInput(f"{name} must hold 0 (no residual) or 1 (residual) per channel")
+            object.__setattr__(self, name, keep)
+
+
+@dataclass(frozen=True, eq=False)
+class Transformer:
+    """Embeddings, positions, padding, layers and a linear read-out whose arg max is the state."""
+
+    embedding: Matrix  # letters × d
+    padding: Matrix  # τ × d: embeddings of the padding tokens, which do not depend on the input
+    positions: Matrix  # (τ + T) × d
+    layers: tuple[Layer, ...]
+    readout: Matrix  # d × states
+    readout_bias: Matrix  # states
+    mask: Mask = "causal"
+
+    def __post_init__(self) -> None:
+        for name, ndim in (
+            ("embedding", 2),
+            ("padding", 2),
+            ("positions", 2),
+            ("readout", 2),
+            ("readout_bias", 1),
+        ):
+            object.__setattr__(self, name, frozen_matrix(name, getattr(self, name), ndim))
+        object.__setattr__(self, "layers", tuple(self.layers))
+        if self.mask not in ("causal", "strict"):
+            raise InvalidInput(f"mask must be causal or strict; got {self.mask!r}")
+        _validate_channels(self)
+
+    @property
+    def dim(self) -> int:
+        """d, the number of channels of the residual stream."""
+        return int(self.embedding.shape[1])
+
+    @property
+    def num_padding(self) -> int:
+        """τ."""
+        return len(self.padding)
+
+    @property
+    def max_length(self) -> int:
+        """T, the longest input the position encodings reach."""
+        return len(self.positions) - len(self.padding)
+
+    @property
+    def depth(self) -> int:
+        """Number of blocks."""
+        return len(self.layers)
+
+    @property
+    def heads(self) -> int:
+        """H: the largest number of heads in one block."""
+        return max((len(layer.heads) for layer in self.layers), default=0)
+
+    @property
+    def head_dim(self) -> int:
+        """k: the largest inner dimension of a head."""
+        return max((head.width for layer in self.layers for head in layer.heads), default=0)
+
+    @property
+    def mlp_width(self) -> int:
+        """The largest hidden width of an MLP."""
+        return max((width for layer in self.layers for width in layer.mlp.hidden_widths), default=0)
+
+    @property
+    def max_weight(self) -> float:
+        """∞-norm of all parameters of the blocks (the paper's weight norm; embeddings and read-out excluded)."""
+        return max(
+            (float(np.abs(m).max(initial=0.0)) for _, m in self.named_parameters() if m.size), default=0.0
+        )
+
+    @property
+    def num_parameters(self) -> int:
+        """Entries of every matrix, embeddings, positions and read-out included."""
+        outer = (self.embedding, self.padding, self.positions, self.readout, self.readout_bias)
+        return sum(m.size for _, m in self.named_parameters()) + sum(m.size for m in outer)
+
+    def named_parameters(self) -> list[tuple[str, Matrix]]:
+        """The trainable matrices of the blocks, by the names they have in a file."""
+        named: list[tuple[str, Matrix]] = []
+        for index, layer in enumerate(self.layers):
+            for number, head in enumerate(layer.heads):
+                prefix = f"layers.{index}.heads.{number}"
+                named += [(f"{prefix}.W_Q", head.query), (f"{prefix}.W_K", head.key)]
+                named += [(f"{prefix}.W_V", head.value), (f"{prefix}.W_C", head.output)]
+            for number, (weight, bias) in enumerate(zip(layer.mlp.weights, layer.mlp.biases, strict=True)):
+                named += [
+                    (f"layers.{index}.mlp.{number}.W", weight),
+                    (f"layers.{index}.mlp.{number}.b", bias),
+                ]
+        return named
+
+
+def frozen_matrix(name: str, values: npt.ArrayLike, ndim: int) -> Matrix:
+    """A read-only float64 copy; refuses the wrong rank and anything that is not finite."""
+    array = np.array(values, dtype=np.float64)
+    if array.ndim != ndim:
+        raise InvalidInput(f"{name} must have {ndim} axes; got shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise InvalidInput(f"{name} must be finite; it holds NaN or infinity")
+    array.flags.writeable = False
+    return array
+
+
+def _frozen_codes(codes: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    array = np.array(codes, dtype=np.int64)
+    if array.ndim != 1 or not np.isin(array, (RELU, SIN)).all():
+        raise InvalidInput("activations must be one code per hidden unit, 0 (ReLU) or 1 (sine)")
+    array.flags.writeable = False
+    return array
+
+
+def _validate_channels(network: Transformer) -> None:
+    d = network.dim
+    wrong: list[str] = []
+
+    def expect(name: str, actual: int, wanted: int) -> None:
+        if actual != wanted:
+            wrong.append(f"{name} has {actual}, not {wanted}")
+
+    expect("padding", network.padding.shape[1], d)
+    expect("positions", network.positions.shape[1], d)
+    expect("readout", network.readout.shape[0], d)
+    expect("readout_bias", len(network.readout_bias), network.readout.shape[1])
+    for index, layer in enumerate(network.layers):
+        expect(f"layer {index} keep_attention", len(layer.keep_attention), d)
+        expect(f"layer {index} keep_mlp", len(layer.keep_mlp), d)
+        expect(f"layer {index} MLP input", layer.mlp.weights[0].shape[0], d)
+        expect(f"layer {index} MLP output", layer.mlp.weights[-1].shape[1], d)
+        for number, head in enumerate(layer.heads):
+            expect(f"layer {index} head {number}", head.query.shape[0], d)
+    if wrong:
+        raise InvalidInput(f"every block must act on the same {d} channels: {'; '.join(wrong)}")
