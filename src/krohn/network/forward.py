@@ -23,7 +23,7 @@ def logits(
     dtype: npt.DTypeLike = np.float64,
     observe: Observer | None = None,
 ) -> Activations:
-    """Read-out of every position of every word: ``[batch, length, states]``; words are ``[batch, length]``."""
+    """Read-out of every position of words ``[batch, length]``: an array ``[batch, length, states]``."""
     kind = np.dtype(dtype)
     stream = _embed(network, np.asarray(words), kind)
     if observe:
@@ -50,7 +50,7 @@ def _embed(network: Transformer, words: npt.NDArray[Any], kind: np.dtype[Any]) -
     if length > network.max_length:
         raise InvalidInput(f"this network was built for words of length ≤ {network.max_length}; got {length}")
     letters = len(network.embedding)
-    if words.size and not (0 <= words.min() and words.max() < letters):
+    if words.size and not (words.min() >= 0 and words.max() < letters):
         raise InvalidInput(f"letters must lie in [0, {letters}); got {words.min()} to {words.max()}")
     tokens = network.embedding.astype(kind)[words]
     padding = np.broadcast_to(network.padding.astype(kind), (batch, *network.padding.shape))

@@ -41,13 +41,13 @@ class Head:
             raise InvalidInput(f"a head must have matrices d×k, d×k, d×v, v×d; got {shapes}")
         if self.value.shape[0] != self.query.shape[0]:
             raise InvalidInput(
-                f"query and value must read the same {self.query.shape[0]} channels; got {self.value.shape[0]}"
+                f"query and value must read the same {len(self.query)} channels; got {len(self.value)}"
             )
 
     @property
     def width(self) -> int:
         """The paper's k: the largest inner dimension of the head."""
-        return max(self.query.shape[1], self.value.shape[1])
+        return int(max(self.query.shape[1], self.value.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +168,7 @@ class Transformer:
 
     @property
     def max_weight(self) -> float:
-        """∞-norm of all parameters of the blocks (the paper's weight norm; embeddings and read-out excluded)."""
+        """∞-norm of the parameters of the blocks, the paper's weight norm (no embeddings, no read-out)."""
         return max(
             (float(np.abs(m).max(initial=0.0)) for _, m in self.named_parameters() if m.size), default=0.0
         )
