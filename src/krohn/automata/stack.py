@@ -1,0 +1,47 @@
+"""Bracket languages of bounded depth: the semiautomaton of a stack (the paper's Dyck n,k)."""
+
+import numpy as np
+
+from krohn.automata.limits import capped_power, check_size
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.errors import InvalidInput
+
+_BRACKETS = ("()", "[]", "{}", "<>")
+
+
+def dyck(depth: int, kinds: int) -> Semiautomaton:
+    """A stack of at most ``depth`` open brackets of ``kinds`` types; an illegal move leads to a sink.
+
+    Letters 0…k−1 open, k…2k−1 close. State 0 is the empty stack, then the stacks by length and, bottom
+    first, in lexicographic order; the last state is the sink.
+    """
+    if depth < 1 or kinds < 1:
+        raise InvalidInput(f"Dyckn,k must have n ≥ 1 and k ≥ 1; got Dyck{depth},{kinds}: write Dyck4,2")
+    name = f"Dyck{depth},{kinds}"
+    most = capped_power(kinds, depth)
+    num_states = most if most > 10**12 else sum(kinds**length for length in range(depth + 1)) + 1
+    check_size(name, num_states, 2 * kinds)
+    opens, closes = bracket_names(kinds)
+    table = np.full((num_states, 2 * kinds), num_states - 1, dtype=np.int32)
+    names = [""]
+    offset = 0
+    for length in range(depth + 1):
+        size = kinds**length
+        stacks = np.arange(size)
+        if length < depth:
+            pushed = offset + size + stacks[:, None] * kinds + np.arange(kinds)
+            table[offset : offset + size, :kinds] = pushed
+            names += [names[offset + stack] + bracket for stack in range(size) for bracket in opens]
+        if length > 0:
+            below = offset - size // kinds + stacks // kinds
+            table[offset + stacks, kinds + stacks % kinds] = below
+        offset += size
+    names[0] = "empty"
+    return Semiautomaton(table, state_names=(*names, "sink"), letter_names=(*opens, *closes), name=name)
+
+
+def bracket_names(kinds: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the opening and of the closing brackets: real brackets up to four types, numbered beyond."""
+    if kinds <= len(_BRACKETS):
+        return tuple(pair[0] for pair in _BRACKETS[:kinds]), tuple(pair[1] for pair in _BRACKETS[:kinds])
+    return tuple(f"({i}" for i in range(1, kinds + 1)), tuple(f"){i}" for i in range(1, kinds + 1))
