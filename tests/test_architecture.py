@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"construct", "certify", "models", "tasks", "bridge", "training", "evaluate", "figures"}
     | {"experiments", "exporting", "web"},
     "__init__": set(),
+    "__main__": {"cli"},
 }
 
 # Packages that cost start-up time or are optional, and the only parts that may name them.

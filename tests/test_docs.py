@@ -1,0 +1,76 @@
+"""The documentation cannot rot: its Python runs, its commands succeed, every command and public name is described."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import krohn
+from krohn.cli.app import COMMANDS, run
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    """Each fenced block of a language, with the page and number it has."""
+    found = []
+    for page in PAGES:
+        fenced = re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        found += [(f"{page.name}-{number}", block) for number, block in enumerate(fenced)]
+    return found
+
+
+def commands(block: str) -> list[str]:
+    """The lines a reader would type: those after a ``$`` prompt."""
+    joined = block.replace("\\\n", " ")
+    return [line[2:] for line in joined.splitlines() if line.startswith("$ ")]
+
+
+@pytest.mark.parametrize(("name", "block"), blocks("python"), ids=lambda value: value[:40])
+def test_python_in_the_documentation_runs(name: str, block: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, f"{name}: {done.stderr}"
+
+
+@pytest.mark.parametrize(("name", "block"), blocks("console"), ids=lambda value: value[:40])
+def test_commands_in_the_documentation_succeed(name: str, block: str, tmp_path: Path) -> None:
+    scripts = Path(sys.executable).parent
+    for command in commands(block):
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", command],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env={"PATH": f"{scripts}:/usr/bin:/bin", "HOME": str(tmp_path)},
+        )
+        assert done.returncode == 0, f"{name}: {command}: {done.stderr}"
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_has_help_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([name, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert f"krohn {name}" in text.split("\n", 2)[2], "the help must show an example"
+    assert "--json" in text or name in {"run", "simulate", "explore"}
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_is_described_in_the_documentation(name: str) -> None:
+    assert any(f"krohn {name}" in page.read_text() for page in PAGES)
+
+
+@pytest.mark.parametrize("name", [name for name in krohn.__all__ if not name.startswith("_")])
+def test_every_public_name_loads_and_is_described(name: str) -> None:
+    assert getattr(krohn, name).__doc__
+
+
+def test_commands_are_split_as_a_shell_would() -> None:
+    assert commands("$ krohn zoo \\\n  --json\noutput\n") == ["krohn zoo    --json"]
+    assert shlex.split("krohn analyze S4")[0] == "krohn"
