@@ -1,4 +1,4 @@
-"""The documentation cannot rot: its Python runs, its commands succeed, every command and public name is described."""
+"""Documentation cannot rot: its Python runs, its commands succeed, every command and name is described."""
 
 import re
 import shlex
