@@ -1,0 +1,111 @@
+"""What the store keeps of one trained replicate, and which of two records of it survives a merge."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from krohn.errors import InvalidInput
+
+STATUSES = ("failed", "partial", "done")
+
+
+def canonical(payload: Any) -> str:
+    """The one JSON text of ``payload``: sorted keys, no spaces, no NaN."""
+    return json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One replicate of one run: what was asked, what came out, where and when.
+
+    ``metrics`` holds the final numbers, the training curve and, under ``"evaluations"``, one entry for
+    each evaluation. ``sequences`` counts the training sequences this replicate has really seen.
+    """
+
+    run_id: str
+    replicate: int
+    seed: int
+    status: str
+    sequences: int
+    config: Mapping[str, Any]
+    metrics: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    code: str
+    started: str
+    finished: str
+
+    def __post_init__(self) -> None:
+        if not self.run_id:
+            raise InvalidInput("a record must name its run; got an empty run id")
+        if self.status not in STATUSES:
+            known = ", ".join(STATUSES)
+            raise InvalidInput(f"a record's status must be one of {known}; got {self.status!r}")
+        if self.replicate < 0 or self.sequences < 0:
+            given = f"replicate {self.replicate}, sequences {self.sequences}"
+            raise InvalidInput(f"a record's counts must not be negative; got {given}")
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What makes a record unique in a store."""
+        return self.run_id, self.replicate
+
+    @property
+    def evaluations(self) -> Mapping[str, Any]:
+        """The evaluations that were made of the trained replicate, by name."""
+        found = self.metrics.get("evaluations", {})
+        assert isinstance(found, Mapping)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """A run as a part of an experiment: the cell of the table it fills."""
+
+    experiment: str
+    scale: str
+    run_id: str
+    label: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Two finished records of one replicate that disagree, by the digests of their metrics."""
+
+    run_id: str
+    replicate: int
+    kept: str
+    dropped: str
+
+
+def digest(payload: Any) -> str:
+    """Twelve hexadecimal digits that stand for ``payload``."""
+    return hashlib.sha256(canonical(payload).encode()).hexdigest()[:12]
+
+
+def survivor(first: Record, second: Record) -> tuple[Record, Conflict | None]:
+    """The record that stays when both describe the same replicate.
+
+    The rule depends on the two records alone, never on their order, so that merging stores in any
+    order ends in the same store: further along beats less far, then more sequences, then more
+    evaluations, then the earlier one, then the smaller digest. Two finished records with different
+    metrics are reported as a conflict.
+    """
+    assert first.key == second.key
+    kept, dropped = sorted((first, second), key=_precedence)
+    disagree = canonical(first.metrics) != canonical(second.metrics)
+    if first.status == second.status == "done" and disagree:
+        return kept, Conflict(*first.key, digest(kept.metrics), digest(dropped.metrics))
+    return kept, None
+
+
+def _precedence(record: Record) -> tuple[int, int, int, str, str]:
+    progress = STATUSES.index(record.status)
+    return (
+        -progress,
+        -record.sequences,
+        -len(record.evaluations),
+        record.finished,
+        digest([record.metrics, record.environment, record.code, record.started]),
+    )

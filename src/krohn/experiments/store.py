@@ -1,0 +1,250 @@
+"""The embedded store of results: one SQLite file, written in whole transactions."""
+
+import json
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from krohn.errors import InvalidFile, KrohnError
+from krohn.experiments.record import Conflict, Member, Record, canonical, digest, survivor
+
+SCHEMA_VERSION = 1
+# "krhn" as a 32-bit integer: an SQLite file of another program is refused before a table is touched.
+APPLICATION_ID = 0x6B72686E
+
+_SCHEMA = """
+CREATE TABLE configs (run_id TEXT PRIMARY KEY, config TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE environments (digest TEXT PRIMARY KEY, environment TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE results (
+    run_id TEXT NOT NULL REFERENCES configs(run_id), replicate INTEGER NOT NULL,
+    seed INTEGER NOT NULL, status TEXT NOT NULL, sequences INTEGER NOT NULL, metrics TEXT NOT NULL,
+    environment TEXT NOT NULL REFERENCES environments(digest), code TEXT NOT NULL,
+    started TEXT NOT NULL, finished TEXT NOT NULL,
+    PRIMARY KEY (run_id, replicate)) WITHOUT ROWID;
+CREATE TABLE members (
+    experiment TEXT NOT NULL, scale TEXT NOT NULL, run_id TEXT NOT NULL, label TEXT NOT NULL,
+    PRIMARY KEY (experiment, scale, run_id)) WITHOUT ROWID;
+"""
+_SELECT = """
+SELECT r.run_id, r.replicate, r.seed, r.status, r.sequences, c.config, r.metrics, e.environment,
+       r.code, r.started, r.finished
+FROM results r JOIN configs c ON c.run_id = r.run_id JOIN environments e ON e.digest = r.environment
+"""
+
+
+class StoreUnwritable(KrohnError, OSError):
+    """The store cannot take what it was given (full disk, read-only file); what it held is untouched."""
+
+
+class Store:
+    """Runs by (run id, replicate) with config, seed, metrics, environment, code version, times and status.
+
+    Every method is one transaction. Opening refuses what is not a store of this version or older.
+    """
+
+    def __init__(self, path: Path, *, writable: bool = True) -> None:
+        self.path = path
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        with _in_words(path):
+            self._connection = self._connect(writable)
+            try:
+                self._check(writable)
+            except BaseException:
+                self.close()
+                raise
+
+    def _connect(self, writable: bool) -> sqlite3.Connection:
+        if writable:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(self.path, timeout=60, isolation_level=None)
+            return connection
+        if not self.path.is_file():
+            raise InvalidFile(f"a store must exist to be read; there is no file {self.path}")
+        # A WAL store cannot be read inside a read-only folder, so reading works on a copy.
+        self._copy = tempfile.TemporaryDirectory(prefix="krohn-store-")
+        place = Path(self._copy.name) / "store.sqlite"
+        for suffix in ("", "-wal"):
+            source = self.path.with_name(self.path.name + suffix)
+            if source.is_file():
+                shutil.copyfile(source, place.with_name(place.name + suffix))
+        connection = sqlite3.connect(place, isolation_level=None)
+        return connection
+
+    def _check(self, writable: bool) -> None:
+        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        owner = self._connection.execute("PRAGMA application_id").fetchone()[0]
+        empty = not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if owner != APPLICATION_ID and not (empty and owner == 0):
+            raise InvalidFile(
+                f"a store must be an SQLite file made by krohn; {self.path} is another program's"
+            )
+        if version > SCHEMA_VERSION:
+            raise InvalidFile(
+                f"a store must have schema version {SCHEMA_VERSION} or older; {self.path} has {version}, "
+                "made by a newer krohn: update krohn to read it"
+            )
+        if empty or not version:
+            self._create()
+        if writable:
+            self._connection.execute("PRAGMA journal_mode=WAL")
+        found = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise InvalidFile(_corrupt(self.path, found))
+        self._connection.execute("PRAGMA query_only=" + ("0" if writable else "1"))
+
+    def _create(self) -> None:
+        script = f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA_VERSION};"
+        # Another process may create the same store at this moment; the second one finds it made.
+        with self._transaction():
+            if self._connection.execute("PRAGMA user_version").fetchone()[0]:
+                return
+            for statement in (_SCHEMA + script).split(";"):
+                self._connection.execute(statement)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Folds the write-ahead log into the file and lets go of it."""
+        self._connection.close()
+        if self._copy is not None:
+            self._copy.cleanup()
+            self._copy = None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with _in_words(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def put(self, records: Iterable[Record], members: Iterable[Member] = ()) -> list[Conflict]:
+        """Adds all of them or none; where a replicate is known already the better record stays."""
+        conflicts = []
+        with self._transaction():
+            for record in records:
+                conflict = self._put_record(record)
+                if conflict is not None:
+                    conflicts.append(conflict)
+            for member in members:
+                row = (member.experiment, member.scale, member.run_id, canonical(dict(member.label)))
+                self._connection.execute("INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?)", row)
+        return conflicts
+
+    def _put_record(self, record: Record) -> Conflict | None:
+        known = self._select("WHERE r.run_id = ? AND r.replicate = ?", record.key)
+        if known == [record]:
+            return None
+        kept, conflict = survivor(known[0], record) if known else (record, None)
+        environment = canonical(dict(kept.environment))
+        name = digest(dict(kept.environment))
+        self._connection.execute(
+            "INSERT OR IGNORE INTO configs VALUES (?, ?)", (kept.run_id, canonical(dict(kept.config)))
+        )
+        self._connection.execute("INSERT OR IGNORE INTO environments VALUES (?, ?)", (name, environment))
+        self._connection.execute(
+            "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(kept.run_id, kept.replicate, kept.seed, kept.status, kept.sequences),
+                *(canonical(dict(kept.metrics)), name, kept.code, kept.started, kept.finished),
+            ),
+        )
+        return conflict
+
+    def records(self, run_ids: Sequence[str] | None = None) -> list[Record]:
+        """All records, or those of the given runs, ordered by run id and replicate."""
+        with _in_words(self.path):
+            if run_ids is None:
+                return self._select("", ())
+            return [record for run_id in sorted(set(run_ids)) for record in self.of_run(run_id)]
+
+    def of_run(self, run_id: str) -> list[Record]:
+        """The records of one run, by replicate."""
+        with _in_words(self.path):
+            return self._select("WHERE r.run_id = ?", (run_id,))
+
+    def members(self, experiment: str | None = None, scale: str | None = None) -> list[Member]:
+        """Which runs belong to which experiment, ordered by experiment, scale and run id."""
+        with _in_words(self.path):
+            rows = self._connection.execute(
+                "SELECT experiment, scale, run_id, label FROM members WHERE (?1 IS NULL OR experiment = ?1) "
+                "AND (?2 IS NULL OR scale = ?2) ORDER BY experiment, scale, run_id",
+                (experiment, scale),
+            ).fetchall()
+        return [
+            Member(experiment=name, scale=size, run_id=run_id, label=json.loads(label))
+            for name, size, run_id, label in rows
+        ]
+
+    def merge(self, other: "Store") -> list[Conflict]:
+        """Takes in everything ``other`` holds; afterwards this store is the join of the two."""
+        return self.put(other.records(), other.members())
+
+    def _select(self, where: str, values: tuple[Any, ...]) -> list[Record]:
+        rows = self._connection.execute(
+            f"{_SELECT} {where} ORDER BY r.run_id, r.replicate", values
+        ).fetchall()
+        return [_record(row) for row in rows]
+
+
+def _record(row: Sequence[Any]) -> Record:
+    run_id, replicate, seed, status, sequences, config, metrics, environment, code, started, finished = row
+    return Record(
+        run_id=run_id,
+        replicate=replicate,
+        seed=seed,
+        status=status,
+        sequences=sequences,
+        config=json.loads(config),
+        metrics=json.loads(metrics),
+        environment=json.loads(environment),
+        code=code,
+        started=started,
+        finished=finished,
+    )
+
+
+def _corrupt(path: Path, detail: str) -> str:
+    return (
+        f"a store must be an intact SQLite file; {path} is not ({' '.join(detail.split())}): "
+        "move it away and run `krohn results import` on the exported text"
+    )
+
+
+@contextmanager
+def _in_words(path: Path) -> Iterator[None]:
+    """Turns what SQLite says into one line a user can act on."""
+    try:
+        yield
+    except json.JSONDecodeError as error:
+        raise InvalidFile(_corrupt(path, str(error))) from error
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorname", "") or ""
+        if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
+            raise StoreUnwritable(
+                f"the disk must have room for {path}; got: {error}; nothing was added, nothing is lost"
+            ) from error
+        if code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+            raise StoreUnwritable(
+                f"the store must be writable; {path} is not ({error}): give another with --store"
+            ) from error
+        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            raise StoreUnwritable(
+                f"the store must be free to be written; {path} was held by another process for a minute"
+            ) from error
+        raise InvalidFile(_corrupt(path, str(error))) from error
