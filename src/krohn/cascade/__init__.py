@@ -1,0 +1,1 @@
+"""Krohn–Rhodes: any automaton as a checked cascade of permutation-reset components."""

@@ -1,0 +1,219 @@
+"""The holonomy cascade: an automaton as a cascade of permutation-reset components, one row per level.
+
+Data model. A *chain* Q > P₁ > P₂ > … > {q} takes a tile at every step. The coordinate of level d is the
+number of the tile taken at the chain's set of depth d; a level that the chain jumps over is *inactive*
+and its coordinate may be anything (0 by convention). The *stage set* of level d is the first set of the
+chain with depth ≥ d: it is decided by the coordinates above d, and it is active when its depth is d.
+
+Transition by a letter a, top-down, with P the stage set before and P′ the stage set after the letter at
+level d (the invariant is P·a ⊆ P′):
+
+* depth(P′) ≠ d: the level is inactive after the letter; the coordinate is kept and never read;
+* P·a = P′: ``update(P, a, P′)`` is a permutation of tile numbers (P and P′ are then in one class);
+* else: ``update(P, a, P′)`` is a reset, to a tile of P′ that contains P·a.
+
+So the dependency function of a level is keyed by three small numbers (P, a, P′) and never by the tuple
+of all coordinates above, which is what makes the cascade small. All sets are numbers of
+``cascade.skeleton``; tile number i of a set P is ``cascade.skeleton.tiles[P][i]``.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade.covering import CoveringReport, check_covering
+from krohn.cascade.image_sets import DEFAULT_MAX_SETS
+from krohn.cascade.skeleton import Permutation, SetClass, Skeleton, skeleton
+from krohn.errors import InvalidInput
+
+# A reset to tile number ``int``, or a permutation: tile i becomes tile ``update[i]``.
+Update = int | Permutation
+Coordinates = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Cascade:
+    """A cascade that covers ``skeleton.automaton``; the covering is checked at construction.
+
+    Attributes:
+        skeleton: image sets, classes, tiles and depths.
+        covering: the report of the exact check over all chains, states and letters.
+    """
+
+    skeleton: Skeleton
+    covering: CoveringReport = field(init=False)
+    _over: dict[tuple[int, int], int] = field(init=False, repr=False, default_factory=dict)
+    _moves: dict[tuple[int, int], Permutation] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "covering", check_covering(self))
+        assert self.covering.holds, f"holonomy must cover: {self.covering.witness}"
+
+    @property
+    def automaton(self) -> Semiautomaton:
+        """The automaton that is covered."""
+        return self.skeleton.automaton
+
+    @property
+    def num_levels(self) -> int:
+        """How many levels the cascade has."""
+        return self.skeleton.num_levels
+
+    @property
+    def components(self) -> tuple[SetClass, ...]:
+        """The permutation-reset components, by level."""
+        return self.skeleton.classes
+
+    def components_at(self, level: int) -> tuple[SetClass, ...]:
+        """The components of one level; they share one coordinate, for one of them is active at a time."""
+        return tuple(part for part in self.components if part.level == level)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of values of each level's coordinate: the most tiles of its components."""
+        sizes = [0] * self.num_levels
+        for part in self.components:
+            sizes[part.level] = max(sizes[part.level], len(part.tiles))
+        return tuple(sizes)
+
+    def update(self, source: int, letter: int, target: int) -> Update:
+        """The action on the coordinate of level depth(target): a permutation of tiles or a reset."""
+        image = self.skeleton.images[letter][source]
+        if image != target:
+            return self._tile_over(image, target)
+        move = self._moves.get((source, letter))
+        if move is None:
+            move = self._moves[source, letter] = self._move(source, letter, target)
+        return move
+
+    def _move(self, source: int, letter: int, target: int) -> Permutation:
+        row = self.skeleton.images[letter]
+        place = {tile: number for number, tile in enumerate(self.skeleton.tiles[target])}
+        return tuple([place[row[tile]] for tile in self.skeleton.tiles[source]])
+
+    def _tile_over(self, inner: int, outer: int) -> int:
+        """Number of the smallest tile of ``outer`` that contains ``inner``: the exact tile if it is one."""
+        found = self._over.get((inner, outer))
+        if found is None:
+            masks, tiles = self.skeleton.masks, self.skeleton.tiles[outer]
+            mask = masks[inner]
+            inside = [number for number, tile in enumerate(tiles) if not mask & ~masks[tile]]
+            found = min(inside, key=lambda number: masks[tiles[number]].bit_count())
+            self._over[inner, outer] = found
+        return found
+
+    def coordinates(self, state: int) -> Coordinates:
+        """The coordinates of a state: at every set of the chain the smallest tile that holds the state."""
+        if not 0 <= state < self.automaton.num_states:
+            raise InvalidInput(f"a state must lie in [0, {self.automaton.num_states}); got {state}")
+        frame = self.skeleton
+        values = [0] * self.num_levels
+        goal, current = frame.singleton(state), 0
+        while current != goal:
+            tile = self._tile_over(goal, current)
+            values[frame.depth[current]] = tile
+            current = frame.tiles[current][tile]
+        return tuple(values)
+
+    @cached_property
+    def initial(self) -> Coordinates:
+        """The coordinates of the start state."""
+        return self.coordinates(self.automaton.start)
+
+    def chain(self, coordinates: Coordinates) -> list[int]:
+        """The sets Q > P₁ > … > {q} that the coordinates name."""
+        if len(coordinates) != self.num_levels:
+            raise InvalidInput(
+                f"there must be one coordinate per level, {self.num_levels}; got {len(coordinates)}"
+            )
+        frame = self.skeleton
+        chain = [0]
+        while frame.tiles[chain[-1]]:
+            current = chain[-1]
+            value = coordinates[frame.depth[current]]
+            if not 0 <= value < len(frame.tiles[current]):
+                raise InvalidInput(
+                    f"the coordinate of level {frame.depth[current]} must lie in "
+                    f"[0, {len(frame.tiles[current])}) here; got {value}"
+                )
+            chain.append(frame.tiles[current][value])
+        return chain
+
+    def stages(self, coordinates: Coordinates) -> list[int]:
+        """The stage set of every level: the first set of the chain that is at least that deep."""
+        chain = iter(self.chain(coordinates))
+        current = next(chain)
+        stages = []
+        for level in range(self.num_levels):
+            while self.skeleton.depth[current] < level:
+                current = next(chain)
+            stages.append(current)
+        return stages
+
+    def state(self, coordinates: Coordinates) -> int:
+        """The covering map: the state that the coordinates stand for."""
+        return self.skeleton.masks[self.chain(coordinates)[-1]].bit_length() - 1
+
+    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
+        """The coordinates after one letter, level by level from the top."""
+        if not 0 <= letter < self.automaton.num_letters:
+            raise InvalidInput(f"a letter must lie in [0, {self.automaton.num_letters}); got {letter}")
+        frame = self.skeleton
+        values = list(coordinates)
+        target = 0
+        for level, source in enumerate(self.stages(coordinates)):
+            if frame.depth[target] == level:
+                change = self.update(source, letter, target)
+                value = change if isinstance(change, int) else change[coordinates[level]]
+                values[level] = value
+                target = frame.tiles[target][value]
+        return tuple(values)
+
+    def run(self, word: Iterable[int], start: int | None = None) -> list[int]:
+        """The states after each letter of a word, read off the coordinates."""
+        coordinates = self.initial if start is None else self.coordinates(start)
+        states = []
+        for letter in word:
+            coordinates = self.step(coordinates, letter)
+            states.append(self.state(coordinates))
+        return states
+
+    @cached_property
+    def transitions(self) -> tuple[Mapping[tuple[int, int, int], Update], ...]:
+        """Per level, the whole dependency function: (P, a, P′) → update, over all chains and letters.
+
+        Only triples whose target P′ is active at the level are listed; elsewhere the level is not read.
+        """
+        levels: list[dict[tuple[int, int, int], Update]] = [{} for _ in range(self.num_levels)]
+        frame = self.skeleton
+        for letter in range(self.automaton.num_letters):
+            seen = {(0, 0)}
+            queue = [(0, 0)] if self.num_levels else []
+            for source, target in queue:
+                for pair in self._expand(source, letter, target, levels):
+                    if pair not in seen and frame.depth[pair[1]] < self.num_levels:
+                        seen.add(pair)
+                        queue.append(pair)
+        return tuple(levels)
+
+    def _expand(
+        self, source: int, letter: int, target: int, levels: list[dict[tuple[int, int, int], Update]]
+    ) -> list[tuple[int, int]]:
+        """The pairs of stage sets one level further down, noting the update used."""
+        frame = self.skeleton
+        from_depth, to_depth = frame.depth[source], frame.depth[target]
+        if from_depth < to_depth:
+            return [(tile, target) for tile in frame.tiles[source]]
+        change = self.update(source, letter, target)
+        levels[to_depth][source, letter, target] = change
+        below = frame.tiles[target]
+        if isinstance(change, tuple):
+            return [(tile, below[value]) for tile, value in zip(frame.tiles[source], change, strict=True)]
+        sources = frame.tiles[source] if from_depth == to_depth else (source,)
+        return [(tile, below[change]) for tile in sources]
+
+
+def decompose(automaton: Semiautomaton, *, max_sets: int = DEFAULT_MAX_SETS) -> Cascade:
+    """The plain holonomy decomposition, its covering proved."""
+    return Cascade(skeleton(automaton, max_sets=max_sets))

@@ -1,0 +1,214 @@
+"""The skeleton of an automaton: image sets, their classes, tiles, depths and holonomy generators.
+
+Two image sets are equivalent when each is an image of the other (one strongly connected component of
+the action); equivalent sets have equal size. A *tile* of P is a maximal member of the family strictly
+inside P. Tiles are searched for once per class, in its representative R; the tiles of the other
+members are images of those, so tile number i means the same everywhere in a class. The *depth* of a
+class is the longest way down to it, over tiles and over non-equivalent images: it is strict for
+non-equivalent images of equal size too. Singletons are finished: their depth is the number of levels.
+
+All sets are named by their number in the family (``masks[i]`` is the bit mask of set i, number 0 is Q).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade.image_sets import DEFAULT_MAX_SETS, image_sets
+from krohn.cascade.strong_components import strong_components
+from krohn.cascade.tile_search import TileSearch
+
+Permutation = tuple[int, ...]
+
+
+class SetClass(NamedTuple):
+    """One class of equivalent image sets with more than one state: one component of the cascade.
+
+    Attributes:
+        number: its number, in order of level.
+        level: its depth, 0 for the class of Q.
+        members: the sets of the class, the representative first.
+        tiles: the tiles of the representative, as set numbers; coordinate i means tile i.
+        generators: permutations of tile numbers that generate the holonomy group (identity left out):
+            the Schreier elements, each with the (set P, letter a) it comes from, P and P·a in the class.
+    """
+
+    number: int
+    level: int
+    members: tuple[int, ...]
+    tiles: tuple[int, ...]
+    generators: dict[Permutation, tuple[int, int]]
+
+    @property
+    def representative(self) -> int:
+        """The set in which the tiles were found."""
+        return self.members[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Skeleton:
+    """Everything below is indexed by set number.
+
+    Attributes:
+        masks: the bit mask of a set.
+        images: ``images[a][i]`` is the number of the set i · a.
+        number: mask → set number.
+        class_of: number of the class of a set; −1 for a singleton.
+        depth: level of a set; ``num_levels`` for a singleton.
+        tiles: the tiles of a set, in the order of its class; () for a singleton.
+        parent: (set, letter) that first reached a member from its representative; None at the roots.
+        classes: the classes of sets with more than one state, by level.
+    """
+
+    automaton: Semiautomaton
+    masks: list[int]
+    images: list[list[int]]
+    number: dict[int, int]
+    class_of: list[int]
+    depth: list[int]
+    tiles: list[tuple[int, ...]]
+    parent: list[tuple[int, int] | None]
+    classes: tuple[SetClass, ...]
+    num_levels: int
+
+    @property
+    def num_sets(self) -> int:
+        """Members of the family, singletons included."""
+        return len(self.masks)
+
+    def states(self, number: int) -> tuple[int, ...]:
+        """The states of a set, in increasing order."""
+        mask = self.masks[number]
+        return tuple(state for state in range(self.automaton.num_states) if mask >> state & 1)
+
+    def singleton(self, state: int) -> int:
+        """The number of the set {state}."""
+        return self.number[1 << state]
+
+
+def skeleton(automaton: Semiautomaton, *, max_sets: int = DEFAULT_MAX_SETS) -> Skeleton:
+    """Builds the skeleton; the family of image sets is limited to ``max_sets`` members."""
+    family = image_sets(automaton.letters, max_sets)
+    draft = _Draft(family.masks, family.images)
+    draft.find_classes()
+    draft.find_tiles()
+    draft.find_depths()
+    classes = draft.numbered_classes()
+    return Skeleton(
+        automaton,
+        family.masks,
+        family.images,
+        family.number,
+        draft.class_of,
+        draft.depth,
+        draft.tiles,
+        draft.parent,
+        classes,
+        draft.num_levels,
+    )
+
+
+class _Draft:
+    """The lists under construction; every method fills one of them."""
+
+    def __init__(self, masks: list[int], images: list[list[int]]) -> None:
+        count = len(masks)
+        self.masks = masks
+        self.images = images
+        self.sizes = [mask.bit_count() for mask in masks]
+        self.class_of = [-1] * count
+        self.tiles: list[tuple[int, ...]] = [()] * count
+        self.parent: list[tuple[int, int] | None] = [None] * count
+        self.members: list[list[int]] = []
+        self.depth: list[int] = []
+        self.class_depth: list[int] = []
+        self.num_levels = 0
+
+    def find_classes(self) -> None:
+        """Strong components among sets of equal size > 1, in topological order, breadth-first inside."""
+        sizes = self.sizes
+        successors: list[list[int]] = [
+            [j for j in targets if j != i and sizes[j] == size] if size > 1 else []
+            for i, (size, *targets) in enumerate(zip(sizes, *self.images, strict=True))
+        ]
+        found = [part for part in strong_components(successors) if sizes[part[0]] > 1]
+        found.reverse()  # now every edge leads to a later component, within one size
+        found.sort(key=lambda part: -sizes[part[0]])
+        for index, part in enumerate(found):
+            for member in part:
+                self.class_of[member] = index
+            self.members.append(part if len(part) == 1 else self._breadth_first(min(part), index))
+
+    def _breadth_first(self, root: int, index: int) -> list[int]:
+        order = [root]
+        seen = {root}
+        for source in order:
+            for letter, row in enumerate(self.images):
+                target = row[source]
+                if target not in seen and self.class_of[target] == index:
+                    seen.add(target)
+                    self.parent[target] = (source, letter)
+                    order.append(target)
+        return order
+
+    def find_tiles(self) -> None:
+        """Tiles of the representatives by search, of the other members by transport."""
+        search = TileSearch(self.masks, self.sizes)
+        tiles, images, parent = self.tiles, self.images, self.parent
+        for members in self.members:
+            tiles[members[0]] = search.tiles_of(members[0])
+            for member in members[1:]:
+                origin = parent[member]
+                assert origin is not None
+                source, letter = origin
+                row = images[letter]
+                tiles[member] = tuple([row[tile] for tile in tiles[source]])
+
+    def find_depths(self) -> None:
+        """Longest path from the class of Q; classes stand in topological order."""
+        class_of = self.class_of
+        depth = [0] * len(self.members)
+        for index, members in enumerate(self.members):
+            below = {class_of[tile] for tile in self.tiles[members[0]]}
+            for row in self.images:
+                below.update([class_of[row[member]] for member in members])
+            below.discard(-1)
+            below.discard(index)
+            level = depth[index] + 1
+            for target in below:
+                if depth[target] < level:
+                    depth[target] = level
+        self.num_levels = max(depth, default=-1) + 1
+        self.class_depth = depth
+
+    def numbered_classes(self) -> tuple[SetClass, ...]:
+        """The classes renumbered by level, with their generators."""
+        depth = self.class_depth
+        order = sorted(range(len(depth)), key=lambda old: (depth[old], self.members[old][0]))
+        renumbered = [0] * len(order)
+        for new, old in enumerate(order):
+            renumbered[old] = new
+        self.depth = [depth[old] if old >= 0 else self.num_levels for old in self.class_of]
+        self.class_of[:] = [renumbered[old] if old >= 0 else -1 for old in self.class_of]
+        return tuple(
+            SetClass(new, depth[old], tuple(members), self.tiles[members[0]], self._generators(new, members))
+            for new, old in enumerate(order)
+            for members in (self.members[old],)
+        )
+
+    def _generators(self, index: int, members: list[int]) -> dict[Permutation, tuple[int, int]]:
+        """Schreier elements m_P · a · m_{Pa}⁻¹ acting on tile numbers; those of tree edges are trivial."""
+        found: dict[Permutation, tuple[int, int]] = {}
+        tiles, class_of, parent = self.tiles, self.class_of, self.parent
+        for letter, row in enumerate(self.images):
+            for source in members:
+                target = row[source]
+                if class_of[target] != index or parent[target] == (source, letter):
+                    continue
+                moved = [row[tile] for tile in tiles[source]]
+                goal = tiles[target]
+                if moved == list(goal):
+                    continue
+                place = {tile: number for number, tile in enumerate(goal)}
+                found.setdefault(tuple([place[tile] for tile in moved]), (source, letter))
+        return found

@@ -1,0 +1,165 @@
+"""The holonomy cascade against the automaton it covers, and its checker against broken cascades."""
+
+import dataclasses
+import random
+
+import pytest
+
+from cascade.random_automata import GOLDEN, golden, random_automaton
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade.covering import check_covering
+from krohn.cascade.holonomy import Cascade, Update, decompose
+from krohn.cascade.skeleton import Skeleton
+from krohn.errors import InvalidInput
+
+
+def random_word(automaton: Semiautomaton, length: int, seed: int) -> list[int]:
+    rng = random.Random(seed)
+    return [rng.randrange(automaton.num_letters) for _ in range(length)]
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_random_automata_are_covered_and_simulated(seed: int) -> None:
+    automaton = random_automaton(seed)
+    cascade = decompose(automaton)
+    assert cascade.covering.holds
+    for start in range(automaton.num_states):
+        assert cascade.state(cascade.coordinates(start)) == start
+        word = random_word(automaton, 25, seed * 100 + start)
+        assert cascade.run(word, start) == automaton.run(word, start)
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden_automata_are_covered_and_simulated(name: str) -> None:
+    automaton = golden(name)
+    word = random_word(automaton, 60, 1)
+    cascade = decompose(automaton)
+    assert cascade.covering.holds
+    assert cascade.run(word) == automaton.run(word)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_transitions_hold_every_update_that_a_step_uses(seed: int) -> None:
+    automaton = random_automaton(seed)
+    cascade = decompose(automaton)
+    coordinates = cascade.initial
+    for letter in random_word(automaton, 60, seed):
+        after = cascade.step(coordinates, letter)
+        sources, targets = cascade.stages(coordinates), cascade.stages(after)
+        for level, (source, target) in enumerate(zip(sources, targets, strict=True)):
+            if cascade.skeleton.depth[target] != level:
+                continue
+            update = cascade.transitions[level][source, letter, target]
+            value = update if isinstance(update, int) else update[coordinates[level]]
+            assert value == after[level]
+        coordinates = after
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_updates_are_permutations_exactly_where_the_set_is_carried_onto_the_target(seed: int) -> None:
+    cascade = decompose(random_automaton(seed))
+    frame = cascade.skeleton
+    for level in cascade.transitions:
+        for (source, letter, target), update in level.items():
+            carried = frame.images[letter][source] == target
+            assert isinstance(update, tuple) == carried
+            if carried:
+                assert frame.class_of[source] == frame.class_of[target]
+
+
+def test_transitions_are_counted_by_the_check() -> None:
+    cascade = decompose(golden("grid9"))
+    assert sum(map(len, cascade.transitions)) <= cascade.covering.num_pairs
+
+
+class Tampered:
+    """A cascade that answers wrongly for one triple."""
+
+    def __init__(self, cascade: Cascade, triple: tuple[int, int, int], update: Update) -> None:
+        self.skeleton: Skeleton = cascade.skeleton
+        self._cascade, self._triple, self._update = cascade, triple, update
+
+    def update(self, source: int, letter: int, target: int) -> Update:
+        if (source, letter, target) == self._triple:
+            return self._update
+        return self._cascade.update(source, letter, target)
+
+
+@pytest.mark.parametrize("name", ["grid6", "T4", "abab", "rand8_s1", "dyck2_2", "reg_Q8"])
+def test_a_wrong_update_that_changes_a_state_is_found_with_a_witness(name: str) -> None:
+    """Every tampering is compared with brute force over all chains: refused exactly when it matters."""
+    cascade = decompose(golden(name))
+    verdicts = set()
+    triples = [(level, *triple) for level, entries in enumerate(cascade.transitions) for triple in entries]
+    for level, source, letter, target in random.Random(5).sample(triples, min(25, len(triples))):
+        tiles = len(cascade.skeleton.tiles[target])
+        right = cascade.transitions[level][source, letter, target]
+        wrong = (right + 1) % tiles if isinstance(right, int) else (right[1], right[0], *right[2:])
+        broken = Tampered(cascade, (source, letter, target), wrong)
+        report = check_covering(broken)
+        assert report.holds == naive_covers(broken)
+        assert report.holds == (report.witness == "")
+        verdicts.add(report.holds)
+    assert False in verdicts
+
+
+def naive_covers(cascade: Tampered) -> bool:
+    """Follows every pair of chains to its end, with no memory of pairs seen before."""
+    frame = cascade.skeleton
+
+    def ends(source: int, letter: int, target: int) -> bool:
+        if not frame.tiles[source] and not frame.tiles[target]:
+            return frame.automaton.step(frame.states(source)[0], letter) == frame.states(target)[0]
+        if any(
+            frame.automaton.step(state, letter) not in frame.states(target) for state in frame.states(source)
+        ):
+            return False  # tiles only shrink: some chain below ends in the wrong state
+        if frame.depth[source] < frame.depth[target]:
+            return all(ends(tile, letter, target) for tile in frame.tiles[source])
+        update = cascade.update(source, letter, target)
+        if frame.depth[source] > frame.depth[target]:
+            assert isinstance(update, int)
+            return ends(source, letter, frame.tiles[target][update])
+        values = [update] * len(frame.tiles[source]) if isinstance(update, int) else update
+        pairs = zip(frame.tiles[source], values, strict=True)
+        return all(ends(tile, letter, frame.tiles[target][value]) for tile, value in pairs)
+
+    return all(ends(0, letter, 0) for letter in range(frame.automaton.num_letters))
+
+
+def test_malformed_updates_are_named() -> None:
+    cascade = decompose(golden("T3"))
+    assert "reset to tile 7 of 3" in check_covering(Tampered(cascade, (0, 0, 0), 7)).witness
+    assert "not a permutation" in check_covering(Tampered(cascade, (0, 0, 0), (0, 0, 1))).witness
+
+
+def test_a_witness_names_the_state_that_goes_astray() -> None:
+    cascade = decompose(golden("flipflop"))
+    report = check_covering(Tampered(cascade, (0, 0, 0), (1, 0)))
+    assert not report.holds
+    assert "goes to" in report.witness
+
+
+def test_tiles_that_do_not_cover_their_set_are_named() -> None:
+    cascade = decompose(golden("T3"))
+    tiles = list(cascade.skeleton.tiles)
+    tiles[0] = tiles[0][:1]
+    broken = Tampered(cascade, (-1, 0, 0), 0)
+    broken.skeleton = dataclasses.replace(cascade.skeleton, tiles=tiles)
+    assert "do not cover" in check_covering(broken).witness
+
+
+@pytest.mark.parametrize("state", [-1, 3])
+def test_coordinates_of_a_state_outside_are_refused(state: int) -> None:
+    with pytest.raises(InvalidInput, match=r"a state must lie in \[0, 3\)"):
+        decompose(golden("T3")).coordinates(state)
+
+
+def test_coordinates_of_the_wrong_length_or_value_are_refused() -> None:
+    cascade = decompose(golden("T3"))
+    with pytest.raises(InvalidInput, match="one coordinate per level, 2; got 1"):
+        cascade.state((0,))
+    with pytest.raises(InvalidInput, match=r"level 0 must lie in \[0, 3\) here; got 5"):
+        cascade.state((5, 0))
+    with pytest.raises(InvalidInput, match="a letter must lie in"):
+        cascade.step((0, 0), 9)

@@ -1,0 +1,108 @@
+"""The skeleton against SgpDec's values and against its definition, spelled out naively."""
+
+import itertools
+
+import pytest
+
+from cascade.random_automata import GOLDEN, cerny, golden, random_automaton
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade.skeleton import Skeleton, skeleton
+from krohn.errors import LimitExceeded
+
+
+def naive_family(automaton: Semiautomaton) -> set[frozenset[int]]:
+    family = {frozenset(range(automaton.num_states))}
+    queue = list(family)
+    for current in queue:
+        for letter in automaton.letters:
+            image = frozenset(letter[state] for state in current)
+            if image not in family:
+                family.add(image)
+                queue.append(image)
+    return family | {frozenset([state]) for state in range(automaton.num_states)}
+
+
+def naive_tiles(family: set[frozenset[int]], whole: frozenset[int]) -> set[frozenset[int]]:
+    inside = [part for part in family if part < whole]
+    return {part for part in inside if not any(part < other for other in inside)}
+
+
+def as_set(frame: Skeleton, number: int) -> frozenset[int]:
+    return frozenset(frame.states(number))
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_levels_and_tiles_equal_sgpdec(name: str) -> None:
+    frame = skeleton(golden(name))
+    found = [
+        sorted(len(part.tiles) for part in frame.classes if part.level == level)
+        for level in range(frame.num_levels)
+    ]
+    assert found == [sorted(level) for level in GOLDEN[name]["tiles_by_level"]]
+    assert frame.num_levels == GOLDEN[name]["levels"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_sets_images_and_tiles_are_those_of_the_definition(seed: int) -> None:
+    automaton = random_automaton(seed, largest=7)
+    frame = skeleton(automaton)
+    family = naive_family(automaton)
+    assert {as_set(frame, number) for number in range(frame.num_sets)} == family
+    for number, letter in itertools.product(range(frame.num_sets), range(automaton.num_letters)):
+        image = frozenset(automaton.step(state, letter) for state in frame.states(number))
+        assert as_set(frame, frame.images[letter][number]) == image
+    for number in range(frame.num_sets):
+        tiles = {as_set(frame, tile) for tile in frame.tiles[number]}
+        assert tiles == naive_tiles(family, as_set(frame, number))
+        assert len(tiles) == len(frame.tiles[number])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_depth_is_strict_along_tiles_and_images_that_do_not_come_back(seed: int) -> None:
+    frame = skeleton(random_automaton(seed))
+    for number in range(frame.num_sets):
+        assert all(frame.depth[tile] > frame.depth[number] for tile in frame.tiles[number])
+        for row in frame.images:
+            if frame.class_of[row[number]] == frame.class_of[number]:
+                assert frame.depth[row[number]] == frame.depth[number]
+            else:
+                assert frame.depth[row[number]] > frame.depth[number]
+
+
+def test_four_states_can_have_seven_levels() -> None:
+    """The holonomy height is not bounded by |Q|, whatever Theorem Krohn–Rhodes (iii) is quoted to say."""
+    seven = Semiautomaton.from_letters([(3, 0, 3, 2), (3, 1, 3, 2), (0, 1, 3, 3)])
+    six = Semiautomaton.from_letters([(0, 0, 1, 3), (2, 2, 0, 1)])
+    assert skeleton(seven).num_levels == 7
+    assert skeleton(six).num_levels == 6
+
+
+def test_an_automaton_of_identities_keeps_its_states() -> None:
+    frame = skeleton(Semiautomaton.from_letters([(0, 1, 2)]))
+    assert [len(part.tiles) for part in frame.classes] == [3]
+    assert frame.classes[0].generators == {}
+
+
+def test_one_state_needs_no_level() -> None:
+    assert skeleton(Semiautomaton.from_letters([(0,)])).num_levels == 0
+
+
+def test_states_fixed_by_every_letter_are_kept() -> None:
+    """SgpDec drops trailing fixed points; here every state stays in Q."""
+    frame = skeleton(Semiautomaton.from_letters([(1, 0, 2, 3)]))
+    assert frame.states(0) == (0, 1, 2, 3)
+    assert [len(part.tiles) for part in frame.classes] == [4]
+
+
+def test_arrays_and_lists_find_the_same_tiles() -> None:
+    frame = skeleton(cerny(10))
+    assert frame.num_sets == 1023
+    for part in frame.classes:
+        size = len(frame.states(part.representative))
+        assert len(part.tiles) == size
+        assert all(len(frame.states(tile)) == size - 1 for tile in part.tiles)
+
+
+def test_a_family_past_the_limit_is_refused_with_the_count_and_the_option() -> None:
+    with pytest.raises(LimitExceeded, match=r"at most 100 members; 101 were reached.*--max-sets"):
+        skeleton(cerny(10), max_sets=100)
