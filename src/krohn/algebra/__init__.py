@@ -1,0 +1,1 @@
+"""What algebra says of an automaton: its transition semigroup, its groups, its circuit complexity."""

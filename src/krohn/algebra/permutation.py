@@ -1,0 +1,196 @@
+"""Permutations as tuples of images, and the packed form in which groups multiply them.
+
+The product is ``(f * g)(q) = g(f(q))``: first ``f``, then ``g``, as words act.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from krohn.errors import InvalidInput
+
+Permutation = tuple[int, ...]
+
+# A packed permutation is ``bytes`` (degree ≤ 256) or a read-only index array; only its arithmetic knows.
+Packed = Any
+
+
+def as_permutation(images: Sequence[int], degree: int | None = None) -> Permutation:
+    """``images`` as a checked permutation of ``range(len(images))``."""
+    permutation = tuple(int(image) for image in images)
+    if degree is not None and len(permutation) != degree:
+        raise InvalidInput(
+            f"a permutation of {degree} points must have {degree} images; got {len(permutation)}"
+        )
+    if not is_permutation(permutation):
+        raise InvalidInput(
+            f"a permutation must list each of 0, …, {len(permutation) - 1} once; got {list(permutation)}"
+        )
+    return permutation
+
+
+def is_permutation(images: Sequence[int]) -> bool:
+    """Whether ``images`` lists every point of its own range exactly once."""
+    return sorted(images) == list(range(len(images)))
+
+
+def identity(degree: int) -> Permutation:
+    """The permutation that moves nothing."""
+    return tuple(range(degree))
+
+
+def compose(first: Sequence[int], second: Sequence[int]) -> Permutation:
+    """``first`` then ``second``; works for any transformations of the same points."""
+    return tuple([second[image] for image in first])
+
+
+def inverse(permutation: Sequence[int]) -> Permutation:
+    """The permutation that undoes this one."""
+    images = [0] * len(permutation)
+    for point, image in enumerate(permutation):
+        images[image] = point
+    return tuple(images)
+
+
+def power(permutation: Sequence[int], exponent: int) -> Permutation:
+    """The ``exponent``-fold product, any integer exponent, read off the cycles."""
+    images = list(range(len(permutation)))
+    for cycle in cycles(permutation):
+        length = len(cycle)
+        for index, point in enumerate(cycle):
+            images[point] = cycle[(index + exponent) % length]
+    return tuple(images)
+
+
+def commutator(first: Sequence[int], second: Sequence[int]) -> Permutation:
+    """``first⁻¹ second⁻¹ first second``."""
+    return compose(compose(inverse(first), inverse(second)), compose(first, second))
+
+
+def cycles(permutation: Sequence[int]) -> list[list[int]]:
+    """The cycles of length at least two, each from its least point, in order of that point."""
+    seen = bytearray(len(permutation))
+    found = []
+    for start, image in enumerate(permutation):
+        if seen[start] or image == start:
+            continue
+        cycle = [start]
+        seen[start] = 1
+        while image != start:
+            cycle.append(image)
+            seen[image] = 1
+            image = permutation[image]
+        found.append(cycle)
+    return found
+
+
+def order(permutation: Sequence[int]) -> int:
+    """The least positive exponent that gives the identity."""
+    return lcm(*(len(cycle) for cycle in cycles(permutation)))
+
+
+def is_even(permutation: Sequence[int]) -> bool:
+    """Whether the permutation is a product of an even number of transpositions."""
+    return sum(len(cycle) - 1 for cycle in cycles(permutation)) % 2 == 0
+
+
+def cycle_notation(permutation: Sequence[int]) -> str:
+    """Cycles in brackets, as in ``(0 1 2)(3 4)``; the identity is ``()``."""
+    return "".join(f"({' '.join(map(str, cycle))})" for cycle in cycles(permutation)) or "()"
+
+
+class ByteArithmetic:
+    """Permutations of at most 256 points as 256-byte strings: a product is one ``bytes.translate``."""
+
+    def __init__(self, degree: int) -> None:
+        assert degree <= 256
+        self.degree = degree
+        self.one: Packed = bytes(range(256))
+
+    def pack(self, permutation: Sequence[int]) -> Packed:
+        """The packed form, padded by fixed points."""
+        return bytes(permutation) + self.one[self.degree :]
+
+    def unpack(self, packed: Packed) -> Permutation:
+        """The tuple of images."""
+        return tuple(packed[: self.degree])
+
+    def multiply(self, first: Packed, second: Packed) -> Packed:
+        """``first`` then ``second``."""
+        return first.translate(second)
+
+    def invert(self, packed: Packed) -> Packed:
+        """The inverse: the table that translates every image back to its point."""
+        return bytes.maketrans(packed, self.one)
+
+    def is_one(self, packed: Packed) -> bool:
+        """Whether nothing moves."""
+        return bool(packed == self.one)
+
+    def first_moved(self, packed: Packed) -> int:
+        """The least point that moves; the permutation must not be the identity."""
+        return next(point for point in range(self.degree) if packed[point] != point)
+
+
+class ArrayArithmetic:
+    """Permutations of any number of points as index arrays: a product is one gather."""
+
+    def __init__(self, degree: int) -> None:
+        self.degree = degree
+        self.one: Packed = np.arange(degree)
+
+    def pack(self, permutation: Sequence[int]) -> Packed:
+        """The packed form."""
+        return np.array(permutation, dtype=np.intp)
+
+    def unpack(self, packed: Packed) -> Permutation:
+        """The tuple of images."""
+        return tuple(packed.tolist())
+
+    def multiply(self, first: Packed, second: Packed) -> Packed:
+        """``first`` then ``second``."""
+        return second[first]
+
+    def invert(self, packed: Packed) -> Packed:
+        """The inverse, by one scatter."""
+        images = np.empty_like(packed)
+        images[packed] = self.one
+        return images
+
+    def is_one(self, packed: Packed) -> bool:
+        """Whether nothing moves."""
+        return bool((packed == self.one).all())
+
+    def first_moved(self, packed: Packed) -> int:
+        """The least point that moves; the permutation must not be the identity."""
+        return int(np.argmax(packed != self.one))
+
+
+Arithmetic = ByteArithmetic | ArrayArithmetic
+
+
+def arithmetic(degree: int) -> Arithmetic:
+    """The quickest arithmetic for permutations of this many points."""
+    return ByteArithmetic(degree) if degree <= 256 else ArrayArithmetic(degree)
+
+
+def orbits(generators: Iterable[Sequence[int]], degree: int) -> tuple[tuple[int, ...], ...]:
+    """The orbits of the generated group, each sorted, in order of their least points."""
+    gens = list(generators)
+    seen = bytearray(degree)
+    found = []
+    for start in range(degree):
+        if seen[start]:
+            continue
+        seen[start] = 1
+        orbit = [start]
+        for point in orbit:
+            for generator in gens:
+                image = generator[point]
+                if not seen[image]:
+                    seen[image] = 1
+                    orbit.append(image)
+        found.append(tuple(sorted(orbit)))
+    return tuple(found)

@@ -1,0 +1,152 @@
+from math import factorial
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algebra import named_groups as named
+from krohn.algebra.permgroup import PermutationGroup
+from krohn.algebra.permutation import commutator, compose
+from krohn.errors import InvalidInput, LimitExceeded
+
+generator_lists = st.integers(2, 6).flatmap(
+    lambda n: st.lists(st.permutations(range(n)).map(tuple), min_size=1, max_size=3)
+)
+
+
+def group(generators: named.Generators) -> PermutationGroup:
+    return PermutationGroup(generators, len(generators[0]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(generator_lists)
+def test_order_membership_and_elements_agree_with_brute_force(generators: named.Generators) -> None:
+    elements = named.closure(generators)
+    subject = group(generators)
+    assert subject.order == len(elements)
+    assert subject.elements() == sorted(elements)
+    members = set(elements)
+    for candidate in named.closure(named.symmetric(len(generators[0])))[::7]:
+        assert subject.contains(candidate) == (candidate in members)
+
+
+@settings(max_examples=40, deadline=None)
+@given(generator_lists)
+def test_the_derived_subgroup_is_generated_by_all_commutators(generators: named.Generators) -> None:
+    subject = group(generators)
+    elements = named.closure(generators)[:60]
+    if subject.order > 60:
+        return
+    commutators = [commutator(a, b) for a in elements for b in elements]
+    assert subject.derived_subgroup().same_group(PermutationGroup(commutators, subject.degree))
+
+
+@settings(max_examples=40, deadline=None)
+@given(generator_lists, st.data())
+def test_a_stabilizer_holds_exactly_the_elements_that_fix_its_points(
+    generators: named.Generators, data: st.DataObject
+) -> None:
+    degree = len(generators[0])
+    points = data.draw(st.lists(st.integers(0, degree - 1), unique=True))
+    expected = [g for g in named.closure(generators) if all(g[point] == point for point in points)]
+    assert group(generators).stabilizer(points).elements() == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("generators", "order", "name", "factors"),
+    [
+        ([(0, 1, 2)], 1, "1", ()),
+        ([(1, 0)], 2, "C2", ("C2",)),
+        ([(1, 2, 3, 4, 5, 0)], 6, "C6", ("C2", "C3")),
+        ([(1, 0, 2, 3), (0, 1, 3, 2)], 4, "C2xC2", ("C2", "C2")),
+        ([(1, 0, 2, 3, 4, 5), (0, 1, 3, 4, 5, 2)], 8, "C2xC4", ("C2",) * 3),
+        (named.symmetric(3), 6, "S3", ("C3", "C2")),
+        (named.symmetric(4), 24, "S4", ("C2", "C2", "C3", "C2")),
+        (named.regular(named.symmetric(4)), 24, "S4", ("C2", "C2", "C3", "C2")),
+        (named.regular(named.alternating(4)), 12, "A4", ("C2", "C2", "C3")),
+        ([(1, 2, 3, 0), (0, 3, 2, 1)], 8, "D8", ("C2",) * 3),
+        ([(1, 2, 3, 4, 0), (0, 4, 3, 2, 1)], 10, "D10", ("C5", "C2")),
+        (named.matrices([[[0, 1], [2, 0]], [[1, 1], [1, 2]]], 3, translate=False), 8, "Q8", ("C2",) * 3),
+        (named.matrices(named.SL2, 3, translate=False), 24, "SL(2,3)", ("C2", "C2", "C2", "C3")),
+        (named.alternating(5), 60, "A5", ("A5",)),
+        (named.regular(named.alternating(5)), 60, "A5", ("A5",)),
+        (named.symmetric(5), 120, "S5", ("A5", "C2")),
+        (named.regular(named.symmetric(5)), 120, "S5", ("A5", "C2")),
+        (named.matrices(named.SL2, 5, translate=False), 120, "SL(2,5)", ("C2", "A5")),
+        (named.matrices(named.GL3, 2, translate=False), 168, "PSL(2,7)", ("PSL(2,7)",)),
+        (named.matrices(named.GL3, 2, translate=True), 1344, "order 1344", ("C2", "C2", "C2", "PSL(2,7)")),
+        (named.matrices(named.SL2, 5, translate=True), 3000, "order 3000", ("C5", "C5", "C2", "A5")),
+        (named.mathieu11(), 7920, "M11", ("M11",)),
+        (named.symmetric(9), factorial(9), "S9", ("A9", "C2")),
+        (named.symmetric(40), factorial(40), "S40", ("A40", "C2")),
+    ],
+)
+def test_well_known_groups_are_recognised(
+    generators: named.Generators, order: int, name: str, factors: tuple[str, ...]
+) -> None:
+    subject = group(generators)
+    assert (subject.order, subject.name(), subject.composition_factors()) == (order, name, factors)
+    assert subject.is_solvable == all(factor[0] == "C" for factor in factors)
+
+
+def test_the_cube_has_the_known_order_and_factors() -> None:
+    cube = group(named.cube())
+    assert cube.order == named.CUBE_ORDER
+    factors = cube.composition_factors()
+    assert sorted(factors) == ["A12", "A8"] + ["C2"] * 12 + ["C3"] * 7
+    assert not cube.is_solvable
+    one_edge_flipped = named.from_cycles("7,18", 48)
+    assert not cube.contains(one_edge_flipped)
+    assert cube.contains(compose(cube.generators[0], cube.generators[3]))
+
+
+def test_two_diagonal_copies_of_a_simple_group_are_both_found() -> None:
+    elements = named.closure(named.alternating(5))
+    index = {element: number for number, element in enumerate(elements)}
+    right = named.regular(named.alternating(5))
+    left = [tuple(index[compose(g, element)] for element in elements) for g in named.alternating(5)]
+    assert group(right + left).composition_factors() == ("A5", "A5")
+
+
+def test_degrees_beyond_a_byte_use_arrays() -> None:
+    generators = named.regular(named.symmetric(6))
+    subject = group(generators)
+    assert subject.degree == 720
+    assert subject.order == 720
+    assert subject.composition_factors() == ("A6", "C2")
+
+
+def test_equal_groups_from_different_generators_are_the_same_group() -> None:
+    first, second = group(named.alternating(5)), group([(1, 2, 0, 3, 4), (1, 2, 3, 4, 0)])
+    assert first != second
+    assert first.same_group(second)
+    assert not first.same_group(group(named.symmetric(5)))
+
+
+def test_listing_a_large_group_names_the_limit() -> None:
+    with pytest.raises(
+        LimitExceeded, match="at most 1000 elements to be listed; this one has 40320; raise `limit`"
+    ):
+        group(named.symmetric(8)).elements(1000)
+
+
+def test_a_generator_that_is_no_permutation_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="each of 0, …, 2 once"):
+        PermutationGroup([(0, 0, 1)], 3)
+    with pytest.raises(InvalidInput, match="must be at least 0; got -1"):
+        PermutationGroup([], -1)
+
+
+def test_orders_agree_with_sympy() -> None:
+    combinatorics = pytest.importorskip("sympy.combinatorics")
+    for generators in (
+        named.mathieu11(),
+        named.regular(named.symmetric(4)),
+        named.regular(named.alternating(5)),
+    ):
+        expected = combinatorics.PermutationGroup([combinatorics.Permutation(list(g)) for g in generators])
+        subject = group(generators)
+        assert subject.order == expected.order()
+        assert [part.order for part in subject.derived_series()] == [
+            part.order() for part in expected.derived_series()
+        ]
