@@ -1,0 +1,92 @@
+"""A table as a heat map with its numbers in the cells."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from krohn.errors import InvalidInput
+from krohn.figures.style import COLOUR_MAP, house_style, ink_on
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeatMap:
+    """Shares between 0 and 1 by row and column, drawn as per cent; a cell that is missing stays empty.
+
+    ``marks`` adds a sign to a cell's number, explained in ``note``.
+    """
+
+    title: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: Mapping[tuple[str, str], float]
+    marks: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    row_axis: str = ""
+    column_axis: str = ""
+    note: str = ""
+    strong_from: float = 0.99
+
+    def __post_init__(self) -> None:
+        for row, column in [*self.values, *self.marks]:
+            if row not in self.rows or column not in self.columns:
+                raise InvalidInput(f"a cell must lie in the table; got row {row!r}, column {column!r}")
+        for cell, value in self.values.items():
+            if not 0 <= value <= 1:
+                raise InvalidInput(f"a cell must hold a share between 0 and 1; got {value} at {cell}")
+
+
+def heat_map(*maps: HeatMap) -> Figure:
+    """The maps side by side, on one scale."""
+    rows = max(len(shown.rows) for shown in maps)
+    columns = sum(len(shown.columns) for shown in maps)
+    with house_style():
+        size = (1.6 * len(maps) + 0.42 * columns, 1.2 + 0.24 * rows)
+        figure = Figure(figsize=size, layout="constrained")
+        for axes, shown in zip(figure.subplots(1, len(maps), squeeze=False)[0], maps, strict=True):
+            _draw(axes, shown)
+    return figure
+
+
+def percent(value: float) -> str:
+    """Three figures that never round an imperfect value up to 100."""
+    return "100" if value == 1 else f"{min(value * 100, 99.9):.1f}"
+
+
+def _draw(axes: Axes, shown: HeatMap) -> None:
+    for down, row in enumerate(shown.rows):
+        for across, column in enumerate(shown.columns):
+            _cell(axes, shown, (row, column), (across, down))
+    axes.set_xlim(0, len(shown.columns))
+    axes.set_ylim(len(shown.rows), 0)
+    axes.set_xticks([index + 0.5 for index in range(len(shown.columns))], shown.columns)
+    axes.set_yticks([index + 0.5 for index in range(len(shown.rows))], shown.rows)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.set_title(shown.title, loc="left")
+    axes.set_ylabel(shown.row_axis)
+    axes.set_xlabel("\n".join(filter(None, [shown.column_axis, shown.note])))
+
+
+def _cell(axes: Axes, shown: HeatMap, cell: tuple[str, str], place: tuple[int, int]) -> None:
+    value = shown.values.get(cell)
+    across, down = place
+    if value is None:
+        corner = (across + 0.06, down + 0.06)
+        axes.add_patch(Rectangle(corner, 0.88, 0.88, facecolor="none", edgecolor="#cccccc", linewidth=0.4))
+        return
+    colour = colormaps[COLOUR_MAP](value)
+    axes.add_patch(Rectangle(place, 1, 1, facecolor=colour, edgecolor="white", linewidth=0.8))
+    axes.text(
+        across + 0.5,
+        down + 0.5,
+        percent(value) + shown.marks.get(cell, ""),
+        ha="center",
+        va="center",
+        fontsize=7,
+        color=ink_on(colour),
+        fontweight="bold" if value >= shown.strong_from else "normal",
+    )
