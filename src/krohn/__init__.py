@@ -11,6 +11,12 @@ __version__ = "0.1.0"
 # Public name -> "module:attribute". A module of the package never has one of these names.
 _PUBLIC = {
     "Semiautomaton": "krohn.automata.semiautomaton:Semiautomaton",
+    "zoo": "krohn.automata.zoo:zoo",
+    "from_regex": "krohn.automata.regular:from_regex",
+    "parse_spec": "krohn.automata.spec:parse_spec",
+    "load_automaton": "krohn.automata.files:load_automaton",
+    "dump_automaton": "krohn.automata.files:dump_automaton",
+    "simulate": "krohn.automata.simulation:simulate",
     "KrohnError": "krohn.errors:KrohnError",
 }
 

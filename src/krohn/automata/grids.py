@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.automata.limits import check_size
 from krohn.automata.semiautomaton import Semiautomaton
@@ -19,7 +20,7 @@ def grid(*sides: int, noop: bool = False) -> Semiautomaton:
         raise InvalidInput(f"every side of a grid must be ≥ 1; got Grid{label}: write Grid4, Grid3x4")
     check_size(f"Grid{label}", math.prod(sides), 2 * len(sides) + noop)
     cells = np.indices(sides).reshape(len(sides), -1)
-    columns = []
+    columns: list[npt.ArrayLike] = []
     for axis, side in enumerate(sides):
         for step in (-1, 1):
             moved = cells.copy()

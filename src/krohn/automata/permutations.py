@@ -202,7 +202,7 @@ def is_even(rows: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
     inversions = np.zeros(len(rows), dtype=np.int64)
     for i, j in itertools.combinations(range(rows.shape[1]), 2):
         inversions += rows[:, i] > rows[:, j]
-    return inversions % 2 == 0
+    return np.equal(inversions % 2, 0)
 
 
 def _rank(rows: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:

@@ -17,10 +17,10 @@ def counter(n: int) -> Semiautomaton:
     if n < 1:
         raise InvalidInput(f"Countern must have n ≥ 1; got Counter{n}: write Counter5")
     check_size(f"Counter{n}", n, 1)
-    return Semiautomaton(((np.arange(n) + 1) % n)[:, None], letter_names=("1",), name=f"Counter{n}")
+    return Semiautomaton.from_letters([[*range(1, n), 0]], letter_names=("1",), name=f"Counter{n}")
 
 
-def memory(n: int) -> Semiautomaton:
+def memory(n: int, name: str = "") -> Semiautomaton:
     """``n`` values: the letter ``read`` keeps the value, the letter i writes it. FlipFlop is n = 2."""
     if n < 1:
         raise InvalidInput(f"Memoryn must have n ≥ 1; got Memory{n}: write Memory2")
@@ -28,7 +28,7 @@ def memory(n: int) -> Semiautomaton:
     values = np.arange(n)
     table = np.column_stack([values, np.broadcast_to(values, (n, n))])
     names = tuple(str(value) for value in range(1, n + 1))
-    return Semiautomaton(table, state_names=names, letter_names=("read", *names), name=f"Memory{n}")
+    return Semiautomaton(table, state_names=names, letter_names=("read", *names), name=name or f"Memory{n}")
 
 
 def abab() -> Semiautomaton:

@@ -1,66 +1,176 @@
 """The named automata: one family per row, each with the pattern of its names and how to build it."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
+from krohn.automata import observations
 from krohn.automata.grids import grid
 from krohn.automata.groups import cyclic, dihedral, quaternion
 from krohn.automata.permutations import alternating, permutation_reset, symmetric
+from krohn.automata.products import direct_product
+from krohn.automata.rubik import rubik
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import abab, adder, counter, full_monoid, memory, parity
 from krohn.automata.stack import dyck
-from krohn.errors import UnknownName
+from krohn.errors import InvalidInput, UnknownName
+
+Observation = Callable[[Semiautomaton], list[int]]
 
 _N = r"(\d{1,9})"
+_MAX_FACTORS = 16
 
 
 @dataclass(frozen=True)
 class Family:
-    """Automata whose names follow one pattern."""
+    """Automata whose names follow one pattern.
+
+    Attributes:
+        form: how its names look.
+        pattern: the regular expression of its names; its groups are the arguments of ``build``.
+        build: makes the automaton.
+        summary: one line for people.
+        examples: the names that ``krohn zoo`` lists.
+        observations: observation maps by name, asked for as ``NAME@OBSERVATION``.
+    """
 
     form: str
     pattern: str
     build: Callable[..., Semiautomaton]
     summary: str
     examples: tuple[str, ...]
+    observations: Mapping[str, Observation] = field(default_factory=dict)
 
 
-def _sides(text: str, option: str | None) -> Semiautomaton:
-    return grid(*map(int, text.split("x")), noop=option is not None)
+def _cyclic(n: str, letters: str | None) -> Semiautomaton:
+    return cyclic(int(n), None if letters is None else (0, 1))
+
+
+def _grid(sides: str, noop: str | None) -> Semiautomaton:
+    return grid(*map(int, sides.split("x")), noop=noop is not None)
 
 
 FAMILIES = (
-    Family("Cn", rf"C{_N}", lambda n: cyclic(int(n)), "cyclic group, all n letters", ("C2", "C3")),
-    Family("Cn:01", rf"C{_N}:01", lambda n: cyclic(int(n), (0, 1)), "cyclic group, letters 0, 1", ("C5:01",)),
-    Family("D2n", rf"D{_N}", lambda n: dihedral(int(n)), "dihedral group of order 2n", ("D6", "D8")),
-    Family("An", rf"A{_N}(?::(.+))?", lambda n, s: alternating(int(n), s or "paper"), "", ("A4", "A5")),
-    Family("Sn", rf"S{_N}(?::(.+))?", lambda n, s: symmetric(int(n), s or "paper"), "", ("S4", "S5")),
-    Family("Q8", "Q8", quaternion, "quaternion group", ("Q8",)),
-    Family("Dyckn,k", rf"Dyck{_N},{_N}", lambda n, k: dyck(int(n), int(k)), "stack", ("Dyck4,2",)),
-    Family("Gridn", r"Grid(\d{1,9}(?:x\d{1,9}){0,7})(:noop)?", _sides, "gridworld", ("Grid4", "Grid3x4")),
-    Family("FlipFlop", "FlipFlop", lambda: memory(2), "memory unit of two values", ("FlipFlop",)),
-    Family("Memoryn", rf"Memory{_N}", lambda n: memory(int(n)), "memory unit", ("Memory3",)),
-    Family("abab", "abab", abab, "the language (abab)*", ("abab",)),
-    Family("Parity", "Parity", parity, "parity", ("Parity",)),
-    Family("Countern", rf"Counter{_N}", lambda n: counter(int(n)), "modular counter", ("Counter5",)),
-    Family("Add", rf"Add{_N}?", lambda n: adder(int(n or 2)), "binary adder", ("Add",)),
+    Family(
+        "Cn, Cn:01",
+        rf"C{_N}(:01)?",
+        _cyclic,
+        "cyclic group; letters are all n elements, or 0 and 1",
+        (*(f"C{n}" for n in range(2, 9)), "C5:01"),
+        {"zero": observations.is_zero},
+    ),
+    Family(
+        "D2n",
+        rf"D{_N}",
+        lambda order: dihedral(int(order)),
+        "dihedral group of that order: toggle the direction, drive one place on",
+        ("D6", "D8"),
+        {"location": observations.dihedral_place, "toggle": observations.dihedral_toggle},
+    ),
+    Family(
+        "An, An:LETTERS",
+        rf"A{_N}(?::(.+))?",
+        lambda n, letters: alternating(int(n), letters or "paper"),
+        "alternating group acting on itself; letters are the 3-cycles (1 2 i)",
+        ("A4", "A5"),
+        {"first": observations.first_element},
+    ),
+    Family(
+        "Sn, Sn:LETTERS",
+        rf"S{_N}(?::(.+))?",
+        lambda n, letters: symmetric(int(n), letters or "paper"),
+        "symmetric group acting on itself; letters are a swap, a cycle and six more",
+        ("S3", "S4", "S5"),
+        {"first": observations.first_element},
+    ),
+    Family("Q8", "Q8", quaternion, "quaternion group; letters 1, i, j, k", ("Q8",)),
+    Family(
+        "Dyckn,k",
+        rf"Dyck{_N},{_N}",
+        lambda depth, kinds: dyck(int(depth), int(kinds)),
+        "stack of at most n brackets of k types; illegal moves lead to a sink",
+        ("Dyck4,2", "Dyck4,8"),
+        {"top": observations.stack_top},
+    ),
+    Family(
+        "Gridn, GridAxB, Grid…:noop",
+        r"Grid(\d{1,9}(?:x\d{1,9}){0,7})(:noop)?",
+        _grid,
+        "gridworld on a line, in the plane, in a box",
+        ("Grid4", "Grid9", "Grid9:noop", "Grid3x4"),
+        {"boundary": observations.boundary},
+    ),
+    Family(
+        "FlipFlop", "FlipFlop", lambda: memory(2, "FlipFlop"), "memory of one of two values", ("FlipFlop",)
+    ),
+    Family("Memoryn", rf"Memory{_N}", lambda n: memory(int(n)), "memory of one of n values", ("Memory3",)),
+    Family("abab", "abab", abab, "the language (abab)*", ("abab",), {"accept": observations.accepted}),
+    Family("Parity", "Parity", parity, "parity of the ones", ("Parity",)),
+    Family(
+        "Countern", rf"Counter{_N}", lambda n: counter(int(n)), "counter modulo n, one letter", ("Counter5",)
+    ),
+    Family(
+        "Add, Addk",
+        rf"Add{_N}?",
+        lambda addends: adder(int(addends or 2)),
+        "binary adder with carry, of two or k numbers",
+        ("Add",),
+        {"digit": observations.digit, "carry": observations.carry},
+    ),
+    Family(
+        "Rubik, Rubik:12, Rubik:18",
+        r"Rubik(?::(6|12|18))?",
+        lambda turns: rubik(int(turns or 6)),
+        "the 3×3×3 cube on its 48 movable stickers",
+        ("Rubik",),
+    ),
     Family(
         "PermResetn",
         rf"PermReset{_N}(?::(.+))?",
-        lambda n, s: permutation_reset(int(n), s or "minimal"),
-        "",
-        ("PermReset3",),
+        lambda n, letters: permutation_reset(int(n), letters or "minimal"),
+        "permutations of n people and a reset to each of them",
+        ("PermReset3", "PermReset5"),
+        {"first": observations.first_element},
     ),
-    Family("Tn", rf"T{_N}", lambda n: full_monoid(int(n)), "full transformation monoid", ("T3",)),
+    Family("Tn", rf"T{_N}", lambda n: full_monoid(int(n)), "full transformation monoid on n points", ("T3",)),
 )
+_PRODUCTS = ("C2xC2", "C2xC2xC2")
 
 
 def zoo(name: str) -> Semiautomaton:
-    """The automaton of that name, e.g. ``zoo("S4")``, ``zoo("Dyck4,2")``."""
+    """The automaton of that name: ``zoo("S4")``, ``zoo("C2xC2")``, ``zoo("Dyck4,8@top")``."""
+    text, at, observation = name.partition("@")
+    # A product sign stands before the next factor's first letter; the one in Grid3x4 stands before a digit.
+    factors = re.split(r"x(?=[A-Z]|abab)", text)
+    if len(factors) > _MAX_FACTORS:
+        raise InvalidInput(f"a product may have at most {_MAX_FACTORS} factors; got {len(factors)}")
+    if len(factors) > 1:
+        if at:
+            raise InvalidInput(f"an observation must belong to one named automaton; got the product {name!r}")
+        return direct_product(*(_named(factor)[1] for factor in factors))
+    family, automaton = _named(text)
+    if not at:
+        return automaton
+    if observation not in family.observations:
+        known = ", ".join(family.observations) or "none"
+        raise UnknownName(f"the observations of {text} are: {known}; got {observation!r}")
+    return replace(automaton, observe=tuple(family.observations[observation](automaton)), name=name)
+
+
+def with_observation(name: str, observation: str) -> Semiautomaton:
+    """The named automaton with one of its observation maps: the same as ``zoo("NAME@OBSERVATION")``."""
+    return zoo(f"{name}@{observation}")
+
+
+def zoo_names() -> tuple[str, ...]:
+    """One name or more of every family, in the order of the list, and the paper's products."""
+    return (*(name for family in FAMILIES for name in family.examples), *_PRODUCTS)
+
+
+def _named(name: str) -> tuple[Family, Semiautomaton]:
     for family in FAMILIES:
         match = re.fullmatch(family.pattern, name)
         if match:
-            return family.build(*match.groups())
-    forms = ", ".join(family.form for family in FAMILIES)
-    raise UnknownName(f"a named automaton must be one of {forms}, or a product AxB; got {name!r}")
+            return family, replace(family.build(*match.groups()), name=name)
+    forms = "; ".join(family.form for family in FAMILIES)
+    raise UnknownName(f"a named automaton must be one of {forms}; or a product AxB; got {name!r}")

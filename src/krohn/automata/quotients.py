@@ -1,0 +1,152 @@
+"""Smaller automata from larger ones: reachable part, congruences, quotient, minimisation."""
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.errors import InvalidInput
+
+
+def reachable(automaton: Semiautomaton) -> Semiautomaton:
+    """The part that words lead to from the start, states in the order of a breadth-first search."""
+    order = reachable_states(automaton)
+    if order == list(range(automaton.num_states)):
+        return automaton
+    place = np.zeros(automaton.num_states, dtype=np.int32)
+    place[order] = np.arange(len(order))
+    observe = automaton.observe
+    return Semiautomaton(
+        place[automaton.table[order]],
+        start=0,
+        state_names=tuple(automaton.state_names[state] for state in order),
+        letter_names=automaton.letter_names,
+        observe=None if observe is None else tuple(observe[state] for state in order),
+        name=automaton.name,
+    )
+
+
+def reachable_states(automaton: Semiautomaton) -> list[int]:
+    """The states that words lead to from the start, in breadth-first order."""
+    rows = automaton.table.tolist()
+    seen = {automaton.start: None}
+    queue = deque([automaton.start])
+    while queue:
+        for target in rows[queue.popleft()]:
+            if target not in seen:
+                seen[target] = None
+                queue.append(target)
+    return list(seen)
+
+
+def quotient(automaton: Semiautomaton, classes: Sequence[int]) -> Semiautomaton:
+    """The automaton of the classes of a congruence; ``classes[q]`` is the class of state q.
+
+    Classes are renumbered in the order of their first states. A partition that is not a congruence, or
+    that joins states with different observations, is refused with the two states that show it.
+    """
+    if len(classes) != automaton.num_states:
+        raise InvalidInput(
+            f"there must be one class per state; got {len(classes)} for {automaton.num_states} states"
+        )
+    first: dict[int, int] = {}
+    for state, label in enumerate(classes):
+        first.setdefault(label, state)
+    number = {label: index for index, label in enumerate(first)}
+    block = np.array([number[label] for label in classes], dtype=np.int32)
+    leaders = np.array(list(first.values()))
+    _check_congruence(automaton, block, leaders)
+    observe = automaton.observe
+    return Semiautomaton(
+        block[automaton.table[leaders]],
+        start=int(block[automaton.start]),
+        state_names=tuple(automaton.state_names[state] for state in leaders),
+        letter_names=automaton.letter_names,
+        observe=None if observe is None else tuple(observe[state] for state in leaders),
+        name=automaton.name,
+    )
+
+
+def _check_congruence(automaton: Semiautomaton, block: np.ndarray, leaders: np.ndarray) -> None:
+    images = block[automaton.table]
+    wrong = np.argwhere(images != images[leaders[block]])
+    if len(wrong):
+        state, letter = map(int, wrong[0])
+        pair = f"{automaton.state_names[leaders[block[state]]]!r} and {automaton.state_names[state]!r}"
+        raise InvalidInput(
+            f"classes must form a congruence; {pair} are together, "
+            f"but letter {automaton.letter_names[letter]!r} takes them apart"
+        )
+    if automaton.observe is not None:
+        seen = np.array(automaton.observe)
+        apart = np.flatnonzero(seen != seen[leaders[block]])
+        if len(apart):
+            state = int(apart[0])
+            pair = f"{automaton.state_names[leaders[block[state]]]!r} and {automaton.state_names[state]!r}"
+            raise InvalidInput(f"states of one class must look alike; {pair} have different observations")
+
+
+def coarsest_congruence(automaton: Semiautomaton, colours: Sequence[int]) -> list[int]:
+    """The coarsest congruence in which states of one class have one colour (Hopcroft's algorithm).
+
+    Runs in O(|Σ| n log n): each time a class splits, only its smaller half is looked at again.
+    """
+    before = [_inverse(column) for column in automaton.letters]
+    groups: dict[int, set[int]] = {}
+    for state, colour in enumerate(colours):
+        groups.setdefault(colour, set()).add(state)
+    blocks = list(groups.values())
+    block_of = [0] * automaton.num_states
+    for index, block in enumerate(blocks):
+        for state in block:
+            block_of[state] = index
+    waiting = {(index, letter) for index in range(len(blocks)) for letter in range(automaton.num_letters)}
+    while waiting:
+        index, letter = waiting.pop()
+        sources = [source for state in blocks[index] for source in before[letter][state]]
+        hit: dict[int, set[int]] = {}
+        for source in sources:
+            hit.setdefault(block_of[source], set()).add(source)
+        for target, inside in hit.items():
+            if len(inside) < len(blocks[target]):
+                _split(target, inside, blocks, block_of, waiting, automaton.num_letters)
+    return block_of
+
+
+def _split(
+    target: int,
+    inside: set[int],
+    blocks: list[set[int]],
+    block_of: list[int],
+    waiting: set[tuple[int, int]],
+    num_letters: int,
+) -> None:
+    blocks[target] -= inside
+    new = len(blocks)
+    # The new class takes the smaller half, so that it alone need wait where the old one does not.
+    small, large = sorted((inside, blocks[target]), key=len)
+    blocks[target] = large
+    blocks.append(small)
+    for state in small:
+        block_of[state] = new
+    # If (target, a) waits, both halves must; if not, the smaller half is enough.
+    waiting.update((new, letter) for letter in range(num_letters))
+
+
+def _inverse(column: Sequence[int]) -> list[list[int]]:
+    sources: list[list[int]] = [[] for _ in column]
+    for source, target in enumerate(column):
+        sources[target].append(source)
+    return sources
+
+
+def minimize(automaton: Semiautomaton) -> Semiautomaton:
+    """The smallest automaton with the same observations on every word from the start.
+
+    Without an observation map states are told apart by themselves, and only unreachable ones go.
+    """
+    part = reachable(automaton)
+    if part.observe is None:
+        return part
+    return quotient(part, coarsest_congruence(part, part.observe))

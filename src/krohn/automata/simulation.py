@@ -1,0 +1,58 @@
+"""Runs an automaton on a batch of words at once."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.words import letter_type
+from krohn.errors import InvalidInput
+
+# Words are run in groups whose letters and states stay in the processor's cache.
+_GROUP = 8_192
+
+
+def simulate(
+    automaton: Semiautomaton, words: npt.ArrayLike, start: int | None = None
+) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """The state after each letter, for every word of an integer array of shape (words, length).
+
+    The loop runs over positions, never over words.
+    """
+    letters = np.asarray(words)
+    if letters.ndim != 2 or not np.issubdtype(letters.dtype, np.integer):
+        raise InvalidInput(
+            f"words must be an integer array of shape (words, length); got {letters.dtype} of shape {letters.shape}"
+        )
+    if letters.size and (letters.min() < 0 or letters.max() >= automaton.num_letters):
+        row, position = np.argwhere((letters < 0) | (letters >= automaton.num_letters))[0].tolist()
+        raise InvalidInput(
+            f"letters must lie in [0, {automaton.num_letters}); "
+            f"word {row}, position {position} is {int(letters[row, position])}"
+        )
+    first = automaton.start if start is None else start
+    if not 0 <= first < automaton.num_states:
+        raise InvalidInput(f"the start state must lie in [0, {automaton.num_states}); got {first}")
+    states = np.empty(letters.shape, dtype=letter_type(automaton.num_states))
+    flat = np.ascontiguousarray(automaton.table, dtype=np.int64).ravel()
+    for begin in range(0, len(letters), _GROUP):
+        group = slice(begin, begin + _GROUP)
+        _run(flat, automaton.num_letters, first, letters[group], states[group])
+    return states
+
+
+def _run(
+    flat: npt.NDArray[np.int64],
+    num_letters: int,
+    first: int,
+    letters: npt.NDArray[np.integer[Any]],
+    states: npt.NDArray[np.unsignedinteger[Any]],
+) -> None:
+    state = np.full(len(letters), first, dtype=np.int64)
+    index = np.empty_like(state)
+    for position in range(letters.shape[1]):
+        np.multiply(state, num_letters, out=index)
+        index += letters[:, position].astype(np.int64)
+        np.take(flat, index, out=state, mode="clip")
+        states[:, position] = state
