@@ -1,0 +1,104 @@
+"""A compiled network: explicit matrices together with what every part of them means."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.errors import InvalidInput
+from krohn.network.explanation import Explanation, explain_word
+from krohn.network.forward import run
+from krohn.network.layout import Layout
+from krohn.network.program import Program
+from krohn.network.transformer import Transformer
+
+METHODS = ("scan", "cascade", "paper", "grid")
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledNetwork:
+    """A Transformer that simulates ``automaton`` on words up to ``length``, and its ground truth.
+
+    Attributes:
+        transformer: the matrices; everything that runs is in here.
+        automaton: what it simulates, start state included.
+        method: the construction: ``scan``, ``cascade``, ``paper`` or ``grid``.
+        program: the discrete meaning the weights realise; ``None`` where the construction has none.
+        layout: what every channel holds after every block, and what every head does.
+    """
+
+    transformer: Transformer
+    automaton: Semiautomaton
+    method: str
+    program: Program | None
+    layout: Layout
+
+    def __post_init__(self) -> None:
+        wrong = list(_mismatches(self))
+        if wrong:
+            raise InvalidInput(f"a compiled network must fit together: {'; '.join(wrong)}")
+
+    @property
+    def length(self) -> int:
+        """The longest word it was built for."""
+        return self.transformer.max_length
+
+    @property
+    def mask(self) -> str:
+        """causal or strict."""
+        return self.transformer.mask
+
+    def run(
+        self,
+        words: npt.NDArray[np.integer],
+        dtype: npt.DTypeLike = np.float64,
+    ) -> npt.NDArray[np.int64]:
+        """States after each letter of words ``[batch, length]``, by a plain forward pass."""
+        return run(self.transformer, words, dtype)
+
+    def explain(self, word: Iterable[int]) -> Explanation:
+        """Register values and attention weights by layer and position, from a real forward pass."""
+        return explain_word(self.transformer, self.layout, self.automaton, tuple(word))
+
+    def sizes(self) -> dict[str, int | float]:
+        """The quantities that the theorems bound."""
+        net = self.transformer
+        return {
+            "depth": net.depth,
+            "dim": net.dim,
+            "heads": net.heads,
+            "head_dim": net.head_dim,
+            "mlp_width": net.mlp_width,
+            "max_weight": net.max_weight,
+            "num_parameters": net.num_parameters,
+        }
+
+
+def _mismatches(net: CompiledNetwork) -> Iterable[str]:
+    matrices, automaton, program, layout = net.transformer, net.automaton, net.program, net.layout
+    if net.method not in METHODS:
+        yield f"the method is {net.method!r}, not one of {', '.join(METHODS)}"
+    if matrices.embedding.shape[0] != automaton.num_letters:
+        yield f"{matrices.embedding.shape[0]} embeddings for {automaton.num_letters} letters"
+    if matrices.readout.shape[1] != automaton.num_states:
+        yield f"{matrices.readout.shape[1]} outputs for {automaton.num_states} states"
+    if len(layout.heads) != matrices.depth or any(len(m) != matrices.dim for m in layout.moments):
+        yield "the layout describes other layers or channels than the matrices have"
+    elif any(len(a) != len(b.heads) for a, b in zip(layout.heads, matrices.layers, strict=True)):
+        yield "the layout describes other heads than the matrices have"
+    if program is None:
+        return
+    if (program.depth, program.num_padding, program.mask) != (
+        matrices.depth,
+        matrices.num_padding,
+        matrices.mask,
+    ):
+        yield "program and matrices disagree on depth, padding or mask"
+    if (program.num_letters, len(program.readout.codes)) != (automaton.num_letters, automaton.num_states):
+        yield "program and automaton disagree on letters or states"
+    known = set(program.register)
+    named = {channel.register for moment in layout.moments for channel in moment if channel.register}
+    if named - known:
+        yield f"the layout names registers the program does not have: {', '.join(sorted(named - known))}"

@@ -1,0 +1,83 @@
+"""One word through one network, with every intermediate named: ground truth for interpretability."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.network.forward import logits
+from krohn.network.layout import Layout
+from krohn.network.transformer import Transformer
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class HeadView:
+    """One head on one word: what it does and ``weights[t, i]``, position t attending to i."""
+
+    layer: int
+    number: int
+    text: str
+    weights: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Registers and attention of one word. Position 0 … τ−1 are padding, then the letters.
+
+    ``moments[m][name]`` holds the values along the positions: ``m`` = 0 after the embedding,
+    2l+1 after attention of layer l, 2l+2 after its MLP.
+    """
+
+    positions: tuple[str, ...]
+    states: tuple[str, ...]
+    moments: tuple[dict[str, Array], ...]
+    heads: tuple[HeadView, ...]
+
+    def value(self, register: str) -> Array:
+        """A register along the positions, at the last moment that holds it."""
+        for moment in reversed(self.moments):
+            if register in moment:
+                return moment[register]
+        known = sorted({name for moment in self.moments for name in moment})
+        raise KeyError(f"a register must be one of {', '.join(known)}; got {register!r}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists, for files and web pages."""
+        return {
+            "positions": list(self.positions),
+            "states": list(self.states),
+            "moments": [{name: held.tolist() for name, held in moment.items()} for moment in self.moments],
+            "heads": [
+                {"layer": h.layer, "head": h.number, "text": h.text, "weights": h.weights.tolist()}
+                for h in self.heads
+            ],
+        }
+
+
+def explain_word(
+    network: Transformer, layout: Layout, automaton: Semiautomaton, word: tuple[int, ...]
+) -> Explanation:
+    """Runs the word in float64 and files every intermediate under its name."""
+    seen: dict[str, Array] = {}
+    words = np.array([word], dtype=np.int64).reshape(1, len(word))
+    states = logits(network, words, observe=lambda name, value: seen.update({name: value[0]})).argmax(-1)[0]
+    streams = [seen["embedding"]]
+    for layer in range(network.depth):
+        streams += [seen[f"layer.{layer}.mixed"], seen[f"layer.{layer}.stream"]]
+    return Explanation(
+        positions=(
+            *(["⊥"] * network.num_padding),
+            *(automaton.letter_names[letter] for letter in word),
+        ),
+        states=tuple(automaton.state_names[state] for state in states),
+        moments=tuple(layout.registers(index, stream) for index, stream in enumerate(streams)),
+        heads=tuple(
+            HeadView(layer, number, meaning.text, seen[f"layer.{layer}.head.{number}.weights"])
+            for layer, meanings in enumerate(layout.heads)
+            for number, meaning in enumerate(meanings)
+        ),
+    )

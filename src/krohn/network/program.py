@@ -1,0 +1,263 @@
+"""The explicit form between algebra and weights: named integer registers and operations on them.
+
+A program is the discrete meaning of a network. A compiler writes it, a lowering turns it into
+matrices, a checker compares the matrices with it; none of them shares anything but this format.
+Every register is written exactly once, so its name alone says which value it holds.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.errors import InvalidInput
+from krohn.network.operations import (
+    AttentionOperation,
+    LatestMatch,
+    LatestWrite,
+    Modulo,
+    PositionMap,
+    PrefixSum,
+    Table,
+    Values,
+)
+from krohn.network.transformer import Mask
+
+
+@dataclass(frozen=True)
+class Register:
+    """A named integer at every position.
+
+    A narrow register lies in ``low..high``. A wide one (a prefix sum) lies in ``low·n..high·n``
+    where ``n`` is the number of positions up to and including t. A ``circle`` register with values
+    0..high is held as a point of the unit circle, so that keys can be compared by an inner product.
+    """
+
+    name: str
+    low: int
+    high: int
+    kind: Literal["integer", "wide", "circle"] = "integer"
+
+    def __post_init__(self) -> None:
+        if not self.name or self.low > self.high:
+            raise InvalidInput(
+                f"a register needs a name and low ≤ high; got {self.name!r} {self.low}..{self.high}"
+            )
+        if self.kind not in ("integer", "wide", "circle"):
+            raise InvalidInput(f"a register is integer, wide or circle; got {self.kind!r}")
+        if self.kind == "circle" and (self.low != 0 or self.high < 1):
+            raise InvalidInput(f"a circle register must hold 0..n−1 with n ≥ 2; got {self.low}..{self.high}")
+
+    def bounds(self, positions: int) -> tuple[int, int]:
+        """The range of its values in a sequence of that many positions."""
+        if self.kind != "wide":
+            return self.low, self.high
+        return min(self.low * positions, 0), max(self.high * positions, 0)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Values that a token brings along: one per letter, one per padding position."""
+
+    register: str
+    letters: tuple[int, ...]
+    padding: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ProgramLayer:
+    """Attention first, all at once; then position-wise maps in order."""
+
+    attention: tuple[AttentionOperation, ...]
+    maps: tuple[PositionMap, ...]
+
+    @property
+    def operations(self) -> tuple[AttentionOperation | PositionMap, ...]:
+        """Everything the layer does, in order."""
+        return (*self.attention, *self.maps)
+
+
+@dataclass(frozen=True)
+class Readout:
+    """``codes[q]`` are the values of ``registers`` when the state is q; ``None``: q cannot occur."""
+
+    registers: tuple[str, ...]
+    codes: tuple[tuple[int, ...] | None, ...]
+
+    def __post_init__(self) -> None:
+        used = [code for code in self.codes if code is not None]
+        if not used or not self.registers or any(len(code) != len(self.registers) for code in used):
+            raise InvalidInput(f"every state's code must have one value per register of {self.registers}")
+        if len(set(used)) != len(used):
+            raise InvalidInput("two states must not have the same code")
+
+    def decode(self, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """States from register values ``[…, register]``: the nearest code, which is exact on codes."""
+        occurring = [q for q, code in enumerate(self.codes) if code is not None]
+        codes = np.array([self.codes[q] for q in occurring], dtype=np.int64)
+        scores = 2 * values @ codes.T - (codes**2).sum(axis=1)
+        states: npt.NDArray[np.int64] = np.array(occurring)[scores.argmax(axis=-1)]
+        return states
+
+
+@dataclass(frozen=True)
+class Program:
+    """Registers, what the tokens bring, what the layers do, and how the state is read off."""
+
+    registers: tuple[Register, ...]
+    sources: tuple[Source, ...]
+    layers: tuple[ProgramLayer, ...]
+    readout: Readout
+    mask: Mask = "causal"
+
+    def __post_init__(self) -> None:
+        validate_program(self)
+
+    @cached_property
+    def register(self) -> dict[str, Register]:
+        """Registers by name."""
+        return {register.name: register for register in self.registers}
+
+    @property
+    def num_letters(self) -> int:
+        """|Σ|."""
+        return len(self.sources[0].letters)
+
+    @property
+    def num_padding(self) -> int:
+        """τ: the BOS position and any further padding."""
+        return len(self.sources[0].padding)
+
+    @property
+    def depth(self) -> int:
+        """Number of layers."""
+        return len(self.layers)
+
+    def with_mask(self, mask: Mask) -> "Program":
+        """The same operations under another mask (their meaning changes with it)."""
+        return replace(self, mask=mask)
+
+
+def validate_program(program: Program) -> None:
+    """Refuses, with every reason at once, a program whose meaning is not defined."""
+    wrong = [*_wrong_names(program), *_wrong_order(program), *_wrong_kinds(program)]
+    if wrong:
+        raise InvalidInput(f"a program must be well formed: {'; '.join(wrong)}")
+
+
+def _wrong_names(program: Program) -> Iterable[str]:
+    names = [register.name for register in program.registers]
+    if len(set(names)) != len(names):
+        yield "two registers have the same name"
+    if program.mask not in ("causal", "strict"):
+        yield f"the mask is {program.mask!r}, not causal or strict"
+    if not program.sources or any(not source.padding for source in program.sources):
+        yield "there is no source, or no BOS value"
+    shapes = {(len(source.letters), len(source.padding)) for source in program.sources}
+    if len(shapes) > 1:
+        yield f"sources disagree on the number of letters and paddings: {sorted(shapes)}"
+    for source in program.sources:
+        known = {r.name: r for r in program.registers}.get(source.register)
+        values = (*source.letters, *source.padding)
+        if known and not all(known.low <= value <= known.high for value in values):
+            yield f"source {source.register} leaves its range {known.low}..{known.high}"
+
+
+def _wrong_order(program: Program) -> Iterable[str]:
+    known = {register.name for register in program.registers}
+    written: set[str] = set()
+
+    def write(names: Iterable[str], where: str) -> Iterable[str]:
+        for name in names:
+            if name not in known:
+                yield f"{where} writes unknown register {name}"
+            if name in written:
+                yield f"{where} writes {name} a second time"
+            written.add(name)
+
+    yield from write((source.register for source in program.sources), "a source")
+    for index, layer in enumerate(program.layers):
+        before = set(written)
+        for operation in layer.attention:
+            yield from (
+                f"layer {index} reads {n} before it is written" for n in operation.reads if n not in before
+            )
+            yield from write(operation.writes, f"layer {index}")
+        for change in layer.maps:
+            yield from (
+                f"layer {index} reads {n} before it is written" for n in change.reads if n not in written
+            )
+            yield from write(change.writes, f"layer {index}")
+    yield from (f"the read-out reads unwritten {n}" for n in program.readout.registers if n not in written)
+
+
+def _wrong_kinds(program: Program) -> Iterable[str]:
+    kinds = {register.name: register.kind for register in program.registers}
+    first = {source.register: source.padding[:1] for source in program.sources}
+    for layer in program.layers:
+        for operation in layer.operations:
+            if isinstance(operation, PrefixSum):
+                yield from (f"sum {n} is not wide" for n in operation.targets if kinds.get(n) != "wide")
+                yield from (
+                    f"summed {n} is not 0 at BOS" for n in operation.sources if first.get(n, (0,)) != (0,)
+                )
+            if isinstance(operation, LatestWrite) and first.get(operation.flag, (1,)) != (1,):
+                yield f"flag {operation.flag} is not 1 at BOS"
+            if isinstance(operation, LatestMatch):
+                pair = (operation.query, operation.key)
+                yield from (f"{n} is not a circle register" for n in pair if kinds.get(n) != "circle")
+            if isinstance(operation, Table):
+                yield from (f"table reads wide {n}" for n in operation.inputs if kinds.get(n) == "wide")
+            if isinstance(operation, (Table, Modulo)):
+                yield from (f"{n} cannot be wide" for n in operation.writes if kinds.get(n) == "wide")
+
+
+def interpret_registers(program: Program, words: npt.ArrayLike) -> dict[str, Values]:
+    """The value of every register at every position of words ``[word, letter]``, padding included.
+
+    Refuses values outside a register's stated range: a program must keep its own promises.
+    """
+    letters = np.asarray(words, dtype=np.int64)
+    if letters.ndim != 2:
+        raise InvalidInput(f"words must be an array [word, letter]; got shape {letters.shape}")
+    values: dict[str, Values] = {}
+    for source in program.sources:
+        padding = np.broadcast_to(
+            np.array(source.padding, dtype=np.int64), (len(letters), len(source.padding))
+        )
+        values[source.register] = np.concatenate([padding, np.array(source.letters)[letters]], axis=1)
+    for layer in program.layers:
+        before = dict(values)
+        for operation in layer.attention:
+            values.update(operation.apply(before, program.mask))
+        for change in layer.maps:
+            values.update(change.apply(values, program.mask))
+    _check_ranges(program, values)
+    return values
+
+
+def interpret(program: Program, words: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """The states the program computes for words ``[word, letter]``: its discrete meaning."""
+    values = interpret_registers(program, words)
+    stacked = np.stack([values[name] for name in program.readout.registers], axis=-1)
+    return program.readout.decode(stacked[:, program.num_padding :])
+
+
+def _check_ranges(program: Program, values: dict[str, Values]) -> None:
+    for register in program.registers:
+        held = values[register.name]
+        reach = (
+            np.arange(1, held.shape[1] + 1)
+            if register.kind == "wide"
+            else np.ones(held.shape[1], dtype=np.int64)
+        )
+        low = np.minimum(register.low * reach, 0) if register.kind == "wide" else register.low * reach
+        high = np.maximum(register.high * reach, 0) if register.kind == "wide" else register.high * reach
+        if ((held < low) | (held > high)).any():
+            raise InvalidInput(
+                f"register {register.name} must lie in {register.low}..{register.high}; "
+                f"it reaches {held.min()}..{held.max()}"
+            )

@@ -1,0 +1,191 @@
+"""A compiled network on disk: ``model.safetensors`` (matrices) and ``krohn.json`` (their meaning)."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from krohn.atomic import write_json, write_whole
+from krohn.automata.files import automaton_from_payload, automaton_payload
+from krohn.errors import InvalidFile, InvalidInput
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.layout import Channel, HeadMeaning, Layout
+from krohn.network.program import Program
+from krohn.network.program_json import program_from_json, program_to_json
+from krohn.network.transformer import Head, Layer, Mlp, Transformer
+
+MODEL, MEANING = "model.safetensors", "krohn.json"
+VERSION = 1
+KEYS = {"krohn", "automaton", "digest", "method", "length", "mask", "program", "layout", "shape"}
+OUTER = ("embedding", "padding", "positions", "readout", "readout_bias")
+
+Tensors = dict[str, npt.NDArray[Any]]
+
+
+def save(network: CompiledNetwork, directory: str | Path) -> None:
+    """Writes both files, each whole or not at all; the matrices first, so a reader never sees half."""
+    folder = Path(directory)
+    data = save_tensors(tensors_of(network.transformer))
+    write_whole(folder / MODEL, lambda stream: _write(stream, data))
+    write_json(folder / MEANING, _meaning(network))
+
+
+def load(directory: str | Path) -> CompiledNetwork:
+    """The network saved in a directory; anything that does not fit is refused in one line."""
+    folder = Path(directory)
+    payload = _read_json(folder / MEANING)
+    tensors = _read_tensors(folder / MODEL)
+    try:
+        automaton = automaton_from_payload(payload["automaton"])
+        if automaton.digest != payload["digest"]:
+            raise InvalidFile("the automaton does not have the digest the file states; compile it again")
+        program = None if payload["program"] is None else program_from_json(payload["program"])
+        network = transformer_from(tensors, payload["shape"], payload["mask"])
+        if network.max_length != payload["length"]:
+            raise InvalidFile(
+                f"length must be {network.max_length}, as the positions say; got {payload['length']}"
+            )
+        return CompiledNetwork(network, automaton, payload["method"], program, _layout(payload["layout"]))
+    except InvalidFile as error:
+        raise InvalidFile(f"{folder}: {error}") from error
+    except (InvalidInput, TypeError, KeyError, AttributeError, ValueError) as error:
+        raise InvalidFile(f"{folder}: not a compiled network: {error}") from error
+
+
+def tensors_of(network: Transformer) -> Tensors:
+    """Every matrix by its name in the file."""
+    named: Tensors = {name: getattr(network, name) for name in OUTER}
+    named.update(network.named_parameters())
+    for index, layer in enumerate(network.layers):
+        named[f"layers.{index}.keep_attention"] = layer.keep_attention
+        named[f"layers.{index}.keep_mlp"] = layer.keep_mlp
+        for number, codes in enumerate(layer.mlp.activations):
+            named[f"layers.{index}.mlp.{number}.activation"] = codes
+    return {name: np.ascontiguousarray(matrix) for name, matrix in named.items()}
+
+
+def transformer_from(tensors: Tensors, shape: object, mask: Any) -> Transformer:
+    """The Transformer with layers ``shape = [[heads, MLP matrices], …]``; none missing, none extra."""
+    sizes = _shape(shape)
+    _refuse_others(set(_expected(sizes)), set(tensors))
+    for name, matrix in tensors.items():
+        wanted = np.int64 if name.endswith(".activation") else np.float64
+        if matrix.dtype != wanted:
+            raise InvalidFile(f"{name} must be {np.dtype(wanted).name}; got {matrix.dtype}")
+    layers = tuple(_layer_from(tensors, index, heads, depth) for index, (heads, depth) in enumerate(sizes))
+    outer = {name: tensors[name] for name in OUTER}
+    return Transformer(layers=layers, mask=mask, **outer)
+
+
+def _layer_from(tensors: Tensors, index: int, heads: int, depth: int) -> Layer:
+    prefix = f"layers.{index}"
+    return Layer(
+        heads=tuple(
+            Head(*(tensors[f"{prefix}.heads.{h}.{part}"] for part in ("W_Q", "W_K", "W_V", "W_C")))
+            for h in range(heads)
+        ),
+        mlp=Mlp(
+            weights=tuple(tensors[f"{prefix}.mlp.{m}.W"] for m in range(depth)),
+            biases=tuple(tensors[f"{prefix}.mlp.{m}.b"] for m in range(depth)),
+            activations=tuple(tensors[f"{prefix}.mlp.{m}.activation"] for m in range(depth - 1)),
+        ),
+        keep_attention=tensors[f"{prefix}.keep_attention"],
+        keep_mlp=tensors[f"{prefix}.keep_mlp"],
+    )
+
+
+def _expected(sizes: list[tuple[int, int]]) -> Iterable[str]:
+    yield from OUTER
+    for index, (heads, depth) in enumerate(sizes):
+        prefix = f"layers.{index}"
+        yield from (f"{prefix}.heads.{h}.{p}" for h in range(heads) for p in ("W_Q", "W_K", "W_V", "W_C"))
+        yield from (f"{prefix}.mlp.{m}.{p}" for m in range(depth) for p in ("W", "b"))
+        yield from (f"{prefix}.mlp.{m}.activation" for m in range(depth - 1))
+        yield from (f"{prefix}.keep_attention", f"{prefix}.keep_mlp")
+
+
+def _refuse_others(expected: set[str], given: set[str]) -> None:
+    wrong = [f"missing {name}" for name in sorted(expected - given)]
+    wrong += [f"unknown {name}" for name in sorted(given - expected)]
+    if wrong:
+        shown = "; ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+        raise InvalidFile(f"{MODEL} must hold exactly the tensors of the network: {shown}")
+
+
+def _shape(payload: object) -> list[tuple[int, int]]:
+    ok = isinstance(payload, list) and all(
+        isinstance(item, list) and len(item) == 2 and all(type(n) is int and n >= 0 for n in item)
+        for item in payload
+    )
+    if not ok or not isinstance(payload, list) or len(payload) > 10_000:
+        raise InvalidFile(f"shape must list [heads, MLP matrices] per layer; got {payload!r:.80}")
+    return [(item[0], item[1]) for item in payload]
+
+
+def _meaning(network: CompiledNetwork) -> dict[str, Any]:
+    return {
+        "krohn": VERSION,
+        "method": network.method,
+        "length": network.length,
+        "mask": network.mask,
+        "automaton": automaton_payload(network.automaton),
+        "digest": network.automaton.digest,
+        "shape": [[len(layer.heads), len(layer.mlp.weights)] for layer in network.transformer.layers],
+        "layout": _layout_json(network.layout),
+        "program": _program_json(network.program),
+    }
+
+
+def _program_json(program: Program | None) -> dict[str, Any] | None:
+    return None if program is None else program_to_json(program)
+
+
+def _layout_json(layout: Layout) -> dict[str, Any]:
+    return {
+        "moments": [[[c.register, c.position, c.scale, c.part] for c in moment] for moment in layout.moments],
+        "heads": [[[h.text, list(h.operations)] for h in layer] for layer in layout.heads],
+    }
+
+
+def _layout(payload: dict[str, Any]) -> Layout:
+    if not isinstance(payload, dict) or set(payload) != {"moments", "heads"}:
+        raise InvalidFile("layout must be an object with keys heads and moments")
+    return Layout(
+        moments=tuple(tuple(Channel(*channel) for channel in moment) for moment in payload["moments"]),
+        heads=tuple(
+            tuple(HeadMeaning(text, tuple(ops)) for text, ops in layer) for layer in payload["heads"]
+        ),
+    )
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        payload = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InvalidFile(f"{path} must exist (a directory written by krohn compile); it does not") from error
+    except (OSError, ValueError) as error:
+        raise InvalidFile(f"{path} must be readable JSON; {error}") from error
+    if not isinstance(payload, dict) or set(payload) != KEYS:
+        raise InvalidFile(f"{path} must be an object with keys {', '.join(sorted(KEYS))}")
+    if payload["krohn"] != VERSION:
+        raise InvalidFile(f"{path} must have version {VERSION}; got {payload['krohn']!r}")
+    return payload
+
+
+def _read_tensors(path: Path) -> Tensors:
+    try:
+        return load_tensors(path.read_bytes())
+    except FileNotFoundError as error:
+        raise InvalidFile(f"{path} must exist (a directory written by krohn compile); it does not") from error
+    except (OSError, SafetensorError, ValueError) as error:
+        raise InvalidFile(f"{path} must be a safetensors file; {error}") from error
+
+
+def _write(stream: Any, data: bytes) -> None:
+    stream.write(data)

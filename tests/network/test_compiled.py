@@ -1,0 +1,135 @@
+"""A compiled network fits together, explains itself, and survives the disk."""
+
+import json
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.errors import InvalidFile, InvalidInput
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.layout import Channel, Layout
+from krohn.network.picture import explanation_svg
+from krohn.network.program import interpret_registers
+from krohn.network.storage import load, save, tensors_of
+from network.hand_written_network import LENGTH, parity_network
+from network.hand_written_programs import PARITY, parity_program
+
+
+def test_the_hand_written_parity_network_is_right_on_every_word() -> None:
+    network = parity_network()
+    for length in range(1, LENGTH + 1):
+        words = np.array(list(product(range(2), repeat=length)))
+        expected = [PARITY.run(word) for word in words.tolist()]
+        assert network.run(words).tolist() == expected
+        assert network.run(words, np.float32).tolist() == expected
+
+
+def test_explain_reads_the_registers_off_a_real_forward_pass() -> None:
+    word = (1, 0, 1, 1)
+    explanation = parity_network().explain(word)
+    meaning = interpret_registers(parity_program(), [word])
+    assert np.allclose(explanation.moments[0]["bit"], meaning["bit"][0])
+    assert np.allclose(explanation.moments[1]["sum"], meaning["sum"][0])
+    assert np.allclose(explanation.value("state"), meaning["state"][0])
+    assert explanation.states == ("1", "1", "0", "1")
+    (head,) = explanation.heads
+    assert np.allclose(head.weights[4], [4 / 8, 1 / 8, 1 / 8, 1 / 8, 1 / 8])
+    with pytest.raises(KeyError, match="one of bit, state, sum"):
+        explanation.value("depth")
+
+
+def test_the_picture_is_well_formed_and_names_every_register_and_head() -> None:
+    text = explanation_svg(parity_network().explain((1, 0, 1)))
+    root = ElementTree.fromstring(text)
+    words = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"bit", "sum", "state", "layer 0 head 0: prefix sum of bit"} <= set(words)
+
+
+def test_a_network_survives_the_disk(tmp_path: Path) -> None:
+    network = parity_network()
+    save(network, tmp_path / "net")
+    again = load(tmp_path / "net")
+    assert (again.program, again.layout, again.method) == (network.program, network.layout, network.method)
+    assert again.automaton == network.automaton
+    assert again.mask == "causal"
+    before, after = tensors_of(network.transformer), tensors_of(again.transformer)
+    assert before.keys() == after.keys()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def damage_tensors(change):  # type: ignore[no-untyped-def]
+    def damage(folder: Path) -> None:
+        tensors = load_file(folder / "model.safetensors")
+        change(tensors)
+        save_file(tensors, folder / "model.safetensors")
+
+    return damage
+
+
+def damage_meaning(change):  # type: ignore[no-untyped-def]
+    def damage(folder: Path) -> None:
+        payload = json.loads((folder / "krohn.json").read_text())
+        change(payload)
+        (folder / "krohn.json").write_text(json.dumps(payload))
+
+    return damage
+
+
+def put_nan(tensors: dict[str, np.ndarray]) -> None:
+    tensors["embedding"] = np.full_like(tensors["embedding"], np.nan)
+
+
+def change_shape(tensors: dict[str, np.ndarray]) -> None:
+    tensors["layers.0.heads.0.W_Q"] = np.zeros((4, 1))
+
+
+def change_kind(tensors: dict[str, np.ndarray]) -> None:
+    tensors["readout"] = tensors["readout"].astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (damage_tensors(lambda t: t.pop("readout")), "missing readout"),
+        (damage_tensors(lambda t: t.update(extra=np.zeros(1))), "unknown extra"),
+        (damage_tensors(put_nan), "NaN or infinity"),
+        (damage_tensors(change_shape), "matrices d×k"),
+        (damage_tensors(change_kind), "readout must be float64; got float32"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"no"), "safetensors file"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "must exist"),
+        (lambda folder: (folder / "krohn.json").write_text("{"), "readable JSON"),
+        (damage_meaning(lambda p: p.pop("digest")), "object with keys"),
+        (damage_meaning(lambda p: p.update(krohn=2)), "version 1"),
+        (damage_meaning(lambda p: p.update(digest="0")), "digest"),
+        (damage_meaning(lambda p: p.update(length=99)), "length must be 6"),
+        (damage_meaning(lambda p: p.update(mask="none")), "mask must be"),
+        (damage_meaning(lambda p: p.update(shape=[[1]])), "shape must list"),
+        (damage_meaning(lambda p: p.update(shape=[[2, 2]])), "missing layers.0.heads.1.W_C"),
+        (damage_meaning(lambda p: p["layout"]["moments"].pop()), "moments"),
+        (damage_meaning(lambda p: p["program"].update(mask="strict")), "disagree on depth, padding or mask"),
+    ],
+)
+def test_a_damaged_directory_is_refused_in_one_line(damage, message: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    save(parity_network(), tmp_path)
+    damage(tmp_path)
+    with pytest.raises(InvalidFile, match=message) as caught:
+        load(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_parts_that_do_not_fit_are_refused_together() -> None:
+    network = parity_network()
+    other = Semiautomaton.from_letters([(0, 1, 2)])
+    with pytest.raises(InvalidInput) as caught:
+        replace(network, automaton=other, method="magic")
+    for reason in ("method is 'magic'", "2 embeddings for 1 letters", "2 outputs for 3 states"):
+        assert reason in str(caught.value)
+    layout = Layout(((Channel(),) * 3,) * 3, ((),))
+    with pytest.raises(InvalidInput, match="other heads"):
+        CompiledNetwork(network.transformer, PARITY, "cascade", None, layout)
