@@ -99,6 +99,12 @@ def test_numbers_stand_out_against_their_cells() -> None:
         assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
+def test_a_perfect_cell_is_the_brightest_even_as_an_integer() -> None:
+    values = {("x", "1"): 1, ("x", "2"): 1.0, ("x", "3"): 0.5}
+    patches = heat_map(HeatMap(title="", rows=["x"], columns=["1", "2", "3"], values=values)).axes[0].patches
+    assert patches[0].get_facecolor() == patches[1].get_facecolor() != patches[2].get_facecolor()
+
+
 def test_series_differ_in_more_than_colour() -> None:
     first = looks(7)
     assert len({look.marker for look in first}) == len({look.hatch for look in first}) == 7

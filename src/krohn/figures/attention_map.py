@@ -51,7 +51,7 @@ def attention_maps(maps: Sequence[AttentionMap], *, columns: int = 4, note: str 
         for axes in places[len(maps) :]:
             axes.set_axis_off()
         if note:
-            figure.supxlabel(note, fontsize=7)
+            figure.suptitle(note, fontsize=7)
     return figure
 
 

@@ -78,7 +78,8 @@ def _cell(axes: Axes, shown: HeatMap, cell: tuple[str, str], place: tuple[int, i
         corner = (across + 0.06, down + 0.06)
         axes.add_patch(Rectangle(corner, 0.88, 0.88, facecolor="none", edgecolor="#cccccc", linewidth=0.4))
         return
-    colour = colormaps[COLOUR_MAP](value)
+    # An integer would be taken for an index into the map.
+    colour = colormaps[COLOUR_MAP](float(value))
     axes.add_patch(Rectangle(place, 1, 1, facecolor=colour, edgecolor="white", linewidth=0.8))
     axes.text(
         across + 0.5,

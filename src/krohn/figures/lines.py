@@ -53,7 +53,7 @@ def line_chart(panels: Sequence[Panel], *, note: str = "") -> Figure:
             columns = min(len(drawn), 3)
             figure.legend(list(drawn.values()), list(drawn), loc="outside lower center", ncols=columns)
         if note:
-            figure.supxlabel(note, fontsize=7)
+            figure.suptitle(note, fontsize=7)
     return figure
 
 

@@ -1,0 +1,1 @@
+"""What trained networks do: accuracy by length and distribution, attention heads, linear probes."""
