@@ -1,0 +1,1 @@
+"""Constructions: automata to explicit weights."""

@@ -1,0 +1,114 @@
+"""Putting blocks together: local matrices on a few channels lifted into a wider residual stream.
+
+Simulators are written on their own few channels; a product of simulators lifts each to its own channels of
+one stream (Lemma "Direct product via parallel simulation"). A layer that a simulator does not use is the
+identity: residual connections and zero matrices, as the lemma says.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from krohn.network.transformer import RELU, Head, Layer, Matrix, Mlp
+
+
+def basis(dim: int, channels: Sequence[int], columns: int | None = None) -> Matrix:
+    """``dim × len(channels)`` selection matrix: column j is the unit vector of ``channels[j]``."""
+    out = np.zeros((dim, len(channels) if columns is None else columns))
+    out[list(channels), range(len(channels))] = 1.0
+    return out
+
+
+def lift_head(head: Head, channels: Sequence[int], dim: int) -> Head:
+    """The head reading and writing local channel i at global channel ``channels[i]``."""
+    place = basis(dim, channels)
+    return Head(place @ head.query, place @ head.key, place @ head.value, head.output @ place.T)
+
+
+def lift_mlp(mlp: Mlp, reads: Sequence[int], writes: Sequence[int], dim: int) -> Mlp:
+    """The MLP reading its inputs from ``reads`` and adding its outputs into ``writes``."""
+    first = basis(dim, reads) @ mlp.weights[0]
+    place = basis(dim, writes).T
+    last_bias = mlp.biases[-1] @ place
+    if len(mlp.weights) == 1:
+        return Mlp((first @ place,), (last_bias,))
+    weights = (first, *mlp.weights[1:-1], mlp.weights[-1] @ place)
+    return Mlp(weights, (*mlp.biases[:-1], last_bias), mlp.activations)
+
+
+def zero_mlp(dim: int) -> Mlp:
+    """The MLP that writes nothing."""
+    return Mlp((np.zeros((dim, dim)),), (np.zeros(dim),))
+
+
+def identity_layer(dim: int) -> Layer:
+    """No head, no MLP, residual everywhere."""
+    return Layer((), zero_mlp(dim), np.ones(dim), np.ones(dim))
+
+
+def lift_layer(layer: Layer, channels: Sequence[int], dim: int) -> Layer:
+    """The layer on its channels of a wider stream; every other channel is carried by the residual."""
+    keep = []
+    for local in (layer.keep_attention, layer.keep_mlp):
+        wide = np.ones(dim)
+        wide[list(channels)] = local
+        keep.append(wide)
+    heads = tuple(lift_head(head, channels, dim) for head in layer.heads)
+    return Layer(heads, lift_mlp(layer.mlp, channels, channels, dim), keep[0], keep[1])
+
+
+def parallel_layers(layers: Sequence[Layer]) -> Layer:
+    """Layers of one stream that write different channels, as one layer: heads side by side, MLPs added."""
+    keep_attention = np.prod([layer.keep_attention for layer in layers], axis=0)
+    keep_mlp = np.prod([layer.keep_mlp for layer in layers], axis=0)
+    heads = tuple(head for layer in layers for head in layer.heads)
+    return Layer(heads, add_mlps([layer.mlp for layer in layers]), keep_attention, keep_mlp)
+
+
+def add_mlps(mlps: Sequence[Mlp]) -> Mlp:
+    """One MLP that computes the sum; shallower ones are deepened by units that pass their values on."""
+    busy = [mlp for mlp in mlps if len(mlp.weights) > 1]
+    linear = [mlp for mlp in mlps if len(mlp.weights) == 1]
+    if not busy:
+        return Mlp((sum_of([m.weights[0] for m in linear]),), (sum_of([m.biases[0] for m in linear]),))
+    assert not any(mlp.weights[0].any() for mlp in linear), "a linear MLP cannot be added to a deeper one"
+    depth = max(len(mlp.weights) for mlp in busy)
+    deep = [deepen(mlp, depth) for mlp in busy]
+    weights = [np.concatenate([mlp.weights[0] for mlp in deep], axis=1)]
+    weights += [_block_diagonal([mlp.weights[i] for mlp in deep]) for i in range(1, depth - 1)]
+    weights.append(np.concatenate([mlp.weights[-1] for mlp in deep], axis=0))
+    biases = [np.concatenate([mlp.biases[i] for mlp in deep]) for i in range(depth - 1)]
+    biases.append(sum_of([mlp.biases[-1] for mlp in deep] + [mlp.biases[0] for mlp in linear]))
+    codes = [np.concatenate([mlp.activations[i] for mlp in deep]) for i in range(depth - 1)]
+    return Mlp(tuple(weights), tuple(biases), tuple(codes))
+
+
+def deepen(mlp: Mlp, layers: int) -> Mlp:
+    """The same function with more layers: hidden values are passed on as (v)_+, or as (v)_+ − (−v)_+ if
+    signed.
+    """
+    weights, biases, codes = list(mlp.weights), list(mlp.biases), list(mlp.activations)
+    while len(weights) < layers:
+        width = len(biases[-2])
+        signed = codes[-1] != RELU
+        pass_on = np.concatenate([np.eye(width), -np.eye(width)[:, signed]], axis=1)
+        back = np.concatenate([np.eye(width), -np.eye(width)[signed]], axis=0)
+        weights[-1:] = [pass_on, back @ weights[-1]]
+        biases.insert(-1, np.zeros(pass_on.shape[1]))
+        codes.append(np.full(pass_on.shape[1], RELU))
+    return Mlp(tuple(weights), tuple(biases), tuple(codes))
+
+
+def sum_of(arrays: Sequence[Matrix]) -> Matrix:
+    """Entry-wise sum of arrays of one shape."""
+    total: Matrix = np.sum(np.stack(arrays), axis=0)
+    return total
+
+
+def _block_diagonal(blocks: Sequence[Matrix]) -> Matrix:
+    out = np.zeros((sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)))
+    row = column = 0
+    for block in blocks:
+        out[row : row + block.shape[0], column : column + block.shape[1]] = block
+        row, column = row + block.shape[0], column + block.shape[1]
+    return out
