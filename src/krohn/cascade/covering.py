@@ -2,16 +2,19 @@
 
 For one letter a, a pair (P, P′) stands for all pairs of chains that agree with it so far: P is the set
 reached in the chain before the letter, P′ in the chain after it. From (Q, Q) the checker follows every
-choice of tile in P and what the cascade answers in P′, always at the shallower of the two, until both
-are single states; then {q}·a = {q′} must hold. The pairs are finitely many, each is visited once, so
-the answer is exact: a chain of either side is a path of pairs. P·a ⊆ P′ is checked on the way, for a
-witness as high up as possible.
+choice of tile in P and what the cascade answers in P′, in the order in which the coordinates become
+known, until both are single states; then {q}·a = {q′} must hold. The pairs are finitely many, each is
+visited once, so the answer is exact: a chain of either side is a path of pairs. P·a ⊆ P′ is checked on
+the way, for a witness as high up as possible: tiles only shrink, so a state outside stays outside.
+
+The order is a schedule: the coordinate of a set is decided at its ``start`` and readable from its
+``finish`` on. Levels are the plain schedule, start = depth and finish = depth + 1.
 
 Nothing here is shared with the builder: images are recomputed from the transition table, and the
 dependency function is only called.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -49,127 +52,143 @@ class CoveringReport:
     witness: str = ""
 
 
-def check_covering(cascade: CascadeLike, *, max_pairs: int = MAX_PAIRS) -> CoveringReport:
-    """Examines every triple and reports the first witness of a broken cascade."""
-    fault = _chain_fault(cascade)
+def check_covering(
+    cascade: CascadeLike,
+    *,
+    start: Sequence[int] | None = None,
+    finish: Sequence[int] | None = None,
+    max_pairs: int = MAX_PAIRS,
+) -> CoveringReport:
+    """Examines every triple under a schedule (the levels by default); reports the first witness."""
+    frame = cascade.skeleton
+    begin = frame.depth if start is None else start
+    end = [level + 1 for level in frame.depth] if finish is None else finish
+    fault = _chain_fault(frame, begin, end)
     count = 0
-    letters = range(cascade.skeleton.automaton.num_letters) if not fault else ()
+    letters = range(frame.automaton.num_letters) if not fault else ()
+    upwards = sorted(range(frame.num_sets), key=begin.__getitem__, reverse=True) if not fault else []
     for letter in letters:
-        walk = _LetterWalk(cascade, letter, max_pairs - count)
-        fault = walk.first_fault()
+        walk = _LetterWalk(cascade, letter, begin, end)
+        walk.find_images(upwards)
+        fault = walk.first_fault(max_pairs - count)
         count += walk.num_pairs
         if fault:
             break
     return CoveringReport(not fault, count, fault)
 
 
-def _chain_fault(cascade: CascadeLike) -> str:
-    """Every chain must end, and every state must be the end of one."""
-    frame = cascade.skeleton
-    masks, depth = frame.masks, frame.depth
+def _chain_fault(frame: Skeleton, start: Sequence[int], finish: Sequence[int]) -> str:
+    """Every chain must end, every state must be the end of one, and tiles must start after their set."""
+    masks = frame.masks
     if masks[0] != (1 << frame.automaton.num_states) - 1:
         return "set 0 is not the set of all states"
     for number, tiles in enumerate(frame.tiles):
-        mask, union = masks[number], 0
+        mask, union, end = masks[number], 0, finish[number]
         if not tiles:
             if mask & (mask - 1) or not mask:
                 return f"set {number} has {mask.bit_count()} states and no tile"
             continue
         for tile in tiles:
             union |= masks[tile]
-            if depth[tile] <= depth[number]:
-                return f"tile {tile} of set {number} is not deeper than it"
+            if start[tile] < end:
+                return f"tile {tile} of set {number} starts before its set is finished"
         if union != mask:
             return f"the tiles of set {number} do not cover exactly its states"
+        if end <= start[number]:
+            return f"set {number} is finished before it starts"
     return ""
 
 
 class _LetterWalk:
     """The walk over pairs for one letter."""
 
-    def __init__(self, cascade: CascadeLike, letter: int, max_pairs: int) -> None:
-        frame = cascade.skeleton
-        self.cascade = cascade
-        self.letter = letter
-        self.name = frame.automaton.letter_names[letter]
-        self.masks, self.depth, self.tiles = frame.masks, frame.depth, frame.tiles
-        self.bottom = frame.num_levels
-        self.max_pairs = max_pairs
+    def __init__(
+        self, cascade: CascadeLike, letter: int, start: Sequence[int], finish: Sequence[int]
+    ) -> None:
+        self.cascade, self.frame, self.letter = cascade, cascade.skeleton, letter
+        self.start, self.finish = start, finish
+        self.images = [0] * len(start)
         self.num_pairs = 0
-        column: Sequence[int] = frame.automaton.table[:, letter].tolist()
-        self.images = self._images(column)
 
-    def _images(self, column: Sequence[int]) -> list[int]:
-        """Masks of P·a, state by state, from the transition table alone."""
-        images = []
-        for mask in self.masks:
+    def find_images(self, upwards: Sequence[int]) -> None:
+        """Masks of P·a from the transition table: of states first, then of unions of tiles."""
+        frame, images = self.frame, self.images
+        column: Sequence[int] = frame.automaton.table[:, self.letter].tolist()
+        masks, all_tiles = frame.masks, frame.tiles
+        for number in upwards:
+            tiles = all_tiles[number]
+            if not tiles:
+                images[number] = 1 << column[masks[number].bit_length() - 1]
+                continue
             image = 0
-            while mask:
-                low = mask & -mask
-                image |= 1 << column[low.bit_length() - 1]
-                mask ^= low
-            images.append(image)
-        return images
+            for tile in tiles:
+                image |= images[tile]
+            images[number] = image
 
-    def first_fault(self) -> str:
+    def first_fault(self, max_pairs: int) -> str:
         """The first pair at which the cascade and the automaton disagree, in words."""
-        start = (0, 0)
-        seen, queue = {start}, [start]
-        masks, images, bottom, depth = self.masks, self.images, self.bottom, self.depth
+        masks, tiles, images = self.frame.masks, self.frame.tiles, self.images
+        start, finish = self.start, self.finish
+        queue: list[Pair] = [(0, 0)]
+        seen = {(0, 0)}
         for pair in queue:
             source, target = pair
             if images[source] & ~masks[target]:
-                return self._escape(pair)
-            if depth[source] == bottom and depth[target] == bottom:
-                continue
-            below = self._below(source, target)
-            if isinstance(below, str):
-                return below
+                return self._escape(source, target)
+            inner = tiles[source]
+            below: Iterable[Pair] | str
+            if not tiles[target]:
+                below = [(tile, target) for tile in inner]
+            elif inner and finish[source] <= start[target]:
+                below = [(tile, target) for tile in inner]
+            else:
+                below = self._below(source, target)
+                if isinstance(below, str):
+                    return below
             for following in below:
                 if following not in seen:
                     seen.add(following)
                     queue.append(following)
-            if len(seen) > self.max_pairs:
-                raise LimitExceeded(
-                    f"the covering check must examine at most {MAX_PAIRS} pairs of sets; more were reached; "
-                    "lower --max-sets (max_sets= in Python) or reduce the automaton"
-                )
+            if len(seen) > max_pairs:
+                raise _too_many_pairs()
         self.num_pairs = len(seen)
         return ""
 
-    def _below(self, source: int, target: int) -> Iterator[Pair] | list[Pair] | str:
-        """The pairs one step further down, or what is wrong with the answer of the cascade."""
-        tiles, depth = self.tiles, self.depth
-        level = depth[target]
-        if depth[source] < level:
-            return [(tile, target) for tile in tiles[source]]
+    def _below(self, source: int, target: int) -> Iterable[Pair] | str:
+        """The pairs after the cascade's answer, or what is wrong with that answer."""
+        goal = self.frame.tiles[target]
         change = self.cascade.update(source, self.letter, target)
-        goal = tiles[target]
         if isinstance(change, int):
-            if not 0 <= change < len(goal):
-                return f"{self._at(source, target)}: reset to tile {change} of {len(goal)}"
-            tile = goal[change]
-            return [(source, tile)] if depth[source] > level else [(inner, tile) for inner in tiles[source]]
-        if depth[source] > level:
+            if 0 <= change < len(goal):
+                return ((source, goal[change]),)
+            return f"{self._at(source, target)}: reset to tile {change} of {len(goal)}"
+        inner = self.frame.tiles[source]
+        if self.start[source] != self.start[target]:
             return f"{self._at(source, target)}: a permutation of a coordinate that is inactive before"
-        if sorted(change) != list(range(len(goal))) or len(change) != len(tiles[source]):
+        if len(change) != len(inner) or sorted(change) != list(range(len(goal))):
             return f"{self._at(source, target)}: {change} is not a permutation of the tiles"
-        return zip(tiles[source], [goal[value] for value in change], strict=True)
+        return zip(inner, map(goal.__getitem__, change), strict=True)
 
     def _at(self, source: int, target: int) -> str:
-        return f"letter {self.name}, source set {source}, target set {target}"
+        name = self.frame.automaton.letter_names[self.letter]
+        return f"letter {name}, source set {source}, target set {target}"
 
-    def _escape(self, pair: Pair) -> str:
-        frame = self.cascade.skeleton
-        outside = self.images[pair[0]] & ~self.masks[pair[1]]
+    def _escape(self, source: int, target: int) -> str:
+        automaton = self.frame.automaton
+        goal = self.frame.states(target)
         state = next(
-            state
-            for state in frame.states(pair[0])
-            if outside >> frame.automaton.step(state, self.letter) & 1
+            state for state in self.frame.states(source) if automaton.step(state, self.letter) not in goal
         )
-        names = frame.automaton.state_names
-        after = names[frame.automaton.step(state, self.letter)]
+        names = automaton.state_names
+        after = names[automaton.step(state, self.letter)]
         return (
-            f"{self._at(*pair)}: state {names[state]} goes to {after}, which is not in the target set "
-            f"{{{', '.join(names[inner] for inner in frame.states(pair[1]))}}}"
+            f"{self._at(source, target)}: state {names[state]} goes to {after}, which is not in the target "
+            f"set {{{', '.join(names[inner] for inner in goal)}}}"
         )
+
+
+def _too_many_pairs() -> LimitExceeded:
+    return LimitExceeded(
+        f"the covering check must examine at most {MAX_PAIRS} pairs of sets; more were reached; "
+        "lower --max-sets (max_sets= in Python) or reduce the automaton"
+    )

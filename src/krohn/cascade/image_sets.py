@@ -11,17 +11,19 @@ from krohn.automata.semiautomaton import Transformation
 from krohn.errors import LimitExceeded
 
 DEFAULT_MAX_SETS = 200_000
-_BLOCK = 8
+# Tables of 2⁸ entries are quickest to use, tables of 2⁵ to make: the former only for large families.
+_BLOCK, _SMALL_BLOCK, _SMALL_FAMILY = 8, 5, 400
 
 Image = Callable[[int], int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageSets:
-    """The orbit of Q under the letters, then the singletons that are not images.
+    """The orbit of Q under the letters, and every singleton, image or not.
 
     Attributes:
-        masks: bit mask of each set; number 0 is Q itself; in breadth-first order.
+        masks: bit mask of each set: number 0 is Q, number 1 + q is {q}, then the rest breadth-first.
+            A single state is its own Q, number 0.
         images: ``images[a][i]`` is the number of the set i · a.
         number: mask → number.
     """
@@ -35,29 +37,22 @@ def image_sets(letters: Sequence[Transformation], max_sets: int = DEFAULT_MAX_SE
     """Lists the family; stops with one line when it grows past ``max_sets``."""
     num_states = len(letters[0])
     full = (1 << num_states) - 1
-    masks, number = [full], {full: 0}
-    images: list[list[int]] = [[] for _ in letters]
-    for letter, row in zip(letters, images, strict=True):
-        row.append(_number_of(_image_of_all(letter), masks, number))
-    if len(masks) > 1:
+    if num_states == 1:
+        return ImageSets([full], [[0] for _ in letters], {full: 0})
+    masks = [full, *[1 << state for state in range(num_states)]]
+    number = dict(zip(masks, range(num_states + 1), strict=True))
+    images = []
+    for letter in letters:
+        states = set(letter)
+        image = full if len(states) == num_states else sum([1 << state for state in states])
+        found = number.get(image)
+        if found is None:
+            found = number[image] = len(masks)
+            masks.append(image)
+        images.append([found, *[1 + state for state in letter]])
+    if len(masks) > num_states + 1:
         _close(masks, number, images, letters, max_sets)
-    _add_singletons(masks, number, images, letters, max_sets)
     return ImageSets(masks, images, number)
-
-
-def _image_of_all(letter: Transformation) -> int:
-    mask = 0
-    for state in set(letter):
-        mask |= 1 << state
-    return mask
-
-
-def _number_of(mask: int, masks: list[int], number: dict[int, int]) -> int:
-    found = number.get(mask)
-    if found is None:
-        found = number[mask] = len(masks)
-        masks.append(mask)
-    return found
 
 
 def _close(
@@ -68,39 +63,26 @@ def _close(
     max_sets: int,
 ) -> None:
     """Breadth-first closure; the list of masks is its own queue."""
-    pairs = [(image_function(letter), row.append) for letter, row in zip(letters, images, strict=True)]
-    position = 1
-    while position < len(masks):
-        mask = masks[position]
-        position += 1
-        for image, append in pairs:
-            target = image(mask)
-            found = number.get(target)
-            if found is None:
-                found = number[target] = len(masks)
-                masks.append(target)
-            append(found)
-        if len(masks) > max_sets:
-            raise limit_reached(len(masks), max_sets)
-
-
-def _add_singletons(
-    masks: list[int],
-    number: dict[int, int],
-    images: list[list[int]],
-    letters: Sequence[Transformation],
-    max_sets: int,
-) -> None:
-    """Every state must be a set of its own, so that tile chains end in states; images or not."""
-    first = len(masks)
-    states = [state for state in range(len(letters[0])) if (1 << state) not in number]
-    for offset, state in enumerate(states):
-        number[1 << state] = first + offset
-        masks.append(1 << state)
-    for letter, row in zip(letters, images, strict=True):
-        row.extend([number[1 << letter[state]] for state in states])
-    if len(masks) > max(max_sets, len(letters[0]) + 1):
-        raise limit_reached(len(masks), max_sets)
+    position = len(letters[0]) + 1
+    for block, stop in ((_SMALL_BLOCK, min(_SMALL_FAMILY, max_sets)), (_BLOCK, max_sets)):
+        functions = [
+            (image_function(letter, block), row.append) for letter, row in zip(letters, images, strict=True)
+        ]
+        count = len(masks)
+        while position < count <= stop:
+            mask = masks[position]
+            position += 1
+            for image, append in functions:
+                target = image(mask)
+                found = number.get(target)
+                if found is None:
+                    found = number[target] = count
+                    masks.append(target)
+                    count += 1
+                append(found)
+        if position == count:
+            return
+    raise limit_reached(count, max_sets)
 
 
 def limit_reached(count: int, max_sets: int) -> LimitExceeded:
@@ -111,22 +93,28 @@ def limit_reached(count: int, max_sets: int) -> LimitExceeded:
     )
 
 
-def image_function(letter: Transformation) -> Image:
-    """The action of a letter on masks, through tables of balanced blocks of states."""
+def image_function(letter: Transformation, block: int = _BLOCK) -> Image:
+    """The action of a letter on masks, through tables of balanced blocks of at most ``block`` states."""
     size = len(letter)
-    count = -(-size // _BLOCK)
+    count = -(-size // block)
     width = -(-size // count)
     tables = [_block_table(letter[start : start + width]) for start in range(0, size, width)]
-    if count == 1:
-        return tables[0].__getitem__
     low = (1 << width) - 1
-    if count == 2:
-        first, second = tables
-        return lambda mask: first[mask & low] | second[mask >> width]
-    if count == 3:
-        one, two, three = tables
-        double = 2 * width
-        return lambda mask: one[mask & low] | two[mask >> width & low] | three[mask >> double]
+    double, triple = 2 * width, 3 * width
+    match tables:
+        case [one]:
+            return one.__getitem__
+        case [one, two]:
+            return lambda mask: one[mask & low] | two[mask >> width]
+        case [one, two, three]:
+            return lambda mask: one[mask & low] | two[mask >> width & low] | three[mask >> double]
+        case [one, two, three, four]:
+            return lambda mask: (
+                one[mask & low]
+                | two[mask >> width & low]
+                | three[mask >> double & low]
+                | four[mask >> triple]
+            )
 
     def image(mask: int) -> int:
         result = 0

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.image_sets import DEFAULT_MAX_SETS, image_sets
+from krohn.cascade.image_sets import DEFAULT_MAX_SETS, ImageSets, image_sets
 from krohn.cascade.strong_components import strong_components
 from krohn.cascade.tile_search import TileSearch
 
@@ -83,13 +83,13 @@ class Skeleton:
 
     def singleton(self, state: int) -> int:
         """The number of the set {state}."""
-        return self.number[1 << state]
+        return 1 + state if self.automaton.num_states > 1 else 0
 
 
 def skeleton(automaton: Semiautomaton, *, max_sets: int = DEFAULT_MAX_SETS) -> Skeleton:
     """Builds the skeleton; the family of image sets is limited to ``max_sets`` members."""
     family = image_sets(automaton.letters, max_sets)
-    draft = _Draft(family.masks, family.images)
+    draft = _Draft(family)
     draft.find_classes()
     draft.find_tiles()
     draft.find_depths()
@@ -111,10 +111,12 @@ def skeleton(automaton: Semiautomaton, *, max_sets: int = DEFAULT_MAX_SETS) -> S
 class _Draft:
     """The lists under construction; every method fills one of them."""
 
-    def __init__(self, masks: list[int], images: list[list[int]]) -> None:
-        count = len(masks)
-        self.masks = masks
-        self.images = images
+    def __init__(self, family: ImageSets) -> None:
+        count = len(family.masks)
+        self.masks = masks = family.masks
+        self.number = family.number
+        self.images = family.images
+        self.num_small = masks[0].bit_count() + 1 if masks[0] > 1 else 1  # Q and the singletons
         self.sizes = [mask.bit_count() for mask in masks]
         self.class_of = [-1] * count
         self.tiles: list[tuple[int, ...]] = [()] * count
@@ -127,14 +129,18 @@ class _Draft:
     def find_classes(self) -> None:
         """Strong components among sets of equal size > 1, in topological order, breadth-first inside."""
         sizes = self.sizes
-        successors: list[list[int]] = [
-            [j for j in targets if j != i and sizes[j] == size] if size > 1 else []
-            for i, (size, *targets) in enumerate(zip(sizes, *self.images, strict=True))
-        ]
-        found = [part for part in strong_components(successors) if sizes[part[0]] > 1]
+        small = self.num_small
+        if small == 1:  # one state: no class at all
+            return
+        successors: list[list[int]] = [[] for _ in range(small, len(sizes))]
+        for row in self.images:
+            for source, target in enumerate(row[small:], small):
+                if sizes[source] == sizes[target] and source != target:
+                    successors[source - small].append(target - small)
+        found = [[small + member for member in part] for part in strong_components(successors)]
         found.reverse()  # now every edge leads to a later component, within one size
         found.sort(key=lambda part: -sizes[part[0]])
-        for index, part in enumerate(found):
+        for index, part in enumerate([[0], *found]):
             for member in part:
                 self.class_of[member] = index
             self.members.append(part if len(part) == 1 else self._breadth_first(min(part), index))
@@ -153,16 +159,15 @@ class _Draft:
 
     def find_tiles(self) -> None:
         """Tiles of the representatives by search, of the other members by transport."""
-        search = TileSearch(self.masks, self.sizes)
+        search = TileSearch(self.masks, self.number)
         tiles, images, parent = self.tiles, self.images, self.parent
         for members in self.members:
-            tiles[members[0]] = search.tiles_of(members[0])
+            tiles[members[0]] = search.tiles_of(self.masks[members[0]])
             for member in members[1:]:
                 origin = parent[member]
                 assert origin is not None
                 source, letter = origin
-                row = images[letter]
-                tiles[member] = tuple([row[tile] for tile in tiles[source]])
+                tiles[member] = tuple(map(images[letter].__getitem__, tiles[source]))
 
     def find_depths(self) -> None:
         """Longest path from the class of Q; classes stand in topological order."""
@@ -170,8 +175,11 @@ class _Draft:
         depth = [0] * len(self.members)
         for index, members in enumerate(self.members):
             below = {class_of[tile] for tile in self.tiles[members[0]]}
-            for row in self.images:
-                below.update([class_of[row[member]] for member in members])
+            if len(members) == 1:
+                below.update([class_of[row[members[0]]] for row in self.images])
+            else:
+                for row in self.images:
+                    below.update([class_of[row[member]] for member in members])
             below.discard(-1)
             below.discard(index)
             level = depth[index] + 1
@@ -199,16 +207,20 @@ class _Draft:
     def _generators(self, index: int, members: list[int]) -> dict[Permutation, tuple[int, int]]:
         """Schreier elements m_P · a · m_{Pa}⁻¹ acting on tile numbers; those of tree edges are trivial."""
         found: dict[Permutation, tuple[int, int]] = {}
+        places: dict[int, dict[int, int]] = {}
         tiles, class_of, parent = self.tiles, self.class_of, self.parent
         for letter, row in enumerate(self.images):
+            image = row.__getitem__
             for source in members:
-                target = row[source]
+                target = image(source)
                 if class_of[target] != index or parent[target] == (source, letter):
                     continue
-                moved = [row[tile] for tile in tiles[source]]
+                moved = tuple(map(image, tiles[source]))
                 goal = tiles[target]
-                if moved == list(goal):
+                if moved == goal:
                     continue
-                place = {tile: number for number, tile in enumerate(goal)}
-                found.setdefault(tuple([place[tile] for tile in moved]), (source, letter))
+                place = places.get(target)
+                if place is None:
+                    place = places[target] = dict(zip(goal, range(len(goal)), strict=True))
+                found.setdefault(tuple(map(place.__getitem__, moved)), (source, letter))
         return found

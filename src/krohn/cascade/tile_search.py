@@ -13,22 +13,20 @@ _WORD = 64
 class TileSearch:
     """The family sorted by decreasing size, searched one representative at a time."""
 
-    def __init__(self, masks: Sequence[int], sizes: Sequence[int]) -> None:
-        self._sizes = sizes
-        self._masks = masks
-        self._order = sorted(range(len(masks)), key=sizes.__getitem__, reverse=True)
-        self._sorted = [masks[number] for number in self._order]
-        self._start: dict[int, int] = {}  # size -> first position of a smaller set
-        for position, number in enumerate(self._order):
-            self._start[sizes[number]] = position + 1
-        self._number = dict(zip(self._sorted, self._order, strict=True))
+    def __init__(self, masks: Sequence[int], number: dict[int, int]) -> None:
+        self._number = number
+        self._sorted = sorted(masks, key=int.bit_count, reverse=True)
+        # size -> first position of a smaller set
+        self._start = {mask.bit_count(): position for position, mask in enumerate(self._sorted, 1)}
         self._array: npt.NDArray[np.uint64] | None = None
         if len(masks) > _ARRAY_THRESHOLD and masks[0].bit_length() <= _WORD:
             self._array = np.array(self._sorted, dtype=np.uint64)
 
-    def tiles_of(self, number: int) -> tuple[int, ...]:
-        """The tiles of a set, largest first, then in breadth-first order."""
-        candidates = self._inside(number)
+    def tiles_of(self, whole: int) -> tuple[int, ...]:
+        """Numbers of the tiles of a set given by its mask, largest first, then in breadth-first order."""
+        if whole.bit_count() == 2:  # its two states; {q} is set number 1 + q
+            return ((whole & -whole).bit_length(), whole.bit_length())
+        candidates = self._inside(whole)
         tiles: list[int] = []
         while candidates:
             largest = candidates[0]
@@ -38,12 +36,11 @@ class TileSearch:
             tiles.append(largest)
             outside = ~largest
             candidates = [mask for mask in candidates if mask & outside]
-        index = self._number
-        return tuple([index[mask] for mask in tiles])
+        return tuple(map(self._number.__getitem__, tiles))
 
-    def _inside(self, number: int) -> list[int]:
-        outside = ~self._masks[number]
-        start = self._start[self._sizes[number]]
+    def _inside(self, whole: int) -> list[int]:
+        outside = ~whole
+        start = self._start[whole.bit_count()]
         if self._array is None:
             return [mask for mask in self._sorted[start:] if not mask & outside]
         rest = self._array[start:]

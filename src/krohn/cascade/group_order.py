@@ -1,0 +1,74 @@
+"""Orders of holonomy groups: short cuts for the many small and the many full ones, else Schreier–Sims."""
+
+from collections.abc import Collection
+from math import factorial
+
+from krohn.algebra.permgroup import PermutationGroup
+from krohn.algebra.permutation import Permutation, cycles
+
+_LISTED = 150  # groups up to this order are listed, which is quicker than a stabiliser chain
+_SMALL_DEGREE = 24  # full symmetric groups are common on few tiles, regular groups on many
+_BYTE = bytes(range(256))
+
+
+def group_order(generators: Collection[Permutation], degree: int) -> int:
+    """The order of the group that the permutations of ``range(degree)`` generate."""
+    if not generators:
+        return 1
+    if degree == 2:
+        return 2
+    if degree <= _SMALL_DEGREE and _is_symmetric(generators, degree):
+        return factorial(degree)
+    order = _listed_order(generators, degree) if degree <= 256 else None
+    return PermutationGroup(tuple(generators), degree).order if order is None else order
+
+
+def _listed_order(generators: Collection[Permutation], degree: int) -> int | None:
+    """Counts the elements by listing them; gives up past the limit."""
+    tables = [bytes(generator) + _BYTE[degree:] for generator in generators]
+    seen = frontier = {_BYTE[:degree]}
+    while frontier and len(seen) <= _LISTED:
+        frontier = {element.translate(table) for table in tables for element in frontier} - seen
+        seen = seen | frontier
+    return len(seen) if len(seen) <= _LISTED else None
+
+
+def _is_symmetric(generators: Collection[Permutation], degree: int) -> bool:
+    """Whether a transposition among the powers of the generators has conjugates that connect all points.
+
+    The conjugates of a transposition are the edges of a graph that the group preserves; transpositions
+    along a connected graph generate the symmetric group.
+    """
+    for generator in generators:
+        even = [cycle for cycle in cycles(generator) if len(cycle) % 2 == 0]
+        # An odd power of a permutation with one even cycle, of length 2, is that transposition alone.
+        if len(even) == 1 and len(even[0]) == 2:
+            return _connects(even[0][0], even[0][1], generators, degree)
+    return False
+
+
+def _connects(left: int, right: int, generators: Collection[Permutation], degree: int) -> bool:
+    leader = list(range(degree))
+
+    def find(point: int) -> int:
+        while leader[point] != point:
+            leader[point] = point = leader[leader[point]]
+        return point
+
+    edges = [(left, right)]
+    seen = {edges[0]}
+    parts = degree
+    for one, other in edges:
+        first, second = find(one), find(other)
+        if first != second:
+            leader[first] = second
+            parts -= 1
+            if parts == 1:
+                return True
+        for generator in generators:
+            a, b = generator[one], generator[other]
+            edge = (a, b) if a < b else (b, a)
+            if edge not in seen:
+                seen.add(edge)
+                edges.append(edge)
+    return False
