@@ -17,6 +17,7 @@ _PUBLIC = {
     "load_automaton": "krohn.automata.files:load_automaton",
     "dump_automaton": "krohn.automata.files:dump_automaton",
     "simulate": "krohn.automata.simulation:simulate",
+    "sample": "krohn.automata.sampling:sample",
     "load": "krohn.network.storage:load",
     "KrohnError": "krohn.errors:KrohnError",
 }

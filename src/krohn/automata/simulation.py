@@ -23,7 +23,8 @@ def simulate(
     letters = np.asarray(words)
     if letters.ndim != 2 or not np.issubdtype(letters.dtype, np.integer):
         raise InvalidInput(
-            f"words must be an integer array of shape (words, length); got {letters.dtype} of shape {letters.shape}"
+            "words must be an integer array of shape (words, length); "
+            f"got {letters.dtype} of shape {letters.shape}"
         )
     if letters.size and (letters.min() < 0 or letters.max() >= automaton.num_letters):
         row, position = np.argwhere((letters < 0) | (letters >= automaton.num_letters))[0].tolist()

@@ -19,7 +19,7 @@ def letter_type(count: int) -> type[np.unsignedinteger[Any]]:
 
 
 def all_words(num_letters: int, length: int) -> npt.NDArray[np.unsignedinteger[Any]]:
-    """Every word of that length, in lexicographic order: an array of shape (num_letters ** length, length)."""
+    """Every word of that length in lexicographic order, one a row."""
     _check_sizes(num_letters, length)
     count = capped_power(num_letters, length)
     if count * max(1, length) > MAX_LETTERS:

@@ -10,7 +10,11 @@ import click
 from krohn.errors import KrohnError
 
 # Command -> (module in krohn.cli that holds a click command called `command`, one line of help).
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "zoo": ("zoo", "List the named automata, or show one."),
+    "simulate": ("simulate", "Words on stdin to states, by the automaton itself."),
+    "sample": ("sample", "Random words and their states, as a data set."),
+}
 
 
 class CommandTable(click.Group):

@@ -1,0 +1,110 @@
+"""Many letters at a time: tables that answer a whole block of dice with its letters and states.
+
+A block is ``b`` outcomes of the source's die, coded as one number. For every (hidden state, code) the tables
+hold the b letters and the b states, packed into one machine word, so that one lookup replaces b steps.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.distributions import Source
+from krohn.automata.words import letter_type
+
+UnsignedArray = npt.NDArray[np.unsignedinteger[Any]]
+
+# Entries of a block table: half a million 4-byte words stay within a common second-level cache.
+MAX_ENTRIES = 1 << 19
+_WORD = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+@dataclass(frozen=True, eq=False)
+class BlockTables:
+    """The tables of one source for blocks of ``size`` letters.
+
+    Attributes:
+        size: letters per block.
+        num_codes: number of block codes, (faces of the die) ** size.
+        letters: packed letters, at ``state * num_codes + code``, or at ``code`` if states do not matter.
+        states: packed hidden states, at ``state * num_codes + code``.
+        letter_width: bytes per letter.
+        state_width: bytes per state.
+    """
+
+    size: int
+    num_codes: int
+    letters: UnsignedArray
+    states: UnsignedArray
+    letter_width: int
+    state_width: int
+
+    @classmethod
+    def of(cls, source: Source, num_letters: int) -> Self:
+        """Builds the tables with the largest block that fits."""
+        letter_width = np.dtype(letter_type(num_letters)).itemsize
+        state_width = np.dtype(letter_type(source.num_states)).itemsize
+        size = 8 // max(letter_width, state_width)
+        while size > 1 and source.num_states * source.num_outcomes**size > MAX_ENTRIES:
+            size //= 2
+        num_codes = source.num_outcomes**size
+        codes = np.arange(num_codes)
+        state = np.repeat(np.arange(source.num_states)[:, None], num_codes, axis=1)
+        letters = np.zeros(state.shape, dtype=np.uint64)
+        states = np.zeros(state.shape, dtype=np.uint64)
+        for position in range(size):
+            outcome = codes // source.num_outcomes ** (size - 1 - position) % source.num_outcomes
+            letters |= source.letter[state, outcome].astype(np.uint64) << np.uint64(
+                8 * letter_width * position
+            )
+            state = source.next[state, outcome]
+            states |= state.astype(np.uint64) << np.uint64(8 * state_width * position)
+        stateless = bool((letters == letters[:1]).all())
+        return cls(
+            size=size,
+            num_codes=num_codes,
+            letters=(letters[0] if stateless else letters.ravel()).astype(_WORD[size * letter_width]),
+            states=states.ravel().astype(_WORD[size * state_width]),
+            letter_width=letter_width,
+            state_width=state_width,
+        )
+
+    @property
+    def stateless(self) -> bool:
+        """Whether the letters depend on the code alone."""
+        return len(self.letters) == self.num_codes
+
+    def unroll(
+        self, codes: UnsignedArray, starts: npt.NDArray[np.uint32]
+    ) -> tuple[UnsignedArray, UnsignedArray]:
+        """Letters and states of shape (words, blocks × size) for block codes of shape (words, blocks)."""
+        num_words, num_blocks = codes.shape
+        by_block = np.ascontiguousarray(codes.T)
+        states = np.empty((num_blocks, num_words), dtype=self.states.dtype)
+        letters = np.empty((num_blocks, 0 if self.stateless else num_words), dtype=self.letters.dtype)
+        scale, shift = (
+            np.uint32(self.num_codes),
+            np.array(8 * self.state_width * (self.size - 1), dtype=self.states.dtype),
+        )
+        index = np.empty(num_words, dtype=np.uint32)
+        last = starts.astype(np.uint32)
+        for block in range(num_blocks):
+            np.multiply(last, scale, out=index)
+            np.add(index, by_block[block], out=index, casting="same_kind")
+            np.take(self.states, index, out=states[block], mode="clip")
+            if not self.stateless:
+                np.take(self.letters, index, out=letters[block], mode="clip")
+            # The block's last state sits in the highest bits of its word.
+            np.right_shift(states[block], shift, out=last, casting="unsafe")
+        packed = self.letters.take(codes, mode="clip") if self.stateless else np.ascontiguousarray(letters.T)
+        return (
+            _unpacked(packed, self.letter_width),
+            _unpacked(np.ascontiguousarray(states.T), self.state_width),
+        )
+
+
+def _unpacked(words: UnsignedArray, width: int) -> UnsignedArray:
+    """The packed values, first value from the lowest bits."""
+    little = words.astype(words.dtype.newbyteorder("<"), copy=False)
+    return little.view(np.dtype(_WORD[width]).newbyteorder("<")).astype(_WORD[width], copy=False)

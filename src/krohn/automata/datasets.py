@@ -1,0 +1,126 @@
+"""Data sets on disk: a sample streamed to .npz, .parquet or .jsonl in bounded memory."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.atomic import write_whole
+from krohn.automata.npz import NpzStream
+from krohn.automata.sampling import Sample, Sampler
+from krohn.errors import InvalidInput, MissingDependency
+
+Progress = Callable[[int], None]
+Writer = Callable[[IO[bytes], Sampler, Iterator[Sample], int], None]
+
+
+def write_dataset(
+    sampler: Sampler,
+    count: int,
+    path: str | Path,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Writes ``count`` words with their states to ``path``, whole or not at all, in the form of its suffix.
+
+    Columns are ``letters``, ``states`` and, if the automaton has an observation map, ``observations``,
+    as 0-based integers. ``progress`` hears the number of words of every chunk.
+    """
+    target = Path(path)
+    if target.suffix not in _WRITERS:
+        known = ", ".join(_WRITERS)
+        raise InvalidInput(f"the name of a data set must end in one of {known}; got {str(path)!r}")
+    if count < 1:
+        raise InvalidInput(f"the count of a data set must be at least 1; got {count}")
+    if target.is_dir():
+        raise InvalidInput(f"the name of a data set must not be that of a directory; got {str(path)!r}")
+    chunks = _reported(sampler.chunks(count, threads=threads), progress)
+    write_whole(target, lambda stream: _WRITERS[target.suffix](stream, sampler, chunks, count))
+
+
+def _reported(chunks: Iterator[Sample], progress: Progress | None) -> Iterator[Sample]:
+    for chunk in chunks:
+        yield chunk
+        if progress is not None:
+            progress(len(chunk))
+
+
+def _description(sampler: Sampler) -> dict[str, Any]:
+    automaton = sampler.automaton
+    return {
+        "automaton": automaton.name,
+        "distribution": sampler.distribution_name,
+        "seed": sampler.seed,
+        "letter_names": list(automaton.letter_names),
+        "state_names": list(automaton.state_names),
+    }
+
+
+def _write_npz(stream: IO[bytes], sampler: Sampler, chunks: Iterator[Sample], count: int) -> None:
+    names = {key: np.array(getattr(sampler.automaton, key)) for key in ("letter_names", "state_names")}
+    shapes = {
+        key: ((count, sampler.length), column.dtype) for key, column in sampler.chunk(0).columns().items()
+    }
+    archive = NpzStream(stream, {**shapes, **{key: (names[key].shape, names[key].dtype) for key in names}})
+    for key, values in names.items():
+        archive.write(key, values)
+    for chunk in chunks:
+        for key, column in chunk.columns().items():
+            archive.write(key, column)
+    archive.close()
+
+
+def _write_parquet(stream: IO[bytes], sampler: Sampler, chunks: Iterator[Sample], count: int) -> None:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingDependency("writing parquet needs pyarrow: pip install pyarrow") from error
+    del count
+    columns = sampler.chunk(0).columns()
+    schema = pyarrow.schema(
+        [(key, pyarrow.list_(pyarrow.from_numpy_dtype(column.dtype))) for key, column in columns.items()],
+        metadata={"krohn": json.dumps(_description(sampler))},
+    )
+    with pyarrow.parquet.ParquetWriter(stream, schema) as writer:
+        for chunk in chunks:
+            offsets = pyarrow.array(np.arange(len(chunk) + 1, dtype=np.int32) * np.int32(sampler.length))
+            lists = [
+                pyarrow.ListArray.from_arrays(offsets, pyarrow.array(np.ascontiguousarray(column).ravel()))
+                for column in chunk.columns().values()
+            ]
+            writer.write_table(pyarrow.Table.from_arrays(lists, schema=schema))
+
+
+def _write_jsonl(stream: IO[bytes], sampler: Sampler, chunks: Iterator[Sample], count: int) -> None:
+    del sampler, count
+    for chunk in chunks:
+        parts: list[npt.NDArray[np.uint8]] = []
+        for key, column in chunk.columns().items():
+            parts += [_constant(f'{", " if parts else "{"}"{key}": [', len(chunk)), _printed(column)]
+        stream.write(np.concatenate([*parts, _constant("}\n", len(chunk))], axis=1).tobytes())
+
+
+def _constant(text: str, rows: int) -> npt.NDArray[np.uint8]:
+    return np.broadcast_to(np.frombuffer(text.encode(), dtype=np.uint8), (rows, len(text)))
+
+
+def _printed(column: npt.NDArray[np.unsignedinteger[Any]]) -> npt.NDArray[np.uint8]:
+    """Each row as JSON text up to its closing bracket; numbers are padded with blanks to one width.
+
+    With one width a row of numbers is a row of table entries: no loop over words, no loop over digits.
+    """
+    largest = int(column.max())
+    width = len(str(largest))
+    texts = "".join(f"{value:>{width}}," for value in range(largest + 1)).encode()
+    entries = np.frombuffer(texts, dtype=f"V{width + 1}")
+    text = entries[column].view(np.uint8)
+    text[:, -1] = ord("]")
+    return text
+
+
+_WRITERS: dict[str, Writer] = {".parquet": _write_parquet, ".npz": _write_npz, ".jsonl": _write_jsonl}

@@ -1,0 +1,154 @@
+"""Random words with their states, drawn in chunks on several threads.
+
+Every chunk has a generator of its own, seeded by (seed, number of the chunk), and a size that depends on the
+length alone: the same seed gives the same data whatever the number of threads.
+"""
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.blocks import BlockTables
+from krohn.automata.dice import BlockDice
+from krohn.automata.distributions import Source, default_distribution, source
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.words import letter_type
+from krohn.errors import InvalidInput, LimitExceeded
+
+UnsignedArray = npt.NDArray[np.unsignedinteger[Any]]
+
+MAX_LENGTH = 1_000_000
+MAX_IN_MEMORY = 4_000_000_000
+_CHUNK_LETTERS = 1 << 21
+_CHUNK_WORDS = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Words with the states, and the observations if the automaton has any, after each of their letters."""
+
+    letters: UnsignedArray
+    states: UnsignedArray
+    observations: UnsignedArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.letters)
+
+    def columns(self) -> dict[str, UnsignedArray]:
+        """The arrays by name."""
+        columns = {"letters": self.letters, "states": self.states}
+        return columns if self.observations is None else {**columns, "observations": self.observations}
+
+    def head(self, count: int) -> "Sample":
+        """The first ``count`` words."""
+        seen = None if self.observations is None else self.observations[:count]
+        return Sample(self.letters[:count], self.states[:count], seen)
+
+
+@dataclass(frozen=True, eq=False)
+class Sampler:
+    """Draws chunks of words of one length; chunk i is a function of (seed, i) alone."""
+
+    automaton: Semiautomaton
+    length: int
+    distribution: str | None = None
+    seed: int = 0
+    _source: Source = field(init=False, repr=False)
+    _tables: BlockTables = field(init=False, repr=False)
+    _dice: BlockDice = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.length <= MAX_LENGTH:
+            raise InvalidInput(f"the length must lie in 1–{MAX_LENGTH:,}; got {self.length}")
+        if self.seed < 0:
+            raise InvalidInput(f"the seed must be an integer ≥ 0; got {self.seed}")
+        origin = source(self.automaton, self.distribution)
+        tables = BlockTables.of(origin, self.automaton.num_letters)
+        object.__setattr__(self, "_source", origin)
+        object.__setattr__(self, "_tables", tables)
+        object.__setattr__(self, "_dice", BlockDice(origin.num_outcomes, tables.size, origin.die))
+
+    @property
+    def distribution_name(self) -> str:
+        """The distribution by name, the default one included."""
+        return self.distribution or default_distribution(self.automaton)
+
+    @property
+    def chunk_words(self) -> int:
+        """Words in a chunk."""
+        return max(1, min(_CHUNK_WORDS, _CHUNK_LETTERS // self.length))
+
+    def chunk(self, number: int) -> Sample:
+        """The chunk of that number."""
+        origin = self._source
+        rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence(self.seed, spawn_key=(number,))))
+        starts = np.full(self.chunk_words, origin.starts[0], dtype=np.uint32)
+        if len(origin.starts) > 1:
+            other = rng.random(self.chunk_words) >= origin.start_weights[0]
+            starts[other] = origin.starts[1]
+        blocks = -(-self.length // self._tables.size)
+        codes = self._dice.draw(rng, (self.chunk_words, blocks))
+        letters, states = self._tables.unroll(codes, starts)
+        letters, states = letters[:, : self.length], states[:, : self.length]
+        if origin.visible is not None:
+            states = origin.visible.astype(letter_type(self.automaton.num_states))[states]
+        return Sample(letters, states, self._observed(states))
+
+    def _observed(self, states: UnsignedArray) -> UnsignedArray | None:
+        if self.automaton.observe is None:
+            return None
+        seen = np.array(self.automaton.observe, dtype=letter_type(self.automaton.num_observations))
+        return seen.take(states)
+
+    def chunks(self, count: int, *, threads: int | None = None) -> Iterator[Sample]:
+        """``count`` words in order, chunk by chunk; a few chunks at most are held at any moment."""
+        if count < 0:
+            raise InvalidInput(f"the count must be an integer ≥ 0; got {count}")
+        total = -(-count // self.chunk_words)
+        workers = threads or os.cpu_count() or 1
+        with ThreadPoolExecutor(workers) as pool:
+            waiting: deque[Future[Sample]] = deque()
+            for number in range(total + workers):
+                if number < total:
+                    waiting.append(pool.submit(self.chunk, number))
+                if number >= workers and waiting:
+                    ready = waiting.popleft().result()
+                    left = count - (number - workers) * self.chunk_words
+                    yield ready if left >= len(ready) else ready.head(left)
+
+
+def sample(
+    automaton: Semiautomaton,
+    length: int,
+    count: int,
+    *,
+    distribution: str | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Sample:
+    """``count`` random words of that length with their states, in memory.
+
+    ``distribution`` is ``uniform``, ``feasible``, ``bernoulli:P`` or ``abab:P``; by default the paper's
+    choice for the automaton. The result depends on the seed, not on ``threads``.
+    """
+    sampler = Sampler(automaton, length, distribution, seed)
+    columns = sampler.chunk(0).columns()
+    needed = count * length * sum(column.itemsize for column in columns.values())
+    if needed > MAX_IN_MEMORY:
+        raise LimitExceeded(
+            f"a sample in memory may take at most {MAX_IN_MEMORY:,} bytes; {count:,} words of length "
+            f"{length:,} need {needed:,}: draw them with Sampler(...).chunks(count)"
+        )
+    whole = {key: np.empty((max(0, count), length), dtype=column.dtype) for key, column in columns.items()}
+    begin = 0
+    for part in sampler.chunks(count, threads=threads):
+        for key, column in part.columns().items():
+            whole[key][begin : begin + len(part)] = column
+        begin += len(part)
+    return Sample(**whole)

@@ -1,0 +1,61 @@
+"""``krohn simulate``: words in, states out, by the automaton itself."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.simulation import simulate
+from krohn.automata.spec import parse_spec
+from krohn.cli.output import emit, json_option
+from krohn.cli.words_on_stdin import read_words
+
+
+@click.command()
+@click.argument("spec")
+@click.option("--observe", is_flag=True, help="Print the observations φ(q) instead of the states.")
+@json_option
+def command(spec: str, observe: bool, as_json: bool) -> None:
+    """Reads words on stdin, one a line, letters separated by spaces; prints the state after each letter.
+
+    \b
+    Example:  echo "a b a b" | krohn simulate abab
+    """
+    automaton = parse_spec(spec)
+    names = _labels(automaton, observe)
+    lines = (
+        [names[state] for state in states]
+        for words in read_words(automaton.letter_names)
+        for states in run_all(automaton, words)
+    )
+    if as_json:
+        payload: dict[str, Any] = {"automaton": automaton.name, "states": list(lines)}
+        emit(payload, as_json=True, text=str)
+        return
+    for line in lines:
+        click.echo(" ".join(line))
+
+
+def _labels(automaton: Semiautomaton, observe: bool) -> tuple[str, ...]:
+    if not observe:
+        return automaton.state_names
+    if automaton.observe is None:
+        raise click.UsageError(
+            f"--observe must have an automaton with an observation map; got {automaton.name}"
+        )
+    return tuple(map(str, automaton.observe))
+
+
+def run_all(automaton: Semiautomaton, words: list[list[int]]) -> Iterator[list[int]]:
+    """States of every word, words of one length at a time in one batch, in the order given."""
+    by_length: dict[int, list[int]] = {}
+    for index, word in enumerate(words):
+        by_length.setdefault(len(word), []).append(index)
+    answers: list[list[int]] = [[] for _ in words]
+    for length, places in by_length.items():
+        batch = np.array([words[place] for place in places], dtype=np.int64).reshape(len(places), length)
+        for place, states in zip(places, simulate(automaton, batch).tolist(), strict=True):
+            answers[place] = states
+    return iter(answers)

@@ -1,0 +1,49 @@
+"""Words on standard input, one a line, letters separated by spaces; states go out in the same form."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from krohn.errors import InvalidInput
+
+_LINES = 4_096
+_MAX_LETTERS = 1 << 22
+
+
+def read_words(letter_names: Sequence[str]) -> Iterator[list[list[int]]]:
+    """Batches of words as letter numbers; an unknown letter is an error with its line and place."""
+    number = {name: index for index, name in enumerate(letter_names)}
+    line_number = 0
+    try:
+        lines = iter(sys.stdin)
+        while batch := list(_limited(lines)):
+            words = []
+            for line in batch:
+                line_number += 1
+                words.append(_word(line, line_number, number))
+            yield words
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"words must be UTF-8 text; after line {line_number}: {error.reason}") from error
+
+
+def _limited(lines: Iterator[str]) -> Iterator[str]:
+    """A batch of lines: few enough, and not too long together."""
+    letters = 0
+    for line in islice(lines, _LINES):
+        yield line
+        letters += len(line)
+        if letters > _MAX_LETTERS:
+            return
+
+
+def _word(line: str, line_number: int, number: dict[str, int]) -> list[int]:
+    names = line.split()
+    try:
+        return [number[name] for name in names]
+    except KeyError as error:
+        foreign = error.args[0]
+        known = " ".join(list(number)[:20]) + (" …" if len(number) > 20 else "")
+        raise InvalidInput(
+            f"every letter must be one of {known}; line {line_number}, letter {names.index(foreign) + 1} "
+            f"is {foreign[:60]!r}"
+        ) from None

@@ -1,0 +1,83 @@
+"""``krohn zoo``: the named automata."""
+
+from typing import Any
+
+import click
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import FAMILIES, zoo, zoo_names
+from krohn.cli.output import emit, json_option, table
+
+_SHOWN = 40
+
+
+@click.command()
+@click.argument("spec", required=False)
+@json_option
+def command(spec: str | None, as_json: bool) -> None:
+    """Lists the named automata, or shows one automaton's states, letters and table.
+
+    \b
+    Example:  krohn zoo
+              krohn zoo Dyck4,2@top
+    """
+    if spec is None:
+        rows = [_entry(zoo(name)) for name in zoo_names()]
+        emit({"automata": rows, "families": _families()}, as_json=as_json, text=lambda: _listing(rows))
+        return
+    automaton = parse_spec(spec)
+    payload = {
+        **_entry(automaton),
+        "start": automaton.state_names[automaton.start],
+        "states": list(automaton.state_names),
+        "table": automaton.table.tolist() if as_json else [],
+        "observe": automaton.observe,
+    }
+    emit(payload, as_json=as_json, text=lambda: _picture(automaton))
+
+
+def _entry(automaton: Semiautomaton) -> dict[str, Any]:
+    return {
+        "name": automaton.name,
+        "num_states": automaton.num_states,
+        "num_letters": automaton.num_letters,
+        "letters": list(automaton.letter_names),
+    }
+
+
+def _families() -> list[dict[str, Any]]:
+    return [
+        {"form": family.form, "summary": family.summary, "observations": list(family.observations)}
+        for family in FAMILIES
+    ]
+
+
+def _listing(rows: list[dict[str, Any]]) -> str:
+    named = table(
+        ("name", "states", "letters"), [(row["name"], row["num_states"], row["num_letters"]) for row in rows]
+    )
+    forms = table(
+        ("form", "what it is", "observations"),
+        [
+            (family.form, family.summary, " ".join(f"@{name}" for name in family.observations))
+            for family in FAMILIES
+        ],
+    )
+    also = "Also: AxB (direct product), regex:PATTERN, path/to/file.json. Letters of one: krohn zoo NAME"
+    return f"{named}\n\n{forms}\n\n{also}"
+
+
+def _picture(automaton: Semiautomaton) -> str:
+    names = automaton.state_names
+    seen = ("φ",) if automaton.observe is not None else ()
+    rows: list[tuple[object, ...]] = []
+    for state in range(min(_SHOWN, automaton.num_states)):
+        targets = [names[target] for target in automaton.table[state].tolist()]
+        observed = (automaton.observe[state],) if automaton.observe is not None else ()
+        rows.append((names[state], *observed, *targets))
+    title = f"{automaton.name}: {automaton.num_states} states, {automaton.num_letters} letters"
+    more = automaton.num_states - _SHOWN
+    rest = f"\n… and {more} more states (krohn zoo NAME --json has all)" if more > 0 else ""
+    header = ("state", *seen, *automaton.letter_names)
+    return f"{title}, start {names[automaton.start]}\n\n{table(header, rows)}{rest}"
