@@ -114,11 +114,13 @@ def _printed(column: npt.NDArray[np.unsignedinteger[Any]]) -> npt.NDArray[np.uin
 
     With one width a row of numbers is a row of table entries: no loop over words, no loop over digits.
     """
-    largest = int(column.max())
-    width = len(str(largest))
-    texts = "".join(f"{value:>{width}}," for value in range(largest + 1)).encode()
+    values, place = (
+        np.unique(column, return_inverse=True) if column.itemsize > 1 else (np.arange(256), column)
+    )
+    width = len(str(int(column.max())))
+    texts = "".join(f"{value:>{width}},"[: width + 1] for value in values.tolist()).encode()
     entries = np.frombuffer(texts, dtype=f"V{width + 1}")
-    text = entries[column].view(np.uint8)
+    text: npt.NDArray[np.uint8] = entries[place.reshape(column.shape)].view(np.uint8)
     text[:, -1] = ord("]")
     return text
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from krohn.automata.diagram import MAX_DRAWN, diagram
 from krohn.errors import InvalidAutomaton
 
 StateArray = npt.NDArray[np.int32]
@@ -123,6 +124,10 @@ class Semiautomaton:
 
     def __hash__(self) -> int:
         return hash(self.digest)
+
+    def _repr_svg_(self) -> str | None:
+        """The state diagram a notebook shows; ``None``, hence the text form, if there are too many states."""
+        return diagram(self) if self.num_states <= MAX_DRAWN else None
 
     def __repr__(self) -> str:
         label = f" {self.name}" if self.name else ""
