@@ -35,7 +35,8 @@ def scan_program(automaton: Semiautomaton, depth: int, padding: int) -> Program:
 def scan_layout(states: int, network: Transformer) -> Layout:
     """Left channels are free but between attention and MLP; right channels hold the maps composed so far."""
     free = (Channel(),) * states
-    code = tuple(Channel(position=f"circle {index}") for index in range(network.dim - 2 * states))
+    count = network.dim - 2 * states
+    code = tuple(Channel(position=f"{('cos', 'sin')[index % 2]} {index // 2}") for index in range(count))
     moments, heads = [(*free, *_channels("map", 0, states), *code)], []
     for index in range(network.depth):
         now = _channels("map", index, states)
