@@ -20,6 +20,8 @@ _PUBLIC = {
     "sample": "krohn.automata.sampling:sample",
     "load": "krohn.network.storage:load",
     "KrohnError": "krohn.errors:KrohnError",
+    "RunConfig": "krohn.training.config:RunConfig",
+    "train": "krohn.training.loop:train",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]

@@ -1,0 +1,63 @@
+"""Random numbers as a pure function of (key, counter), so that a replicate's draws depend on nothing else.
+
+The mixer is the finaliser of SplitMix64 (Steele, Lea, Flood 2014) in wrapping 64-bit arithmetic: the
+same bits on every device, whatever the number of replicates, the chunking or the order of the calls.
+"""
+
+import math
+from functools import reduce
+
+import torch
+from torch import Tensor
+
+_GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
+_FIRST = 0xBF58476D1CE4E5B9 - (1 << 64)
+_SECOND = 0x94D049BB133111EB - (1 << 64)
+_LOW_32 = 0xFFFFFFFF
+
+
+def mix(value: Tensor) -> Tensor:
+    """A bijective scrambling of int64 values."""
+    value = (value ^ _shift_right(value, 30)) * _FIRST
+    value = (value ^ _shift_right(value, 27)) * _SECOND
+    return value ^ _shift_right(value, 31)
+
+
+def derive(key: Tensor, *counters: Tensor | int) -> Tensor:
+    """A new key for each combination of ``counters``; shapes broadcast."""
+    return reduce(lambda state, counter: mix(state + _stride(counter)), counters, key)
+
+
+def integers(key: Tensor, bound: int | Tensor) -> Tensor:
+    """Integers in [0, bound) from keys: the high 32 bits scaled, bias below bound/2^32."""
+    return ((mix(key) >> 32 & _LOW_32) * bound) >> 32
+
+
+def uniform(key: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Numbers in (0, 1), on a grid fine enough for ``dtype`` and never 0 or 1."""
+    return ((mix(key) >> 40 & 0xFFFFFF).to(dtype) + 0.5) / (1 << 24)
+
+
+def normal(key: Tensor) -> Tensor:
+    """Standard normal numbers in float32, by Box and Muller."""
+    radius = torch.sqrt(-2.0 * torch.log(uniform(key)))
+    return radius * torch.cos(2.0 * math.pi * uniform(derive(key, 0)))
+
+
+def replicate_keys(seed: int, count: int, *, first: int = 0, device: torch.device | str = "cpu") -> Tensor:
+    """Key of replicate r for a seed: the same for every number of replicates."""
+    return derive(torch.full((count,), seed, dtype=torch.int64, device=device), _range(first, count, device))
+
+
+def _stride(counter: Tensor | int) -> Tensor | int:
+    if isinstance(counter, Tensor):
+        return (counter + 1) * _GOLDEN
+    return ((counter + 1) * _GOLDEN + (1 << 63)) % (1 << 64) - (1 << 63)  # wraps as int64 does
+
+
+def _range(first: int, count: int, device: torch.device | str) -> Tensor:
+    return torch.arange(first, first + count, dtype=torch.int64, device=device)
+
+
+def _shift_right(value: Tensor, bits: int) -> Tensor:
+    return (value >> bits) & ((1 << (64 - bits)) - 1)

@@ -1,0 +1,1 @@
+"""One file per architecture; each defines ``ARCHITECTURE`` and is found by the registry."""

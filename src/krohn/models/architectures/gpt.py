@@ -1,0 +1,211 @@
+"""GPT-2 blocks (pre-LayerNorm), R replicates at once: the paper's Transformer."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from krohn import counter
+from krohn.models import positions
+from krohn.models.architectures.gpt_decoder import GptDecoder, GptShape
+from krohn.models.kernels import operations, plain
+from krohn.models.layout import Layout, Parameter, Weights
+from krohn.models.network import Decoder, ModelConfig, Network, Noise, one_hot, padded
+
+_INIT_STD = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class GptConfig(ModelConfig):
+    """Sizes and options of the Transformer.
+
+    Attributes:
+        layers: number of attention + MLP blocks.
+        dim: width of the residual stream.
+        heads: attention heads; must divide ``dim``.
+        mlp: hidden width of the MLP.
+        positions: sinusoidal, linear, none, shifted (sinusoidal from a random offset per batch) or learned.
+        context: number of learned positions; other encodings have no limit.
+        recency: bias −slope·distance on attention scores, as in ALiBi.
+        dropout: rate on the embeddings and on the output of each attention and MLP.
+        embedding_std: standard deviation of the token embeddings at the start.
+        position_scale: factor on the position encoding.
+    """
+
+    kind: ClassVar[str] = "gpt"
+    layers: int = 4
+    dim: int = 512
+    heads: int = 8
+    mlp: int = 512
+    positions: str = "sinusoidal"
+    context: int = 512
+    recency: bool = False
+    dropout: float = 0.0
+    embedding_std: float = 1.0
+    position_scale: float = 1.0
+
+    def reasons(self, length: int) -> list[str]:
+        """See ``ModelConfig.reasons``."""
+        sizes = {"layers": self.layers, "dim": self.dim, "heads": self.heads, "mlp": self.mlp}
+        found = [f"{name} must be at least 1; got {size}" for name, size in sizes.items() if size < 1]
+        if not found and self.dim % self.heads:
+            found.append(f"dim must be divisible by heads; got dim {self.dim} and heads {self.heads}")
+        if self.positions not in positions.KINDS:
+            found.append(f"positions must be one of {', '.join(positions.KINDS)}; got {self.positions!r}")
+        if self.positions == "learned" and length > self.context:
+            found.append(f"learned positions reach {self.context} tokens; got {length}: raise context")
+        if not 0.0 <= self.dropout < 1.0:
+            found.append(f"dropout must lie in [0, 1); got {self.dropout}")
+        if min(self.embedding_std, self.position_scale) < 0.0:
+            found.append("embedding_std and position_scale must be at least 0")
+        return found
+
+    def build(self, vocabulary: int, classes: int) -> Network:
+        """See ``ModelConfig.build``."""
+        return Gpt(self, vocabulary, classes)
+
+
+class Gpt(Network):
+    """The network; parameter names are GPT-2's, with ``head`` for the classifier."""
+
+    def __init__(self, config: GptConfig, vocabulary: int, classes: int) -> None:
+        self.config = config
+        self.vocabulary = vocabulary
+        self.classes = classes
+        self.layout = Layout.of(_parameters(config, vocabulary, classes))
+
+    def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
+        """See ``Network.logits``."""
+        scores = self._scores(weights, tokens, noise) + weights["head.bias"][:, None]
+        return scores[..., : self.classes].reshape(*tokens.shape, self.classes)
+
+    def loss(
+        self, weights: Weights, tokens: Tensor, targets: Tensor, shown: Tensor, noise: Noise | None = None
+    ) -> Tensor:
+        """See ``Network.loss``."""
+        ops = operations.choose(weights["head.bias"])
+        scores = self._scores(weights, tokens, noise)
+        return ops.cross_entropy(
+            scores, weights["head.bias"], targets.flatten(1), shown.flatten(1), self.classes
+        )
+
+    def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
+        """See ``Network.decoder``."""
+        ops = operations.PLAIN
+
+        def embed(tokens: Tensor, start: int) -> Tensor:
+            return self._embed(weights, tokens[..., None], None, ops, start)
+
+        config = self.config
+        shape = GptShape(config.layers, config.heads, config.recency, batch, length, self.classes)
+        return GptDecoder(shape, weights, embed)
+
+    def overwrites_gradients(self, weights: Weights) -> bool:
+        """See ``Network.overwrites_gradients``."""
+        return operations.choose(weights["head.bias"]) is not operations.PLAIN
+
+    def _scores(self, weights: Weights, tokens: Tensor, noise: Noise | None) -> Tensor:
+        config, ops = self.config, operations.choose(weights["head.bias"])
+        _, batch, length = tokens.shape
+        slopes = plain.alibi_slopes(config.heads, tokens.device) if config.recency else None
+        heads = plain.Heads(batch, length, config.heads, slopes)
+        x = self._embed(weights, tokens, noise, ops)
+        y: Tensor | None = None
+        bias: Tensor | None = None
+        for layer in range(config.layers):
+            w = {name: weights[f"h.{layer}.{name}"] for name in _BLOCK}
+            x, h = ops.add_norm(x, y, bias, w["ln_1.weight"], w["ln_1.bias"], self._dropout(noise, 2 * layer))
+            mixed = ops.attention(ops.linear(h, w["attn.c_attn.weight"]), w["attn.c_attn.bias"], heads)
+            y, bias = ops.linear(mixed, w["attn.c_proj.weight"]), w["attn.c_proj.bias"]
+            drop = self._dropout(noise, 2 * layer + 1)
+            x, h = ops.add_norm(x, y, bias, w["ln_2.weight"], w["ln_2.bias"], drop)
+            hidden = ops.bias_gelu(ops.linear(h, w["mlp.c_fc.weight"]), w["mlp.c_fc.bias"])
+            y, bias = ops.linear(hidden, w["mlp.c_proj.weight"]), w["mlp.c_proj.bias"]
+        drop = self._dropout(noise, 2 * config.layers)
+        _, h = ops.add_norm(x, y, bias, weights["ln_f.weight"], weights["ln_f.bias"], drop)
+        return ops.linear(h, weights["head.weight"])
+
+    def _embed(
+        self,
+        weights: Weights,
+        tokens: Tensor,
+        noise: Noise | None,
+        ops: operations.Operations,
+        start: int = 0,
+    ) -> Tensor:
+        table = weights["wte"]
+        x = ops.linear(one_hot(tokens, table.shape[1], table.dtype), table)
+        if self.config.positions == "learned":
+            where = start + torch.arange(tokens.shape[2], device=tokens.device).expand(tokens.shape)
+            x = x + ops.linear(one_hot(where, self.config.context, table.dtype), weights["wpe"])
+        elif self.config.positions != "none":
+            rows = self._encoding(tokens, noise, start).to(x.dtype)
+            x = (x.view(*tokens.shape, -1) + rows[:, None]).flatten(1, 2)
+        drop = self._dropout(noise, -1)
+        return x if drop is None else x * drop.mask(x)
+
+    def _encoding(self, tokens: Tensor, noise: Noise | None, start: int) -> Tensor:
+        """Rows [R or 1, T, d] of the fixed encodings for positions ``start``, ``start`` + 1, …"""
+        config, end = self.config, start + tokens.shape[2]
+        if config.positions == "linear":
+            return positions.linear(end, config.dim, tokens.device)[None, start:] * config.position_scale
+        if config.positions == "sinusoidal" or noise is None:
+            return positions.sinusoidal(end, config.dim, tokens.device)[None, start:] * config.position_scale
+        table = positions.sinusoidal(end + positions.LARGEST_SHIFT, config.dim, tokens.device)
+        offset = counter.integers(noise.site(_SHIFT_SITE), positions.LARGEST_SHIFT + 1)
+        return table[offset[:, None] + torch.arange(start, end, device=tokens.device)] * config.position_scale
+
+    def _dropout(self, noise: Noise | None, site: int) -> plain.Dropout | None:
+        if noise is None or self.config.dropout == 0.0:
+            return None
+        return plain.Dropout(self.config.dropout, noise.site(site + 1))
+
+
+_SHIFT_SITE = 1_000_003
+_BLOCK = (
+    "ln_1.weight", "ln_1.bias",
+    "attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight", "attn.c_proj.bias",
+    "ln_2.weight", "ln_2.bias", "mlp.c_fc.weight", "mlp.c_fc.bias", "mlp.c_proj.weight", "mlp.c_proj.bias",
+)  # fmt: skip
+
+
+def _parameters(config: GptConfig, vocabulary: int, classes: int) -> list[Parameter]:
+    dim, width = config.dim, padded(classes)
+    embeddings = (padded(vocabulary), dim)
+    found = [Parameter("wte", embeddings, "normal", config.embedding_std, used=(vocabulary, dim))]
+    if config.positions == "learned":
+        found.append(Parameter("wpe", (config.context, dim), "normal", config.position_scale))
+    for layer in range(config.layers):
+        found += _block_parameters(f"h.{layer}.", config)
+    found += _norm("ln_f", dim)
+    found.append(Parameter("head.weight", (dim, width), "normal", _INIT_STD, used=(dim, classes)))
+    found.append(Parameter("head.bias", (width,)))
+    return found
+
+
+def _block_parameters(prefix: str, config: GptConfig) -> list[Parameter]:
+    # The projections back to the residual stream start smaller, as in GPT-2: 0.02/√(2L).
+    dim, residual_std = config.dim, _INIT_STD / (2.0 * config.layers) ** 0.5
+    return [
+        *_norm(f"{prefix}ln_1", dim),
+        *_affine(f"{prefix}attn.c_attn", dim, 3 * dim, _INIT_STD),
+        *_affine(f"{prefix}attn.c_proj", dim, dim, residual_std),
+        *_norm(f"{prefix}ln_2", dim),
+        *_affine(f"{prefix}mlp.c_fc", dim, config.mlp, _INIT_STD),
+        *_affine(f"{prefix}mlp.c_proj", config.mlp, dim, residual_std),
+    ]
+
+
+def _norm(name: str, dim: int) -> list[Parameter]:
+    return [Parameter(f"{name}.weight", (dim,), "constant", 1.0), Parameter(f"{name}.bias", (dim,))]
+
+
+def _affine(name: str, inputs: int, outputs: int, std: float) -> list[Parameter]:
+    return [
+        Parameter(f"{name}.weight", (inputs, outputs), "normal", std),
+        Parameter(f"{name}.bias", (outputs,)),
+    ]
+
+
+ARCHITECTURE = GptConfig

@@ -1,0 +1,55 @@
+"""The five operations a block is made of, and the choice between their two implementations."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+
+import torch
+from torch import Tensor
+
+from krohn.models.kernels import plain
+from krohn.models.kernels.plain import Dropout, Heads
+
+
+@dataclass(frozen=True)
+class Operations:
+    """One implementation of the operations; ``plain`` documents what each computes."""
+
+    linear: Callable[[Tensor, Tensor], Tensor]
+    add_norm: Callable[
+        [Tensor, Tensor | None, Tensor | None, Tensor, Tensor, Dropout | None], tuple[Tensor, Tensor]
+    ]
+    attention: Callable[[Tensor, Tensor, Heads], Tensor]
+    bias_gelu: Callable[[Tensor, Tensor], Tensor]
+    cross_entropy: Callable[[Tensor, Tensor, Tensor, Tensor, int], Tensor]
+
+
+PLAIN = Operations(
+    linear=plain.linear,
+    add_norm=plain.add_norm,
+    attention=plain.attention,
+    bias_gelu=plain.bias_gelu,
+    cross_entropy=plain.cross_entropy,
+)
+
+
+def choose(weights: Tensor) -> Operations:
+    """The Triton kernels for bf16 weights on a GPU, plain torch for everything else."""
+    if weights.is_cuda and weights.dtype == torch.bfloat16 and find_spec("triton") is not None:
+        return _fused()
+    return PLAIN
+
+
+@cache
+def _fused() -> Operations:
+    # Triton exists only beside CUDA builds of torch, so it is imported when first used.
+    from krohn.models.kernels import add_norm, attention, bias_gelu, cross_entropy, linear
+
+    return Operations(
+        linear=linear.linear,
+        add_norm=add_norm.add_norm,
+        attention=attention.attention,
+        bias_gelu=bias_gelu.bias_gelu,
+        cross_entropy=cross_entropy.cross_entropy,
+    )

@@ -1,0 +1,86 @@
+"""What every architecture provides, and nothing more."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from krohn import counter
+from krohn.models.layout import Layout, Weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig(ABC):
+    """Sizes and options of one architecture; ``kind`` is its name in the registry."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def reasons(self, length: int) -> list[str]:
+        """Every reason why this configuration cannot take sequences of ``length`` tokens; empty if it can."""
+
+    @abstractmethod
+    def build(self, vocabulary: int, classes: int) -> "Network":
+        """The network for that many input tokens and output classes."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The randomness of one training step (dropout, random shifts): one key per replicate."""
+
+    keys: Tensor
+
+    def site(self, index: int) -> Tensor:
+        """An independent key per replicate for the site ``index`` of the network."""
+        return counter.derive(self.keys, index)
+
+
+class Decoder(ABC):
+    """A network that reads one token of every sequence at a time."""
+
+    @abstractmethod
+    def step(self, tokens: Tensor) -> Tensor:
+        """Logits [R, B, classes] after one more token [R, B]."""
+
+
+class Network(ABC):
+    """R replicates of one architecture. Weights are an argument: a network holds no state of its own."""
+
+    layout: Layout
+    classes: int
+
+    @abstractmethod
+    def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
+        """Logits [R, B, T, classes] for tokens [R, B, T]; ``noise`` switches training-time randomness on."""
+
+    @abstractmethod
+    def loss(
+        self,
+        weights: Weights,
+        tokens: Tensor,
+        targets: Tensor,
+        shown: Tensor,
+        noise: Noise | None = None,
+    ) -> Tensor:
+        """Mean cross-entropy [R] over the positions where ``shown`` is 1; all arguments [R, B, T]."""
+
+    @abstractmethod
+    def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
+        """A decoder for up to ``length`` tokens of R × ``batch`` sequences."""
+
+    @abstractmethod
+    def overwrites_gradients(self, weights: Weights) -> bool:
+        """True if the backward pass writes every ``.grad`` whole, so that no zeroing is needed."""
+
+
+def one_hot(tokens: Tensor, size: int, dtype: torch.dtype) -> Tensor:
+    """[R, B, T] -> [R, B·T, size]: multiplying by it is a look-up whose gradient needs no atomics."""
+    classes = torch.arange(size, device=tokens.device, dtype=tokens.dtype)
+    return (tokens.flatten(1)[..., None] == classes).to(dtype)
+
+
+def padded(count: int) -> int:
+    """``count`` rounded up to a multiple of 16, the granularity of the matrix units."""
+    return -(-count // 16) * 16

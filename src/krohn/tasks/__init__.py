@@ -1,0 +1,1 @@
+"""From an automaton to training batches, drawn on the device from counters."""

@@ -1,0 +1,37 @@
+"""What is to be learned: an automaton, a length, what is shown of the states, and how inputs are drawn."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskConfig:
+    """One simulation task.
+
+    Attributes:
+        spec: the automaton, as on the command line.
+        length: letters per sequence, T.
+        target: predict the state q_t, or the automaton's observation φ(q_t).
+        reveal: probability that a label is shown during training.
+        scratchpad: interleave inputs and states, σ₁ q₁ σ₂ q₂ … σ_T, and read step by step at test time.
+        distribution: of the inputs: ``auto``, ``uniform``, ``feasible``, ``bernoulli:P``, ``ones:K`` or
+            ``periodic:WORD:P``; see ``krohn.tasks.distributions``.
+    """
+
+    spec: str
+    length: int = 100
+    target: Literal["state", "observation"] = "state"
+    reveal: float = 1.0
+    scratchpad: bool = False
+    distribution: str = "auto"
+
+    def reasons(self) -> list[str]:
+        """Every reason why this is no task, whatever the automaton; empty if there is none."""
+        found = []
+        if self.length < 1:
+            found.append(f"length must be at least 1; got {self.length}")
+        if self.target not in ("state", "observation"):
+            found.append(f"target must be state or observation; got {self.target!r}")
+        if not 0.0 < self.reveal <= 1.0:
+            found.append(f"reveal must lie in (0, 1]; got {self.reveal}")
+        return found

@@ -1,0 +1,1 @@
+"""The training engine: many replicates of one small network at once."""

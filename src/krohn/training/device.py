@@ -1,0 +1,69 @@
+"""Which device and which precision a run takes, and a description of both."""
+
+import os
+import platform
+from importlib.metadata import version
+from importlib.util import find_spec
+
+import torch
+
+from krohn.training.config import RunConfig
+
+
+def device_reasons(config: RunConfig, device: str | None) -> list[str]:
+    """Every reason why the run cannot take place on that device."""
+    if device not in (None, "cpu", "cuda"):
+        return [f"device must be cpu or cuda; got {device!r}"]
+    found = []
+    available = torch.cuda.is_available()
+    if device == "cuda" and not available:
+        found.append("device cuda needs a GPU that torch can see; there is none: use cpu")
+    gpu = device == "cuda" or (device is None and available)
+    if gpu and config.precision == "fp64":
+        found.append("precision fp64 is for checks on the cpu; use bf16 or fp32 on a GPU")
+    if gpu and available and find_spec("triton") is None:
+        found.append("training on a GPU needs triton, which CUDA builds of torch bring along")
+    return found
+
+
+def choose_device(device: str | None) -> torch.device:
+    """The device asked for, or the GPU if there is one."""
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda":
+        # Before the first product: with a fixed workspace cuBLAS gives the same bits every time.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    return torch.device(device)
+
+
+def choose_precision(config: RunConfig, device: torch.device) -> str:
+    """bf16 on a GPU and fp32 on a CPU unless the run says otherwise."""
+    if config.precision != "auto":
+        return config.precision
+    return "bf16" if device.type == "cuda" else "fp32"
+
+
+def environment(device: torch.device, precision: str) -> dict[str, object]:
+    """What the result may depend on besides the configuration."""
+    gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else None
+    return {
+        "krohn": version("krohn") if find_spec("krohn") and _installed() else "source",
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "platform": platform.machine(),
+        "device": device.type,
+        "gpu": gpu,
+        "cuda": torch.version.cuda,
+        "precision": precision,
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _installed() -> bool:
+    from importlib.metadata import PackageNotFoundError
+
+    try:
+        version("krohn")
+    except PackageNotFoundError:
+        return False
+    return True

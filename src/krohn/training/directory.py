@@ -1,0 +1,104 @@
+"""A run's directory: configuration, environment, resumable state, best weights, metrics.
+
+``state.safetensors`` alone decides where a run stands: it is replaced as one file, history included, so a
+crash at any moment leaves a state from which the rest is computed again bit by bit. The other files follow from it.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from krohn import atomic
+from krohn.errors import InvalidFile
+from krohn.models.layout import Layout
+from krohn.training.config import RunConfig
+
+STATE, WEIGHTS, METRICS = "state.safetensors", "weights.safetensors", "metrics.jsonl"
+
+
+class RunDirectory:
+    """Reads and writes the files of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def open(self, config: RunConfig, environment: dict[str, object]) -> None:
+        """Creates the directory, or checks that it belongs to this very run."""
+        known = self.path / "config.json"
+        if known.exists():
+            found = read_config(self.path)
+            if found != config:
+                raise InvalidFile(
+                    f"{self.path} holds run {found.run_id}, not {config.run_id}: choose another directory"
+                )
+            return
+        if self.path.exists() and any(self.path.iterdir()):
+            raise InvalidFile(f"{self.path} must be empty or hold this run; it holds other files")
+        atomic.write_json(self.path / "environment.json", environment)
+        atomic.write_json(known, config.to_dict())
+
+    def load(self, device: torch.device) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+        """Tensors and progress of the last checkpoint, or ``None`` if there is none yet."""
+        path = self.path / STATE
+        if not path.exists():
+            return None
+        try:
+            with safe_open(path, framework="pt", device=str(device)) as file:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                progress: dict[str, Any] = json.loads(file.metadata()["progress"])
+        except Exception as error:
+            raise InvalidFile(f"{path} must be a checkpoint of this version; {error}") from error
+        return tensors, progress
+
+    def save(self, tensors: dict[str, Tensor], progress: dict[str, Any], layout: Layout) -> None:
+        """Writes the checkpoint as one file, then the files derived from it."""
+        text = json.dumps(progress, allow_nan=False)
+        _write(self.path / STATE, tensors, {"progress": text})
+        best = layout.views(tensors["best"].to(torch.float32))
+        _write(self.path / WEIGHTS, best, {"krohn": "1"})
+        self.write_metrics(progress["history"]["rows"])
+
+    def write_metrics(self, rows: list[dict[str, Any]]) -> None:
+        """One JSON object per evaluation."""
+        text = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows)
+        atomic.write_text(self.path / METRICS, text)
+
+    def write_result(self, result: dict[str, Any]) -> None:
+        """The summary of a finished run."""
+        atomic.write_json(self.path / "result.json", result)
+
+
+def read_config(path: Path) -> RunConfig:
+    """The configuration saved in a run directory."""
+    try:
+        return RunConfig.from_json((path / "config.json").read_text())
+    except OSError as error:
+        raise InvalidFile(f"{path} must be a run directory with config.json; {error}") from error
+
+
+def read_weights(path: Path, replicate: int) -> dict[str, Tensor]:
+    """Best weights of one replicate by name, from a run directory."""
+    file = path / WEIGHTS
+    try:
+        with safe_open(file, framework="pt") as tensors:
+            names = list(tensors.keys())
+            count = tensors.get_slice(names[0]).get_shape()[0]
+            if not 0 <= replicate < count:
+                raise InvalidFile(f"replicate must lie in [0, {count}); got {replicate}")
+            return {name: tensors.get_slice(name)[replicate] for name in names}
+    except OSError as error:
+        raise InvalidFile(f"{file} must be the weights of a run; {error}") from error
+
+
+def _write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    data = save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, metadata)
+    atomic.write_whole(path, lambda stream: _put(stream, data))
+
+
+def _put(stream: Any, data: bytes) -> None:
+    stream.write(data)

@@ -1,0 +1,278 @@
+"""The training loop: steps, evaluation, checkpoint, until every replicate is done."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import parse_spec
+from krohn.errors import Unsupported
+from krohn.models.layout import Weights
+from krohn.models.network import Network
+from krohn.tasks.batches import Task, task_reasons
+from krohn.training.config import RunConfig
+from krohn.training.device import choose_device, choose_precision, device_reasons, environment
+from krohn.training.directory import RunDirectory
+from krohn.training.evaluation import HeldOut
+from krohn.training.metrics import History, Scores
+from krohn.training.optimizer import ema_window
+from krohn.training.progress import Bar, Progress, Silence, TensorBoard
+from krohn.training.schedule import Plateau
+from krohn.training.state import TrainState
+from krohn.training.step import Stepper
+
+Evaluate = Callable[[Network, Weights, Task], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """What a run gives back.
+
+    Attributes:
+        config: the run.
+        task: its task, on the run's device.
+        network: its architecture.
+        weights: best averaged weights [R, …] by name, fp32.
+        replicates: one dictionary per replicate: status, learning rate, and the numbers of its best and of
+            its last evaluation (accuracy, sequence_accuracy, position_accuracy, loss, step).
+        curves: one row per evaluation, as in metrics.jsonl.
+        seconds: time spent training, resumed parts included; start-up is not counted.
+        sequences_per_second: of all replicates together.
+        extra: what the caller's ``evaluate`` returned.
+    """
+
+    config: RunConfig
+    task: Task
+    network: Network
+    weights: Weights
+    replicates: list[dict[str, Any]]
+    curves: list[dict[str, Any]]
+    seconds: float
+    sequences_per_second: float
+    extra: dict[str, Any]
+
+    @property
+    def best(self) -> int:
+        """Index of the replicate with the highest token accuracy."""
+        return max(range(len(self.replicates)), key=lambda index: self.replicates[index]["accuracy"])
+
+    def replicate(self, index: int) -> dict[str, Tensor]:
+        """Best weights of one replicate by name, on the CPU, without the replicate axis."""
+        return {name: value[index].cpu() for name, value in self.weights.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "run": self.config.run_id,
+            "replicates": self.replicates,
+            "seconds": self.seconds,
+            "sequences_per_second": self.sequences_per_second,
+            "extra": self.extra,
+        }
+
+
+def train(
+    config: RunConfig,
+    *,
+    directory: Path | str | None = None,
+    device: str | None = None,
+    evaluate: Evaluate | None = None,
+    progress: bool = False,
+    checkpoint_seconds: float = 120.0,
+    tensorboard: bool = False,
+    automaton: Semiautomaton | None = None,
+) -> TrainResult:
+    """Trains all replicates of a run.
+
+    Args:
+        config: the run.
+        directory: where to save; an interrupted run found there is resumed, to the same bits.
+        device: ``cpu`` or ``cuda``; the GPU if there is one by default.
+        evaluate: called once at the end with the network, the best weights and the task; its result is kept.
+        progress: show a bar on stderr.
+        checkpoint_seconds: least time between two checkpoints; one is always written at the end.
+        tensorboard: write TensorBoard files under ``directory``.
+        automaton: used instead of parsing ``config.task.spec``.
+
+    Returns:
+        The result, with every replicate's best averaged weights.
+    """
+    chosen = parse_spec(config.task.spec) if automaton is None else automaton
+    found = [*task_reasons(config.task, chosen), *device_reasons(config, device)]
+    if tensorboard and directory is None:
+        found.append("TensorBoard files need a directory")
+    if found:
+        raise Unsupported("; ".join(found))
+    run = _Run(config, chosen, choose_device(device), None if directory is None else Path(directory))
+    display = _display(run, progress=progress, tensorboard=tensorboard)
+    try:
+        run.finish(display, checkpoint_seconds)
+    finally:
+        display.close()
+    return run.result(evaluate)
+
+
+class _Run:
+    def __init__(
+        self, config: RunConfig, automaton: Semiautomaton, device: torch.device, path: Path | None
+    ) -> None:
+        self.config = config
+        precision = choose_precision(config, device)
+        self.directory = None if path is None else RunDirectory(path)
+        if self.directory is not None:
+            self.directory.open(config, environment(device, precision))
+        self.task = Task(config.task, automaton, device)
+        self.network = config.model.build(self.task.vocabulary, self.task.classes)
+        self.state = TrainState.start(config, self.network.layout, device, precision)
+        self.plateau = Plateau.start(config.optimizer, config.replicates)
+        self.history = History(config.replicates)
+        self.status = ["training"] * config.replicates
+        self.step, self.seconds = 0, 0.0
+        self._resume(device)
+        held = config.evaluation
+        self.held_out = HeldOut(self.task, seed=held.seed, count=held.sequences)
+
+    def finish(self, display: Progress, checkpoint_seconds: float) -> None:
+        """Runs from wherever the run stands to its end."""
+        if self._done():
+            return
+        stepper = Stepper(self.config, self.network, self.task, self.state)
+        saved = started = time.monotonic()
+        before = self.seconds
+        while not self._done():
+            count = min(self.config.evaluation.every, self.config.steps - self.step)
+            self._train(stepper, count, display)
+            scores = self._judge()
+            self._note(stepper.take_losses(count), scores)
+            self.seconds = before + time.monotonic() - started
+            display.report(self.step, self._numbers(scores))
+            if self.directory is not None and time.monotonic() - saved >= checkpoint_seconds:
+                self._save(self.directory)
+                saved = time.monotonic()
+        if self.directory is not None:
+            self._save(self.directory)
+
+    def result(self, evaluate: Evaluate | None) -> TrainResult:
+        """The result of the finished run, also written to the directory."""
+        weights = self.network.layout.views(self.state.best)
+        compute = self.network.layout.views(self.state.best.to(self.state.compute.dtype))
+        extra = {} if evaluate is None else evaluate(self.network, compute, self.task)
+        sequences = self.step * self.config.optimizer.batch * self.config.replicates
+        result = TrainResult(
+            config=self.config,
+            task=self.task,
+            network=self.network,
+            weights=weights,
+            replicates=self._replicates(),
+            curves=self.history.rows,
+            seconds=self.seconds,
+            sequences_per_second=sequences / max(self.seconds, 1e-9),
+            extra=extra,
+        )
+        if self.directory is not None:
+            self.directory.write_result(result.to_dict())
+        return result
+
+    def _done(self) -> bool:
+        return self.step >= self.config.steps or "training" not in self.status
+
+    def _train(self, stepper: Stepper, count: int, display: Progress) -> None:
+        """``count`` steps; the average starts afresh as late as rounding allows."""
+        averaged = min(count, ema_window(self.config.optimizer.ema))
+        fresh = averaged < count
+        for first, length, average in (
+            (self.step, count - averaged, False),
+            (self.step + count - averaged, averaged, True),
+        ):
+            if average and fresh:
+                self._restart_average()
+            stepper.run(first, length, self.plateau.cuts, average=average)
+            display.advance(length)
+        self.step += count
+
+    def _restart_average(self) -> None:
+        for row, status in enumerate(self.status):
+            if status == "training":
+                self.state.average[row].copy_(self.state.weight[row])
+
+    def _judge(self) -> Scores:
+        average = self.state.average.to(self.state.compute.dtype)
+        return self.held_out.judge(self.network, self.network.layout.views(average))
+
+    def _note(self, train_loss: Tensor, scores: Scores) -> None:
+        """Records an evaluation: best weights, plateau, and which replicates are done."""
+        stop_at = self.config.evaluation.stop_at
+        for row, alive in enumerate(self.state.alive.tolist()):
+            if self.status[row] != "training":
+                continue
+            if not alive:
+                self.status[row] = "diverged"
+            elif stop_at is not None and float(scores.token[row]) >= stop_at:
+                self.status[row] = "solved"
+                self.state.alive[row] = False
+        for row, better in enumerate(self.history.add(self.step, train_loss, scores, self.status)):
+            if better:
+                self.state.best[row].copy_(self.state.average[row])
+        self.plateau.observe(scores.loss)
+
+    def _numbers(self, scores: Scores) -> dict[str, float]:
+        best, median = self.history.summary()
+        sequences = self.step * self.config.optimizer.batch * self.config.replicates
+        return {
+            "loss": float(scores.loss.nanmedian()),
+            "best": best,
+            "median": median,
+            "sequences_per_second": sequences / max(self.seconds, 1e-9),
+        }
+
+    def _replicates(self) -> list[dict[str, Any]]:
+        best = self.history.best or [{"accuracy": 0.0}] * self.config.replicates
+        return [
+            {
+                "status": "finished" if status == "training" else status,
+                "learning_rate": rate,
+                **entry,
+                "final": final,
+            }
+            for status, rate, entry, final in zip(
+                self.status, self.config.learning_rates, best, self.history.final, strict=True
+            )
+        ]
+
+    def _save(self, directory: RunDirectory) -> None:
+        progress = {
+            "step": self.step,
+            "seconds": self.seconds,
+            "status": self.status,
+            "history": self.history.to_dict(),
+        }
+        plateau = {
+            "plateau.cuts": self.plateau.cuts,
+            "plateau.lowest": self.plateau.lowest,
+            "plateau.waited": self.plateau.waited,
+        }
+        directory.save({**self.state.tensors(), **plateau}, progress, self.network.layout)
+
+    def _resume(self, device: torch.device) -> None:
+        loaded = None if self.directory is None else self.directory.load(device)
+        if loaded is None:
+            return
+        tensors, progress = loaded
+        self.state.restore(tensors)
+        for name in ("cuts", "lowest", "waited"):
+            setattr(self.plateau, name, tensors[f"plateau.{name}"].cpu())
+        self.step, self.seconds = progress["step"], progress["seconds"]
+        self.status = progress["status"]
+        self.history = History(self.config.replicates, **progress["history"])
+
+
+def _display(run: _Run, *, progress: bool, tensorboard: bool) -> Progress:
+    display: Progress = Bar(run.config.steps, run.step) if progress else Silence()
+    if tensorboard and run.directory is not None:
+        return TensorBoard(run.directory.path / "tensorboard", display)
+    return display

@@ -1,0 +1,114 @@
+"""What is measured of each replicate, and how a run's numbers are kept."""
+
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from krohn.models.layout import Weights
+from krohn.models.network import Network
+from krohn.tasks.batches import Batch
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Accuracies of R replicates on one set of sequences; float64 on the CPU.
+
+    Attributes:
+        token: fraction of right positions [R].
+        sequence: fraction of sequences with no mistake [R].
+        position: fraction right at each position [R, T].
+        loss: mean cross-entropy [R].
+    """
+
+    token: Tensor
+    sequence: Tensor
+    position: Tensor
+    loss: Tensor
+
+
+@torch.no_grad()
+def score(network: Network, weights: Weights, batch: Batch, *, per_pass: int = 64) -> Scores:
+    """Accuracy on ``batch`` [1 or R, sequences, tokens]; only positions with a label count."""
+    replicates, count = len(next(iter(weights.values()))), batch.tokens.shape[1]
+    asked = batch.shown[0, 0].bool()
+    right, losses = [], []
+    for first in range(0, count, per_pass):
+        part = slice(first, first + per_pass)
+        tokens = batch.tokens[:, part].expand(replicates, -1, -1).contiguous()
+        wanted = batch.targets[:, part].expand(replicates, -1, -1)[..., asked].long()
+        logits = network.logits(weights, tokens)[..., asked, :]
+        right.append(logits.argmax(-1) == wanted)
+        chance = torch.log_softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), -1)
+        losses.append(-chance.gather(-1, wanted[..., None]).sum((1, 2, 3)))
+    total = torch.stack(losses).sum(0) / (count * int(asked.sum()))
+    return scores_of(torch.cat(right, 1), total)
+
+
+def scores_of(right: Tensor, loss: Tensor) -> Scores:
+    """Scores from a table [R, sequences, T] of right answers."""
+    position = right.sum(1, dtype=torch.int64).cpu().double() / right.shape[1]
+    sequence = right.all(-1).sum(1, dtype=torch.int64).cpu().double() / right.shape[1]
+    return Scores(position.mean(1), sequence, position, loss.detach().cpu().double())
+
+
+@dataclass
+class History:
+    """One row per evaluation, and the best evaluation of each replicate."""
+
+    replicates: int
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    best: list[dict[str, Any]] = field(default_factory=list)
+    final: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, step: int, train_loss: Tensor, scores: Scores, status: list[str]) -> list[bool]:
+        """Appends a row; returns which replicates now have their best token accuracy so far."""
+        self.rows.append(
+            {
+                "step": step,
+                "train_loss": _numbers(train_loss),
+                "loss": _numbers(scores.loss),
+                "accuracy": _numbers(scores.token),
+                "sequence_accuracy": _numbers(scores.sequence),
+                "status": list(status),
+            }
+        )
+        self.final = [_summary(step, scores, index) for index in range(self.replicates)]
+        if not self.best:
+            self.best = [dict(entry) for entry in self.final]
+            return [True] * self.replicates
+        better = [new["accuracy"] > old["accuracy"] for new, old in zip(self.final, self.best, strict=True)]
+        self.best = [
+            dict(new) if won else old for new, old, won in zip(self.final, self.best, better, strict=True)
+        ]
+        return better
+
+    def summary(self) -> tuple[float, float]:
+        """Best and median over replicates of the best token accuracy so far."""
+        accuracies = [entry["accuracy"] for entry in self.best] or [0.0]
+        return max(accuracies), median(accuracies)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"rows": self.rows, "best": self.best, "final": self.final}
+
+
+def _summary(step: int, scores: Scores, index: int) -> dict[str, Any]:
+    return {
+        "step": step,
+        "accuracy": float(scores.token[index]),
+        "sequence_accuracy": float(scores.sequence[index]),
+        "position_accuracy": scores.position[index].tolist(),
+        "loss": _number(scores.loss[index]),
+    }
+
+
+def _numbers(values: Tensor) -> list[float | None]:
+    return [_number(value) for value in values]
+
+
+def _number(value: Tensor) -> float | None:
+    # JSON has no NaN: a diverged replicate's loss is null
+    return float(value) if torch.isfinite(value) else None

@@ -1,0 +1,120 @@
+"""Many optimiser steps without the host: data, gradients and update, as CUDA graphs where there is a GPU.
+
+A chunk of batches is drawn at once, so that the loop over positions that computes the states costs next to
+nothing; a counter on the device picks the next batch and the next learning rate.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from krohn import counter
+from krohn.models.network import Network, Noise
+from krohn.tasks.batches import Task
+from krohn.training.config import RunConfig
+from krohn.training.optimizer import AdamW
+from krohn.training.schedule import rate_table
+from krohn.training.state import DATA, NOISE, TrainState, replicate_keys
+
+Action = Callable[[], None]
+
+
+class Stepper:
+    """Runs training steps of all replicates on one device."""
+
+    def __init__(self, config: RunConfig, network: Network, task: Task, state: TrainState) -> None:
+        device = state.weight.device
+        self.config, self.network, self.task, self.state = config, network, task, state
+        self.chunk = 64 if device.type == "cuda" else 16
+        self.leaves = network.layout.leaves(state.compute, state.gradient)
+        self.optimizer = AdamW(config.optimizer, state, self.chunk)
+        self.loss = torch.zeros(config.replicates, dtype=_wide(state.compute), device=device)
+        self.loss_sum = torch.zeros_like(self.loss, dtype=torch.float64)
+        self._rates = torch.tensor(config.learning_rates, dtype=torch.float64)
+        self._first = torch.zeros(1, dtype=torch.int64, device=device)
+        keys = replicate_keys(config, device)
+        self._data_keys, self._noise_keys = counter.derive(keys, DATA), counter.derive(keys, NOISE)
+        shape = (self.chunk, config.replicates, config.optimizer.batch, task.num_tokens)
+        self._buffers = torch.zeros(3, *shape, dtype=torch.int32, device=device)
+        self._actions = _captured(self) if device.type == "cuda" else _eager(self)
+
+    def run(self, first: int, count: int, cuts: Tensor, *, average: bool) -> None:
+        """Steps ``first`` … ``first + count − 1``; ``cuts`` [R] are the plateau factors."""
+        for start in range(first, first + count, self.chunk):
+            length = min(self.chunk, first + count - start)
+            table = rate_table(self.config.optimizer, self._rates, cuts, start, length, self.config.steps)
+            self.optimizer.rates[:length].copy_(table)
+            self.optimizer.position.zero_()
+            self._first.fill_(start)
+            self._actions["draw"]()
+            for _ in range(length):
+                self._actions["gradients"]()
+                self._actions["average" if average else "update"]()
+
+    def draw(self) -> None:
+        """Fills the buffers with the batches of the next chunk of steps."""
+        steps = self._first + torch.arange(self.chunk, device=self._first.device)
+        batch = self.task.batch(self._data_keys, steps[:, None], self.config.optimizer.batch)
+        for buffer, tensor in zip(self._buffers, (batch.tokens, batch.targets, batch.shown), strict=True):
+            buffer.copy_(tensor)
+
+    def gradients(self) -> None:
+        """Loss and gradients of the batch at the counter."""
+        position = self.optimizer.position
+        tokens, targets, shown = self._buffers.index_select(1, position).squeeze(1)
+        noise = Noise(counter.derive(self._noise_keys, self._first + position))
+        if not self.network.overwrites_gradients(self.leaves):
+            self.state.gradient.zero_()
+        loss = self.network.loss(self.leaves, tokens, targets, shown, noise)
+        loss.sum().backward()  # type: ignore[no-untyped-call]
+        self.loss.copy_(loss.detach())
+
+    def update(self, *, average: bool) -> None:
+        """Optimiser step; moves the counter on."""
+        self.optimizer.step(self.loss, average=average)
+        self.loss_sum += self.loss
+
+    def take_losses(self, count: int) -> Tensor:
+        """Mean training loss [R] of the last ``count`` steps, and starts anew."""
+        mean = self.loss_sum.cpu() / count
+        self.loss_sum.zero_()
+        return mean
+
+
+def _eager(stepper: Stepper) -> dict[str, Action]:
+    return {
+        "draw": stepper.draw,
+        "gradients": stepper.gradients,
+        "update": lambda: stepper.update(average=False),
+        "average": lambda: stepper.update(average=True),
+    }
+
+
+def _captured(stepper: Stepper) -> dict[str, Action]:
+    """The same actions as graphs. The warm-up changes nothing: every replicate is frozen meanwhile."""
+    state, position = stepper.state, stepper.optimizer.position
+    alive = state.alive.clone()
+    stream: torch.cuda.Stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    graphs: dict[str, Action] = {}
+    for name, action in _eager(stepper).items():
+        state.alive.zero_()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(2):
+                position.zero_()
+                action()
+        torch.cuda.current_stream().wait_stream(stream)
+        position.zero_()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            action()
+        graphs[name] = graph.replay
+    state.alive.copy_(alive)
+    position.zero_()
+    stepper.loss_sum.zero_()
+    return graphs
+
+
+def _wide(tensor: Tensor) -> torch.dtype:
+    return torch.promote_types(tensor.dtype, torch.float32)
