@@ -137,9 +137,7 @@ class _LetterWalk:
                 return self._escape(source, target)
             inner = tiles[source]
             below: Iterable[Pair] | str
-            if not tiles[target]:
-                below = [(tile, target) for tile in inner]
-            elif inner and finish[source] <= start[target]:
+            if not tiles[target] or (inner and finish[source] <= start[target]):
                 below = [(tile, target) for tile in inner]
             else:
                 below = self._below(source, target)

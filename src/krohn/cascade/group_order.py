@@ -5,10 +5,21 @@ from math import factorial
 
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import Permutation, cycles
+from krohn.cascade.schedule import UNSOLVABLE_LAYERS
 
 _LISTED = 150  # groups up to this order are listed, which is quicker than a stabiliser chain
 _SMALL_DEGREE = 24  # full symmetric groups are common on few tiles, regular groups on many
 _BYTE = bytes(range(256))
+
+SMALLEST_UNSOLVABLE = 60  # the order of A5
+
+
+def derived_length(group: PermutationGroup) -> int:
+    """Sections of the derived series; ``UNSOLVABLE_LAYERS`` where it does not reach the trivial group."""
+    if group.is_trivial:
+        return 0
+    series = group.derived_series()
+    return len(series) - 1 if series[-1].is_trivial else UNSOLVABLE_LAYERS
 
 
 def group_order(generators: Collection[Permutation], degree: int) -> int:

@@ -21,9 +21,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.covering import CoveringReport, check_covering
+from krohn.cascade.group_order import SMALLEST_UNSOLVABLE, derived_length, group_order
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
+from krohn.cascade.schedule import Schedule, schedule
 from krohn.cascade.skeleton import Permutation, SetClass, Skeleton, skeleton
 from krohn.errors import InvalidInput
 
@@ -68,6 +71,49 @@ class Cascade:
     def components_at(self, level: int) -> tuple[SetClass, ...]:
         """The components of one level; they share one coordinate, for one of them is active at a time."""
         return tuple(part for part in self.components if part.level == level)
+
+    def group(self, component: int) -> PermutationGroup:
+        """The holonomy group of a component, acting on tile numbers."""
+        return self._groups[component]
+
+    @cached_property
+    def _groups(self) -> tuple[PermutationGroup, ...]:
+        return tuple(PermutationGroup(tuple(part.generators), len(part.tiles)) for part in self.components)
+
+    @cached_property
+    def group_orders(self) -> tuple[int, ...]:
+        """The order of each component's group."""
+        return tuple(group_order(part.generators, len(part.tiles)) for part in self.components)
+
+    @cached_property
+    def is_solvable(self) -> bool:
+        """Whether every component's group is solvable (Definition of a solvable semiautomaton)."""
+        return all(
+            order < SMALLEST_UNSOLVABLE or self.group(number).is_solvable
+            for number, order in enumerate(self.group_orders)
+        )
+
+    @cached_property
+    def is_reset(self) -> tuple[bool, ...]:
+        """For each component whether some letter resets it, over all chains."""
+        found = [False] * len(self.components)
+        for level in self.transitions:
+            for (_, _, target), update in level.items():
+                if isinstance(update, int):
+                    found[self.skeleton.class_of[target]] = True
+        return tuple(found)
+
+    @cached_property
+    def costs(self) -> tuple[int, ...]:
+        """Layers of each component: the derived length of its group, and one more if it is reset."""
+        return tuple(
+            derived_length(self.group(part.number)) + self.is_reset[part.number] for part in self.components
+        )
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The asynchronous schedule: a component starts when everything above it is finished."""
+        return schedule(self.skeleton, self.costs)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

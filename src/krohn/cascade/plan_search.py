@@ -1,0 +1,262 @@
+"""The search for a plan of few levels: every pass proposes, the smallest measure wins.
+
+The search is deterministic: passes and candidates come in a fixed order, and a budget counts the
+automata it looks at. The time limit only cuts it short; ``is_complete`` says whether anything did.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton, Transformation
+from krohn.cascade import splitting
+from krohn.cascade.congruences import (
+    Partition,
+    congruences,
+    meet_is_trivial,
+    principal_congruences,
+    subdirect_parts,
+)
+from krohn.cascade.holonomy import Cascade, decompose
+from krohn.cascade.merging import mergeable, merged
+from krohn.cascade.plan import Plan
+from krohn.cascade.plan_nodes import (
+    ClampedCounterPlan,
+    ErrorBitPlan,
+    HolonomyPlan,
+    ParallelPlan,
+    ReachablePlan,
+    SerialPlan,
+)
+from krohn.errors import LimitExceeded
+
+REACHABLE, ASYNCHRONOUS, MERGE = "reachable", "asynchronous", "merge"
+PARALLEL, SERIAL, ERROR_BIT, CLAMPED = "parallel", "serial", "error bit", "clamped counter"
+PASSES = (REACHABLE, ASYNCHRONOUS, MERGE, PARALLEL, SERIAL, ERROR_BIT, CLAMPED)
+
+_MAX_AUTOMATA = 300  # automata looked at in one search
+_MAX_PAIRS = 800  # pairs of states from which principal congruences are made
+_MAX_CONGRUENCES = 80
+_MAX_PRODUCT = 4096  # states of a fibre that is a product
+_MAX_SPLITS = 12  # splits tried per automaton and kind, fewer further down
+_FLOOR = 2  # a plan of two levels and two layers is left alone: every split has at least as many
+_MERGE_WORK = 40_000  # crossings × sets; every trial of a merge proves a whole covering
+_FEWEST_SETS = 1000  # families inside a plan may always grow to this
+
+
+@dataclass
+class PlanSearch:
+    """One search, with its memory of automata already planned."""
+
+    passes: frozenset[str]
+    time_limit: float
+    max_sets: int
+    is_complete: bool = True
+    _deadline: float = field(init=False)
+    _depth: int = field(init=False, default=0)
+    _left: int = field(init=False, default=_MAX_AUTOMATA)
+    _known: dict[tuple[bytes, int, int], Plan | None] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._deadline = time.monotonic() + self.time_limit
+
+    def best(self, automaton: Semiautomaton, plain: Plan | None = None) -> Plan | None:
+        """The plan of least measure that was found; None if no pass can handle the automaton."""
+        key = (automaton.table.tobytes(), automaton.num_letters, automaton.start)
+        if key not in self._known:
+            self._known[key] = plain  # stands while the search below runs
+            self._depth += 1
+            self._known[key] = self._search(automaton, plain)
+            self._depth -= 1
+        return self._known[key]
+
+    def _search(self, automaton: Semiautomaton, plain: Plan | None) -> Plan | None:
+        reachable = self._reachable(automaton)
+        if reachable is not None:
+            return reachable if plain is None or reachable.measure < plain.measure else plain
+        best = plain
+        for propose in (self._clamped, self._holonomy, self._error_bit, self._splits, self._merged):
+            for candidate in propose(automaton):
+                if best is None or candidate.measure < best.measure:
+                    best = candidate
+            if best is not None and (best.levels <= 1 or (best.levels == best.layers == _FLOOR)):
+                break
+        return best
+
+    def _clamped(self, automaton: Semiautomaton) -> Iterator[Plan]:
+        line = splitting.clamped_line(automaton) if CLAMPED in self.passes else None
+        if line is not None and automaton.num_states > 2:
+            yield ClampedCounterPlan(automaton, *line)
+
+    def _splits(self, automaton: Semiautomaton) -> Iterator[Plan]:
+        if automaton.num_states < 3 or not {PARALLEL, SERIAL} & self.passes or self._is_out():
+            return
+        letters = automaton.letters
+        principal = principal_congruences(letters, _MAX_PAIRS)
+        found = congruences(letters, principal, _MAX_CONGRUENCES)
+        if PARALLEL in self.passes:
+            yield from self._parallel(automaton, subdirect_parts(letters, principal), found)
+        if SERIAL in self.passes:
+            yield from self._serial(automaton, found)
+
+    @property
+    def _max_splits(self) -> int:
+        return max(2, _MAX_SPLITS >> self._depth - 1)
+
+    def _is_out(self) -> bool:
+        self._left -= 1
+        out = self._left < 0 or time.monotonic() > self._deadline
+        if out:
+            self.is_complete = False
+        return out
+
+    def _reachable(self, automaton: Semiautomaton) -> Plan | None:
+        if REACHABLE not in self.passes:
+            return None
+        states = splitting.reachable_states(automaton)
+        if len(states) == automaton.num_states:
+            return None
+        inner = self.best(splitting.restriction(automaton, states))
+        return None if inner is None else ReachablePlan(automaton, states, inner)
+
+    def _cascade(self, automaton: Semiautomaton) -> Cascade | None:
+        try:
+            return decompose(automaton, max_sets=max(_FEWEST_SETS, self.max_sets))
+        except LimitExceeded:
+            return None
+
+    def _holonomy(self, automaton: Semiautomaton) -> Iterator[Plan]:
+        cascade = self._cascade(automaton)
+        if cascade is not None:
+            yield HolonomyPlan(automaton, cascade, ASYNCHRONOUS in self.passes)
+
+    def _merged(self, automaton: Semiautomaton) -> Iterator[Plan]:
+        """The cascade with classes merged: all that can be, or only those that help."""
+        cascade = self._cascade(automaton) if MERGE in self.passes else None
+        if cascade is None or cascade.num_levels < 2:
+            return
+        for only_gains in (False, True):
+            better = self._merge(cascade, only_gains=only_gains)
+            if better is not cascade:
+                yield HolonomyPlan(automaton, better, ASYNCHRONOUS in self.passes)
+
+    def _merge(self, cascade: Cascade, *, only_gains: bool) -> Cascade:
+        """Merges one crossing after another; a solvable cascade stays solvable."""
+
+        def measure(other: Cascade) -> tuple[int, int]:
+            ahead = ASYNCHRONOUS in self.passes
+            return other.num_levels, other.schedule.layers if ahead else other.schedule.layers_in_step
+
+        current = cascade
+        groups = [[part.number] for part in cascade.components]
+        crossings = mergeable(cascade.skeleton)
+        if len(crossings) * cascade.skeleton.num_sets > _MERGE_WORK:
+            self.is_complete = False
+            return cascade
+        for upper, lower in crossings:
+            one = next(group for group in groups if upper in group)
+            other = next(group for group in groups if lower in group)
+            if one is other:
+                continue
+            if time.monotonic() > self._deadline:
+                self.is_complete = False
+                break
+            proposal = [group for group in groups if group is not one and group is not other]
+            proposal.append(sorted(one + other))
+            frame = merged(cascade.skeleton, proposal)
+            trial = None if frame is None else Cascade(frame)
+            if trial is None or (cascade.is_solvable and not trial.is_solvable):
+                continue
+            if only_gains and measure(trial) >= measure(current):
+                continue
+            current, groups = trial, proposal
+        return current
+
+    def _error_bit(self, automaton: Semiautomaton) -> Iterator[Plan]:
+        if ERROR_BIT not in self.passes:
+            return
+        for sink in splitting.sinks(automaton):
+            if sink == automaton.start:
+                continue
+            seen = set()
+            for style in ("stay", "permutation"):
+                states, inner = splitting.without_sink(automaton, sink, style)
+                plan = None if inner in seen else self.best(inner)
+                seen.add(inner)
+                if plan is not None:
+                    yield ErrorBitPlan(automaton, sink, states, plan)
+
+    def _parallel(
+        self, automaton: Semiautomaton, subdirect: tuple[Partition, ...], found: list[Partition]
+    ) -> Iterator[Plan]:
+        order = sorted(found, key=lambda labels: (max(labels), labels))
+        pairs: list[tuple[Partition, ...]] = [
+            (first, second)
+            for position, second in enumerate(order)
+            for first in order[:position]
+            if meet_is_trivial(first, second)
+        ]
+        pairs.sort(key=lambda pair: (max(map(max, pair)), sum(map(max, pair))))
+        splits = [subdirect, *pairs] if len(subdirect) > 1 else pairs
+        for maps in splits[: self._max_splits]:
+            if self._is_out():
+                return
+            quotients = [splitting.quotient_automaton(automaton, labels) for labels in maps]
+            parts = [part for part in map(self.best, quotients) if part is not None]
+            if len(parts) == len(maps):
+                yield ParallelPlan(automaton, maps, tuple(parts))
+
+    def _serial(self, automaton: Semiautomaton, found: list[Partition]) -> Iterator[Plan]:
+        # Splits into two parts of about equal size first: they are the ones that shorten most.
+        def imbalance(blocks: Partition) -> tuple[int, Partition]:
+            return max(max(blocks) + 1, max(Counter(blocks).values())), blocks
+
+        for blocks in sorted(found, key=imbalance)[: self._max_splits]:
+            quotient = None if self._is_out() else self.best(splitting.quotient_automaton(automaton, blocks))
+            if quotient is None:
+                continue
+            for labels, drive, fiber in self._fibers(automaton, blocks):
+                yield SerialPlan(automaton, blocks, labels, drive, quotient, fiber)
+
+    def _fibers(
+        self, automaton: Semiautomaton, blocks: Partition
+    ) -> Iterator[tuple[tuple[int, ...], tuple[tuple[int, ...], ...], Plan]]:
+        """Places, what drives them, and a plan for them: as a product of parts, or as one automaton."""
+        for largest_first in (False, True):
+            labels = splitting.block_labels(automaton, blocks, largest_first=largest_first)
+            partial, drive = splitting.driven_maps(automaton, blocks, labels)
+            if PARALLEL in self.passes and max(labels) > 1:
+                product = self._product_fiber(partial, labels[automaton.start])
+                if product is not None:
+                    codes, plan = product
+                    yield tuple(codes[label] for label in labels), drive, plan
+            for style in ("permutation", "idempotent"):
+                letters = [splitting.completed(letter, style) for letter in partial]
+                fiber = self.best(Semiautomaton.from_letters(letters, start=labels[automaton.start]))
+                if fiber is not None:
+                    yield labels, drive, fiber
+
+    def _product_fiber(self, partial: list[Transformation], start: int) -> tuple[list[int], Plan] | None:
+        """The subdirect representation of a partial fibre, each part completed by itself.
+
+        The fibre is then the product of the parts, and a place is the number of its tuple of classes.
+        """
+        maps = subdirect_parts(partial, principal_congruences(partial, _MAX_PAIRS))
+        sizes = [max(labels) + 1 for labels in maps]
+        if len(maps) < 2 or prod(sizes) > _MAX_PRODUCT:
+            return None
+        parts = []
+        for labels in maps:
+            letters = [splitting.completed(splitting.quotient_map(row, labels), "stay") for row in partial]
+            part = self.best(Semiautomaton.from_letters(letters, start=labels[start]))
+            if part is None:
+                return None
+            parts.append(part)
+        product = splitting.product_automaton([part.automaton for part in parts])
+        radix = [tuple(row) for row in np.indices(sizes).reshape(len(sizes), -1).tolist()]
+        codes = np.ravel_multi_index(tuple(np.array(labels) for labels in maps), sizes).tolist()
+        return codes, ParallelPlan(product, tuple(radix), tuple(parts))

@@ -1,0 +1,238 @@
+"""Smaller automata inside an automaton: quotients, fibres, completions, clamped lines.
+
+Everything here only proposes; the plan nodes check what is proposed.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton, Transformation
+from krohn.cascade.congruences import Partition
+
+FREE = -1  # a place where a partial map may be anything
+
+
+def quotient_automaton(automaton: Semiautomaton, labels: Partition) -> Semiautomaton:
+    """The automaton of the classes of a congruence."""
+    leaders: dict[int, int] = {}
+    for state, label in enumerate(labels):
+        leaders.setdefault(label, state)
+    letters = [
+        [labels[letter[leaders[label]]] for label in range(len(leaders))] for letter in automaton.letters
+    ]
+    return Semiautomaton.from_letters(
+        letters, start=labels[automaton.start], letter_names=automaton.letter_names
+    )
+
+
+def block_labels(automaton: Semiautomaton, blocks: Partition, *, largest_first: bool) -> tuple[int, ...]:
+    """A place for every state inside its block, carried from block to block by injective letters.
+
+    A letter keeps the places of its block where they are free in the next; otherwise the states get the
+    next free places in the same order, so that equal structure below gets equal places.
+    """
+    members: list[list[int]] = [[] for _ in range(max(blocks) + 1)]
+    for state, block in enumerate(blocks):
+        members[block].append(state)
+    sign = -1 if largest_first else 1
+    labels: list[int] = [-1] * automaton.num_states
+    for root in sorted(range(len(members)), key=lambda block: (sign * len(members[block]), block)):
+        if labels[members[root][0]] >= 0:
+            continue
+        _number(members[root], members[root], labels)
+        queue = [root]
+        for block in queue:
+            sources = sorted(members[block], key=labels.__getitem__)
+            for letter in automaton.letters:
+                images = [letter[state] for state in sources]
+                target = members[blocks[images[0]]]
+                if len(set(images)) < len(images) or all(labels[state] >= 0 for state in target):
+                    continue
+                if all(labels[state] < 0 for state in target):
+                    queue.append(blocks[images[0]])
+                    for state, image in zip(sources, images, strict=True):
+                        labels[image] = labels[state]
+                _number(images, target, labels)
+        for block in queue:
+            _number(members[block], members[block], labels)
+    return tuple(labels)
+
+
+def _number(states: Sequence[int], block: Sequence[int], labels: list[int]) -> None:
+    """Gives those of the states that have no place yet the least places that are free in their block."""
+    taken = {labels[state] for state in block}
+    free = (place for place in range(len(block) + len(taken)) if place not in taken)
+    for state in states:
+        if labels[state] < 0:
+            labels[state] = next(free)
+
+
+def driven_maps(
+    automaton: Semiautomaton, blocks: Partition, labels: Sequence[int]
+) -> tuple[list[Transformation], tuple[tuple[int, ...], ...]]:
+    """The partial maps of places by (block, letter), −1 where a block has no such place, and their use."""
+    number: dict[Transformation, int] = {}
+    drive = []
+    for block in range(max(blocks) + 1):
+        states = [state for state in range(automaton.num_states) if blocks[state] == block]
+        row = []
+        for letter in automaton.letters:
+            partial = [FREE] * (max(labels) + 1)
+            for state in states:
+                partial[labels[state]] = labels[letter[state]]
+            row.append(number.setdefault(tuple(partial), len(number)))
+        drive.append(tuple(row))
+    return list(number), tuple(drive)
+
+
+def product_automaton(parts: Sequence[Semiautomaton]) -> Semiautomaton:
+    """All parts side by side over the same letters; states are mixed-radix numbers, first part slowest."""
+    table = parts[0].table.astype(np.int64)
+    start = parts[0].start
+    for part in parts[1:]:
+        size = part.num_states
+        table = (table[:, None, :] * size + part.table[None, :, :]).reshape(-1, table.shape[1])
+        start = start * size + part.start
+    return Semiautomaton(table.astype(np.int32), start=start)
+
+
+def completed(partial: Sequence[int], style: str) -> Transformation:
+    """A total map that agrees with a partial one: constant if that is possible, else by ``style``.
+
+    ``permutation``: injective maps become permutations; ``idempotent``: free places that are images stay,
+    the others go to the first image; ``stay``: free places stay.
+    """
+    values = set(partial) - {FREE}
+    if len(values) == 1:
+        return tuple([min(values)] * len(partial))
+    if style == "permutation" and len(values) == len(partial) - partial.count(FREE):
+        return _permutation(partial)
+    first = min(values, default=0)
+    return tuple(
+        [
+            value if value != FREE else place if style == "stay" or place in values else first
+            for place, value in enumerate(partial)
+        ]
+    )
+
+
+def _permutation(partial: Sequence[int]) -> Transformation:
+    """Closes the paths of an injective partial map to cycles, each by its own start."""
+    back = {value: place for place, value in enumerate(partial) if value != FREE}
+    result = list(partial)
+    for place, value in enumerate(partial):
+        if value == FREE:
+            start = place
+            while start in back:
+                start = back[start]
+            result[place] = start
+    return tuple(result)
+
+
+def quotient_map(partial: Sequence[int], labels: Partition) -> Transformation:
+    """A partial map on the classes of a congruence."""
+    result = [FREE] * (max(labels) + 1)
+    for place, value in enumerate(partial):
+        if value != FREE:
+            result[labels[place]] = labels[value]
+    return tuple(result)
+
+
+def sinks(automaton: Semiautomaton) -> list[int]:
+    """The states that no letter leaves."""
+    return [
+        state
+        for state in range(automaton.num_states)
+        if all(letter[state] == state for letter in automaton.letters)
+    ]
+
+
+def without_sink(automaton: Semiautomaton, sink: int, style: str) -> tuple[tuple[int, ...], Semiautomaton]:
+    """The states but the sink, and a total automaton on them that is free where the sink would follow.
+
+    Letters that never contradict each other are united first, so that each lends its moves to the others.
+    """
+    states = tuple(state for state in range(automaton.num_states) if state != sink)
+    place = {state: index for index, state in enumerate(states)}
+    partial = [[place.get(letter[state], FREE) for state in states] for letter in automaton.letters]
+    united: list[list[int]] = []
+    for row in partial:
+        result = list(row)
+        for other in partial:
+            if all(FREE in (a, b) or a == b for a, b in zip(result, other, strict=True)):
+                result = [b if a == FREE else a for a, b in zip(result, other, strict=True)]
+        united.append(result)
+    letters = [completed(row, style) for row in united]
+    inner = Semiautomaton.from_letters(
+        letters,
+        start=place.get(automaton.start, 0),
+        state_names=tuple(automaton.state_names[state] for state in states),
+        letter_names=automaton.letter_names,
+    )
+    return states, inner
+
+
+def clamped_line(automaton: Semiautomaton) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Places on a line along which every letter is a clamped step, and the steps; None if there are none.
+
+    Some letter must step by one: its moves order the states.
+    """
+    size = automaton.num_states
+    for letter in automaton.letters:
+        fixed = [state for state in range(size) if letter[state] == state]
+        if len(fixed) != 1 or len(set(letter)) != size - 1:
+            continue
+        line = _path_to(fixed[0], letter)
+        if line is None:
+            continue
+        steps = [_clamped_step(other, line) for other in automaton.letters]
+        if all(step is not None for step in steps):
+            return line, tuple(step for step in steps if step is not None)
+    return None
+
+
+def _path_to(end: int, letter: Transformation) -> tuple[int, ...] | None:
+    """The distance of every state from the fixed state, if the letter walks a single path to it."""
+    before = {target: state for state, target in enumerate(letter) if state != target}
+    line = [-1] * len(letter)
+    state, place = end, 0
+    while True:
+        line[state] = place
+        if state not in before:
+            break
+        state, place = before[state], place + 1
+    return tuple(line) if min(line) >= 0 else None
+
+
+def _clamped_step(letter: Transformation, line: Sequence[int]) -> int | None:
+    """The step c with letter = clamp(x + c), if there is one."""
+    last = len(line) - 1
+    moves = {line[state]: line[target] for state, target in enumerate(letter)}
+    for step in (moves[0], moves[last] - last):
+        if all(moves[place] == min(max(place + step, 0), last) for place in moves):
+            return step
+    return None
+
+
+def reachable_states(automaton: Semiautomaton) -> tuple[int, ...]:
+    """The states that words lead to from the start, in increasing order."""
+    seen = {automaton.start}
+    queue = [automaton.start]
+    for state in queue:
+        for letter in automaton.letters:
+            if letter[state] not in seen:
+                seen.add(letter[state])
+                queue.append(letter[state])
+    return tuple(sorted(seen))
+
+
+def restriction(automaton: Semiautomaton, states: Sequence[int]) -> Semiautomaton:
+    """The automaton on a closed set of states."""
+    place = {state: index for index, state in enumerate(states)}
+    return Semiautomaton.from_letters(
+        [[place[letter[state]] for state in states] for letter in automaton.letters],
+        start=place[automaton.start],
+        state_names=tuple(automaton.state_names[state] for state in states),
+        letter_names=automaton.letter_names,
+    )

@@ -1,0 +1,110 @@
+"""Words in the letters for everything a skeleton speaks of: images, transports, generators.
+
+The inverse of a transport needs no partial maps: if v leads from P back to the representative R, then
+w_P·v permutes the states of R; with m the order of that permutation, v·(w_P·v)^(m−1) undoes w_P on R.
+"""
+
+from collections.abc import Iterable
+from math import lcm
+
+from krohn.cascade.skeleton import Permutation, SetClass, Skeleton
+from krohn.errors import InvalidInput
+
+Word = tuple[int, ...]
+
+
+def image_word(frame: Skeleton, target: int) -> Word:
+    """A shortest word w with Q·w equal to the given set; a singleton may be no image at all."""
+    origin: dict[int, tuple[int, int] | None] = {0: None}
+    queue = [0]
+    for source in queue:
+        if source == target:
+            return _trace(origin, target)
+        for letter, row in enumerate(frame.images):
+            if row[source] not in origin:
+                origin[row[source]] = (source, letter)
+                queue.append(row[source])
+    raise InvalidInput(f"a set must be an image of Q to have a word; {frame.states(target)} is none")
+
+
+def transport_word(frame: Skeleton, target: int) -> Word:
+    """The word that carries the representative of a class onto a member, tile i onto tile i."""
+    letters: list[int] = []
+    origin = frame.parent[target]
+    while origin is not None:
+        target, letter = origin
+        letters.append(letter)
+        origin = frame.parent[target]
+    return tuple(reversed(letters))
+
+
+def return_word(frame: Skeleton, source: int) -> Word:
+    """A word that carries a member back onto its representative and undoes the transport there."""
+    part = frame.classes[frame.class_of[source]]
+    out, back = transport_word(frame, source), _path(frame, source, part.representative)
+    loop = out + back
+    states = frame.states(part.representative)
+    moved = dict(zip(states, apply_word(frame, states, loop), strict=True))
+    return back + loop * (_order(moved) - 1)
+
+
+def generator_word(frame: Skeleton, part: SetClass, generator: Permutation) -> Word:
+    """A word that fixes the representative as a set and permutes its tiles by the generator."""
+    source, letter = part.generators[generator]
+    word = (*transport_word(frame, source), letter)
+    return word + return_word(frame, frame.images[letter][source])
+
+
+def apply_word(frame: Skeleton, states: Iterable[int], word: Word) -> list[int]:
+    """The states after a word, one by one."""
+    current = list(states)
+    for letter in word:
+        column = frame.automaton.letters[letter]
+        current = [column[state] for state in current]
+    return current
+
+
+def spelled(frame: Skeleton, word: Word) -> str:
+    """The word in letter names; the empty word is ε."""
+    names = [frame.automaton.letter_names[letter] for letter in word]
+    return ("" if all(len(name) == 1 for name in names) else " ").join(names) or "ε"
+
+
+def _path(frame: Skeleton, source: int, target: int) -> Word:
+    """A shortest path inside one class."""
+    index = frame.class_of[source]
+    origin: dict[int, tuple[int, int] | None] = {source: None}
+    queue = [source]
+    for current in queue:
+        if current == target:
+            break
+        for letter, row in enumerate(frame.images):
+            following = row[current]
+            if following not in origin and frame.class_of[following] == index:
+                origin[following] = (current, letter)
+                queue.append(following)
+    if target not in origin:
+        raise InvalidInput(f"set {source} must lead back to set {target} to have a word; it does not")
+    return _trace(origin, target)
+
+
+def _trace(origin: dict[int, tuple[int, int] | None], target: int) -> Word:
+    letters = []
+    step = origin[target]
+    while step is not None:
+        target, letter = step
+        letters.append(letter)
+        step = origin[target]
+    return tuple(reversed(letters))
+
+
+def _order(moved: dict[int, int]) -> int:
+    lengths, seen = [1], set()
+    for start in moved:
+        length, current = 0, start
+        while current not in seen:
+            seen.add(current)
+            current = moved[current]
+            length += 1
+        lengths.append(max(length, 1))
+    return lcm(*lengths)
