@@ -65,7 +65,7 @@ def test_merge_reports_results_that_disagree(tmp_path: Path) -> None:
 
 records_of_one_replicate = st.builds(
     record,
-    status=st.sampled_from(["failed", "partial", "done"]),
+    status=st.sampled_from(["partial", "diverged", "done"]),
     sequences=st.integers(0, 2),
     metrics=st.sampled_from([{"accuracy": 0.1}, {"accuracy": 0.2}, {"evaluations": {"length": []}}]),
     finished=st.sampled_from(["2026-01-01", "2026-01-02"]),

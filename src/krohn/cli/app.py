@@ -14,6 +14,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "zoo": ("zoo", "List the named automata, or show one."),
     "simulate": ("simulate", "Words on stdin to states, by the automaton itself."),
     "sample": ("sample", "Random words and their states, as a data set."),
+    "reproduce": ("reproduce", "One experiment of the paper: sweep, store, table and figure."),
+    "results": ("results", "List, show, merge, export and import stored runs."),
 }
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from krohn.errors import InvalidInput
 
-STATUSES = ("failed", "partial", "done")
+# A diverged replicate met a non-finite loss: its last good state is its result, and it is not run again.
+STATUSES = ("partial", "diverged", "done")
 
 
 def canonical(payload: Any) -> str:

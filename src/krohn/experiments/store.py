@@ -28,7 +28,7 @@ CREATE TABLE results (
     PRIMARY KEY (run_id, replicate)) WITHOUT ROWID;
 CREATE TABLE members (
     experiment TEXT NOT NULL, scale TEXT NOT NULL, run_id TEXT NOT NULL, label TEXT NOT NULL,
-    PRIMARY KEY (experiment, scale, run_id)) WITHOUT ROWID;
+    PRIMARY KEY (experiment, scale, run_id, label)) WITHOUT ROWID;
 """
 _SELECT = """
 SELECT r.run_id, r.replicate, r.seed, r.status, r.sequences, c.config, r.metrics, e.environment,
@@ -143,7 +143,7 @@ class Store:
                     conflicts.append(conflict)
             for member in members:
                 row = (member.experiment, member.scale, member.run_id, canonical(dict(member.label)))
-                self._connection.execute("INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?)", row)
+                self._connection.execute("INSERT OR IGNORE INTO members VALUES (?, ?, ?, ?)", row)
         return conflicts
 
     def _put_record(self, record: Record) -> Conflict | None:
@@ -183,7 +183,7 @@ class Store:
         with _in_words(self.path):
             rows = self._connection.execute(
                 "SELECT experiment, scale, run_id, label FROM members WHERE (?1 IS NULL OR experiment = ?1) "
-                "AND (?2 IS NULL OR scale = ?2) ORDER BY experiment, scale, run_id",
+                "AND (?2 IS NULL OR scale = ?2) ORDER BY experiment, scale, run_id, label",
                 (experiment, scale),
             ).fetchall()
         return [

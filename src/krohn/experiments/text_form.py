@@ -61,7 +61,7 @@ def _lines(records: Iterable[Record], members: Iterable[Member]) -> Iterable[dic
         yield {"environment": name, "value": environment}
     for run_id, config in sorted({row.run_id: row.config for row in rows}.items()):
         yield {"config": run_id, "value": config}
-    for member in sorted(members, key=lambda member: (member.experiment, member.scale, member.run_id)):
+    for member in sorted(members, key=_place):
         yield {"member": asdict(member)}
     for row in rows:
         fields_of = {field.name: getattr(row, field.name) for field in fields(row) if field.name != "config"}
@@ -90,3 +90,7 @@ def _read(
             records.append(Record(**(value | filled)))
         case _:
             raise InvalidFile("the line is of no known kind")
+
+
+def _place(member: Member) -> tuple[str, str, str, str]:
+    return member.experiment, member.scale, member.run_id, canonical(dict(member.label))

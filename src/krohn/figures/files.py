@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Figure  # re-exported: only this part names matplotlib
 
 from krohn.atomic import write_whole
 from krohn.figures.style import house_style

@@ -1,0 +1,158 @@
+"""`krohn reproduce`: one experiment of the paper, from runs to table and figure."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from krohn.cli.output import emit, json_option, note, table
+
+if TYPE_CHECKING:
+    from krohn.experiments.reproduce import Reproduction
+
+# Columns that machines read from --json but that would make a table too wide for a terminal.
+_HIDDEN = {"standard_error", "partial", "length", "lr_of_best"}
+
+
+@click.command()
+@click.argument("name")
+@click.option("--scale", default="smoke", show_default=True, help="smoke, small or paper.")
+@click.option("--engine", default="local", show_default=True, help="local, or ray for a Ray cluster.")
+@click.option(
+    "--store",
+    "store_path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("runs/results.sqlite"),
+    show_default=True,
+    help="The file that keeps the results.",
+)
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), help="Default: the GPU if there is one.")
+@click.option(
+    "--time-limit", type=click.FloatRange(min=0), help="Seconds; what is not finished goes on next time."
+)
+@click.option("--only", help="Tasks to run, separated by semicolons (commas where no name has one).")
+@click.option(
+    "--figures", type=click.Path(file_okay=False, path_type=Path), help="Default: beside the store."
+)
+@click.option("--keep-weights", is_flag=True, help="Keep the weights of finished runs beside the store.")
+@click.option("--no-checkpoints", is_flag=True, help="Write no checkpoints: a stopped run starts anew.")
+@click.option("--show", is_flag=True, help="Print from the store; run nothing.")
+@json_option
+def command(
+    name: str,
+    scale: str,
+    engine: str,
+    store_path: Path,
+    figures: Path | None,
+    show: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Rerun experiment NAME of the paper: depth, curves, stability, attention, indirect, incomplete, ood,
+    length or positions.
+
+    \b
+    Example:  krohn reproduce depth --scale smoke --only Grid4
+    """
+    from krohn.experiments.catalogue import experiment
+    from krohn.experiments.reproduce import reproduce
+    from krohn.experiments.scale import parse_scale
+    from krohn.experiments.store import Store
+
+    experiment(name)
+    parse_scale(scale)
+    chosen = None if show else _sweep_options(name, scale, engine, store_path, as_json, options)
+    with Store(store_path, writable=not show) as store:
+        place = figures or store_path.parent / "figures"
+        found = reproduce(name, scale, store, figures=place, options=chosen)
+    for line in _remarks(found):
+        note(line)
+    emit(_payload(found, scale), as_json=as_json, text=lambda: _text(found))
+    if found.report.errors:
+        raise click.exceptions.Exit(1)
+
+
+def _sweep_options(
+    name: str, scale: str, engine: str, store_path: Path, as_json: bool, options: dict[str, Any]
+) -> Any:
+    from krohn.experiments.catalogue import experiment
+    from krohn.experiments.scale import parse_scale
+    from krohn.experiments.sweep import SweepOptions
+
+    known = {str(run.label["task"]) for run in experiment(name).plan(parse_scale(scale))}
+    return SweepOptions(
+        engine=engine,
+        device=options["device"],
+        directory=None if options["no_checkpoints"] else store_path.parent / "checkpoints",
+        keep=options["keep_weights"],
+        time_limit=options["time_limit"],
+        only=split_tasks(options["only"] or "", known),
+        progress=not as_json and sys.stderr.isatty(),
+    )
+
+
+def split_tasks(text: str, known: set[str]) -> tuple[str, ...]:
+    """Task names in ``text``; commas separate them too, except inside a known name such as Dyck4,2."""
+    found: list[str] = []
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        pieces = [piece.strip() for piece in part.split(",")]
+        while pieces:
+            # The longest run of pieces that is a known name; a lone piece is taken as it stands.
+            size = next((n for n in range(len(pieces), 0, -1) if ",".join(pieces[:n]) in known), 1)
+            found.append(",".join(pieces[:size]))
+            pieces = pieces[size:]
+    return tuple(found)
+
+
+def _remarks(found: "Reproduction") -> list[str]:
+    report = found.report
+    lines = [f"{report.done} of {report.runs} runs done, {report.partial} begun"]
+    lines += [f"run failed: {error}" for error in report.errors]
+    lines += [
+        f"two results of run {conflict.run_id}, replicate {conflict.replicate}; kept {conflict.kept}"
+        for conflict in report.conflicts
+    ]
+    return lines
+
+
+def _payload(found: "Reproduction", scale: str) -> dict[str, Any]:
+    pictures = [str(path) for path in found.figures]
+    return {
+        "experiment": found.experiment,
+        "scale": scale,
+        "runs": found.report.runs,
+        "done": found.report.done,
+        "partial": found.report.partial,
+        "errors": found.report.errors,
+        "caption": found.caption,
+        "claim": found.claim,
+        "table": found.table,
+        "figure": next((path for path in pictures if path.endswith(".svg")), None),
+        "figures": pictures,
+    }
+
+
+def _text(found: "Reproduction") -> str:
+    lines = [f"{found.title} ({found.caption})", f"the paper: {found.claim}", ""]
+    if found.table:
+        columns = [
+            column
+            for column in dict.fromkeys(column for row in found.table for column in row)
+            if column not in _HIDDEN
+        ]
+        rows = [[_cell(column, row) for column in columns] for row in found.table]
+        lines.append(table([column.replace("_", " ") for column in columns], rows))
+        if any(row.get("partial") for row in found.table):
+            lines.append("* stopped before its last sequence")
+    lines += [f"figure: {path}" for path in found.figures]
+    return "\n".join(lines)
+
+
+def _cell(column: str, row: dict[str, Any]) -> object:
+    value = row.get(column, "")
+    if column == "sequences":
+        return f"{value:,}" + ("*" if row.get("partial") else "")
+    if isinstance(value, float) and ("accuracy" in column or "_at_" in column or column == "paper"):
+        return f"{100 * value:.2f}%"
+    return value

@@ -1,0 +1,208 @@
+"""`krohn results`: what the store holds, joined, written as text, read back."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from krohn.cli.output import emit, json_option, note, table
+
+_STORE = click.option(
+    "--store",
+    "store_path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("runs/results.sqlite"),
+    show_default=True,
+    help="The file that keeps the results.",
+)
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.group()
+def command() -> None:
+    """List, show, merge, export and import stored runs.
+
+    \b
+    Example:  krohn results merge other.sqlite --store runs/results.sqlite
+    """
+
+
+@command.command("list")
+@_STORE
+@json_option
+def list_runs(store_path: Path, as_json: bool) -> None:
+    """List the runs of every experiment.
+
+    \b
+    Example:  krohn results list --store runs/results.sqlite
+    """
+    from krohn.experiments.store import Store
+
+    with Store(store_path, writable=False) as store:
+        rows = [_run_row(store, member) for member in store.members()]
+        records = len(store.records())
+    payload = {"store": str(store_path), "records": records, "runs": rows}
+    emit(payload, as_json=as_json, text=lambda: _listing(rows))
+
+
+def _run_row(store: Any, member: Any) -> dict[str, Any]:
+    records = store.of_run(member.run_id)
+    return {
+        "experiment": member.experiment,
+        "scale": member.scale,
+        "run": member.run_id,
+        "label": dict(member.label),
+        "replicates": len(records),
+        "done": sum(record.status != "partial" for record in records),
+        "max_accuracy": max((record.metrics["accuracy"] for record in records), default=None),
+    }
+
+
+def _listing(rows: list[dict[str, Any]]) -> str:
+    header = ["experiment", "scale", "run", "cell", "done", "max accuracy"]
+    cells = [
+        [
+            row["experiment"],
+            row["scale"],
+            row["run"],
+            ", ".join(map(str, row["label"].values())),
+            f"{row['done']}/{row['replicates']}",
+            "" if row["max_accuracy"] is None else f"{100 * row['max_accuracy']:.2f}%",
+        ]
+        for row in rows
+    ]
+    return table(header, cells)
+
+
+@command.command("show")
+@click.argument("run_id")
+@_STORE
+@json_option
+def show_run(run_id: str, store_path: Path, as_json: bool) -> None:
+    """Show one run whole: config, environment, and each replicate's numbers. RUN_ID may be a prefix.
+
+    \b
+    Example:  krohn results show 3f2a --store runs/results.sqlite
+    """
+    from krohn.errors import UnknownName
+    from krohn.experiments.store import Store
+
+    with Store(store_path, writable=False) as store:
+        known = sorted({record.run_id for record in store.records()})
+        matches = [name for name in known if name.startswith(run_id)]
+        if len(matches) != 1:
+            listed = ", ".join(matches or known[:8]) or "none"
+            raise UnknownName(f"a run must be named by the start of one id; got {run_id!r}; known: {listed}")
+        records = store.of_run(matches[0])
+    first = records[0]
+    payload = {
+        "run": first.run_id,
+        "config": dict(first.config),
+        "environment": dict(first.environment),
+        "code": first.code,
+        "replicates": [
+            {
+                "replicate": record.replicate,
+                "status": record.status,
+                "sequences": record.sequences,
+                "started": record.started,
+                "finished": record.finished,
+                "metrics": dict(record.metrics),
+            }
+            for record in records
+        ],
+    }
+    emit(payload, as_json=as_json, text=lambda: _run_text(payload))
+
+
+def _run_text(payload: dict[str, Any]) -> str:
+    lines = [f"run {payload['run']}"]
+    for name in ("config", "environment"):
+        lines.append(name)
+        lines += [f"  {key}: {value}" for key, value in payload[name].items()]
+    rows = [
+        [
+            row["replicate"],
+            row["status"],
+            f"{row['sequences']:,}",
+            f"{100 * row['metrics']['accuracy']:.2f}%",
+            row["finished"],
+        ]
+        for row in payload["replicates"]
+    ]
+    return "\n".join([*lines, table(["replicate", "status", "sequences", "accuracy", "finished"], rows)])
+
+
+@command.command("merge")
+@click.argument("others", nargs=-1, required=True, type=_FILE)
+@_STORE
+@json_option
+def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
+    """Join the stores OTHERS into the store: nothing is lost, nothing is doubled.
+
+    \b
+    Example:  krohn results merge a.sqlite b.sqlite --store runs/results.sqlite
+    """
+    from krohn.experiments.store import Store
+
+    conflicts = []
+    with Store(store_path) as store:
+        before = len(store.records())
+        for path in others:
+            with Store(path, writable=False) as other:
+                conflicts += store.merge(other)
+        after = len(store.records())
+    found = [vars(conflict) for conflict in conflicts]
+    for conflict in conflicts:
+        note(f"two results of run {conflict.run_id}, replicate {conflict.replicate}; kept {conflict.kept}")
+    payload = {"store": str(store_path), "added": after - before, "records": after, "conflicts": found}
+    text = f"{after - before} records added, {after} in {store_path}, {len(found)} conflicts"
+    emit(payload, as_json=as_json, text=lambda: text)
+
+
+@command.command("export")
+@click.option("--out", type=_FILE, required=True, help="The text file to write, JSON lines.")
+@click.option("--experiment", "name", help="One experiment only.")
+@click.option("--scale", help="One scale only.")
+@_STORE
+@json_option
+def export(out: Path, name: str | None, scale: str | None, store_path: Path, as_json: bool) -> None:
+    """Write results as text that can be committed: the same store gives the same bytes.
+
+    \b
+    Example:  krohn results export --experiment depth --scale small --out results/depth-small.jsonl
+    """
+    from krohn.experiments.store import Store
+    from krohn.experiments.text_form import export_text
+
+    if name is not None:
+        from krohn.experiments.catalogue import experiment
+
+        experiment(name)
+    with Store(store_path, writable=False) as store:
+        count = export_text(store, out, experiment=name, scale=scale)
+    emit(
+        {"records": count, "file": str(out)},
+        as_json=as_json,
+        text=lambda: f"{count} records written to {out}",
+    )
+
+
+@command.command("import")
+@click.argument("files", nargs=-1, required=True, type=_FILE)
+@_STORE
+@json_option
+def import_files(files: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
+    """Read exported text back into the store.
+
+    \b
+    Example:  krohn results import results/depth-small.jsonl --store runs/results.sqlite
+    """
+    from krohn.experiments.store import Store
+    from krohn.experiments.text_form import import_text
+
+    with Store(store_path) as store:
+        counts = [import_text(store, path) for path in files]
+        total = len(store.records())
+    payload = {"read": sum(counts), "records": total, "store": str(store_path)}
+    emit(payload, as_json=as_json, text=lambda: f"{sum(counts)} records read, {total} in {store_path}")

@@ -1,0 +1,88 @@
+"""The heads of gridworld networks: scores of all of them, and the maps of those worth drawing."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from krohn.evaluate.heads import HeadScore, best_heads, score_heads
+from krohn.evaluate.packing import pack_shares
+from krohn.evaluate.trace import trace
+from krohn.evaluate.trained import Trained
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionHeads:
+    """Scores every head of every replicate on ``words`` random walks of ``length`` steps.
+
+    Maps are large, so they are kept for ``drawn`` words and for the last layer and the best head of each
+    kind, of the one replicate whose detectors score highest.
+    """
+
+    length: int = 128
+    words: int = 64
+    drawn: int = 2
+    seed: int = 2**42
+    name: str = "attention"
+
+    def measure(self, trained: Trained) -> list[dict[str, Any]]:
+        """See :class:`krohn.evaluate.evaluation.Evaluation`."""
+        task = trained.task_with(length=self.length)
+        words, batch = task.held_out(self.seed, self.words)
+        states = batch.targets[0].cpu().numpy()
+        last = trained.automaton.num_states - 1
+        results = []
+        for replicate in range(trained.replicates):
+            maps = trace(_only(trained, replicate), words[0]).attention[0].cpu().numpy()
+            scores = score_heads(maps, states, last)
+            results.append(({"heads": [_row(score) for score in scores]}, scores, maps))
+            # Only the best replicate's maps are kept in memory.
+            results = _forget_all_but_the_best(results)
+        return [self._with_maps(result, scores, maps, states, last) for result, scores, maps in results]
+
+    def _with_maps(
+        self, result: dict[str, Any], scores: list[HeadScore], maps: Any, states: Any, last: int
+    ) -> dict[str, Any]:
+        if maps is None:
+            return result
+        layers = maps.shape[0]
+        chosen = {(score.layer, score.head) for score in best_heads(scores).values()}
+        chosen |= {(layers - 1, head) for head in range(maps.shape[1])}
+        kept = [
+            {"layer": layer, "head": head, "weights": pack_shares(np.tril(maps[layer, head, : self.drawn]))}
+            for layer, head in sorted(chosen)
+        ]
+        return result | {"maps": kept, "states": states[: self.drawn].tolist(), "last_state": last}
+
+
+_Result = tuple[dict[str, Any], list[HeadScore], Any]
+
+
+def _forget_all_but_the_best(results: list[_Result]) -> list[_Result]:
+    best = max(range(len(results)), key=lambda index: _detection(results[index][1]))
+    return [
+        (result, scores, maps if index == best else None)
+        for index, (result, scores, maps) in enumerate(results)
+    ]
+
+
+def _detection(scores: list[HeadScore]) -> float:
+    best = best_heads(scores)
+    return best["left"].left + best["right"].right
+
+
+def _row(score: HeadScore) -> list[float]:
+    """Layer, head, then the four scores, as short as they can be told."""
+    values = (score.uniform, score.left, score.right, score.before)
+    return [score.layer, score.head, *(round(value, 4) for value in values)]
+
+
+def score_from_row(row: list[float]) -> HeadScore:
+    """The score that a stored row stands for."""
+    layer, head, uniform, left, right, before = row
+    return HeadScore(layer=int(layer), head=int(head), uniform=uniform, left=left, right=right, before=before)
+
+
+def _only(trained: Trained, replicate: int) -> Trained:
+    weights = {name: value[replicate : replicate + 1] for name, value in trained.weights.items()}
+    return Trained(network=trained.network, weights=weights, task=trained.task, automaton=trained.automaton)

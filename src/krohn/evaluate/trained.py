@@ -1,0 +1,35 @@
+"""Trained networks as evaluations see them."""
+
+from dataclasses import dataclass, replace
+
+import torch
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.models.layout import Weights
+from krohn.models.network import Network
+from krohn.tasks.batches import Task
+from krohn.tasks.config import TaskConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """R replicates with their weights, and the task they were trained on."""
+
+    network: Network
+    weights: Weights
+    task: TaskConfig
+    automaton: Semiautomaton
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights lie."""
+        return next(iter(self.weights.values())).device
+
+    @property
+    def replicates(self) -> int:
+        """How many networks there are."""
+        return len(next(iter(self.weights.values())))
+
+    def task_with(self, **changes: object) -> Task:
+        """The same task on words of another length or distribution."""
+        return Task(replace(self.task, **changes), self.automaton, self.device)  # type: ignore[arg-type]

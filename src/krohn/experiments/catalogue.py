@@ -1,0 +1,27 @@
+"""The nine experiments by name."""
+
+from krohn.errors import UnknownName
+from krohn.experiments.experiment import Experiment
+from krohn.experiments.recipes import (
+    attention,
+    curves,
+    depth,
+    incomplete,
+    indirect,
+    length,
+    ood,
+    positions,
+    stability,
+)
+
+EXPERIMENTS: dict[str, Experiment] = {
+    recipe.EXPERIMENT.name: recipe.EXPERIMENT
+    for recipe in (depth, curves, stability, attention, indirect, incomplete, ood, length, positions)
+}
+
+
+def experiment(name: str) -> Experiment:
+    """The experiment of that name; an unknown one is refused with the list of the known."""
+    if name not in EXPERIMENTS:
+        raise UnknownName(f"an experiment must be one of {', '.join(EXPERIMENTS)}; got {name!r}")
+    return EXPERIMENTS[name]

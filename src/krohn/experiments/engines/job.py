@@ -1,0 +1,47 @@
+"""A unit of work that can travel to another process, and what comes back."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from krohn.experiments.experiment import PlannedRun
+from krohn.experiments.record import Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One run to make.
+
+    Attributes:
+        run: what to train and to measure.
+        directory: the folder of checkpoints, one folder in it for each run; none for no checkpoints.
+        device: cpu or cuda.
+        deadline: the moment (Unix time) by which to stop training.
+        keep: whether the weights stay in ``directory`` once the run is finished.
+        progress: whether to show a bar on stderr.
+    """
+
+    run: PlannedRun
+    directory: Path | None
+    device: str | None
+    deadline: float | None = None
+    keep: bool = False
+    progress: bool = False
+
+    def seconds_left(self) -> float | None:
+        """Time until the deadline, never negative; none without a deadline."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.time())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The records a job gave, or the one line that says why it gave none."""
+
+    job: Job
+    records: tuple[Record, ...] = ()
+    error: str = ""
+
+
+Work = Callable[[Job], tuple[Record, ...]]
+Engine = Callable[[Sequence[Job], Work], Iterator[Outcome]]

@@ -1,0 +1,70 @@
+"""What an experiment is: runs to make, a table and figures to draw from their records."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from krohn.evaluate.evaluation import Evaluation
+from krohn.experiments.record import Record, canonical
+from krohn.experiments.scale import Scale
+from krohn.experiments.store import Store
+from krohn.figures.files import Figure
+from krohn.training.config import RunConfig
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedRun:
+    """One run of an experiment: its complete config, the cell it fills, what is measured at the end."""
+
+    config: RunConfig
+    label: Mapping[str, Any]
+    evaluations: tuple[Evaluation, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """The records of one run under the label it has in an experiment."""
+
+    label: Mapping[str, Any]
+    records: tuple[Record, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """One figure or table of the paper.
+
+    Attributes:
+        name: what the command line calls it.
+        title: one line for people.
+        claim: what the paper found.
+        plan: the runs at a scale, in the order they are to be made.
+        table: rows for people and machines, a pure function of the cells.
+        draw: figures by file name stem, a pure function of the cells and a caption.
+    """
+
+    name: str
+    title: str
+    claim: str
+    plan: Callable[[Scale], list[PlannedRun]]
+    table: Callable[[Sequence[Cell]], list[Row]]
+    draw: Callable[[Sequence[Cell], str], dict[str, Figure]]
+
+
+def cells_of(store: Store, experiment: str, scale: str) -> list[Cell]:
+    """The cells an experiment has in a store.
+
+    When a recipe was changed, two runs may carry one label; the one that saw more sequences stands.
+    """
+    best: dict[str, Cell] = {}
+    for member in store.members(experiment, scale):
+        records = tuple(store.of_run(member.run_id))
+        name = canonical(dict(member.label))
+        if records and (name not in best or _seen(records) > _seen(best[name].records)):
+            best[name] = Cell(label=member.label, records=records)
+    return list(best.values())
+
+
+def _seen(records: Sequence[Record]) -> int:
+    return sum(record.sequences for record in records)

@@ -1,0 +1,104 @@
+"""Heads of trained Grid9 networks: sums and boundary detectors, found by their scores (Figures 4 and 9)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from krohn.evaluate.attention import AttentionHeads, score_from_row
+from krohn.evaluate.heads import HeadScore, best_heads
+from krohn.evaluate.packing import unpack_shares
+from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.experiments.record import Record
+from krohn.experiments.scale import Scale
+from krohn.experiments.settings import gpt, run
+from krohn.figures.attention_map import AttentionMap, attention_maps
+from krohn.figures.files import Figure
+from krohn.tasks.config import TaskConfig
+
+LENGTH = {Scale.SMOKE: 16, Scale.SMALL: 128, Scale.PAPER: 128}
+SEQUENCES = {Scale.SMOKE: 8 * 40, Scale.SMALL: 240_000, Scale.PAPER: 600_000}
+REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 8, Scale.PAPER: 20}
+
+
+def plan(scale: Scale) -> list[PlannedRun]:
+    """Four layers, words of 128 letters."""
+    config = run(
+        scale,
+        TaskConfig(spec="Grid9", length=LENGTH[scale]),
+        gpt(scale, 4),
+        sequences=SEQUENCES[scale],
+        replicates=REPLICATES[scale],
+        lr=(3e-4, 1e-4) if scale is not Scale.SMOKE else (3e-3,),
+    )
+    heads = AttentionHeads(length=LENGTH[scale], words=8 if scale is Scale.SMOKE else 64)
+    return [PlannedRun(config=config, label={"task": "Grid9"}, evaluations=(heads,))]
+
+
+def scores_of(record: Record) -> list[HeadScore]:
+    """The stored scores of one replicate's heads; none if the run was cut short."""
+    return [score_from_row(row) for row in record.evaluations.get("attention", {}).get("heads", [])]
+
+
+def table(cells: Sequence[Cell]) -> list[Row]:
+    """For each replicate its best head of each kind: layer.head (1-based) and score."""
+    rows = []
+    for record in (record for cell in cells for record in cell.records):
+        scores = scores_of(record)
+        if not scores:
+            continue
+        row: Row = {"replicate": record.replicate, "accuracy": round(float(record.metrics["accuracy"]), 5)}
+        for kind, head in best_heads(scores).items():
+            row[kind] = f"{head.layer + 1}.{head.head + 1}"
+            row[f"{kind}_score"] = getattr(head, kind)
+        kinds = [score.kind for score in scores]
+        row |= {f"{kind}_heads": kinds.count(kind) for kind in ("uniform", "left", "right")}
+        rows.append(row | {"replicates": 1, "sequences": record.sequences})
+    return rows
+
+
+def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+    """The best head of each kind, and the whole last layer, of the replicate with the clearest detectors."""
+    for record in (record for cell in cells for record in cell.records):
+        stored = record.evaluations.get("attention", {})
+        if "maps" in stored:
+            return _draw(stored, scores_of(record), caption)
+    return {}
+
+
+def _draw(stored: dict[str, Any], scores: list[HeadScore], caption: str) -> dict[str, Figure]:
+    by_place = {(score.layer, score.head): score for score in scores}
+    weights = {(kept["layer"], kept["head"]): unpack_shares(kept["weights"]) for kept in stored["maps"]}
+    last = max(layer for layer, _ in weights)
+
+    def shown(score: HeadScore, word: int, title: str, kind: str) -> AttentionMap:
+        return AttentionMap(
+            title=f"{title}layer {score.layer + 1}, head {score.head + 1}",
+            weights=weights[score.layer, score.head][word],
+            states=stored["states"][word],
+            last_state=stored["last_state"],
+            kind=kind,
+        )
+
+    best = [
+        shown(score, 0, f"{kind} {getattr(score, kind):.2f}\n", kind)
+        for kind, score in best_heads(scores).items()
+    ]
+    layer = [
+        shown(by_place[place], word, "", by_place[place].kind)
+        for word in range(len(stored["states"]))
+        for place in sorted(place for place in weights if place[0] == last)
+    ]
+    note = f"{caption}\nstrips above the diagonal: state 0 white, last state grey"
+    return {
+        "attention-best": attention_maps(best, columns=3, note=note),
+        "attention-layer": attention_maps(layer, columns=4, note=note),
+    }
+
+
+EXPERIMENT = Experiment(
+    name="attention",
+    title="Attention heads of Grid9 networks",
+    claim="first-layer heads attend uniformly; last-layer heads attend to the last visit of a boundary",
+    plan=plan,
+    table=table,
+    draw=draw,
+)

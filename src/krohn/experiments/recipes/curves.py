@@ -1,0 +1,83 @@
+"""Training curves of C2 and S5: progress comes and goes (Figure 3b, c)."""
+
+from collections.abc import Sequence
+
+from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.experiments.scale import Scale
+from krohn.experiments.settings import gpt, run
+from krohn.experiments.summary import summary
+from krohn.figures.files import Figure
+from krohn.figures.lines import Line, Panel, line_chart
+from krohn.tasks.config import TaskConfig
+
+# The text gives the tasks and the ten replicates; the depths are ours.
+LAYERS = {"C2": {Scale.SMALL: 4, Scale.PAPER: 8}, "S5": {Scale.SMALL: 8, Scale.PAPER: 16}}
+SEQUENCES = {Scale.SMOKE: 8 * 20, Scale.SMALL: 600_000, Scale.PAPER: 5_000_000}
+REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10, Scale.PAPER: 10}
+
+
+def plan(scale: Scale) -> list[PlannedRun]:
+    """Nothing is stopped early: what happens after success is the point."""
+    return [
+        PlannedRun(
+            config=run(
+                scale,
+                TaskConfig(spec=task, length=8 if scale is Scale.SMOKE else 100),
+                gpt(scale, layers.get(scale, 2)),
+                sequences=SEQUENCES[scale],
+                replicates=REPLICATES[scale],
+                lr=(1e-4,),
+            ),
+            label={"task": task, "depth": layers.get(scale, 2)},
+        )
+        for task, layers in LAYERS.items()
+    ]
+
+
+def table(cells: Sequence[Cell]) -> list[Row]:
+    """Beside the usual numbers, how much of its best accuracy the worst replicate lost again."""
+    rows = []
+    for cell in cells:
+        drops = [largest_drop(record.metrics["curve"]["accuracy"]) for record in cell.records]
+        row = {"task": cell.label["task"], "depth": cell.label["depth"], **summary(cell)}
+        rows.append(row | {"largest_drop": round(max(drops), 5), "paper": "unstable"})
+    return sorted(rows, key=lambda row: str(row["task"]))
+
+
+def largest_drop(accuracy: Sequence[float]) -> float:
+    """The most that a curve falls below a height it had reached before."""
+    peak = drop = 0.0
+    for value in accuracy:
+        peak = max(peak, value)
+        drop = max(drop, peak - value)
+    return drop
+
+
+def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+    """One panel for each task, one line for each replicate."""
+    panels = []
+    for cell in sorted(cells, key=lambda cell: str(cell.label["task"])):
+        batch = cell.records[0].config["optimizer"]["batch"]
+        curves = [record.metrics["curve"] for record in cell.records]
+        lines = [
+            Line(
+                name=f"replicate {index + 1}",
+                x=[step * batch for step in curve["step"]],
+                y=curve["accuracy"],
+                faint=True,
+            )
+            for index, curve in enumerate(curves)
+        ]
+        title = f"{cell.label['task']}, {cell.label['depth']} layers"
+        panels.append(Panel(title=title, x_axis="sequences", y_axis="held-out accuracy", lines=lines))
+    return {"curves": line_chart(panels, note=caption)}
+
+
+EXPERIMENT = Experiment(
+    name="curves",
+    title="Training curves of C2 and S5",
+    claim="training is unstable: high variance, negative progress, accuracy that decays again",
+    plan=plan,
+    table=table,
+    draw=draw,
+)

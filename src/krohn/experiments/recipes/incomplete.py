@@ -1,0 +1,96 @@
+"""Accuracy against the share of states that are revealed (Figure 5b, Appendix B.2.2)."""
+
+from collections.abc import Sequence
+
+from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.experiments.scale import Scale
+from krohn.experiments.settings import EFFORT, gpt, run
+from krohn.experiments.summary import summary
+from krohn.figures.files import Figure
+from krohn.figures.lines import Line, Panel, line_chart
+from krohn.tasks.config import TaskConfig
+
+# Log spacing as in the figure; its exact values are not in the text.
+REVEAL = {
+    Scale.SMOKE: (1.0, 0.25),
+    Scale.SMALL: (1.0, 0.3, 0.1, 0.03),
+    Scale.PAPER: (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125),
+}
+# S5 at T = 100 is out of reach of the small scale, so it is shown on shorter words there.
+LENGTH = {"C2": {Scale.SMOKE: 8, Scale.SMALL: 40}, "S5": {Scale.SMOKE: 6, Scale.SMALL: 12}}
+LAYERS = {"C2": {Scale.SMALL: 4, Scale.PAPER: 8}, "S5": {Scale.SMALL: 8, Scale.PAPER: 16}}
+SEQUENCES = {Scale.SMOKE: 8 * 10, Scale.SMALL: 400_000, Scale.PAPER: 5_000_000}
+REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 25, Scale.PAPER: 25}
+
+
+def plan(scale: Scale) -> list[PlannedRun]:
+    """C2 before S5, LSTM before GPT, full supervision first."""
+    return [
+        _planned(scale, task, model, share)
+        for task in ("C2", "S5")
+        for model in ("LSTM", "GPT")
+        for share in REVEAL[scale]
+    ]
+
+
+def _planned(scale: Scale, task: str, model: str, share: float) -> PlannedRun:
+    network = EFFORT[scale].lstm if model == "LSTM" else gpt(scale, LAYERS[task].get(scale, 2))
+    config = run(
+        scale,
+        TaskConfig(spec=task, length=LENGTH[task].get(scale, 100), reveal=share),
+        network,
+        sequences=SEQUENCES[scale],
+        replicates=REPLICATES[scale],
+        stop_at=0.9995,
+    )
+    return PlannedRun(config=config, label={"task": task, "model": model, "reveal": share})
+
+
+def table(cells: Sequence[Cell]) -> list[Row]:
+    """One row for each task, model and share."""
+    claims = {("C2", "GPT"): "holds", ("S5", "GPT"): "degrades as labels get sparser"}
+    rows = []
+    for cell in cells:
+        claim = claims.get((cell.label["task"], cell.label["model"]), "perfect at every share")
+        rows.append({**cell.label, **summary(cell), "paper": claim})
+    return sorted(rows, key=lambda row: (row["task"], row["model"], -row["reveal"]))
+
+
+def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+    """Mean accuracy with standard error against the share, one panel for each task."""
+    rows = table(cells)
+    panels = []
+    for task in dict.fromkeys(row["task"] for row in rows):
+        lines = []
+        for model in dict.fromkeys(row["model"] for row in rows):
+            own = [row for row in rows if (row["task"], row["model"]) == (task, model)]
+            lines.append(
+                Line(
+                    name=model,
+                    x=[row["reveal"] for row in own],
+                    y=[row["mean_accuracy"] for row in own],
+                    error=[row["standard_error"] for row in own],
+                )
+            )
+        length = next(row["length"] for row in rows if row["task"] == task)
+        title = f"{task}, T = {length}"
+        panels.append(
+            Panel(
+                title=title,
+                x_axis="share of states revealed",
+                y_axis="mean accuracy",
+                lines=lines,
+                log_x=True,
+            )
+        )
+    return {"incomplete": line_chart(panels, note=caption)}
+
+
+EXPERIMENT = Experiment(
+    name="incomplete",
+    title="Learning from incomplete state sequences",
+    claim="GPT degrades on S5 as labels get sparser, and not on C2; LSTM stays perfect",
+    plan=plan,
+    table=table,
+    draw=draw,
+)

@@ -1,0 +1,100 @@
+"""Observations instead of states, seven columns (Figure 5a, Appendix B.2.1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.experiments.scale import Scale
+from krohn.experiments.settings import EFFORT, gpt, run
+from krohn.experiments.summary import summary
+from krohn.figures.files import Figure
+from krohn.figures.heat_map import HeatMap, heat_map
+from krohn.tasks.config import TaskConfig
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the paper's table."""
+
+    name: str
+    spec: str
+    paper: float
+    layers: int = 8
+    distribution: str = "auto"
+
+
+COLUMNS = (
+    Column("Grid9 boundary", "Grid9@boundary", 1.0),
+    Column("abab (1) accept", "abab@accept", 1.0, distribution="periodic:01:1.0"),
+    Column("abab (2) accept", "abab@accept", 1.0, distribution="periodic:01:0.5"),
+    Column("C4 zero", "C4@zero", 0.999),
+    Column("D8 location", "D8@location", 1.0),
+    Column("Dyck4,8 top", "Dyck4,8@top", 1.0),
+    Column("S5 first", "S5:paper,5@first", 0.996, layers=16),
+)
+SEQUENCES = {Scale.SMOKE: 8 * 10, Scale.SMALL: 400_000, Scale.PAPER: 2_000_000}
+REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 25, Scale.PAPER: 25}
+
+
+def plan(scale: Scale) -> list[PlannedRun]:
+    """GPT and LSTM on each column, words of 40 letters."""
+    return [_planned(scale, column, model) for model in ("LSTM", "GPT") for column in COLUMNS]
+
+
+def _planned(scale: Scale, column: Column, model: str) -> PlannedRun:
+    task = TaskConfig(
+        spec=column.spec,
+        length=10 if scale is Scale.SMOKE else 40,
+        target="observation",
+        distribution=column.distribution,
+    )
+    network = EFFORT[scale].lstm if model == "LSTM" else gpt(scale, column.layers)
+    config = run(
+        scale,
+        task,
+        network,
+        sequences=SEQUENCES[scale],
+        replicates=REPLICATES[scale],
+        stop_at=0.9995,
+    )
+    return PlannedRun(config=config, label={"task": column.name, "model": model})
+
+
+def table(cells: Sequence[Cell]) -> list[Row]:
+    """One row for each model and column, the paper's number beside ours."""
+    paper = {column.name: column.paper for column in COLUMNS}
+    rows = []
+    for cell in cells:
+        task, model = cell.label["task"], cell.label["model"]
+        value = 1.0 if model == "LSTM" else paper[task]
+        rows.append({"task": task, "model": model, **summary(cell), "paper": value})
+    order = [column.name for column in COLUMNS]
+    return sorted(rows, key=lambda row: (row["model"], order.index(row["task"])))
+
+
+def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+    """The paper's row and ours, best of the replicates."""
+    rows = table(cells)
+    values = {(f"{row['model']}, ours", row["task"]): row["max_accuracy"] for row in rows}
+    values |= {(f"{row['model']}, paper", row["task"]): row["paper"] for row in rows}
+    present = {row for row, _ in values}
+    order = ["GPT, ours", "GPT, paper", "LSTM, ours", "LSTM, paper"]
+    columns = [column.name for column in COLUMNS if any(task == column.name for _, task in values)]
+    shown = HeatMap(
+        title="maximum accuracy from observations, %",
+        rows=columns,
+        columns=[row for row in order if row in present],
+        values={(task, row): value for (row, task), value in values.items()},
+        note=caption,
+    )
+    return {"indirect": heat_map(shown)}
+
+
+EXPERIMENT = Experiment(
+    name="indirect",
+    title="Observations instead of states",
+    claim="at least 99.6% in every column; LSTM 100%",
+    plan=plan,
+    table=table,
+    draw=draw,
+)

@@ -1,0 +1,64 @@
+"""C2 on other distributions than it was trained on (Figure 6 left, Appendix B.2.3)."""
+
+from collections.abc import Sequence
+
+from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.experiments.recipes.variants import GPT, LSTM, RECENCY, SHIFTED, variant
+from krohn.experiments.scale import Scale
+from krohn.experiments.summary import mean_series, summary
+from krohn.figures.files import Figure
+from krohn.figures.lines import Line, Panel, line_chart
+
+SHOWN = (LSTM, RECENCY, GPT, SHIFTED)
+
+
+def plan(scale: Scale) -> list[PlannedRun]:
+    """Trained on fair coins, tested on others."""
+    return [variant(scale, "C2", name) for name in SHOWN]
+
+
+def table(cells: Sequence[Cell]) -> list[Row]:
+    """In distribution, and the worst mean accuracy over all shares and over all counts of ones."""
+    rows = []
+    for cell in _ordered(cells):
+        row = {**cell.label, **summary(cell)}
+        for evaluation in ("probability", "ones"):
+            places, means, _ = mean_series(cell, evaluation)
+            if places:
+                worst = min(range(len(places)), key=means.__getitem__)
+                row |= {f"worst_by_{evaluation}": round(means[worst], 5), f"at_{evaluation}": places[worst]}
+        recurrent = cell.label["model"] in (LSTM, RECENCY)
+        rows.append(row | {"paper": "100% everywhere" if recurrent else "fails away from 0.5"})
+    return rows
+
+
+def _ordered(cells: Sequence[Cell]) -> list[Cell]:
+    return sorted(cells, key=lambda cell: SHOWN.index(cell.label["model"]))
+
+
+def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+    """Mean accuracy with standard error, by the share of ones and by their count."""
+    titles = {"probability": ("other coins", "Pr[1]"), "ones": ("count of ones", "ones in the word")}
+    panels = []
+    for evaluation, (title, axis) in titles.items():
+        lines = []
+        for cell in _ordered(cells):
+            places, means, errors = mean_series(cell, evaluation)
+            if places:
+                lines.append(Line(name=cell.label["model"], x=places, y=means, error=errors))
+        if lines:
+            guides = [(0.5, "trained")] if evaluation == "probability" else []
+            panels.append(
+                Panel(title=f"C2, {title}", x_axis=axis, y_axis="accuracy", lines=lines, guides=guides)
+            )
+    return {"ood": line_chart(panels, note=caption)} if panels else {}
+
+
+EXPERIMENT = Experiment(
+    name="ood",
+    title="C2 away from the training distribution",
+    claim="GPT fails off Pr[1] = 0.5; LSTM and scratchpad + recency stay at 100%",
+    plan=plan,
+    table=table,
+    draw=draw,
+)

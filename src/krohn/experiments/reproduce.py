@@ -1,0 +1,84 @@
+"""One experiment from beginning to end: sweep, store, table, figures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from krohn.experiments.catalogue import experiment as find
+from krohn.experiments.experiment import Cell, Row, cells_of
+from krohn.experiments.scale import Scale, parse_scale
+from krohn.experiments.store import Store
+from krohn.experiments.sweep import SweepOptions, SweepReport, chosen, is_done, sweep
+from krohn.figures.files import save
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction:
+    """What `krohn reproduce` shows.
+
+    Attributes:
+        experiment, title, claim, caption: what it is, what the paper found, and the scale of what follows.
+        report: how many runs there are and how many are done.
+        table: the rows.
+        figures: the files drawn, SVG and PNG.
+    """
+
+    experiment: str
+    title: str
+    claim: str
+    caption: str
+    report: SweepReport
+    table: list[Row]
+    figures: list[Path] = field(default_factory=list)
+
+
+def reproduce(
+    name: str,
+    scale_name: str,
+    store: Store,
+    *,
+    figures: Path,
+    options: SweepOptions | None = None,
+) -> Reproduction:
+    """Runs what is missing (nothing without ``options``), then makes table and figures from the store."""
+    chosen_one, scale = find(name), parse_scale(scale_name)
+    planned = chosen(chosen_one.plan(scale), options.only if options else ())
+    if options is None:
+        done = sum(is_done(store, run) for run in planned)
+        begun = sum(bool(store.of_run(run.config.run_id)) for run in planned)
+        report = SweepReport(len(planned), done, begun - done)
+    else:
+        report = sweep(chosen_one, scale, store, options)
+    cells = cells_of(store, name, scale)
+    caption = caption_of(cells, scale)
+    drawn: list[Path] = []
+    if cells:
+        for stem, figure in sorted(chosen_one.draw(cells, caption).items()):
+            drawn += save(figure, figures / f"{stem}-{scale}")
+    return Reproduction(
+        experiment=name,
+        title=chosen_one.title,
+        claim=chosen_one.claim,
+        caption=caption,
+        report=report,
+        table=chosen_one.table(cells),
+        figures=drawn,
+    )
+
+
+def caption_of(cells: Sequence[Cell], scale: Scale) -> str:
+    """Scale, replicates and sequences, as they really were."""
+    if not cells:
+        return f"scale {scale}: no runs yet"
+    replicates = sorted({len(cell.records) for cell in cells})
+    seen = [max(record.sequences for record in cell.records) for cell in cells]
+    lengths = sorted({int(cell.records[0].config["task"]["length"]) for cell in cells})
+    return (
+        f"scale {scale}, {_range(replicates)} replicates, {_range([min(seen), max(seen)])} sequences each, "
+        f"T = {', '.join(map(str, lengths))}"
+    )
+
+
+def _range(values: Sequence[int]) -> str:
+    low, high = f"{min(values):,}", f"{max(values):,}"
+    return low if low == high else f"{low}–{high}"

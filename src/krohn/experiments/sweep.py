@@ -1,0 +1,163 @@
+"""Runs what is missing and nothing else; can be stopped at any moment and goes on from there."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from krohn.errors import UnknownName
+from krohn.experiments.engines.cluster import run_on_ray
+from krohn.experiments.engines.job import Engine, Job, Work
+from krohn.experiments.engines.local import run_local
+from krohn.experiments.experiment import Experiment, PlannedRun
+from krohn.experiments.record import Conflict, Member, Record
+from krohn.experiments.scale import Scale
+from krohn.experiments.store import Store
+from krohn.experiments.work import work as train_and_evaluate
+
+ENGINES: dict[str, Engine] = {"local": run_local, "ray": run_on_ray}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions:
+    """How a sweep is made.
+
+    Attributes:
+        engine: local, or ray.
+        device: cpu or cuda; none for the GPU if there is one.
+        directory: the folder of checkpoints; none for no checkpoints.
+        keep: whether weights stay there when a run is finished.
+        time_limit: seconds after which no run is begun and running ones stop at their next evaluation.
+        only: the tasks to run; empty for all.
+        progress: whether to show a bar for each run.
+    """
+
+    engine: str = "local"
+    device: str | None = None
+    directory: Path | None = None
+    keep: bool = False
+    time_limit: float | None = None
+    only: tuple[str, ...] = ()
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise UnknownName(f"an engine must be one of {', '.join(ENGINES)}; got {self.engine!r}")
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """What became of a sweep: runs asked for, finished by now, begun but not finished, gone wrong."""
+
+    runs: int
+    done: int
+    partial: int
+    errors: list[str] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)
+
+
+def sweep(
+    experiment: Experiment,
+    scale: Scale,
+    store: Store,
+    options: SweepOptions,
+    *,
+    work: Work = train_and_evaluate,
+) -> SweepReport:
+    """Makes the missing runs of an experiment and puts each result into the store as it comes in."""
+    planned = chosen(experiment.plan(scale), options.only)
+    _join(store, experiment, scale, [run for run in planned if store.of_run(run.config.run_id)])
+    missing = [run for run in planned if not is_done(store, run)]
+    deadline = None if options.time_limit is None else time.time() + options.time_limit
+    jobs = [
+        Job(
+            run=run,
+            directory=options.directory,
+            device=options.device,
+            deadline=deadline,
+            keep=options.keep,
+            progress=options.progress,
+        )
+        for run in _once_each(_unsolved_first(missing, store, planned))
+    ]
+    errors: list[str] = []
+    conflicts: list[Conflict] = []
+    for outcome in ENGINES[options.engine](jobs, work):
+        run = outcome.job.run
+        if outcome.error:
+            errors.append(f"{run.config.run_id} ({_words(run)}): {outcome.error}")
+        same = [other for other in planned if other.config == run.config]
+        conflicts += store.put(outcome.records, _members(experiment, scale, same if outcome.records else []))
+    done = sum(is_done(store, run) for run in planned)
+    begun = sum(bool(store.of_run(run.config.run_id)) for run in planned)
+    return SweepReport(len(planned), done, begun - done, errors, conflicts)
+
+
+def chosen(planned: Sequence[PlannedRun], only: Sequence[str]) -> list[PlannedRun]:
+    """The runs of the tasks in ``only``; an unknown task is refused with the list of the known."""
+    known = list(dict.fromkeys(str(run.label["task"]) for run in planned))
+    for task in only:
+        if task not in known:
+            raise UnknownName(f"a task of this experiment must be one of {'; '.join(known)}; got {task!r}")
+    return [run for run in planned if not only or run.label["task"] in only]
+
+
+def is_done(store: Store, run: PlannedRun) -> bool:
+    """Whether every replicate has ended, by success or by divergence, and every evaluation is there."""
+    records = store.of_run(run.config.run_id)
+    return len(records) == run.config.replicates and all(_ended(record, run) for record in records)
+
+
+def _ended(record: Record, run: PlannedRun) -> bool:
+    return record.status != "partial" and all(
+        evaluation.name in record.evaluations for evaluation in run.evaluations
+    )
+
+
+def _once_each(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+    """Two cells may share a run; it is made once, with the evaluations of both."""
+    merged: dict[str, PlannedRun] = {}
+    for run in runs:
+        name = run.config.run_id
+        if name in merged:
+            both = {
+                evaluation.name: evaluation for evaluation in (*merged[name].evaluations, *run.evaluations)
+            }
+            merged[name] = replace(merged[name], evaluations=tuple(both.values()))
+        else:
+            merged[name] = run
+    return list(merged.values())
+
+
+def _unsolved_first(
+    missing: Sequence[PlannedRun], store: Store, planned: Sequence[PlannedRun]
+) -> list[PlannedRun]:
+    """Keeps the recipe's order, but tasks that some finished run has solved already can wait.
+
+    The claim of the depth table is about the shallowest network that succeeds; what lies beyond it only
+    fills the picture.
+    """
+    solved = {
+        str(run.label["task"])
+        for run in planned
+        if "depth" in run.label
+        for record in store.of_run(run.config.run_id)
+        if float(record.metrics["accuracy"]) >= 0.99
+    }
+    return sorted(missing, key=lambda run: str(run.label["task"]) in solved)
+
+
+def _join(store: Store, experiment: Experiment, scale: Scale, runs: Sequence[PlannedRun]) -> None:
+    """Runs made for another experiment count for this one too."""
+    store.put([], _members(experiment, scale, runs))
+
+
+def _members(experiment: Experiment, scale: Scale, runs: Sequence[PlannedRun]) -> list[Member]:
+    return [
+        Member(experiment=experiment.name, scale=scale, run_id=run.config.run_id, label=run.label)
+        for run in runs
+    ]
+
+
+def _words(run: PlannedRun) -> str:
+    return ", ".join(f"{name} {value}" for name, value in run.label.items())

@@ -1,0 +1,117 @@
+"""Makes one run: trains, evaluates, and turns the outcome into records for the store."""
+
+import shutil
+from datetime import UTC, datetime
+from typing import Any
+
+import torch
+
+from krohn import __version__
+from krohn.errors import LimitExceeded
+from krohn.evaluate.trained import Trained
+from krohn.experiments.engines.job import Job
+from krohn.experiments.record import Record
+from krohn.experiments.timed import train_until
+from krohn.training.device import choose_precision, environment
+from krohn.training.loop import TrainResult
+
+
+def work(job: Job) -> tuple[Record, ...]:
+    """One record for each replicate; partial ones, without evaluations, if the deadline came first."""
+    started = _now()
+    config = job.run.config
+    directory = None if job.directory is None else job.directory / config.run_id
+    try:
+        result, finished = train_until(
+            config, directory=directory, device=job.device, deadline=job.deadline, progress=job.progress
+        )
+        evaluations = _evaluate(job, result) if finished else {}
+    except torch.OutOfMemoryError as error:
+        raise LimitExceeded(
+            f"run {config.run_id} must fit into the GPU's memory with {config.replicates} replicates of "
+            f"{dict(job.run.label)}; it does not: free the GPU or use a larger one"
+        ) from error
+    records = _records(job, result, finished, evaluations, started)
+    if finished and directory is not None and not job.keep:
+        shutil.rmtree(directory)
+    return records
+
+
+def _evaluate(job: Job, result: TrainResult) -> dict[str, list[Any]]:
+    precision = choose_precision(result.config, result.task.device)
+    kind = torch.bfloat16 if precision == "bf16" else torch.float32
+    trained = Trained(
+        network=result.network,
+        weights={name: value.to(kind) for name, value in result.weights.items()},
+        task=result.config.task,
+        automaton=result.task.automaton,
+    )
+    return {evaluation.name: evaluation.measure(trained) for evaluation in job.run.evaluations}
+
+
+def _records(
+    job: Job, result: TrainResult, finished: bool, evaluations: dict[str, list[Any]], started: str
+) -> tuple[Record, ...]:
+    config = result.config
+    device = result.task.device
+    where = environment(device, choose_precision(config, device))
+    return tuple(
+        Record(
+            run_id=config.run_id,
+            replicate=replicate,
+            seed=config.seed,
+            status=_status(outcome["status"], finished),
+            sequences=_last_step(result, replicate) * config.optimizer.batch,
+            config=config.to_dict(),
+            metrics=_metrics(result, replicate)
+            | {"evaluations": {name: found[replicate] for name, found in evaluations.items()}},
+            environment=where,
+            code=__version__,
+            started=started,
+            finished=_now(),
+        )
+        for replicate, outcome in enumerate(result.replicates)
+    )
+
+
+def _status(outcome: str, finished: bool) -> str:
+    if outcome == "diverged":
+        return "diverged"
+    return "done" if finished else "partial"
+
+
+def _last_step(result: TrainResult, replicate: int) -> int:
+    """The step up to which this replicate was trained: a solved one stands still afterwards."""
+    for row in result.curves:
+        if row["status"][replicate] != "training":
+            return int(row["step"])
+    return int(result.curves[-1]["step"]) if result.curves else 0
+
+
+def _metrics(result: TrainResult, replicate: int) -> dict[str, Any]:
+    """The numbers worth keeping, rounded to what they can tell."""
+    outcome = result.replicates[replicate]
+    last = _last_step(result, replicate)
+    rows = [row for row in result.curves if row["step"] <= last]
+    return {
+        "accuracy": round(outcome["accuracy"], 6),
+        "sequence_accuracy": round(outcome.get("sequence_accuracy", 0.0), 6),
+        "final_accuracy": round(outcome["final"]["accuracy"], 6),
+        "best_step": outcome.get("step", 0),
+        "solved": outcome["status"] == "solved",
+        "by_position": [round(value, 3) for value in outcome.get("position_accuracy", [])],
+        "curve": {
+            "step": [row["step"] for row in rows],
+            "accuracy": [round(row["accuracy"][replicate], 4) for row in rows],
+            "loss": [_short(row["train_loss"][replicate]) for row in rows],
+        },
+        "seconds": round(result.seconds, 1),
+    }
+
+
+def _short(loss: float | None) -> float | None:
+    return None if loss is None else float(f"{loss:.3g}")
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

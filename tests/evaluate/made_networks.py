@@ -1,0 +1,65 @@
+"""Small networks for tests of evaluations: random ones, and ones that know the answer."""
+
+import torch
+from torch import Tensor
+
+from krohn import counter
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import parse_spec
+from krohn.evaluate.trained import Trained
+from krohn.models.architectures.gpt import GptConfig
+from krohn.models.architectures.lstm import LstmConfig
+from krohn.models.layout import Layout, Weights
+from krohn.models.network import Decoder, ModelConfig, Network, Noise
+from krohn.tasks.batches import Task
+from krohn.tasks.config import TaskConfig
+
+TINY = GptConfig(layers=2, dim=16, heads=2, mlp=16)
+
+
+def untrained(task: TaskConfig, model: ModelConfig = TINY, replicates: int = 2) -> Trained:
+    automaton = parse_spec(task.spec)
+    shape = Task(task, automaton, torch.device("cpu"))
+    network = model.build(shape.vocabulary, shape.classes)
+    keys = counter.replicate_keys(5, replicates, device=torch.device("cpu"))
+    # Large weights, so that predictions differ from word to word.
+    weights = network.layout.views(network.layout.initial(keys) * 8)
+    return Trained(network=network, weights=weights, task=task, automaton=automaton)
+
+
+class Knowing(Network):
+    """Replicate 0 is always right; replicate 1 is wrong wherever more than ``reach`` letters were read."""
+
+    def __init__(self, automaton: Semiautomaton, reach: int) -> None:
+        self.automaton, self.reach, self.classes = automaton, reach, automaton.num_states
+        self.layout = Layout(())
+
+    def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
+        result = torch.zeros(*tokens.shape, self.classes)
+        for replicate, word in ((r, n) for r in range(len(tokens)) for n in range(tokens.shape[1])):
+            state = self.automaton.start
+            for t, letter in enumerate(tokens[replicate, word].tolist()):
+                state = int(self.automaton.table[state, letter])
+                lost = replicate == 1 and t >= self.reach
+                result[replicate, word, t, (state + 1) % self.classes if lost else state] = 1
+        return result
+
+    def loss(
+        self, weights: Weights, tokens: Tensor, targets: Tensor, shown: Tensor, noise: Noise | None = None
+    ) -> Tensor:
+        return torch.zeros(len(tokens))
+
+    def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
+        raise AssertionError("this network keeps no scratchpad")
+
+    def overwrites_gradients(self, weights: Weights) -> bool:
+        return False
+
+
+def knowing(task: TaskConfig, reach: int) -> Trained:
+    automaton = parse_spec(task.spec)
+    weights = {"none": torch.zeros(2, 1)}
+    return Trained(network=Knowing(automaton, reach), weights=weights, task=task, automaton=automaton)
+
+
+LSTM = LstmConfig(embedding=8, hidden=8)
