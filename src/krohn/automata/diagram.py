@@ -48,7 +48,7 @@ def diagram(automaton: Drawable) -> str:
             "draw a quotient or a restriction"
         )
     radius = 12.0 + 3.2 * min(8, max(map(len, automaton.state_names)))
-    ring = max(90.0, count * (radius + 14) / math.pi) if count > 1 else 0.0
+    ring = max(90.0, count * (radius + 26) / math.pi) if count > 1 else 0.0
     centre = ring + radius + _MARGIN
     canvas = Canvas(2 * centre, 2 * centre)
     places = _places(count, ring, centre)

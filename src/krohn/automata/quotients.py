@@ -10,9 +10,9 @@ from krohn.errors import InvalidInput
 
 
 def reachable(automaton: Semiautomaton) -> Semiautomaton:
-    """The part that words lead to from the start, states in the order of a breadth-first search."""
+    """The part that words lead to from the start, in breadth-first order; the whole is returned as it is."""
     order = reachable_states(automaton)
-    if order == list(range(automaton.num_states)):
+    if len(order) == automaton.num_states:
         return automaton
     place = np.zeros(automaton.num_states, dtype=np.int32)
     place[order] = np.arange(len(order))

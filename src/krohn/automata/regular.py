@@ -74,6 +74,8 @@ def _nondeterministic(pattern: str, alphabet: set[str]) -> Any:
     # The library's own guess of the alphabet takes the digits of {2,3} and the dash of [a-c] for letters.
     literals = {match.group(5) for match in _TOKEN.finditer(pattern)} - {None} - _OPERATORS
     try:
+        if "\\" in literals:
+            raise ValueError("nothing follows the last backslash")
         return NFA.from_regex(pattern, input_symbols=alphabet | literals)
     except (AutomatonException, RegexException, ValueError, IndexError, KeyError, RecursionError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,116 @@
+"""Products against their definitions on pairs and tuples."""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive_machines import closure
+
+from krohn.automata.products import cascade_product, direct_product, wreath_product
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.zoo import zoo
+from krohn.errors import KrohnError
+
+
+@st.composite
+def automata(draw: st.DrawFn, most_states: int = 4, most_letters: int = 3) -> Semiautomaton:
+    states, letters = draw(st.integers(1, most_states)), draw(st.integers(1, most_letters))
+    entries = st.lists(st.integers(0, states - 1), min_size=states * letters, max_size=states * letters)
+    table = np.array(draw(entries)).reshape(states, letters)
+    return Semiautomaton(table, start=draw(st.integers(0, states - 1)))
+
+
+def numbered(parts: Sequence[Semiautomaton]) -> list[tuple[int, ...]]:
+    """The tuples of states in the order of their numbers."""
+    return list(itertools.product(*(range(part.num_states) for part in parts)))
+
+
+@given(st.lists(automata(3, 2), min_size=1, max_size=3))
+def test_a_direct_product_moves_each_component_by_its_own_letter(parts: list[Semiautomaton]) -> None:
+    product, states = direct_product(*parts), numbered(parts)
+    letters = list(itertools.product(*(range(part.num_letters) for part in parts)))
+    assert (product.num_states, product.num_letters) == (len(states), len(letters))
+    assert states[product.start] == tuple(part.start for part in parts)
+    for (q, state), (a, letter) in itertools.product(enumerate(states), enumerate(letters)):
+        moved = tuple(part.step(s, x) for part, s, x in zip(parts, state, letter, strict=True))
+        assert states[product.step(q, a)] == moved
+
+
+def test_a_direct_product_of_groups_has_the_product_of_their_orders() -> None:
+    assert len(closure(direct_product(zoo("C2"), zoo("C3")).letters)) == 6
+    assert len(closure(direct_product(zoo("C2"), zoo("C2"), zoo("S3")).letters)) == 24
+
+
+def test_names_that_would_coincide_become_numbers() -> None:
+    left = Semiautomaton(np.array([[0], [1]]), state_names=("a", "a,b"))
+    right = Semiautomaton(np.array([[0], [1]]), state_names=("b,c", "c"))
+    assert direct_product(left, right).state_names == ("0", "1", "2", "3")
+
+
+@given(automata(), automata(), automata(), st.data())
+def test_a_cascade_hears_the_components_above(
+    first: Semiautomaton, second: Semiautomaton, third: Semiautomaton, data: st.DataObject
+) -> None:
+    parts = [first, second, third]
+    heard = []
+    for level in (1, 2):
+        shape = (*(part.num_states for part in parts[:level]), first.num_letters)
+        letters = st.integers(0, parts[level].num_letters - 1)
+        size = int(np.prod(shape))
+        heard.append(np.array(data.draw(st.lists(letters, min_size=size, max_size=size))).reshape(shape))
+    product, states = cascade_product(parts, heard), numbered(parts)
+    assert states[product.start] == tuple(part.start for part in parts)
+    for (q, (x, y, z)), a in itertools.product(enumerate(states), range(first.num_letters)):
+        moved = (first.step(x, a), second.step(y, heard[0][x, a]), third.step(z, heard[1][x, y, a]))
+        assert states[product.step(q, a)] == moved
+
+
+def test_c4_is_a_cascade_of_two_bits() -> None:
+    # Counting modulo four: the high bit hears a carry exactly when the low bit is 1 and a 1 comes in.
+    bits = cascade_product([zoo("Parity"), zoo("Parity")], [np.array([[0, 0], [0, 1]])])
+    for word in itertools.product((0, 1), repeat=6):
+        counted = [low + 2 * high for low, high in (divmod(state, 2) for state in bits.run(word))]
+        assert counted == zoo("C4:01").run(word)
+
+
+@pytest.mark.parametrize(
+    ("heard", "complaint"),
+    [
+        ([], "n − 1 dependency functions"),
+        ([np.zeros((2, 3), int)], r"shape \(2, 2\)"),
+        ([np.zeros((2, 2))], "integer array"),
+        ([np.full((2, 2), 2)], "letters 0–1"),
+        ([np.full((2, 2), -1)], "letters 0–1"),
+    ],
+)
+def test_a_malformed_cascade_is_refused(heard: list[np.ndarray], complaint: str) -> None:
+    with pytest.raises(KrohnError, match=complaint):
+        cascade_product([zoo("Parity"), zoo("Parity")], heard)
+
+
+@given(automata(3, 2), automata(3, 2))
+def test_a_wreath_product_has_every_dependency_as_a_letter(top: Semiautomaton, bottom: Semiautomaton) -> None:
+    product, states = wreath_product(top, bottom), numbered([top, bottom])
+    maps = itertools.product(range(bottom.num_letters), repeat=top.num_states)
+    letters = list(itertools.product(maps, range(top.num_letters)))
+    assert product.num_letters == len(letters)
+    for (q, (x, y)), (a, (heard, above)) in itertools.product(enumerate(states), enumerate(letters)):
+        assert states[product.step(q, a)] == (top.step(x, above), bottom.step(y, heard[x]))
+
+
+@pytest.mark.parametrize(("top", "bottom", "order"), [("C2", "C2", 8), ("C2", "C3", 18), ("C3", "C2", 24)])
+def test_the_wreath_product_of_groups_has_the_known_order(top: str, bottom: str, order: int) -> None:
+    # |N ≀ H| = |N|^|H| · |H|.
+    assert len(closure(wreath_product(zoo(top), zoo(bottom)).letters)) == order
+
+
+def test_products_beyond_the_limits_are_refused() -> None:
+    with pytest.raises(KrohnError, match="at most"):
+        wreath_product(zoo("S5"), zoo("C2"))
+    with pytest.raises(KrohnError, match="at most"):
+        direct_product(zoo("S5"), zoo("S5"), zoo("S5"))
+    with pytest.raises(KrohnError, match="at least one component"):
+        direct_product()

@@ -1,0 +1,161 @@
+"""Regular expressions against Python's own engine, DFA objects against automata-lib."""
+
+import contextlib
+import itertools
+import re
+
+import numpy as np
+import pytest
+from automata.fa.dfa import DFA
+from hypothesis import given
+from hypothesis import strategies as st
+
+from krohn.automata.quotients import minimize
+from krohn.automata.regular import from_dfa, from_regex, to_dfa
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.zoo import zoo
+from krohn.errors import InvalidInput, KrohnError, LimitExceeded
+
+
+def patterns() -> st.SearchStrategy[str]:
+    leaves = st.sampled_from(["a", "b", "ab", ".", "[ab]", "[^a]"])
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.tuples(inner, inner).map(lambda pair: f"({pair[0]}|{pair[1]})"),
+            st.tuples(inner, inner).map("".join),
+            st.tuples(inner, st.sampled_from(["*", "+", "?", "{2}", "{0,2}", "{1,}"])).map(
+                lambda pair: f"({pair[0]}){pair[1]}"
+            ),
+        ),
+        max_leaves=5,
+    )
+
+
+@given(patterns())
+def test_acceptance_is_that_of_pythons_engine(pattern: str) -> None:
+    automaton = from_regex(pattern, alphabet="ab")
+    engine = re.compile(pattern)
+    assert automaton.observe is not None
+    assert automaton.letter_names == ("a", "b")
+    for length in range(6):
+        for word in itertools.product((0, 1), repeat=length):
+            states = [automaton.start, *automaton.run(word)]
+            text = "".join("ab"[letter] for letter in word)
+            assert bool(automaton.observe[states[-1]]) == bool(engine.fullmatch(text))
+
+
+@given(patterns())
+def test_the_automaton_of_a_pattern_is_minimal_and_starts_at_0(pattern: str) -> None:
+    automaton = from_regex(pattern, alphabet="ab")
+    assert automaton.start == 0
+    assert minimize(automaton) == automaton
+    assert len(to_dfa(automaton).minify().states) == automaton.num_states
+
+
+def test_the_pattern_of_abab_is_the_automaton_of_the_zoo() -> None:
+    automaton, named = from_regex("(abab)*"), zoo("abab@accept")
+    assert automaton.num_states == named.num_states == 5
+    assert automaton.observe is not None
+    assert named.observe is not None
+    for word in itertools.product((0, 1), repeat=8):
+        seen = [automaton.observe[q] for q in automaton.run(word)]
+        assert seen == [named.observe[q] for q in named.run(word)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "letters"),
+    [
+        ("a{2,3}", ("a",)),  # the digits of a repetition are not letters
+        ("[a-c]", ("a", "b", "c")),  # nor is the dash of a range
+        (r"\*a", ("*", "a")),
+        (r"\d", tuple("0123456789")),
+        ("a&a", ("a",)),
+        ("é|b", ("b", "é")),
+    ],
+)
+def test_letters_are_the_characters_a_pattern_can_read(pattern: str, letters: tuple[str, ...]) -> None:
+    assert from_regex(pattern).letter_names == letters
+
+
+def test_an_alphabet_adds_letters() -> None:
+    automaton = from_regex("a*", alphabet="abc")
+    assert automaton.letter_names == ("a", "b", "c")
+    assert automaton.num_states == 2
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a", "a)", "*a", "a|", "|", "[a", "[]", "a{2,1}", "a b", "", "()", "a&", "a\\"]
+)
+def test_a_pattern_that_does_not_parse_is_refused_in_one_line(pattern: str) -> None:
+    with pytest.raises(InvalidInput, match=r"a (letter of a )?pattern must") as caught:
+        from_regex(pattern)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["a" * 2001, "a{9999}", "((a{99}){99}){99}", "(a|b)*a(a|b){17}", "&".join(["(a|b)*a(a|b)*"] * 9)],
+)
+def test_a_pattern_that_would_explode_is_refused_by_a_limit(pattern: str) -> None:
+    with pytest.raises(LimitExceeded, match="may"):
+        from_regex(pattern)
+
+
+@given(st.text(alphabet="ab|*+?.&^(){}[],-\\0123456789 \té", max_size=12))
+def test_no_pattern_raises_anything_but_our_error(pattern: str) -> None:
+    with contextlib.suppress(KrohnError):
+        assert set(from_regex(pattern).observe or ()) <= {0, 1}
+
+
+def test_a_partial_dfa_gets_a_sink() -> None:
+    partial = DFA(
+        states={"p", "q"},
+        input_symbols={"a", "b"},
+        transitions={"p": {"a": "q"}, "q": {"b": "p"}},
+        initial_state="p",
+        final_states={"p"},
+        allow_partial=True,
+    )
+    automaton = from_dfa(partial)
+    assert automaton.state_names == ("p", "q", "sink")
+    assert automaton.table.tolist() == [[1, 2], [2, 0], [2, 2]]
+    assert automaton.observe == (1, 0, 0)
+    for word in itertools.product((0, 1), repeat=5):
+        accepted = automaton.observe[automaton.run(word)[-1]]
+        assert bool(accepted) == partial.accepts_input("".join("ab"[letter] for letter in word))
+
+
+def test_unreachable_states_of_a_dfa_are_kept_after_the_others() -> None:
+    whole = DFA(
+        states={0, 1, 2},
+        input_symbols={"a"},
+        transitions={0: {"a": 2}, 1: {"a": 0}, 2: {"a": 2}},
+        initial_state=0,
+        final_states={2},
+    )
+    assert from_dfa(whole).state_names == ("0", "2", "1")
+
+
+@pytest.mark.parametrize("name", ["abab@accept", "C4@zero", "Grid9@boundary"])
+def test_a_dfa_and_back_is_the_same_machine(name: str) -> None:
+    automaton = zoo(name)
+    back = from_dfa(to_dfa(automaton))
+    order = [automaton.state_names.index(state) for state in back.state_names]
+    assert sorted(order) == list(range(automaton.num_states))
+    place = np.argsort(order)
+    columns = [automaton.letter_names.index(letter) for letter in back.letter_names]
+    assert np.array_equal(back.table, place[automaton.table[order][:, columns]])
+    assert automaton.observe is not None
+    assert back.observe == tuple(automaton.observe[state] for state in order)
+
+
+def test_a_dfa_needs_accepting_states() -> None:
+    assert to_dfa(zoo("Parity"), accept=[1]).accepts_input("1")
+    assert not to_dfa(zoo("Parity"), accept=[1]).accepts_input("11")
+    with pytest.raises(InvalidInput, match="must know its accepting states"):
+        to_dfa(zoo("Parity"))
+    with pytest.raises(InvalidInput, match="must know its accepting states"):
+        to_dfa(Semiautomaton(np.array([[0], [0], [0]]), observe=(0, 1, 2)))
+    with pytest.raises(InvalidInput, match="got 5"):
+        to_dfa(zoo("Parity"), accept=[5])
