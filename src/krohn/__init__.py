@@ -18,6 +18,8 @@ _PUBLIC = {
     "dump_automaton": "krohn.automata.files:dump_automaton",
     "simulate": "krohn.automata.simulation:simulate",
     "sample": "krohn.automata.sampling:sample",
+    "analyze": "krohn.algebra.analysis:analyze",
+    "decompose": "krohn.cascade.decomposition:decompose",
     "load": "krohn.network.storage:load",
     "KrohnError": "krohn.errors:KrohnError",
     "RunConfig": "krohn.training.config:RunConfig",

@@ -12,6 +12,8 @@ from krohn.errors import KrohnError
 # Command -> (module in krohn.cli that holds a click command called `command`, one line of help).
 COMMANDS: dict[str, tuple[str, str]] = {
     "zoo": ("zoo", "List the named automata, or show one."),
+    "analyze": ("analyze", "Semigroup, groups, and the circuit class of the word problem."),
+    "decompose": ("decompose", "The Krohn–Rhodes cascade, proved, drawn and shortened."),
     "simulate": ("simulate", "Words on stdin to states, by the automaton itself."),
     "sample": ("sample", "Random words and their states, as a data set."),
     "reproduce": ("reproduce", "One experiment of the paper: sweep, store, table and figure."),

@@ -1,0 +1,94 @@
+"""``krohn decompose``: the Krohn–Rhodes cascade of an automaton."""
+
+from pathlib import Path
+
+import click
+
+from krohn.atomic import write_text
+from krohn.automata.spec import parse_spec
+from krohn.cascade.cascade_picture import cascade_picture, skeleton_picture
+from krohn.cascade.decomposition import DEFAULT_TIME_LIMIT, Decomposition, decompose
+from krohn.cascade.export import plan_dot
+from krohn.cascade.image_sets import DEFAULT_MAX_SETS
+from krohn.cascade.skeleton import skeleton
+from krohn.cli.output import emit, json_option, note, table
+
+_file = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("spec")
+@click.option("--plain", is_flag=True, help="Holonomy with no shortening.")
+@click.option("--explain", is_flag=True, help="Say what each shortening pass saved.")
+@click.option("--svg", type=_file, help="Draw the cascade into this file.")
+@click.option("--skeleton-svg", type=_file, help="Draw the skeleton (image sets by level) into this file.")
+@click.option("--dot", type=_file, help="Write the skeleton or the plan for Graphviz into this file.")
+@click.option("--max-sets", type=int, default=DEFAULT_MAX_SETS, show_default=True, help="Most image sets.")
+@click.option(
+    "--time-limit", type=float, default=DEFAULT_TIME_LIMIT, show_default=True, help="Seconds of search."
+)
+@json_option
+def command(
+    spec: str,
+    plain: bool,
+    explain: bool,
+    svg: Path | None,
+    skeleton_svg: Path | None,
+    dot: Path | None,
+    max_sets: int,
+    time_limit: float,
+    as_json: bool,
+) -> None:
+    """Writes an automaton as a cascade of permutation-reset components, and proves that it covers.
+
+    \b
+    Example:  krohn decompose Dyck4,2 --explain
+              krohn decompose T3 --plain --svg t3.svg
+    """
+    automaton = parse_spec(spec)
+    result = decompose(
+        automaton, plain=plain, explain=explain and not plain, time_limit=time_limit, max_sets=max_sets
+    )
+    if svg is not None:
+        write_text(svg, cascade_picture(result.plan))
+        note(f"cascade drawn in {svg}")
+    if skeleton_svg is not None:
+        frame = skeleton(automaton, max_sets=max_sets) if result.cascade is None else result.cascade.skeleton
+        write_text(skeleton_svg, skeleton_picture(frame))
+        note(f"skeleton drawn in {skeleton_svg}")
+    if dot is not None:
+        write_text(dot, plan_dot(result.plan))
+        note(f"graph written to {dot}")
+    emit(result.as_dict(), as_json=as_json, text=lambda: _text(result))
+
+
+def _text(result: Decomposition) -> str:
+    plain = "" if result.cascade is None else f" (plain holonomy: {result.cascade.num_levels})"
+    layers = "not solvable" if result.layers is None else f"{result.layers} layers with a strict mask"
+    name = result.automaton.name or "the automaton"
+    parts = [f"{name}: {result.levels} levels{plain}, {layers}; covering proved"]
+    parts.append("\n".join("  " * indent + node.title for indent, node in result.plan.walk()))
+    rows = [
+        (part.level, part.tiles, part.group, part.group_order, "yes" if part.has_resets else "no", part.kind)
+        for part in result.components
+    ]
+    parts.append(table(("level", "tiles", "group", "order", "resets", "kind"), rows))
+    if result.passes:
+        parts.append(_explained(result))
+    if not result.is_complete:
+        parts.append("The search stopped at its limits; a larger --time-limit may find fewer levels.")
+    return "\n\n".join(parts)
+
+
+def _explained(result: Decomposition) -> str:
+    rows = [
+        (
+            report.name,
+            report.levels,
+            "-" if report.layers is None else report.layers,
+            report.levels_saved,
+            report.layers_saved,
+        )
+        for report in result.passes
+    ]
+    return table(("pass", "levels", "layers", "levels saved", "layers saved"), rows)
