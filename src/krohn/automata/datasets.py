@@ -62,16 +62,16 @@ def _description(sampler: Sampler) -> dict[str, Any]:
 
 def _write_npz(stream: IO[bytes], sampler: Sampler, chunks: Iterator[Sample], count: int) -> None:
     names = {key: np.array(getattr(sampler.automaton, key)) for key in ("letter_names", "state_names")}
-    shapes = {
+    shapes: dict[str, tuple[tuple[int, ...], Any]] = {
         key: ((count, sampler.length), column.dtype) for key, column in sampler.chunk(0).columns().items()
     }
-    archive = NpzStream(stream, {**shapes, **{key: (names[key].shape, names[key].dtype) for key in names}})
-    for key, values in names.items():
-        archive.write(key, values)
-    for chunk in chunks:
-        for key, column in chunk.columns().items():
-            archive.write(key, column)
-    archive.close()
+    shapes |= {key: (values.shape, values.dtype) for key, values in names.items()}
+    with NpzStream(stream, shapes) as archive:
+        for key, values in names.items():
+            archive.write(key, values)
+        for chunk in chunks:
+            for key, column in chunk.columns().items():
+                archive.write(key, column)
 
 
 def _write_parquet(stream: IO[bytes], sampler: Sampler, chunks: Iterator[Sample], count: int) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from io import BytesIO
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,7 @@ class _Member:
 
 
 class NpzStream:
-    """Writes arrays of known shapes, row by row, each at its own place."""
+    """Writes arrays of known shapes, row by row, each at its own place; to be used in a ``with`` block."""
 
     def __init__(self, stream: IO[bytes], arrays: dict[str, tuple[tuple[int, ...], npt.DTypeLike]]) -> None:
         self._stream = stream
@@ -60,14 +60,21 @@ class NpzStream:
             offset = member.begin + size
         self._end = offset
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._pool.shutdown()  # waits for the write under way
+        if kind is None:
+            self._finish()
+
     def write(self, name: str, rows: npt.NDArray[Any]) -> None:
         """Appends rows to the array of that name."""
         self._append(self._members[name], np.ascontiguousarray(rows).data.cast("B"))
 
-    def close(self) -> None:
+    def _finish(self) -> None:
         """Writes the headers and the directory; every array must be complete."""
         self._settle()
-        self._pool.shutdown()
         for member in self._members.values():
             assert member.written == member.size, f"{member.name!r} is not complete"
             self._stream.seek(member.offset)

@@ -1,0 +1,136 @@
+"""Input distributions: exact probabilities by enumerating dice, against the paper's words."""
+
+import itertools
+from collections import Counter, defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from krohn.automata.distributions import Source, default_distribution, source
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.zoo import zoo
+from krohn.errors import KrohnError
+
+
+def exact(origin: Source, length: int) -> dict[tuple[int, ...], Fraction]:
+    """Probability of every word, by throwing the die in all possible ways."""
+    die = origin.die or tuple(Fraction(1, origin.num_outcomes) for _ in range(origin.num_outcomes))
+    likely: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+    for start, weight in zip(origin.starts, origin.start_weights, strict=True):
+        for throws in itertools.product(range(origin.num_outcomes), repeat=length):
+            state, word, chance = start, [], Fraction(weight)
+            for throw in throws:
+                word.append(int(origin.letter[state, throw]))
+                chance *= Fraction(die[throw])
+                state = int(origin.next[state, throw])
+            likely[tuple(word)] += chance
+    return {word: chance for word, chance in likely.items() if chance}
+
+
+def follows(origin: Source, automaton: Semiautomaton) -> None:
+    """Hidden states move as the automaton does under the letters written."""
+    visible = np.arange(origin.num_states) if origin.visible is None else origin.visible
+    for state, throw in np.ndindex(origin.next.shape):
+        moved = automaton.step(int(visible[state]), int(origin.letter[state, throw]))
+        assert moved == visible[origin.next[state, throw]]
+    assert {int(visible[start]) for start in origin.starts} == {automaton.start}
+
+
+@pytest.mark.parametrize(
+    ("name", "distribution"),
+    [
+        ("Parity", "uniform"),
+        ("Parity", "bernoulli:0.25"),
+        ("S4", "uniform"),
+        ("Dyck2,2", "feasible"),
+        ("Dyck4,8", "feasible"),
+        ("abab", "feasible"),
+        ("abab", "abab:0.5"),
+        ("Grid4", "abab:1"),
+    ],
+)
+def test_a_source_follows_its_automaton(name: str, distribution: str) -> None:
+    follows(source(zoo(name), distribution), zoo(name))
+
+
+def test_uniform_words_are_equally_likely() -> None:
+    likely = exact(source(zoo("C3"), "uniform"), 3)
+    assert len(likely) == 27
+    assert set(likely.values()) == {Fraction(1, 27)}
+
+
+def test_bernoulli_words_have_their_probabilities() -> None:
+    for word, chance in exact(source(zoo("Parity"), "bernoulli:0.25"), 4).items():
+        assert chance == Fraction(1, 4) ** sum(word) * Fraction(3, 4) ** (4 - sum(word))
+
+
+def dyck_words(depth: int, kinds: int, length: int) -> dict[tuple[int, ...], Fraction]:
+    """The paper's rule with a real stack: empty, only opens; full, only the match; else both."""
+    likely = {((), ()): Fraction(1)}
+    for _ in range(length):
+        longer: dict[tuple[tuple[int, ...], tuple[int, ...]], Fraction] = defaultdict(Fraction)
+        for (word, stack), chance in likely.items():
+            opens = [] if len(stack) == depth else list(range(kinds))
+            closes = [kinds + stack[-1]] if stack else []
+            for letter in opens + closes:
+                grown = (*stack, letter) if letter < kinds else stack[:-1]
+                longer[(*word, letter), grown] += chance / len(opens + closes)
+        likely = dict(longer)
+    return {word: chance for (word, _), chance in likely.items()}
+
+
+@pytest.mark.parametrize(("depth", "kinds", "length"), [(1, 1, 6), (2, 2, 5), (3, 2, 5), (1, 3, 4)])
+def test_dyck_words_are_uniform_over_feasible_letters(depth: int, kinds: int, length: int) -> None:
+    assert exact(source(zoo(f"Dyck{depth},{kinds}")), length) == dyck_words(depth, kinds, length)
+
+
+def test_the_first_abab_distribution_never_fails_and_the_second_half_the_time() -> None:
+    straight = (0, 1) * 3
+    assert exact(source(zoo("abab"), "abab:1"), 6) == {straight: 1}
+    assert exact(source(zoo("abab"), "feasible"), 6) == {straight: 1}
+    mixed = exact(source(zoo("abab")), 6)
+    assert mixed.pop(straight) == Fraction(1, 2) + Fraction(1, 2) * Fraction(1, 64)
+    assert Counter(mixed.values()) == {Fraction(1, 128): 63}
+
+
+def test_states_without_feasible_letters_use_all_letters() -> None:
+    trapped = Semiautomaton(np.array([[1, 1], [1, 1]]))  # every letter leads to the absorbing state
+    assert set(exact(source(trapped, "feasible"), 2).values()) == {Fraction(1, 4)}
+
+
+def test_defaults_are_the_papers() -> None:
+    names = ("Parity", "S5", "Dyck4,2", "Dyck4,8@top", "abab", "abab@accept", "Dyck1,1xC2", "Grid9")
+    defaults = {name: default_distribution(zoo(name)) for name in names}
+    assert defaults.pop("Dyck4,2") == defaults.pop("Dyck4,8@top") == "feasible"
+    assert defaults.pop("abab") == defaults.pop("abab@accept") == "abab:0.5"
+    assert set(defaults.values()) == {"uniform"}
+
+
+@pytest.mark.parametrize(
+    ("name", "distribution", "complaint"),
+    [
+        ("Parity", "normal", "must be one of uniform"),
+        ("Parity", "uniform:1", "must be one of uniform"),
+        ("Parity", "bernoulli", r"P in \[0, 1\]"),
+        ("Parity", "bernoulli:1.5", r"P in \[0, 1\]"),
+        ("Parity", "bernoulli:-0.1", r"P in \[0, 1\]"),
+        ("Parity", "bernoulli:nan", r"P in \[0, 1\]"),
+        ("Parity", "abab:x", r"P in \[0, 1\]"),
+        ("C3", "bernoulli:0.5", "must have two letters; C3 has 3"),
+        ("C3", "abab:0.5", "must have two letters; C3 has 3"),
+    ],
+)
+def test_unknown_distributions_are_refused(name: str, distribution: str, complaint: str) -> None:
+    with pytest.raises(KrohnError, match=complaint):
+        source(zoo(name), distribution)
+
+
+def test_a_die_with_too_many_faces_is_refused() -> None:
+    # State i has i + 1 letters that avoid the sink, so the die needs lcm(1, …, 30) faces.
+    size = 30
+    table = np.full((size + 1, size), size)
+    for state in range(size):
+        table[state, : state + 1] = (state + 1) % size
+    with pytest.raises(KrohnError, match="use uniform"):
+        source(Semiautomaton(table), "feasible")

@@ -1,0 +1,159 @@
+"""The fast sampler: exact dice, exact blocks, and data that depend on the seed alone."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from krohn.automata import blocks
+from krohn.automata.blocks import BlockTables
+from krohn.automata.dice import BlockDice, _alias_table
+from krohn.automata.distributions import source
+from krohn.automata.sampling import Sampler, sample
+from krohn.automata.zoo import zoo
+from krohn.errors import KrohnError
+
+CASES = [
+    ("Parity", None),
+    ("Parity", "bernoulli:0.2"),
+    ("S5", None),
+    ("S5@first", None),
+    ("Dyck4,2", None),
+    ("Dyck4,8@top", None),
+    ("abab@accept", None),
+    ("abab", "abab:1"),
+    ("Grid9@boundary", None),
+    ("C7", None),
+    ("C2xC2xC2", None),
+    ("PermReset5", None),
+    ("Counter5", None),
+    ("C300", None),
+]
+
+
+@pytest.mark.parametrize(("name", "distribution"), CASES)
+@pytest.mark.parametrize("length", [1, 7, 16, 33])
+def test_states_are_those_of_the_automaton(name: str, distribution: str | None, length: int) -> None:
+    automaton = zoo(name)
+    drawn = sample(automaton, length, 40, distribution=distribution, seed=3)
+    assert drawn.letters.shape == drawn.states.shape == (40, length)
+    for word, states in zip(drawn.letters.tolist(), drawn.states.tolist(), strict=True):
+        assert automaton.run(word) == states
+    if automaton.observe is None:
+        assert drawn.observations is None
+    else:
+        assert drawn.observations is not None
+        assert np.array_equal(drawn.observations, np.array(automaton.observe)[drawn.states])
+
+
+@pytest.mark.parametrize("name", ["Parity", "Dyck2,2", "S3", "abab"])
+def test_a_block_table_is_many_single_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    origin = source(zoo(name))
+    rng = np.random.default_rng(0)
+    for limit in (1, 1 << 9, 1 << 14):
+        monkeypatch.setattr(blocks, "MAX_ENTRIES", limit)
+        tables = BlockTables.of(origin, zoo(name).num_letters)
+        throws = rng.integers(0, origin.num_outcomes, size=(10, 3, tables.size))
+        codes = np.zeros((10, 3), dtype=np.uint32)
+        for position in range(tables.size):
+            codes = codes * origin.num_outcomes + throws[:, :, position].astype(np.uint32)
+        starts = np.full(10, origin.starts[-1], dtype=np.uint32)
+        letters, states = tables.unroll(codes, starts)
+        for row in range(10):
+            state = origin.starts[-1]
+            for column, throw in enumerate(throws[row].ravel()):
+                assert letters[row, column] == origin.letter[state, throw]
+                state = origin.next[state, throw]
+                assert states[row, column] == state
+
+
+def test_blocks_are_as_large_as_the_table_allows() -> None:
+    sizes = {name: BlockTables.of(source(zoo(name)), zoo(name).num_letters).size for name in ("Parity", "S5")}
+    assert sizes == {"Parity": 8, "S5": 4}
+
+
+@pytest.mark.parametrize("weights", [(0.5, 0.5), (0.9, 0.1), (1.0, 0.0), (0.0, 1.0), (0.2, 0.3, 0.5)])
+def test_the_alias_table_has_the_probabilities_of_its_weights(weights: tuple[float, ...]) -> None:
+    threshold, alias, bits = _alias_table(np.array(weights))
+    chance = np.zeros(2**bits)
+    for column in range(2**bits):
+        kept = float(threshold[column]) / 2.0 ** (64 - bits)
+        chance[column] += kept / 2**bits
+        chance[alias[column]] += (1 - kept) / 2**bits
+    assert chance[: len(weights)] == pytest.approx(weights, abs=1e-15)
+    assert not chance[len(weights) :].any()
+
+
+@pytest.mark.parametrize(
+    ("faces", "size", "weights"), [(2, 4, None), (3, 3, None), (6, 2, None), (8, 4, None), (2, 3, (0.8, 0.2))]
+)
+def test_dice_throw_every_code_as_often_as_they_should(
+    faces: int, size: int, weights: tuple[float, ...] | None
+) -> None:
+    dice = BlockDice(faces, size, weights)
+    codes = dice.draw(np.random.Generator(np.random.SFC64(7)), (1000, 200))
+    counts = np.bincount(codes.ravel(), minlength=faces**size)
+    chance = np.ones(1)
+    for _ in range(size):
+        chance = np.outer(chance, weights or [1 / faces] * faces).ravel()
+    expected = 200_000 * chance
+    # Pearson's statistic has mean k and deviation √(2k); six deviations with a fixed seed.
+    statistic = ((counts - expected) ** 2 / expected).sum()
+    assert statistic < faces**size + 6 * np.sqrt(2 * faces**size)
+
+
+@pytest.mark.parametrize("name", ["Parity", "Dyck4,2", "abab"])
+def test_data_depend_on_the_seed_and_not_on_threads(name: str) -> None:
+    automaton = zoo(name)
+    drawn = [sample(automaton, 100, 40_000, seed=9, threads=threads) for threads in (1, 2, 5)]
+    assert all(np.array_equal(drawn[0].letters, other.letters) for other in drawn)
+    assert all(np.array_equal(drawn[0].states, other.states) for other in drawn)
+    assert not np.array_equal(drawn[0].letters, sample(automaton, 100, 40_000, seed=10).letters)
+
+
+def test_chunks_differ_and_a_shorter_sample_is_a_prefix() -> None:
+    sampler = Sampler(zoo("S5"), 100, seed=1)
+    assert not np.array_equal(sampler.chunk(0).letters, sampler.chunk(1).letters)
+    count = sampler.chunk_words + 10
+    whole = sample(zoo("S5"), 100, count, seed=1)
+    assert np.array_equal(whole.letters[:50], sample(zoo("S5"), 100, 50, seed=1).letters)
+    assert np.array_equal(whole.letters[-10:], sampler.chunk(1).letters[:10])
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 16384, 16385])
+def test_chunks_give_exactly_as_many_words_as_asked(count: int) -> None:
+    assert sum(map(len, Sampler(zoo("Parity"), 5).chunks(count, threads=2))) == count
+
+
+def test_long_words_come_in_small_chunks() -> None:
+    assert Sampler(zoo("Parity"), 1_000_000).chunk_words == 2
+    assert Sampler(zoo("Parity"), 100).chunk_words == 16_384
+
+
+def test_words_are_spread_as_the_distribution_says() -> None:
+    drawn = sample(zoo("Dyck2,2"), 3, 60_000, seed=0)
+    counts = Counter(map(tuple, drawn.letters.tolist()))
+    # ( and [ first; then three feasible letters; then one at full depth, two when empty, …
+    assert counts[0, 0, 2] == pytest.approx(60_000 / 2 / 3, rel=0.05)
+    assert counts[0, 2, 1] == pytest.approx(60_000 / 2 / 3 / 2, rel=0.05)
+    half = sample(zoo("abab"), 40, 20_000, seed=0).states[:, -1]
+    assert np.mean(half != 4) == pytest.approx(0.5, abs=0.02)
+    ones = sample(zoo("Parity"), 100, 2_000, distribution="bernoulli:0.1", seed=0).letters
+    assert ones.mean() == pytest.approx(0.1, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"length": 0}, "length must lie in 1–1,000,000; got 0"),
+        ({"length": -3}, "length must lie in 1–1,000,000; got -3"),
+        ({"length": 10**9}, "length must lie"),
+        ({"seed": -1}, "seed must be an integer ≥ 0"),
+        ({"count": -1}, "count must be an integer ≥ 0"),
+        ({"count": 10**12}, "at most"),
+        ({"distribution": "odd"}, "a distribution must be one of"),
+    ],
+)
+def test_impossible_samples_are_refused(arguments: dict[str, object], complaint: str) -> None:
+    with pytest.raises(KrohnError, match=complaint):
+        sample(zoo("Parity"), **{"length": 10, "count": 10, **arguments})  # type: ignore[arg-type]
