@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from algebra import named_groups as named
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import commutator, compose
+from krohn.algebra.semiregular import semiregular_order
 from krohn.errors import InvalidInput, LimitExceeded
 
 generator_lists = st.integers(2, 6).flatmap(
@@ -109,11 +110,41 @@ def test_two_diagonal_copies_of_a_simple_group_are_both_found() -> None:
 
 
 def test_degrees_beyond_a_byte_use_arrays() -> None:
-    generators = named.regular(named.symmetric(6))
-    subject = group(generators)
+    subject = group(named.regular(named.symmetric(6)))
     assert subject.degree == 720
-    assert subject.order == 720
-    assert subject.composition_factors() == ("A6", "C2")
+    assert subject.chain.order == 720
+    assert all(subject.contains(generator) for generator in subject.generators)
+    assert not subject.contains((1, 0, *range(2, 720)))
+
+
+@pytest.mark.parametrize(
+    ("generators", "factors"),
+    [(named.symmetric(6), ("A6", "C2")), (named.alternating(7), ("A7",)), (named.symmetric(7), ("A7", "C2"))],
+)
+def test_groups_acting_on_themselves_need_no_stabilizer_chain(
+    generators: named.Generators, factors: tuple[str, ...]
+) -> None:
+    subject = group(named.regular(generators))
+    assert subject.order == subject.degree
+    assert subject.composition_factors() == factors
+    assert "chain" not in vars(subject)
+
+
+@settings(max_examples=60, deadline=None)
+@given(generator_lists)
+def test_a_group_is_semiregular_exactly_if_only_the_identity_fixes_a_point(
+    generators: named.Generators,
+) -> None:
+    elements = named.closure(generators)
+    free = all(all(image != q for q, image in enumerate(g)) for g in elements[1:])
+    assert semiregular_order(generators, len(generators[0])) == (len(elements) if free else None)
+
+
+def test_several_orbits_of_a_semiregular_group_are_compared() -> None:
+    two_squares = [(1, 2, 3, 0, 5, 6, 7, 4)]
+    assert semiregular_order(two_squares, 8) == 4
+    square_and_two_pairs = [(1, 2, 3, 0, 5, 4, 7, 6)]
+    assert semiregular_order(square_and_two_pairs, 8) is None
 
 
 def test_equal_groups_from_different_generators_are_the_same_group() -> None:
@@ -125,7 +156,7 @@ def test_equal_groups_from_different_generators_are_the_same_group() -> None:
 
 def test_listing_a_large_group_names_the_limit() -> None:
     with pytest.raises(
-        LimitExceeded, match="at most 1000 elements to be listed; this one has 40320; raise `limit`"
+        LimitExceeded, match="at most 1,000 elements to be listed and this one has 40,320: raise"
     ):
         group(named.symmetric(8)).elements(1000)
 

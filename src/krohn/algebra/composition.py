@@ -24,6 +24,8 @@ from krohn.algebra.simple_groups import simple_group_name
 
 def composition_factors(group: GeneratedGroup) -> tuple[str, ...]:
     """The names of the simple factors, bottom of the series first; the trivial group has none."""
+    if group.is_abelian:
+        return _cyclic_factors(group.order)
     series = group.derived_series()
     factors = () if series[-1].is_trivial else _perfect_factors(series[-1])
     for upper, lower in reversed(list(pairwise(series))):

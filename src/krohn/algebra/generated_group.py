@@ -7,8 +7,11 @@ from itertools import combinations
 from typing import Self
 
 from krohn.algebra.permutation import Permutation, as_permutation, commutator, compose, inverse, orbits
+from krohn.algebra.semiregular import semiregular_order
 from krohn.algebra.stabilizer_chain import StabilizerChain
 from krohn.errors import InvalidInput, LimitExceeded
+
+_LARGE_DEGREE = 256  # beyond this a stabiliser chain is avoided where the action is semiregular
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,10 @@ class GeneratedGroup:
     @cached_property
     def order(self) -> int:
         """The number of elements, by Schreier–Sims: nothing is listed."""
+        if self.degree > _LARGE_DEGREE and "chain" not in self.__dict__:
+            order = semiregular_order(self.generators, self.degree)
+            if order is not None:
+                return order
         return self.chain.order
 
     @property
@@ -65,7 +72,7 @@ class GeneratedGroup:
     @cached_property
     def is_solvable(self) -> bool:
         """Whether the derived series ends in the trivial group."""
-        return self.derived_series()[-1].is_trivial
+        return self.is_abelian or self.derived_series()[-1].is_trivial
 
     @property
     def is_transitive(self) -> bool:
@@ -80,8 +87,8 @@ class GeneratedGroup:
         """All elements as tuples of images, sorted; refuses groups larger than ``limit``."""
         if self.order > limit:
             raise LimitExceeded(
-                f"a group must have at most {limit} elements to be listed; this one has {self.order}; "
-                "raise `limit`"
+                f"a group must have at most {limit:,} elements to be listed and this one has {self.order:,}: "
+                "raise the limit (`limit`)"
             )
         return sorted(map(self.chain.numbers.unpack, self.chain.elements()))
 

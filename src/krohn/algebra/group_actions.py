@@ -18,12 +18,13 @@ def action_on(group: GeneratedGroup, points: Sequence[int]) -> GeneratedGroup:
     return GeneratedGroup(images, len(points))
 
 
-def block_system(group: GeneratedGroup) -> tuple[int, ...] | None:
+def block_system(group: GeneratedGroup, tries: int | None = None) -> tuple[int, ...] | None:
     """The block number of every point for some non-trivial block system; ``None`` if the group is primitive.
 
-    The group must be transitive. Tries the least block that holds 0 and each other point in turn.
+    The group must be transitive. Tries the least block that holds 0 and each other point in turn, or
+    only the first ``tries`` points.
     """
-    for point in range(1, group.degree):
+    for point in range(1, group.degree if tries is None else min(group.degree, tries + 1)):
         labels = _least_blocks(group.generators, group.degree, point)
         if max(labels) > 0:
             return labels
@@ -47,6 +48,29 @@ def kernel_on_blocks(group: GeneratedGroup, labels: Sequence[int]) -> GeneratedG
     ]
     chain = StabilizerChain(extended, degree + blocks, base=range(degree, degree + blocks))
     return type(group)([g[:degree] for g in chain.stabilizer_generators(blocks)], degree)
+
+
+def compact_action(group: GeneratedGroup, small: int = 256) -> GeneratedGroup:
+    """The same abstract group on fewer points if it is transitive on more than ``small``, by blocks.
+
+    Blocks are taken of blocks until few are left; the action is faithful if the order has not changed.
+    """
+    if group.degree <= small or group.is_abelian or not group.is_transitive:
+        return group
+    for point in dict.fromkeys(generator[0] for generator in group.generators):
+        image = _blocks_of_blocks(group, point, small)
+        # Beyond some thousand points the chain that gives the order would be too large.
+        if image.degree < min(group.degree, 8 * small) and image.order == group.order:
+            return compact_action(image, small)
+    return group
+
+
+def _blocks_of_blocks(group: GeneratedGroup, point: int, small: int) -> GeneratedGroup:
+    labels: tuple[int, ...] | None = _least_blocks(group.generators, group.degree, point)
+    while labels is not None and 0 < max(labels) < group.degree - 1:
+        group = action_on_blocks(group, labels)
+        labels = block_system(group, tries=32) if group.degree > small else None
+    return group
 
 
 def action_on_cosets(group: GeneratedGroup, normal: GeneratedGroup, limit: int = 20_000) -> GeneratedGroup:

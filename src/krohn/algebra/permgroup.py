@@ -5,6 +5,7 @@ from functools import cached_property
 
 from krohn.algebra.composition import composition_factors
 from krohn.algebra.generated_group import GeneratedGroup
+from krohn.algebra.group_actions import compact_action
 from krohn.algebra.group_names import group_name
 
 
@@ -24,9 +25,18 @@ class PermutationGroup(GeneratedGroup):
         return self._name
 
     @cached_property
+    def is_solvable(self) -> bool:
+        """Whether every composition factor is cyclic of prime order."""
+        return self._compact.is_abelian or self._compact.derived_series()[-1].is_trivial
+
+    @cached_property
+    def _compact(self) -> GeneratedGroup:
+        return compact_action(self)
+
+    @cached_property
     def _composition_factors(self) -> tuple[str, ...]:
-        return composition_factors(self)
+        return composition_factors(self._compact)
 
     @cached_property
     def _name(self) -> str:
-        return group_name(self)
+        return group_name(self._compact)

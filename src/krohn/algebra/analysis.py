@@ -1,0 +1,93 @@
+"""The algebra report of an automaton: aperiodic, solvable or neither, and why (Theorem 4 of the paper).
+
+Every group that divides a transition semigroup divides one of the groups of its image sets, and
+those are found from the orbit of image sets alone. So the verdict never needs the semigroup's
+elements; its size and Green's relations are added where the limits allow.
+"""
+
+from dataclasses import dataclass
+
+from krohn.algebra.green import GreenCounts
+from krohn.algebra.permutation import is_permutation
+from krohn.algebra.subgroups import Subgroup
+from krohn.algebra.transition_semigroup import MAX_CLASSES, MAX_IMAGES, TransitionSemigroup
+from krohn.algebra.verdict import complexity, reason
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.errors import InvalidInput, LimitExceeded
+
+_GREEN_CLASSES = 20_000  # R-classes up to which the numbers of Green's classes are given
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What algebra says of an automaton.
+
+    Attributes:
+        semigroup_size: transformations induced by non-empty words; ``None`` beyond the limits.
+        monoid_size: the same with the empty word.
+        is_group: whether every letter permutes the states.
+        complexity: ``AC0``, ``ACC0`` or ``NC1-complete``: the circuit class of the word problem.
+        groups: the non-trivial maximal subgroups, one for each regular D-class, largest image first.
+        green: the numbers of Green's classes; ``None`` beyond the limits.
+        reason: why the verdict holds, in words.
+        notes: what was left out and which limit to raise.
+    """
+
+    num_states: int
+    num_letters: int
+    semigroup_size: int | None
+    monoid_size: int | None
+    is_group: bool
+    is_aperiodic: bool
+    is_solvable: bool
+    complexity: str
+    groups: tuple[Subgroup, ...]
+    green: GreenCounts | None
+    reason: str
+    notes: tuple[str, ...]
+
+
+def analyze(
+    automaton: Semiautomaton, *, max_images: int = MAX_IMAGES, max_classes: int = MAX_CLASSES
+) -> Analysis:
+    """The algebra report of an automaton; for a minimal DFA it is that of the syntactic monoid.
+
+    ``max_images`` bounds the image sets that are searched (needed for the verdict), ``max_classes``
+    the R-classes (needed only for the size of the semigroup).
+    """
+    if max_images < 1 or max_classes < 1:
+        raise InvalidInput(f"limits must be at least 1; got {max_images} images, {max_classes} classes")
+    semigroup = TransitionSemigroup(automaton.letters, max_images=max_images, max_classes=max_classes)
+    groups = semigroup.subgroups
+    size, green, notes = _size(semigroup)
+    permuting = [is_permutation(letter) for letter in automaton.letters]
+    return Analysis(
+        num_states=automaton.num_states,
+        num_letters=automaton.num_letters,
+        semigroup_size=size,
+        monoid_size=None if size is None else size + (not any(permuting)),
+        is_group=all(permuting),
+        is_aperiodic=not groups,
+        is_solvable=all(group.is_solvable for group in groups),
+        complexity=complexity(groups),
+        groups=groups,
+        green=green,
+        reason=reason(automaton, groups),
+        notes=notes,
+    )
+
+
+def _size(semigroup: TransitionSemigroup) -> tuple[int | None, GreenCounts | None, tuple[str, ...]]:
+    """The size and Green's numbers as far as the limits allow, and notes on what is missing."""
+    try:
+        size = semigroup.size
+    except LimitExceeded as limit:
+        return None, None, (f"the size of the semigroup is not known: {limit}",)
+    count = len(semigroup.r_classes.representatives)
+    if count > _GREEN_CLASSES:
+        return (
+            size,
+            None,
+            (f"Green's classes are not counted beyond {_GREEN_CLASSES:,} R-classes: {count:,}",),
+        )
+    return size, semigroup.green, ()

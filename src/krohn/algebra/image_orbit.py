@@ -1,0 +1,216 @@
+"""The orbit of image sets under the letters, its strong components, and their groups.
+
+For a transformation semigroup S on Q, the images of its elements form a graph under the right
+action of the letters. Inside a strong component every letter that does not leave it is a bijection
+between image sets; the loops at one set P, restricted to P, form its Schreier group, which is the
+Schützenberger group of every R-class with an image in that component (East, Egri-Nagy, Mitchell and
+Péresse, Computing finite semigroups, 2019). Nothing here lists elements of S.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from krohn.algebra.components import strong_components
+from krohn.algebra.permgroup import PermutationGroup
+from krohn.algebra.transformation import Row, Rows, Table, rows_for
+from krohn.errors import LimitExceeded
+
+
+@dataclass(frozen=True, eq=False)
+class ImageOrbit:
+    """All image sets of a transformation semigroup, each a sorted row of states.
+
+    Attributes:
+        letters: the generators.
+        limit: the most image sets that are looked for.
+    """
+
+    letters: tuple[tuple[int, ...], ...]
+    limit: int = 2_000_000
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The arithmetic of transformations."""
+        return rows_for(len(self.letters[0]))
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The letters as tables."""
+        return [self.rows.table(self.rows.pack(letter)) for letter in self.letters]
+
+    @cached_property
+    def _graph(self) -> tuple[list[Row], dict[Row, int], list[list[int]], list[tuple[int, int]]]:
+        """Sets in breadth-first order, their numbers, successors by letter, and (parent, letter)."""
+        pack, send = self.rows.pack, self.rows.send
+        sets: list[Row] = []
+        number: dict[Row, int] = {}
+        origin: list[tuple[int, int]] = []
+
+        def visit(image: Row, parent: int, letter: int) -> int:
+            key = pack(sorted(set(image)))
+            index = number.get(key)
+            if index is None:
+                index = number[key] = len(sets)
+                sets.append(key)
+                origin.append((parent, letter))
+            return index
+
+        for letter, action in enumerate(self.letters):
+            visit(action, -1, letter)
+        successors: list[list[int]] = []
+        for index, members in enumerate(sets):
+            if index > self.limit:
+                raise LimitExceeded(
+                    f"at most {self.limit:,} image sets are searched and this automaton has more: "
+                    "raise the limit (max_images, --max-images)"
+                )
+            successors.append([visit(send(members, t), index, a) for a, t in enumerate(self.tables)])
+        return sets, number, successors, origin
+
+    @property
+    def sets(self) -> list[Row]:
+        """The image sets in breadth-first order."""
+        return self._graph[0]
+
+    @property
+    def number(self) -> dict[Row, int]:
+        """The number of each image set."""
+        return self._graph[1]
+
+    @property
+    def successors(self) -> list[list[int]]:
+        """``successors[i][a]`` is the number of the image of set ``i`` under letter ``a``."""
+        return self._graph[2]
+
+    @cached_property
+    def _components(self) -> tuple[list[int], int]:
+        return strong_components(self.successors)
+
+    @property
+    def component_of(self) -> list[int]:
+        """The component number of each set; edges between components lead to smaller numbers."""
+        return self._components[0]
+
+    @cached_property
+    def components(self) -> tuple["ImageComponent", ...]:
+        """The strong components by number."""
+        members: list[list[int]] = [[] for _ in range(self._components[1])]
+        for index, component in enumerate(self.component_of):
+            members[component].append(index)
+        return tuple(ImageComponent(self, tuple(part)) for part in members)
+
+    def word_to(self, index: int) -> list[int]:
+        """A shortest word whose image is the given set."""
+        word: list[int] = []
+        while index >= 0:
+            index, letter = self._graph[3][index]
+            word.append(letter)
+        return word[::-1]
+
+
+@dataclass(frozen=True, eq=False)
+class ImageComponent:
+    """One strong component: mutually reachable image sets; the first member is the representative P."""
+
+    orbit: ImageOrbit
+    members: tuple[int, ...]
+
+    @cached_property
+    def base(self) -> Row:
+        """The representative P, sorted."""
+        return self.orbit.sets[self.members[0]]
+
+    @property
+    def rank(self) -> int:
+        """|P|."""
+        return len(self.base)
+
+    @cached_property
+    def _tree(self) -> tuple[dict[int, Row], dict[int, tuple[int, int]]]:
+        """For each member X the images of P's points under a word P → X, and that tree's edges."""
+        orbit = self.orbit
+        send, root = orbit.rows.send, self.members[0]
+        sequence: dict[int, Row] = {root: self.base}
+        origin: dict[int, tuple[int, int]] = {}
+        if len(self.members) == 1:
+            return sequence, origin
+        inside = set(self.members)
+        queue = [root]
+        for index in queue:
+            for letter, target in enumerate(orbit.successors[index]):
+                if target in inside and target not in sequence:
+                    sequence[target] = send(sequence[index], orbit.tables[letter])
+                    origin[target] = (index, letter)
+                    queue.append(target)
+        return sequence, origin
+
+    @property
+    def sequence(self) -> dict[int, Row]:
+        """For each member set X, the bijection P → X of the breadth-first tree, as a row over P."""
+        return self._tree[0]
+
+    @cached_property
+    def _schreier(self) -> dict[Row, tuple[int, int]]:
+        """Schreier generators as rows over P, each with the edge (set, letter) that gives it."""
+        orbit, base = self.orbit, self.base
+        send, matching, tables = orbit.rows.send, orbit.rows.matching, orbit.tables
+        own = orbit.component_of[self.members[0]]
+        back: dict[int, Table] = {}
+        found: dict[Row, tuple[int, int]] = {}
+        for index in self.members:
+            for letter, target in enumerate(orbit.successors[index]):
+                if orbit.component_of[target] != own:
+                    continue
+                if target not in back:
+                    back[target] = matching(self.sequence[target], base)
+                loop = send(send(self.sequence[index], tables[letter]), back[target])
+                if loop != base:
+                    found.setdefault(loop, (index, letter))
+        return found
+
+    @cached_property
+    def group(self) -> PermutationGroup:
+        """The Schreier group as permutations of the positions 0 … |P|−1 in P."""
+        base = self.base
+        if not self._schreier:
+            return PermutationGroup((), len(base))
+        position = {point: place for place, point in enumerate(base)}
+        generators = [[position[image] for image in loop] for loop in self._schreier]
+        return PermutationGroup(generators, len(base))
+
+    def path_from_base(self, index: int) -> list[int]:
+        """A word that maps P to the member set, along the tree."""
+        word: list[int] = []
+        while index != self.members[0]:
+            index, letter = self._tree[1][index]
+            word.append(letter)
+        return word[::-1]
+
+    def path_to_base(self, index: int) -> list[int]:
+        """A shortest word that maps the member set to P."""
+        inside = set(self.members)
+        words: dict[int, list[int]] = {index: []}
+        queue: Sequence[int] = [index]
+        while self.members[0] not in words:
+            following = []
+            for current in queue:
+                for letter, target in enumerate(self.orbit.successors[current]):
+                    if target in inside and target not in words:
+                        words[target] = [*words[current], letter]
+                        following.append(target)
+            queue = following
+        return words[self.members[0]]
+
+    def loops(self) -> list[list[int]]:
+        """Words that map P to itself and whose actions on P generate a group isomorphic to ``group``.
+
+        The tree is left backwards by some word, not by the inverse bijection, so each word differs
+        from its Schreier generator by the loop that goes out and back along the same tree path.
+        """
+        words = []
+        for index, letter in self._schreier.values():
+            target = self.orbit.successors[index][letter]
+            words.append([*self.path_from_base(index), letter, *self.path_to_base(target)])
+        words.extend([*self.path_from_base(index), *self.path_to_base(index)] for index in self.members[1:])
+        return words

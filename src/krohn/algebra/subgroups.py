@@ -1,0 +1,66 @@
+"""The non-trivial groups of a transition semigroup, found from its image sets."""
+
+from dataclasses import dataclass
+
+from krohn.algebra.idempotent import Idempotent, idempotent_onto
+from krohn.algebra.image_orbit import ImageOrbit
+from krohn.algebra.permgroup import PermutationGroup
+from krohn.errors import LimitExceeded
+
+
+@dataclass(frozen=True)
+class Subgroup:
+    """A group of the transition semigroup.
+
+    Attributes:
+        group: the group, acting on the positions in ``states``.
+        states: the states that it permutes.
+        idempotent: its identity element with a word for it; ``None`` if the search for it was too long,
+            so that the group is known only as the action of words on ``states``.
+    """
+
+    group: PermutationGroup
+    states: tuple[int, ...]
+    idempotent: Idempotent | None
+
+    @property
+    def order(self) -> int:
+        """The number of elements."""
+        return self.group.order
+
+    @property
+    def name(self) -> str:
+        """A short name, or ``order N``."""
+        return self.group.name()
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """The composition factors, bottom of the series first."""
+        return self.group.composition_factors()
+
+    @property
+    def is_solvable(self) -> bool:
+        """Whether every composition factor is cyclic of prime order."""
+        return self.group.is_solvable
+
+
+def maximal_subgroups(orbit: ImageOrbit) -> tuple[Subgroup, ...]:
+    """One non-trivial maximal subgroup for each regular D-class that has any, largest image first.
+
+    Regular elements with images in one component of the orbit are D-related, so a component carries
+    at most one such D-class; its group is the component's Schreier group. A component without one has
+    a group that divides those of others, so leaving it out changes no verdict.
+    """
+    found = []
+    for component in sorted(orbit.components, key=lambda component: -component.rank):
+        if component.group.is_trivial:
+            continue
+        try:
+            idempotent = idempotent_onto(component)
+        except LimitExceeded:
+            idempotent = None
+        else:
+            if idempotent is None:
+                continue
+        found.append(Subgroup(component.group, tuple(component.base), idempotent))
+    return tuple(found)

@@ -1,0 +1,84 @@
+"""Transformations of states in the form in which semigroups multiply them quickly.
+
+Up to 256 states a transformation is ``bytes`` and a product is one ``bytes.translate``; beyond that
+it is a tuple and a product is one ``operator.itemgetter``. Both are hashable and compare by value.
+A *table* is a transformation padded so that others can be sent through it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
+from typing import Any
+
+Row = Any  # bytes or tuple[int, ...]
+Table = Any  # bytes of length 256, or a tuple
+
+
+class ByteRows:
+    """Transformations of at most 256 states as byte strings."""
+
+    pack: Callable[[Iterable[int]], Row] = bytes
+    # First the row, then the table: the C function itself, since this is the innermost operation.
+    send: Callable[[Row, Table], Row] = staticmethod(bytes.translate)
+
+    def __init__(self, degree: int) -> None:
+        assert degree <= 256
+        self._padding = bytes(range(degree, 256))
+
+    def table(self, row: Row) -> Table:
+        """The row as a table."""
+        return row + self._padding
+
+    def through(self, row: Row) -> Callable[[Table], Row]:
+        """The function that sends ``row`` through a table: first the row, then the table."""
+        method: Callable[[Table], Row] = row.translate
+        return method
+
+    def matching(self, source: Row, target: Row) -> Table:
+        """A table that sends ``source[i]`` to ``target[i]``; elsewhere it does not matter."""
+        return bytes.maketrans(source, target)
+
+
+class TupleRows:
+    """Transformations of any number of states as tuples."""
+
+    pack: Callable[[Iterable[int]], Row] = tuple
+
+    @staticmethod
+    def send(row: Row, table: Table) -> Row:
+        """First the row, then the table."""
+        return tuple([table[image] for image in row])
+
+    def __init__(self, degree: int) -> None:
+        self._degree = degree
+
+    def table(self, row: Row) -> Table:
+        """The row as a table."""
+        return row
+
+    def through(self, row: Row) -> Callable[[Table], Row]:
+        """The function that sends ``row`` through a table: first the row, then the table."""
+        return itemgetter(*row) if len(row) > 1 else lambda table: (table[row[0]],)
+
+    def matching(self, source: Row, target: Row) -> Table:
+        """A table that sends ``source[i]`` to ``target[i]``; elsewhere it does not matter."""
+        table = list(range(self._degree))
+        for point, image in zip(source, target, strict=True):
+            table[point] = image
+        return tuple(table)
+
+
+Rows = ByteRows | TupleRows
+
+
+def rows_for(degree: int) -> Rows:
+    """The quickest form for this many states."""
+    return ByteRows(degree) if degree <= 256 else TupleRows(degree)
+
+
+def product_of_word(letters: Sequence[Sequence[int]], word: Iterable[int]) -> tuple[int, ...]:
+    """The transformation that a word induces; the empty word gives the identity."""
+    images = list(range(len(letters[0])))
+    for letter in word:
+        action = letters[letter]
+        images = [action[image] for image in images]
+    return tuple(images)

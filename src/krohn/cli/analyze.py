@@ -1,0 +1,131 @@
+"""`krohn analyze SPEC`: the algebra report."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from krohn.algebra.analysis import Analysis, analyze
+from krohn.algebra.eggbox import eggbox_svg, eggbox_text
+from krohn.algebra.subgroups import Subgroup
+from krohn.algebra.transition_semigroup import MAX_CLASSES, MAX_IMAGES, TransitionSemigroup
+from krohn.atomic import write_text
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import parse_spec
+from krohn.cascade.skeleton import skeleton
+from krohn.cli.output import emit, json_option, note, table
+from krohn.errors import LimitExceeded
+
+_MAX_SKELETON_STATES = 5_000
+
+
+@click.command()
+@click.argument("spec")
+@click.option("--eggbox", is_flag=True, help="Print the eggbox picture of Green's classes.")
+@click.option("--svg", type=click.Path(path_type=Path), help="Write the eggbox picture to this file.")
+@click.option("--max-images", type=click.IntRange(1), default=MAX_IMAGES, show_default=True)
+@click.option("--max-classes", type=click.IntRange(1), default=MAX_CLASSES, show_default=True)
+@json_option
+def command(
+    spec: str, eggbox: bool, svg: Path | None, max_images: int, max_classes: int, as_json: bool
+) -> None:
+    """Report the algebra of SPEC: semigroup, groups, and the circuit class of its word problem.
+
+    \b
+    Example:  krohn analyze S4
+              krohn analyze 'regex:(ab)*' --eggbox
+    """
+    automaton = parse_spec(spec)
+    analysis = analyze(automaton, max_images=max_images, max_classes=max_classes)
+    levels, notes = _levels(automaton, analysis)
+    for text in (*analysis.notes, *notes):
+        note(text)
+    emit(_payload(automaton, analysis, levels), as_json=as_json, text=lambda: _text(spec, analysis, levels))
+    if eggbox or svg is not None:
+        semigroup = TransitionSemigroup(automaton.letters, max_images=max_images, max_classes=max_classes)
+        if svg is not None:
+            write_text(svg, eggbox_svg(semigroup.d_classes))
+            note(f"wrote {svg}")
+        if eggbox and not as_json:
+            click.echo("\n" + eggbox_text(semigroup.d_classes))
+
+
+def _levels(automaton: Semiautomaton, analysis: Analysis) -> tuple[int | None, tuple[str, ...]]:
+    """Levels of the plain holonomy decomposition; a group automaton has one, from Q to single states."""
+    if analysis.is_group:
+        return int(automaton.num_states > 1), ()
+    if automaton.num_states > _MAX_SKELETON_STATES:
+        return None, (f"levels are not counted beyond {_MAX_SKELETON_STATES:,} states",)
+    try:
+        return skeleton(automaton).num_levels, ()
+    except LimitExceeded as limit:
+        return None, (f"the number of levels is not known: {limit}",)
+
+
+def _payload(automaton: Semiautomaton, analysis: Analysis, levels: int | None) -> dict[str, Any]:
+    green = analysis.green
+    return {
+        "name": automaton.name,
+        "num_states": analysis.num_states,
+        "num_letters": analysis.num_letters,
+        "semigroup_size": analysis.semigroup_size,
+        "monoid_size": analysis.monoid_size,
+        "is_group": analysis.is_group,
+        "is_aperiodic": analysis.is_aperiodic,
+        "is_solvable": analysis.is_solvable,
+        "complexity": analysis.complexity,
+        "reason": analysis.reason,
+        "groups": [_group(automaton, group) for group in analysis.groups],
+        "levels": levels,
+        "green": None
+        if green is None
+        else {
+            "D": green.num_d,
+            "R": green.num_r,
+            "L": green.num_l,
+            "H": green.num_h,
+            "regular_D": green.num_regular_d,
+            "idempotents": green.num_idempotents,
+        },
+    }
+
+
+def _group(automaton: Semiautomaton, subgroup: Subgroup) -> dict[str, Any]:
+    idempotent = subgroup.idempotent
+    return {
+        "order": subgroup.order,
+        "name": subgroup.name,
+        "factors": list(subgroup.factors),
+        "is_solvable": subgroup.is_solvable,
+        "states": [automaton.state_names[state] for state in subgroup.states],
+        "idempotent": None
+        if idempotent is None
+        else {
+            "word": [automaton.letter_names[letter] for letter in idempotent.word],
+            "exponent": idempotent.exponent,
+            "images": [automaton.state_names[state] for state in idempotent.images],
+        },
+    }
+
+
+def _text(spec: str, analysis: Analysis, levels: int | None) -> str:
+    green = analysis.green
+    size = "unknown" if analysis.semigroup_size is None else f"{analysis.semigroup_size:,}"
+    lines = [
+        f"{spec}: {analysis.num_states} states, {analysis.num_letters} letters",
+        f"semigroup    {size} elements{' (a group)' if analysis.is_group else ''}",
+    ]
+    if green is not None:
+        lines.append(
+            f"Green        {green.num_d} D-classes ({green.num_regular_d} regular), {green.num_r} R, "
+            f"{green.num_l} L, {green.num_h} H; {green.num_idempotents} idempotents"
+        )
+    lines.append(f"levels       {'unknown' if levels is None else levels}")
+    lines.append(f"complexity   {analysis.complexity}")
+    lines.append(f"reason       {analysis.reason}")
+    if analysis.groups:
+        rows = [
+            (group.name, group.order, len(group.states), " ".join(group.factors)) for group in analysis.groups
+        ]
+        lines += ["", table(("group", "order", "states", "factors"), rows)]
+    return "\n".join(lines)

@@ -1,0 +1,110 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from algebra.golden_cases import CASES, Letters, letters_of, naive_elements, times
+from algebra.test_transition_semigroup import letter_lists
+from krohn.algebra import element_list
+from krohn.algebra.element_list import ElementList, list_elements
+from krohn.algebra.transformation import product_of_word
+from krohn.algebra.transition_semigroup import TransitionSemigroup
+from krohn.errors import InvalidInput, LimitExceeded
+
+
+def assert_words_and_graphs_are_right(elements: ElementList, letters: Letters, step: int = 1) -> None:
+    for index in range(0, len(elements), step):
+        element = elements[index]
+        assert product_of_word(letters, elements.word(index)) == element
+        for number, letter in enumerate(letters):
+            assert elements[int(elements.right[index, number])] == times(element, letter)
+            assert elements[int(elements.left[index, number])] == times(letter, element)
+
+
+@settings(max_examples=60, deadline=None)
+@given(letter_lists)
+def test_small_semigroups_are_listed_whole_in_order_of_their_words(letters: Letters) -> None:
+    elements = list_elements(letters)
+    assert {elements[i] for i in range(len(elements))} == set(naive_elements(letters))
+    words = [elements.word(index) for index in range(len(elements))]
+    assert words == sorted(words, key=lambda word: (len(word), word))
+    assert_words_and_graphs_are_right(elements, letters)
+
+
+@settings(max_examples=40, deadline=None)
+@given(letter_lists, st.integers(1, 30))
+def test_the_change_of_method_leaves_no_trace(letters: Letters, change_over: int) -> None:
+    plain = list_elements(letters)
+    before = element_list.CHANGE_OVER
+    element_list.CHANGE_OVER = change_over
+    try:
+        mixed = list_elements(letters)
+    finally:
+        element_list.CHANGE_OVER = before
+    assert mixed.rows == plain.rows
+    for name in ("right", "left", "prefix", "last"):
+        assert getattr(mixed, name).tolist() == getattr(plain, name).tolist()
+
+
+@pytest.mark.parametrize("name", ["T5", "grid20", "dyck4_2", "rand9_s2", "dyck5_2"])
+def test_larger_semigroups_are_listed_with_right_words_and_graphs(name: str) -> None:
+    letters = letters_of(CASES[name])
+    elements = list_elements(letters)
+    assert len(elements) == CASES[name]["size"]
+    assert_words_and_graphs_are_right(elements, letters, step=37)
+
+
+@pytest.mark.parametrize("name", ["T4", "rand6_s1", "rand8_s1", "abab", "grid9"])
+def test_green_classes_of_listed_elements_agree_with_golden_counts(name: str) -> None:
+    elements = list_elements(letters_of(CASES[name]))
+    green = CASES[name]["green"]
+    assert len(set(elements.d_class)) == green["D"]
+    assert len(set(elements.r_class)) == green["R"]
+    assert len(set(elements.l_class)) == green["L"]
+    assert len(set(elements.h_class)) == green["H"]
+    assert len(elements.idempotents) == green["idempotents"]
+    assert all(times(elements[i], elements[i]) == elements[i] for i in elements.idempotents)
+
+
+def test_more_states_than_a_byte_holds_are_listed_too() -> None:
+    rest = tuple(range(3, 300))
+    letters = ((1, 2, 0, *rest), (0, 0, 2, *rest))
+    elements = list_elements(letters)
+    assert len(elements) == TransitionSemigroup(letters).size == 24
+    assert_words_and_graphs_are_right(elements, letters)
+
+
+def test_equal_letters_share_an_element() -> None:
+    elements = list_elements(((1, 0), (1, 0)))
+    assert len(elements) == 2
+    assert elements.right.tolist() == [[1, 1], [0, 0]]
+
+
+def test_an_element_is_found_by_its_images_and_others_are_refused() -> None:
+    elements = list_elements(letters_of(CASES["grid4"]))
+    assert all(elements.index(elements[i]) == i for i in range(len(elements)))
+    for outside in [(0, 1, 2, 3), (3, 2, 1, 0), (0, 0), (9, 0, 0, 0)]:
+        with pytest.raises(InvalidInput, match="must be induced by some word"):
+            elements.index(outside)
+
+
+def test_listing_stops_at_the_limit() -> None:
+    with pytest.raises(LimitExceeded, match="at most 3,124 elements to be listed"):
+        list_elements(letters_of(CASES["T5"]), limit=3124)
+    assert len(list_elements(letters_of(CASES["T5"]), limit=3125)) == 3125
+
+
+def test_cayley_graphs_and_words_agree_with_libsemigroups() -> None:
+    peer = pytest.importorskip("libsemigroups_pybind11")
+    with_report_off = peer.ReportGuard(False)
+    for name in ("T5", "grid16", "rand9_s2"):
+        letters = letters_of(CASES[name])
+        other = peer.FroidurePin([peer.Transf(list(letter)) for letter in letters])
+        other.run()
+        elements = list_elements(letters)
+        right, left = other.right_cayley_graph(), other.left_cayley_graph()
+        for index in range(0, len(elements), 41):
+            assert tuple(peer.froidure_pin.minimal_factorisation(other, index)) == elements.word(index)
+            for letter in range(len(letters)):
+                assert right.target(index, letter) == elements.right[index, letter]
+                assert left.target(index, letter) == elements.left[index, letter]
+    del with_report_off

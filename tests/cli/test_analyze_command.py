@@ -1,0 +1,80 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from krohn.cli.app import run
+
+
+def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert run(["analyze", *arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("S4", ("ACC0", 24, True, [24], [["C2", "C2", "C3", "C2"]], 1)),
+        ("S5", ("NC1-complete", 120, True, [120], [["A5", "C2"]], 1)),
+        ("A5", ("NC1-complete", 60, True, [60], [["A5"]], 1)),
+        ("Grid4", ("AC0", 17, False, [], [], 3)),
+        ("Dyck4,2", ("AC0", 1245, False, [], [], 5)),
+        ("T3", ("ACC0", 27, False, [6, 2], [["C3", "C2"], ["C2"]], 2)),
+        ("abab", ("ACC0", 9, False, [2], [["C2"]], 2)),
+        ("regex:(ab)*", ("AC0", 5, False, [], [], 2)),
+        ("regex:(aa)*", ("ACC0", 2, True, [2], [["C2"]], 1)),
+    ],
+)
+def test_the_report_has_the_promised_keys(
+    capsys: pytest.CaptureFixture[str], spec: str, expected: tuple[object, ...]
+) -> None:
+    found = report(capsys, spec)
+    orders = [group["order"] for group in found["groups"]]
+    factors = [group["factors"] for group in found["groups"]]
+    keys = ("complexity", "semigroup_size", "is_group")
+    assert (*(found[key] for key in keys), orders, factors, found["levels"]) == expected
+    assert found["is_aperiodic"] == (found["complexity"] == "AC0")
+    assert found["is_solvable"] == (found["complexity"] != "NC1-complete")
+    assert found["num_states"] > 0
+    assert found["num_letters"] > 0
+    assert found["complexity"] in found["reason"]
+
+
+def test_a_person_reads_the_verdict_and_the_eggbox(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["analyze", "T3", "--eggbox"]) == 0
+    text = capsys.readouterr().out
+    assert "complexity   ACC0" in text
+    assert "3 D-classes (3 regular), 5 R, 7 L, 13 H; 10 idempotents" in text
+    assert "rank 3: 1 × 1, group S3" in text
+
+
+def test_the_eggbox_is_written_as_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "t3.svg"
+    assert run(["analyze", "T3", "--svg", str(target), "--json"]) == 0
+    assert target.read_text().startswith("<svg")
+    assert json.loads(capsys.readouterr().out)["semigroup_size"] == 27
+
+
+def test_a_limit_leaves_the_verdict_and_a_note(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["analyze", "T6", "--max-classes", "10", "--json"]) == 0
+    output = capsys.readouterr()
+    found = json.loads(output.out)
+    assert found["semigroup_size"] is None
+    assert found["complexity"] == "NC1-complete"
+    assert "--max-classes" in output.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["Nonsense"], ["T6", "--max-images", "0"], ["T6", "--max-images", "5"], ["regex:(("], []],
+)
+def test_bad_input_is_one_line_and_status_two(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["analyze", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
