@@ -100,7 +100,7 @@ def position_column(name: str, total: int) -> Matrix:
     """One shared position channel; position 0 is ⊥."""
     positions = np.arange(1 + total, dtype=np.float64)
     if name == "bos":
-        return (positions == 0).astype(np.float64)
+        return np.where(positions == 0, 1.0, 0.0)
     if name == "log":
         return absorber(1 + total, total)
     if name == "one":

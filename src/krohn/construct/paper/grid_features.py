@@ -7,11 +7,13 @@ visited), but not both, because the padding visited S + 1 sums.
 
 import itertools
 from collections.abc import Sequence
+from functools import lru_cache
 
 
+@lru_cache(maxsize=32)
 def attainable_features(
-    walls: int, comparisons: Sequence[tuple[int, int]]
-) -> tuple[list[tuple[int, ...]], list[int]]:
+    walls: int, comparisons: tuple[tuple[int, int], ...]
+) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
     """Distinct bit vectors over all interleavings, and the state each belongs to."""
     found: dict[tuple[int, ...], int] = {}
     for left in range(walls + 1):
@@ -21,8 +23,8 @@ def attainable_features(
                 bits = tuple(int(ages[a] > ages[b]) for a, b in comparisons)
                 state = state_from_ages(walls, left, right, ages)
                 assert found.setdefault(bits, state) == state, "features must decide the state"
-    rows = sorted(found)
-    return rows, [found[row] for row in rows]
+    rows = tuple(sorted(found))
+    return rows, tuple(found[row] for row in rows)
 
 
 def interleaved_ages(walls: int, left: int, right: int, chosen: Sequence[int]) -> list[int]:

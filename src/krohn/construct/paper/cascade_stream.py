@@ -1,0 +1,80 @@
+"""Which channel is whose in the network of Theorem 2."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from krohn.construct.paper.permutation_reset import SHARED, ResetSimulator
+
+CIRCLE = ("cos 0", "sin 0")
+
+
+@dataclass(frozen=True, eq=False)
+class CascadeStream:
+    """Shared positions, the letter, the blocks of the components, copies of earlier states, the state."""
+
+    simulators: tuple[ResetSimulator, ...]
+
+    @property
+    def levels(self) -> int:
+        """Number of levels."""
+        return max((simulator.part.level for simulator in self.simulators), default=-1) + 1
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """All channels in order."""
+        fixed = [*SHARED, *(CIRCLE if self.levels > 1 else ()), "letter"]
+        blocks = [f"{i} {name}" for i, sim in enumerate(self.simulators) for name in sim.channels]
+        copies = [
+            f"{i} previous" for i, sim in enumerate(self.simulators) if sim.part.level < self.levels - 1
+        ]
+        return (*fixed, *blocks, *copies, "state")
+
+    @property
+    def position_names(self) -> tuple[str, ...]:
+        """Channels that only depend on the position."""
+        return (*SHARED, *CIRCLE)
+
+    @property
+    def dim(self) -> int:
+        """Number of channels."""
+        return len(self.names)
+
+    @property
+    def shared(self) -> list[int]:
+        """⊥, log(2T−t), t/T, one."""
+        return [*range(len(SHARED))]
+
+    @property
+    def circle(self) -> list[int]:
+        """The two channels of the look-back; none if there is one level."""
+        return [self.names.index(name) for name in CIRCLE] if self.levels > 1 else []
+
+    @property
+    def letter(self) -> int:
+        """The letter + 1; 0 at position 0."""
+        return self.names.index("letter")
+
+    @property
+    def state(self) -> int:
+        """The state of the automaton, after the last layer."""
+        return self.dim - 1
+
+    def channels_of(self, component: int) -> list[int]:
+        """The component's own channels, then the shared ones, as its layers expect them."""
+        first = self._first(component)
+        return [*range(first, first + len(self.simulators[component].channels)), *self.shared]
+
+    def inputs(self, component: int) -> list[int]:
+        """The channels a letter of the component is written to."""
+        return [self._first(component) + i for i in self.simulators[component].inputs]
+
+    def value(self, component: int) -> int:
+        """The state of a component."""
+        return self._first(component) + self.simulators[component].value
+
+    def previous(self, component: int) -> int:
+        """The state of a component one position earlier."""
+        return self.names.index(f"{component} previous")
+
+    def _first(self, component: int) -> int:
+        return self.names.index(f"{component} {self.simulators[component].channels[0]}")

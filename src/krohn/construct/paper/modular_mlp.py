@@ -1,0 +1,69 @@
+"""The MLP of Lemma "modular counter": from the scaled prefix sum s = j/2T to (j + q₀) mod n.
+
+Erratum 12: the printed map is T·s mod n; the head computes (1/2T)·Σ σ, so it must be 2T·s, and q₀ must be
+added.
+
+``relu``   Lemma 1D as printed: 4((n−1)T + 1) units.
+``steps``  y − n·#{k : y ≥ kn}: one step per multiple of n, 2⌊((n−1)T + q₀)/n⌋ + 1 units, better conditioned.
+``sin``    periodic activations: a function on Z_n is a sum of ⌊n/2⌋ sines (its Fourier series), so the
+width does
+           not depend on T; a last layer rounds (Lemma 1D on n values).
+"""
+
+import math
+from typing import Literal, get_args
+
+import numpy as np
+
+from krohn.construct.paper.interpolation_1d import interpolate_1d
+from krohn.errors import InvalidInput
+from krohn.network.transformer import SIN, Mlp
+
+Counting = Literal["relu", "steps", "sin"]
+COUNTINGS: tuple[str, ...] = get_args(Counting)
+
+
+def modular_mlp(modulus: int, length: int, start: int = 0, counting: str = "relu") -> Mlp:
+    """j/2T ↦ (j + start) mod modulus for 0 ≤ j ≤ (modulus − 1)·T, inputs within 1/8T."""
+    if modulus < 1 or length < 1:
+        raise InvalidInput(f"modulus and length must be at least 1; got {modulus} and {length}")
+    if counting == "relu":
+        sums = np.arange((modulus - 1) * length + 1)
+        gap = 1.0 / (2.0 * length)
+        return interpolate_1d((sums * gap).tolist(), (sums + start) % modulus, gap)
+    if counting == "steps":
+        return _steps(modulus, length, start)
+    if counting == "sin":
+        return _sines(modulus, length, start)
+    raise InvalidInput(f"counting must be one of {', '.join(COUNTINGS)}; got {counting!r}")
+
+
+def modular_meaning(prefix_sum: int, modulus: int, start: int) -> int:
+    """(j + q₀) mod n."""
+    return (prefix_sum + start) % modulus
+
+
+def _steps(modulus: int, length: int, start: int) -> Mlp:
+    """With y = 2T·s + q₀: y − n·Σ_k [2(y − kn + ¾)_+ − 2(y − kn + ¼)_+]; y itself is one unit."""
+    count = ((modulus - 1) * length + start) // modulus
+    edges = modulus * np.arange(1, count + 1, dtype=np.float64)
+    offsets = np.stack([0.75 - edges, 0.25 - edges], axis=1).reshape(-1)
+    slopes = np.concatenate([np.full(2 * count, 4.0 * length), [2.0 * length]])
+    bias = np.concatenate([2.0 * (offsets + start), [float(start)]])
+    second = np.concatenate([np.tile([-float(modulus), float(modulus)], count), [1.0]])
+    return Mlp((slopes[None, :], second[:, None]), (bias, np.zeros(1)))
+
+
+def _sines(modulus: int, length: int, start: int) -> Mlp:
+    """Fourier series of the table, then Lemma 1D to round it."""
+    spectrum = np.fft.rfft((np.arange(modulus) + start) % modulus) / modulus
+    waves = np.arange(1, modulus // 2 + 1)
+    # Both signs of a frequency fold into one real wave, but the Nyquist wave of an even modulus stands alone.
+    amplitude = np.where(2 * waves == modulus, 1.0, 2.0) * np.abs(spectrum[1:])
+    phase = np.angle(spectrum[1:]) + math.pi / 2.0
+    frequency = 2.0 * math.pi * waves * 2.0 * length / modulus
+    rounding = interpolate_1d(list(range(modulus)), list(range(modulus)))
+    second = amplitude[:, None] @ rounding.weights[0]
+    bias = rounding.biases[0] + float(spectrum[0].real) * rounding.weights[0][0]
+    codes = (np.full(len(waves), SIN), np.zeros(len(bias), dtype=np.int64))
+    return Mlp((frequency[None, :], second, rounding.weights[1]), (phase, bias, np.zeros(1)), codes)

@@ -1,0 +1,128 @@
+"""Lemma "Simulating a permutation-reset semiautomaton": a group, a memory, and q_t = Φ(g_≤t · g_≤r⁻¹)(q_r).
+
+Channels: group vector G, its copy I at the last reset, value M, idle flag, then ⊥, position log(2T−t), t/T
+and one. Erratum 29: position 0 must be an explicit reset to q₀ with the identity; as printed, a word
+without reset copies g_≤t itself and the answer is always q₀. Erratum 33: the sizes confuse repDim with
+repSize.
+
+A component without resets needs no memory (the remark after "canonical encodings": (π ↦ π(q₀)) ∘ W), a
+component without permutations is the memory lemma itself.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from krohn.cascade.holonomy import Update
+from krohn.construct.paper.cascade_components import PermutationReset
+from krohn.construct.paper.channels import lift_mlp
+from krohn.construct.paper.interpolation_1d import interpolate_1d
+from krohn.construct.paper.interpolation_nd import interpolate_nd
+from krohn.construct.paper.memory import memory_head, memory_score
+from krohn.construct.paper.solvable_group import solvable_simulator
+from krohn.construct.paper.solvable_series import SolvableSeries, inverse, product, solvable_series
+from krohn.network.transformer import Layer
+
+SHARED = ("bos", "log", "recency", "one")
+
+
+@dataclass(frozen=True, eq=False)
+class ResetSimulator:
+    """Layers on ``channels`` + SHARED; the state ends in the value channel, which also takes resets."""
+
+    part: PermutationReset
+    series: SolvableSeries
+    layers: tuple[Layer, ...]
+    channels: tuple[str, ...]
+
+    @property
+    def rep_dim(self) -> int:
+        """Channels of the group vector."""
+        return sum(name.startswith("group") for name in self.channels)
+
+    @property
+    def value(self) -> int:
+        """The channel of the state."""
+        return self.channels.index("value")
+
+    @property
+    def inputs(self) -> list[int]:
+        """The channels that a letter sets: group vector, value, idle flag."""
+        return [i for i, name in enumerate(self.channels) if not name.startswith("copy")]
+
+    def encode(self, action: Update) -> list[int]:
+        """A letter on ``inputs``."""
+        if isinstance(action, int):
+            return [0] * self.rep_dim + [action] + [0] * self.part.has_resets
+        return [*self.series.codes[action], 0] + [1] * self.part.has_resets
+
+    def initial(self) -> list[int]:
+        """Position 0 on ``inputs``: the reset to q₀."""
+        return [0] * self.rep_dim + [self.part.initial * self.part.has_resets] + [0] * self.part.has_resets
+
+
+def table_rows(part: PermutationReset, series: SolvableSeries) -> int:
+    """Rows of the table Φ(g·h⁻¹)(q), or of Φ(g)(q₀) without resets."""
+    order = len(series.elements)
+    if order == 1:
+        return part.states
+    return order**2 * part.states if part.has_resets else order
+
+
+def reset_simulator(part: PermutationReset, length: int, counting: str = "relu") -> ResetSimulator:
+    """The layers of the lemma for one component."""
+    series = solvable_series(part.permutations, part.states)
+    group = solvable_simulator(series, length, counting)
+    width = group.rep_dim
+    names = [f"group {i}" for i in range(width)]
+    if part.has_resets:
+        names += [f"copy {i}" for i in range(width)]
+    names += ["value"] + (["idle"] if part.has_resets else [])
+    dim = len(names) + len(SHARED)
+    shared = [len(names), len(names) + 1]
+    layers = group.placed(range(width), shared, dim)
+    if part.has_resets:
+        layers.append(_lookup(part, length, width, dim))
+    if width:
+        layers.append(_apply(part, series, width, dim))
+    return ResetSimulator(part, series, tuple(layers), tuple(names))
+
+
+def _lookup(part: PermutationReset, length: int, width: int, dim: int) -> Layer:
+    """Copies value and group vector of the last reset; the MLP rounds the value."""
+    value, idle = 2 * width, 2 * width + 1
+    copies = {value: value, **{i: width + i for i in range(width)}}
+    head = memory_head(dim, idle, dim - 2, dim - 1, memory_score(part.states, length), copies)
+    table = interpolate_1d(list(range(part.states)), list(range(part.states)), 1.0)
+    keep = np.ones(dim)
+    keep[value] = 0.0
+    return Layer((head,), lift_mlp(table, [value], [value], dim), keep, keep)
+
+
+def _apply(part: PermutationReset, series: SolvableSeries, width: int, dim: int) -> Layer:
+    """The table (g, h, q) ↦ Φ(g·h⁻¹)(q), or g ↦ Φ(g)(q₀) if there are no resets."""
+    codes = series.codes
+    if part.has_resets:
+        value, reads = 2 * width, [*range(2 * width + 1)]
+        rows = {
+            (*codes[g], *codes[h], q): product(g, inverse(h))[q]
+            for g in series.elements
+            for h in series.elements
+            for q in range(part.states)
+        }
+    else:
+        value, reads = width, [*range(width)]
+        rows = {codes[g]: g[part.initial] for g in series.elements}
+    mlp = interpolate_nd(np.array(list(rows)), np.array(list(rows.values())))
+    keep = np.ones(dim)
+    keep[value] = 0.0
+    return Layer((), lift_mlp(mlp, reads, [value], dim), np.ones(dim), keep)
+
+
+def permutation_reset_meaning(part: PermutationReset, actions: list[Update]) -> list[int]:
+    """The states of one component, naively."""
+    state, states = part.initial, []
+    for action in actions:
+        state = action if isinstance(action, int) else action[state]
+        states.append(state)
+    return states

@@ -1,0 +1,182 @@
+"""Theorem 2: any solvable automaton in constant depth, as the paper builds it from a Krohn–Rhodes cascade.
+
+Per level: the permutation-reset simulators of the level in parallel, then one wiring layer whose MLP turns
+the states above and the letter into the letters of the next level (lemma "Implementing the transformation
+cascade").
+
+Erratum 28: dependency functions read states *before* the letter, but the channels at position t hold the
+states
+*after* it. So the wiring layer's attention is not the identity but a look-back by one position, as in
+Theorem 1. Position 0 holds the initial states and its own letter code 0.
+"""
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade.holonomy import decompose
+from krohn.construct.paper.cascade_components import ComponentCascade, component_cascade
+from krohn.construct.paper.cascade_stream import CascadeStream
+from krohn.construct.paper.channels import basis, identity_layer, lift_layer, lift_mlp, parallel_layers
+from krohn.construct.paper.integer_readout import integer_readout
+from krohn.construct.paper.interpolation_nd import interpolate_nd
+from krohn.construct.paper.lookback import circle_code
+from krohn.construct.paper.mlp_sequence import then_table
+from krohn.construct.paper.permutation_reset import reset_simulator, table_rows
+from krohn.construct.paper.prefix_sum import absorber
+from krohn.construct.paper.scan import scan_gamma
+from krohn.construct.paper.solvable_series import solvable_series
+from krohn.construct.paper.unused_channels import drop_unused_channels
+from krohn.errors import InvalidInput, KrohnError, Unsupported
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.layout import Channel, HeadMeaning, Layout
+from krohn.network.transformer import Head, Layer, Matrix, Transformer
+
+MAX_ROWS = 20_000
+
+
+def build_paper(
+    automaton: Semiautomaton, length: int, activation: str = "relu", max_rows: int = MAX_ROWS
+) -> CompiledNetwork:
+    """The network of Theorem 2 on the holonomy cascade; refuses, with every reason, what does not fit.
+
+    ``activation``: ``relu`` as printed, ``sin`` for modular counters whose width does not depend on the
+    length.
+    """
+    if length < 1:
+        raise InvalidInput(f"the length must be at least 1; got {length}")
+    whole = component_cascade(decompose(automaton))
+    _refuse(whole, max_rows)
+    simulators = tuple(reset_simulator(part, length, activation) for part in whole.components)
+    stream = CascadeStream(simulators)
+    layers, texts = _all_layers(whole, stream, length)
+    network = _network(automaton, whole, stream, layers, length)
+    network, layout = drop_unused_channels(network, _layout(stream, texts))
+    return CompiledNetwork(network, automaton, "paper", None, layout)
+
+
+def _refuse(whole: ComponentCascade, max_rows: int) -> None:
+    """Every reason at once."""
+    reasons = []
+    for number, part in enumerate(whole.components):
+        try:
+            series = solvable_series(part.permutations, part.states)
+        except KrohnError as error:
+            reasons.append(f"component {number}: {error}")
+            continue
+        rows = table_rows(part, series)
+        if rows > max_rows:
+            reasons.append(
+                f"component {number} (group of order {len(series.elements)}) needs {rows} table rows"
+            )
+    for level in range(1, whole.num_levels):
+        rows = len(wiring_rows(whole, level))
+        if rows > max_rows:
+            reasons.append(f"the wiring into level {level} needs {rows} table rows")
+    if reasons:
+        raise Unsupported(
+            f"method paper allows {max_rows} table rows (option max_rows) and solvable groups only: "
+            f"{'; '.join(reasons)}; use method cascade or scan"
+        )
+
+
+def wiring_rows(whole: ComponentCascade, level: int) -> dict[tuple[int, ...], tuple[object, ...]]:
+    """(states above before the letter …, letter + 1) ↦ actions of the components of the level."""
+    above = [i for i, part in enumerate(whole.components) if part.level < level]
+    here = [i for i, part in enumerate(whole.components) if part.level == level]
+    return {
+        (*(values[i] for i in above), letter + 1): tuple(actions[i] for i in here)
+        for (values, letter), actions in whole.moves.items()
+    }
+
+
+def _all_layers(
+    whole: ComponentCascade, stream: CascadeStream, length: int
+) -> tuple[list[Layer], list[list[str]]]:
+    layers: list[Layer] = []
+    texts: list[list[str]] = []
+    for level in range(whole.num_levels):
+        if level:
+            layers.append(_wiring(whole, stream, level, length))
+            texts.append([f"copies the states of level {level - 1} from 1 back"])
+        parts = [i for i, part in enumerate(whole.components) if part.level == level]
+        depth = max(len(stream.simulators[i].layers) for i in parts)
+        for index in range(depth):
+            placed = [
+                lift_layer(stream.simulators[i].layers[index], stream.channels_of(i), stream.dim)
+                for i in parts
+                if index < len(stream.simulators[i].layers)
+            ]
+            layers.append(parallel_layers(placed))
+            texts.append([f"level {level}: counters and look-up"] * len(layers[-1].heads))
+    if not layers:
+        layers, texts = [identity_layer(stream.dim)], [[]]
+    reads = [stream.value(i) for i in range(len(whole.components))]
+    table = (
+        interpolate_nd(np.array(list(whole.state)), np.array(list(whole.state.values()))) if reads else None
+    )
+    if table is not None:
+        layers[-1] = then_table(layers[-1], table, reads, stream.state)
+    return layers, texts
+
+
+def _wiring(whole: ComponentCascade, stream: CascadeStream, level: int, length: int) -> Layer:
+    """Look back by one, then the table of the dependency functions of the next level."""
+    above = [i for i, part in enumerate(whole.components) if part.level < level]
+    last = [i for i in above if whole.components[i].level == level - 1]
+    here = [i for i, part in enumerate(whole.components) if part.level == level]
+    code = circle_code(1 + length, length, scan_gamma(max(p.states for p in whole.components), length))
+    where = code.scale * basis(stream.dim, stream.circle)
+    copies = basis(stream.dim, [stream.value(i) for i in last])
+    writes = basis(stream.dim, [stream.previous(i) for i in last])
+    head = Head(where, where @ code.key_rotation(1), copies, writes.T)
+    rows = {
+        key: [v for i, action in zip(here, actions, strict=True) for v in stream.simulators[i].encode(action)]  # type: ignore[arg-type]
+        for key, actions in wiring_rows(whole, level).items()
+    }
+    start = (*(whole.initial[i] for i in above), 0)
+    rows[start] = [v for i in here for v in stream.simulators[i].initial()]
+    mlp = interpolate_nd(np.array(list(rows)), np.array(list(rows.values())))
+    reads = [*(stream.previous(i) for i in above), stream.letter]
+    targets = [channel for i in here for channel in stream.inputs(i)]
+    everywhere = np.ones(stream.dim)
+    return Layer((head,), lift_mlp(mlp, reads, targets, stream.dim), everywhere, everywhere)
+
+
+def _network(
+    automaton: Semiautomaton, whole: ComponentCascade, stream: CascadeStream, layers: list[Layer], length: int
+) -> Transformer:
+    embedding = np.zeros((automaton.num_letters, stream.dim))
+    padding = np.zeros((1, stream.dim))
+    embedding[:, stream.letter] = np.arange(1, automaton.num_letters + 1)
+    for i, part in enumerate(whole.components):
+        if part.level == 0:
+            simulator = stream.simulators[i]
+            for letter in range(automaton.num_letters):
+                embedding[letter, stream.inputs(i)] = simulator.encode(whole.moves[whole.initial, letter][i])
+            padding[0, stream.inputs(i)] = simulator.initial()
+    readout, bias = integer_readout(
+        stream.dim, {stream.state: np.arange(automaton.num_states)}, automaton.num_states
+    )
+    if not whole.components:  # the start state is never left
+        bias = np.where(np.arange(automaton.num_states) == automaton.start, 1.0, 0.0)
+    return Transformer(embedding, padding, _positions(stream, length), tuple(layers), readout, bias)
+
+
+def _positions(stream: CascadeStream, length: int) -> Matrix:
+    positions = np.zeros((1 + length, stream.dim))
+    positions[0, stream.shared[0]] = 1.0
+    positions[:, stream.shared[1]] = absorber(1 + length, length)
+    positions[:, stream.shared[2]] = np.arange(1 + length) / length
+    positions[:, stream.shared[3]] = 1.0
+    if stream.circle:
+        positions[:, stream.circle] = circle_code(1 + length, length, 1.0).points
+    return positions
+
+
+def _layout(stream: CascadeStream, texts: list[list[str]]) -> Layout:
+    moment = tuple(
+        Channel(position=name) if name in stream.position_names else Channel(register=name)
+        for name in stream.names
+    )
+    heads = tuple(tuple(HeadMeaning(text) for text in layer) for layer in texts)
+    return Layout((moment,) * (2 * len(heads) + 1), heads)

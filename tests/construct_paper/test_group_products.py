@@ -1,0 +1,141 @@
+"""Direct, semidirect and wreath products, and solvable groups, against plain multiplication of elements."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from krohn.construct.paper.bounds import solvable_group_bounds
+from krohn.construct.paper.direct_product import direct_product
+from krohn.construct.paper.group_simulator import GroupSimulator, cyclic_simulator, trivial_simulator
+from krohn.construct.paper.prefix_sum import absorber
+from krohn.construct.paper.semidirect_product import semidirect_product
+from krohn.construct.paper.solvable_group import solvable_simulator
+from krohn.construct.paper.solvable_series import generated, product, solvable_series
+from krohn.construct.paper.wreath_product import reindex_meaning, reindex_mlp, wreath_product
+from krohn.errors import InvalidInput, LimitExceeded, Unsupported
+from krohn.network.forward import apply_mlp, logits
+from krohn.network.transformer import Transformer
+
+LENGTH = 9
+GROUPS = {
+    "S3": [(1, 0, 2), (1, 2, 0)],
+    "C6": [(1, 2, 3, 4, 5, 0)],
+    "C9": [(1, 2, 3, 4, 5, 6, 7, 8, 0)],
+    "D8": [(1, 2, 3, 0), (0, 3, 2, 1)],
+    "Q8": [(1, 2, 3, 0, 5, 6, 7, 4), (4, 7, 6, 5, 2, 1, 0, 3)],
+    "A4": [(1, 2, 0, 3), (1, 0, 3, 2)],
+    "S4": [(1, 0, 2, 3), (1, 2, 3, 0)],
+    "F20": [(1, 2, 3, 4, 0), (0, 2, 4, 1, 3)],
+}
+
+
+def prefix_codes(sim: GroupSimulator, elements: list, words, dtype=np.float64):
+    """Runs the simulator as a Transformer that shows its channels."""
+    embedding = np.array([[*sim.encode(element), 0, 0] for element in elements], dtype=np.float64)
+    padding = np.array([[0] * sim.rep_dim + [1, 0]])
+    positions = np.zeros((1 + words.shape[1], sim.dim))
+    positions[:, -1] = absorber(1 + words.shape[1], LENGTH)
+    network = Transformer(embedding, padding, positions, sim.layers, np.eye(sim.dim), np.zeros(sim.dim))
+    return logits(network, words, dtype)[..., : sim.rep_dim]
+
+
+def assert_multiplies(sim: GroupSimulator, elements: list) -> None:
+    words = np.random.default_rng(0).integers(0, len(elements), (40, LENGTH))
+    for dtype in (np.float64, np.float32):
+        codes = prefix_codes(sim, elements, words, dtype)
+        for row, word in enumerate(words):
+            current = elements[word[0]]
+            for t, letter in enumerate(word):
+                current = sim.multiply(elements[letter], current) if t else current
+                np.testing.assert_allclose(codes[row, t], sim.encode(current), atol=0.02)
+
+
+def test_a_direct_product_runs_in_the_depth_of_its_deepest_factor() -> None:
+    parts = [cyclic_simulator(n, LENGTH) for n in (2, 3, 5)]
+    sim = direct_product(parts)
+    assert_multiplies(sim, list(sim.elements))
+    assert (sim.depth, sim.rep_dim, sim.heads) == (1, 3, 3)
+    deep = direct_product([sim, solvable_simulator(solvable_series(GROUPS["S3"], 3), LENGTH)])
+    assert deep.depth == 4
+    assert_multiplies(deep, list(deep.elements)[::7])
+
+
+def test_a_semidirect_product_takes_two_more_layers() -> None:
+    flip = semidirect_product(
+        cyclic_simulator(5, LENGTH), cyclic_simulator(2, LENGTH), lambda h, g: (-g) % 5 if h else g
+    )
+    assert_multiplies(flip, list(flip.elements))
+    assert (flip.depth, flip.dim, flip.heads) == (4, 4, 1)
+    assert flip.mlp_width <= max(4 * 5 * LENGTH, 4 * 10)
+    turn = semidirect_product(
+        cyclic_simulator(7, LENGTH), cyclic_simulator(3, LENGTH), lambda h, g: g * 2**h % 7
+    )
+    assert_multiplies(turn, list(turn.elements))
+
+
+def test_a_wreath_product_needs_no_table_of_its_elements() -> None:
+    sim = wreath_product(cyclic_simulator(2, LENGTH), cyclic_simulator(3, LENGTH), 3)
+    elements = [(f, k) for f in itertools.product(range(2), repeat=3) for k in range(3)]
+    assert_multiplies(sim, elements)
+    assert (sim.depth, sim.rep_dim, sim.heads) == (1 + 1 + 2, 3 * 1 + 1, 3)
+    assert sim.mlp_width <= max(3 * 4 * 2 * LENGTH, 4 * 3 * LENGTH, 5 * 3**2 * 2)
+    with pytest.raises(InvalidInput, match="both groups listed"):
+        semidirect_product(sim, cyclic_simulator(2, LENGTH), lambda h, g: g)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("order", [2, 3, 5])
+def test_reindexing_permutes_the_copies(order, sign) -> None:
+    rng = np.random.default_rng(order)
+    mlp = reindex_mlp(order, 2, 4, sign)
+    for k in range(order):
+        blocks = rng.integers(0, 4, (order, 2))
+        out = apply_mlp(mlp, np.array([[*blocks.reshape(-1), k]], dtype=np.float64))
+        assert out.reshape(order, 2).tolist() == reindex_meaning(blocks.tolist(), k, sign)
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_a_solvable_group_is_simulated_within_the_theorem(name) -> None:
+    generators = GROUPS[name]
+    series = solvable_series(generators, len(generators[0]))
+    sim = solvable_simulator(series, LENGTH)
+    assert_multiplies(sim, list(series.elements))
+    bound = solvable_group_bounds(len(series.elements), len(generators[0]), LENGTH)
+    assert sim.depth == 3 * len(series.primes) - 2 <= bound.stated.depth
+    assert sim.dim <= bound.stated.dim
+    assert sim.heads <= bound.stated.heads
+    assert sim.mlp_width <= bound.stated.mlp_width
+    assert sim.max_weight <= bound.stated.max_weight
+    assert (sim.rep_dim, sim.rep_size) <= (2 * len(series.elements), len(generators[0]))
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_the_embedding_is_a_faithful_homomorphism_into_the_wreath_product(name) -> None:
+    generators = GROUPS[name]
+    series = solvable_series(generators, len(generators[0]))
+    assert len(set(series.codes.values())) == len(series.elements) == np.prod(series.primes)
+    assert not any(series.codes[tuple(range(series.degree))])
+    assert max(max(code) for code in series.codes.values()) < max(series.primes)
+    step = series.steps[-1]
+    for g, h in itertools.product(series.elements[:20], repeat=2):
+        assert step.coset(product(g, h)) == (step.coset(g) + step.coset(h)) % step.prime
+
+
+def test_sine_counters_work_inside_products() -> None:
+    series = solvable_series(GROUPS["S3"], 3)
+    sim = solvable_simulator(series, LENGTH, "sin")
+    assert_multiplies(sim, list(series.elements))
+    assert sim.mlp_width < solvable_simulator(series, LENGTH).mlp_width
+
+
+def test_the_trivial_group_needs_nothing() -> None:
+    assert trivial_simulator().depth == trivial_simulator().heads == trivial_simulator().rep_dim == 0
+    assert solvable_simulator(solvable_series([], 4), LENGTH).depth == 0
+
+
+def test_groups_that_cannot_be_built_are_refused() -> None:
+    with pytest.raises(Unsupported, match="perfect group of order 60"):
+        solvable_series([(1, 2, 3, 4, 0), (1, 2, 0, 3, 4)], 5)
+    with pytest.raises(LimitExceeded, match="at most 100 elements"):
+        generated([(1, 2, 3, 4, 0), (1, 0, 2, 3, 4)], 5, 100)
