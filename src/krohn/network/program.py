@@ -32,7 +32,7 @@ class Register:
     """A named integer at every position.
 
     A narrow register lies in ``low..high``. A wide one (a prefix sum) lies in ``low·n..high·n``
-    where ``n`` is the number of positions up to and including t. A ``circle`` register with values
+    where ``n`` is the number of positions after BOS up to and including t. A ``circle`` register with values
     0..high is held as a point of the unit circle, so that keys can be compared by an inner product.
     """
 
@@ -52,7 +52,7 @@ class Register:
             raise InvalidInput(f"a circle register must hold 0..n−1 with n ≥ 2; got {self.low}..{self.high}")
 
     def bounds(self, positions: int) -> tuple[int, int]:
-        """The range of its values in a sequence of that many positions."""
+        """The range of its values when that many positions follow BOS."""
         if self.kind != "wide":
             return self.low, self.high
         return min(self.low * positions, 0), max(self.high * positions, 0)
@@ -249,14 +249,8 @@ def interpret(program: Program, words: npt.ArrayLike) -> npt.NDArray[np.int64]:
 def _check_ranges(program: Program, values: dict[str, Values]) -> None:
     for register in program.registers:
         held = values[register.name]
-        reach = (
-            np.arange(1, held.shape[1] + 1)
-            if register.kind == "wide"
-            else np.ones(held.shape[1], dtype=np.int64)
-        )
-        low = np.minimum(register.low * reach, 0) if register.kind == "wide" else register.low * reach
-        high = np.maximum(register.high * reach, 0) if register.kind == "wide" else register.high * reach
-        if ((held < low) | (held > high)).any():
+        bounds = np.array([register.bounds(after) for after in range(held.shape[1])])
+        if ((held < bounds[:, 0]) | (held > bounds[:, 1])).any():
             raise InvalidInput(
                 f"register {register.name} must lie in {register.low}..{register.high}; "
                 f"it reaches {held.min()}..{held.max()}"

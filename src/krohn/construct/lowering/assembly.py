@@ -1,0 +1,193 @@
+"""The assembly: a program, a length, and out come matrices and the meaning of every channel."""
+
+from collections.abc import Callable
+from functools import singledispatch
+
+import numpy as np
+
+from krohn.construct.lowering.channels import Lifetime, allocate
+from krohn.construct.lowering.clamp import lower_clamp
+from krohn.construct.lowering.head_plan import HeadPlan
+from krohn.construct.lowering.latest_match import lower_latest_match
+from krohn.construct.lowering.latest_write import lower_latest_write
+from krohn.construct.lowering.look_back import lower_look_back
+from krohn.construct.lowering.map_context import Activation, MapContext
+from krohn.construct.lowering.modulo import lower_modulo
+from krohn.construct.lowering.position_codes import PositionCodes
+from krohn.construct.lowering.prefix_sum import lower_prefix_sum
+from krohn.construct.lowering.select import lower_select
+from krohn.construct.lowering.signals import MlpBuilder, Signal
+from krohn.construct.lowering.table import lower_table
+from krohn.network.layout import Channel, HeadMeaning, Layout
+from krohn.network.operations import (
+    AttentionOperation,
+    Clamp,
+    LatestMatch,
+    LatestWrite,
+    Linear,
+    LookBack,
+    Modulo,
+    PositionMap,
+    PrefixSum,
+    Select,
+    Table,
+)
+from krohn.network.program import Program, Readout, interpret_registers
+from krohn.network.transformer import Head, Layer, Mlp, Transformer
+
+Moments = tuple[tuple[Channel, ...], ...]
+
+
+def lower(
+    program: Program, length: int, *, activation: Activation = "relu", narrow: bool = False
+) -> tuple[Transformer, Layout]:
+    """The network that computes the program on words up to ``length``, and what its channels mean."""
+    codes = PositionCodes(program.num_padding + length, program.mask)
+    plans = [[_head_plan(op, codes, program) for op in layer.attention] for layer in program.layers]
+    moments = allocate(_lifetimes(program, plans), 2 * program.depth + 1)
+    layers = []
+    for index, layer in enumerate(program.layers):
+        before, mixed, after = moments[2 * index : 2 * index + 3]
+        context = MapContext(program, codes.count, activation, narrow, MlpBuilder(len(before)))
+        layers.append(
+            Layer(
+                heads=tuple(_matrices(plan, before, mixed) for plan in plans[index]),
+                mlp=_mlp(layer.maps, mixed, after, context),
+                keep_attention=_kept(before, mixed),
+                keep_mlp=_kept(mixed, after),
+            )
+        )
+    texts = tuple(
+        tuple(HeadMeaning(op.describe(), (number,)) for number, op in enumerate(layer.attention))
+        for layer in program.layers
+    )
+    return _outer(program, codes, moments, tuple(layers), length), Layout(moments, texts)
+
+
+def _head_plan(operation: AttentionOperation, codes: PositionCodes, program: Program) -> HeadPlan:
+    match operation:
+        case PrefixSum():
+            return lower_prefix_sum(operation, codes)
+        case LatestWrite():
+            return lower_latest_write(operation, codes, program)
+        case LookBack():
+            return lower_look_back(operation, codes, program)
+        case LatestMatch():
+            start = interpret_registers(program, np.zeros((1, 0), dtype=np.int64))
+            return lower_latest_match(operation, codes, program, int(start[operation.key][0, 0]))
+
+
+@singledispatch
+def lower_map(operation: PositionMap, context: MapContext) -> None:
+    """Adds a position-wise map to the MLP under construction."""
+    raise TypeError(f"no lowering for {type(operation).__name__}")
+
+
+lower_map.register(Table, lower_table)
+lower_map.register(Modulo, lower_modulo)
+lower_map.register(Clamp, lower_clamp)
+lower_map.register(Select, lower_select)
+
+
+@lower_map.register
+def lower_linear(operation: Linear, context: MapContext) -> None:
+    """A linear map costs no unit: whoever reads it reads the sum."""
+    context.write(operation.target, context.sum_of(operation.terms, operation.offset))
+
+
+def _channels(program: Program, name: str) -> tuple[Channel, ...]:
+    if program.register[name].kind == "circle":
+        return Channel(register=name, part="cos"), Channel(register=name, part="sin")
+    return (Channel(register=name),)
+
+
+def _lifetimes(program: Program, plans: list[list[HeadPlan]]) -> list[Lifetime]:
+    """When each content is written and last read; what is used only inside one MLP is left out."""
+    births: dict[Channel, int] = {}
+    deaths: dict[Channel, int] = {}
+
+    def born(name: str, moment: int) -> None:
+        births.update(dict.fromkeys(_channels(program, name), moment))
+
+    for source in program.sources:
+        born(source.register, 0)
+    for index, layer in enumerate(program.layers):
+        for plan in plans[index]:
+            for channel in plan.reads:
+                births.setdefault(channel, 0)
+                deaths[channel] = 2 * index
+        for operation in layer.attention:
+            for name in operation.writes:
+                born(name, 2 * index + 1)
+        inside: set[str] = set()
+        for change in layer.maps:
+            for name in change.reads:
+                if name not in inside:
+                    deaths.update(dict.fromkeys(_channels(program, name), 2 * index + 1))
+            inside |= set(change.writes)
+        for name in inside:
+            born(name, 2 * index + 2)
+    for name in program.readout.registers:
+        deaths.update(dict.fromkeys(_channels(program, name), 2 * program.depth))
+    return [
+        Lifetime(channel, birth, deaths[channel]) for channel, birth in births.items() if channel in deaths
+    ]
+
+
+def _matrices(plan: HeadPlan, before: tuple[Channel, ...], mixed: tuple[Channel, ...]) -> Head:
+    """Drops outputs that nothing reads."""
+    used = [n for n, column in enumerate(plan.output) if all(channel in mixed for channel in column)]
+    kept = HeadPlan(
+        plan.query, plan.key, tuple(plan.value[n] for n in used), tuple(plan.output[n] for n in used)
+    )
+    return kept.matrices(before.index, mixed.index, len(before))
+
+
+def _kept(before: tuple[Channel, ...], after: tuple[Channel, ...]) -> np.ndarray:
+    same = [old == new and new != Channel() for old, new in zip(before, after, strict=True)]
+    return np.array(same, dtype=np.float64)
+
+
+def _mlp(
+    maps: tuple[PositionMap, ...], mixed: tuple[Channel, ...], after: tuple[Channel, ...], context: MapContext
+) -> Mlp:
+    for number, channel in enumerate(mixed):
+        if channel.register:
+            low, high = context.bounds(channel.register) if not channel.part else (-1, 1)
+            context.signals[channel] = Signal(0, {number: 1.0}, 0.0, low, high)
+    for change in maps:
+        lower_map(change, context)
+    new = {n: channel for n, channel in enumerate(after) if channel.register and mixed[n] != channel}
+    return context.builder.build({n: context.signals[channel] for n, channel in new.items()})
+
+
+def _outer(
+    program: Program, codes: PositionCodes, moments: Moments, layers: tuple[Layer, ...], length: int
+) -> Transformer:
+    first, last = moments[0], moments[-1]
+    embedding = np.zeros((program.num_letters, len(first)))
+    padding = np.zeros((program.num_padding, len(first)))
+    for source in program.sources:
+        if Channel(register=source.register) in first:
+            number = first.index(Channel(register=source.register))
+            embedding[:, number], padding[:, number] = source.letters, source.padding
+    positions = np.zeros((program.num_padding + length, len(first)))
+    for number, channel in enumerate(first):
+        if channel.position:
+            positions[:, number] = codes.column(channel.position)
+    weights, bias = _readout(program.readout, last.index, len(last))
+    return Transformer(embedding, padding, positions, layers, weights, bias, program.mask)
+
+
+def _readout(readout: Readout, place: Callable[[Channel], int], dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """logit_q = 2⟨code_q, x⟩ − |code_q|²: the nearest code wins; a state that cannot occur loses to all."""
+    weights, bias = np.zeros((dim, len(readout.codes))), np.zeros(len(readout.codes))
+    norms = [sum(c * c for c in code) for code in readout.codes if code is not None]
+    for state, code in enumerate(readout.codes):
+        if code is None:
+            bias[state] = -float(max(norms) + 1)
+            continue
+        bias[state] = -float(sum(c * c for c in code))
+        for name, value in zip(readout.registers, code, strict=True):
+            weights[place(Channel(register=name)), state] = 2.0 * value
+    return weights, bias

@@ -1,0 +1,31 @@
+"""The value a fixed number of positions back (the heads of Theorem 1, with codes of two frequencies).
+
+Meaning: the sources at max(t − k, 0). Weights: the query is the position code turned back by k, the key
+the position code; a wrong shift loses at least ``shift_gap`` of the inner product F. BOS has no code and
+scores F − gap/2 instead, so it wins exactly when t − k ≤ 0. Error: N·e^{−g} of the range of values.
+"""
+
+from math import cos, log, pi, sin, sqrt
+
+from krohn.construct.lowering.head_plan import GAP, Column, HeadPlan, copies, value_range
+from krohn.construct.lowering.position_codes import BOS, FREQUENCIES, ONE, PositionCodes, turning
+from krohn.network.operations import LookBack
+from krohn.network.program import Program
+
+
+def lower_look_back(operation: LookBack, codes: PositionCodes, program: Program) -> HeadPlan:
+    """One head for all values of the operation."""
+    wanted = GAP + log(value_range(program, operation.sources) * codes.count)
+    gain = sqrt(2 * wanted / codes.shift_gap)
+    query: list[Column] = []
+    key: list[Column] = []
+    for frequency in range(FREQUENCIES):
+        x, y = turning(frequency)
+        angle = 2 * pi * min(operation.distance, codes.count) / codes.base ** (frequency + 1)
+        # (cos, sin)(θ_t − angle), so that its product with (cos, sin)(θ_i) is cos(θ_t − angle − θ_i).
+        query += [{x: gain * cos(angle), y: gain * sin(angle)}, {x: -gain * sin(angle), y: gain * cos(angle)}]
+        key += [{x: gain}, {y: gain}]
+    query.append({ONE: gain})
+    key.append({BOS: gain * (FREQUENCIES - codes.shift_gap / 2)})
+    value, output = copies(operation.sources, operation.targets)
+    return HeadPlan(tuple(query), tuple(key), value, output)

@@ -1,0 +1,86 @@
+"""A counter that stops at both ends, in two layers (Theorem 3 with heads modulo S + 1).
+
+Let z be the sum of the steps, without stops, and S + 1 the number of places. With
+b_j = [last visit to z − j is later than the last visit to z − j + S + 1] the place is Σ_{j=1..S} b_j: a step
+to the right shifts a 1 in, a step to the left shifts a 0 in. The two values lie in one class mod S + 1 and
+by continuity the last visit to the class is to one of them, so head j looks for the latest i with
+z_i ≡ z − j mod (S + 1). With v = z mod (S + 1)², the sum of what the heads find is
+Σ_j v_j ≡ S·v − S(S+1)/2 + (S + 1)·(S − place) mod (S + 1)², so the place can be read off one residue.
+Padding steps make every class visited and the place right before the first letter.
+"""
+
+from krohn.cascade.plan_nodes import ClampedCounterPlan
+from krohn.construct.tight.draft import ProgramDraft
+from krohn.construct.tight.finite import Finite, Track
+from krohn.network.operations import Row
+
+
+def has_unit_steps(plan: ClampedCounterPlan) -> bool:
+    """Whether no letter jumps: the construction needs a walk that visits every value in between."""
+    return all(abs(step) <= 1 for step in plan.steps)
+
+
+def padding_steps(places: int, start: int) -> tuple[int, ...]:
+    """Steps that visit every class and end at the start: against the farther wall, then back."""
+    last = places - 1
+    left = (-1,) * last + (1,) * start
+    right = (1,) * last + (-1,) * (last - start)
+    return (0, *(left if start <= last - start else right))
+
+
+def clamped_track(plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
+    """The places of the counter as states of the plan's automaton; ``letter`` must be a source."""
+    counter = _Counter(plan, draft, name)
+    pads = padding_steps(len(plan.line), plan.line[start])
+    still = (0,) * (draft.num_padding - len(pads))
+    letters = [plan.steps[a] for a in draft.sources[letter].letters]
+    step = draft.source(draft.fresh(f"{name}step"), letters, still + pads)
+    total = draft.prefix_sum(step)
+    now = counter.value([(total, 1), *([(step, 1)] if draft.strict else [])], "now")
+    key = counter.circle(now, "class")
+    after = counter.place(now, key, key, "place")
+    if not draft.strict:
+        return Track(after, after)
+    then = counter.value([(total, 1)], "then")
+    return Track(after, counter.place(then, counter.circle(then, "class.then"), key, "place.then"))
+
+
+class _Counter:
+    """Names and moduli of one counter."""
+
+    def __init__(self, plan: ClampedCounterPlan, draft: ProgramDraft, name: str) -> None:
+        self.plan, self.draft, self.name = plan, draft, name
+        self.places = len(plan.line)
+        self.modulus = self.places**2
+
+    def value(self, terms: list[tuple[str, int]], name: str) -> str:
+        """v = z mod (S + 1)²."""
+        return self.draft.modulo(terms, self.modulus, self.draft.fresh(f"{self.name}{name}"))
+
+    def circle(self, value: str, name: str) -> str:
+        """z mod (S + 1) on a circle."""
+        classes: dict[Row, int] = {(v,): v % self.places for v in range(self.modulus)}
+        return self.draft.circle_of((value,), classes, self.places, self.draft.fresh(f"{self.name}{name}"))
+
+    def place(self, value: str, query: str, key: str, name: str) -> Finite:
+        """The state, as a function of the residue that the heads' finds add up to."""
+        draft, places = self.draft, self.places
+        last = places - 1
+        found = [
+            draft.latest_match(query, key, -j, self._key_value(key), f"{self.name}{name}.visit{j}")
+            for j in range(1, places)
+        ]
+        residue = draft.modulo(
+            [*((visit, 1) for visit in found), (value, -last)],
+            self.modulus,
+            draft.fresh(f"{self.name}{name}.residue"),
+            offset=last * places // 2,
+        )
+        state = {place: q for q, place in enumerate(self.plan.line)}
+        rows: dict[Row, int] = {(r,): state[last - r // places] for r in range(self.modulus)}
+        exact: dict[Row, int] = {(r,): rows[r,] for r in range(0, self.modulus, places)}
+        return Finite((residue,), exact, {row: q for row, q in rows.items() if row not in exact})
+
+    def _key_value(self, key: str) -> str:
+        """The register whose class the key is: what a head brings back."""
+        return next(change.reads[0] for _, change in self.draft.maps if key in change.writes)

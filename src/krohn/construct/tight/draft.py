@@ -1,0 +1,157 @@
+"""A program under construction: operations in order of use, put into layers as early as they can run.
+
+A position-wise map runs in the MLP of the layer in which its last input appears; a head runs one layer
+after its last input. Maps of what the tokens bring along are worked out at once and become sources.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from krohn.construct.tight.layers import arrange
+from krohn.network.operations import (
+    AttentionOperation,
+    Clamp,
+    LatestMatch,
+    LatestWrite,
+    Linear,
+    LookBack,
+    Modulo,
+    PositionMap,
+    PrefixSum,
+    Row,
+    Table,
+)
+from krohn.network.program import Program, Readout, Register, Source
+from krohn.network.transformer import Mask
+
+Terms = Sequence[tuple[str, int]]
+Kind = Literal["integer", "wide", "circle"]
+
+TOKENS = -1
+"""The time of a source: before layer 0."""
+
+
+@dataclass
+class ProgramDraft:
+    """Registers with the layer that writes them, sources, and operations with their layer."""
+
+    num_letters: int
+    mask: Mask
+    num_padding: int = 1
+    registers: dict[str, Register] = field(default_factory=dict)
+    time: dict[str, int] = field(default_factory=dict)
+    sources: dict[str, Source] = field(default_factory=dict)
+    heads: list[tuple[int, AttentionOperation]] = field(default_factory=list)
+    maps: list[tuple[int, PositionMap]] = field(default_factory=list)
+
+    @property
+    def strict(self) -> bool:
+        """Whether heads see only earlier positions."""
+        return self.mask == "strict"
+
+    def fresh(self, name: str) -> str:
+        """The name, or the name with a number if it is taken."""
+        number, found = 2, name
+        while found in self.registers:
+            found, number = f"{name}#{number}", number + 1
+        return found
+
+    def source(self, name: str, letters: Sequence[int], padding: int | Sequence[int]) -> str:
+        """A value that the token brings along; one for every padding position, or the same for all."""
+        pads = (padding,) * self.num_padding if isinstance(padding, int) else tuple(padding)
+        values = (*letters, *pads)
+        self._made(name, min(values), max(values), TOKENS)
+        self.sources[name] = Source(name, tuple(letters), pads)
+        return name
+
+    def _made(self, name: str, low: int, high: int, time: int, kind: Kind = "integer") -> None:
+        self.registers[name] = Register(name, low, high, kind)
+        self.time[name] = time
+
+    def _latest(self, names: Sequence[str]) -> int:
+        return max(self.time[name] for name in names)
+
+    def _attended(self, operation: AttentionOperation, kind: Kind = "integer") -> str:
+        layer = self._latest(operation.reads) + 1
+        source, target = operation.sources[0], operation.targets[0]
+        self._made(target, self.registers[source].low, self.registers[source].high, layer, kind)
+        self.heads.append((layer, operation))
+        return target
+
+    def prefix_sum(self, source: str) -> str:
+        """A sum over the visible positions."""
+        return self._attended(PrefixSum((source,), (self.fresh(f"{source}.sum"),)), "wide")
+
+    def latest_write(self, flag: str, source: str, target: str) -> str:
+        """The most recent flagged value."""
+        return self._attended(LatestWrite(flag, (source,), (self.fresh(target),)))
+
+    def look_back(self, source: str) -> str:
+        """The value one position back."""
+        return self._attended(LookBack(1, (source,), (self.fresh(f"{source}.before"),)))
+
+    def latest_match(self, query: str, key: str, shift: int, source: str, target: str) -> str:
+        """The value at the most recent position whose key is the query plus a shift."""
+        modulus = self.registers[key].high + 1
+        return self._attended(LatestMatch(query, key, modulus, shift, (source,), (self.fresh(target),)))
+
+    def modulo(
+        self, terms: Terms, modulus: int, target: str, *, offset: int = 0, kind: Kind = "integer"
+    ) -> str:
+        """A residue of a sum of registers."""
+        self._made(target, 0, modulus - 1, self._latest([name for name, _ in terms]), kind)
+        self.maps.append((self.time[target], Modulo(tuple(terms), offset, modulus, target)))
+        return target
+
+    def circle_of(self, inputs: Sequence[str], values: Mapping[Row, int], size: int, target: str) -> str:
+        """A function of registers, held on a circle of ``size`` values."""
+        self._made(target, 0, size - 1, self._latest(inputs), "circle")
+        rows = tuple((given, (result,)) for given, result in sorted(values.items()))
+        self.maps.append((self.time[target], Table(tuple(inputs), (target,), rows)))
+        return target
+
+    def clamp(self, terms: Terms, offset: int, low: int, high: int, target: str) -> str:
+        """A clamped sum of registers."""
+        self._made(target, low, high, self._latest([name for name, _ in terms]))
+        self.maps.append((self.time[target], Clamp(tuple(terms), offset, low, high, target)))
+        return target
+
+    def linear(self, terms: Terms, offset: int, bounds: tuple[int, int], target: str) -> str:
+        """A sum of registers whose bounds the caller knows."""
+        self._made(target, *bounds, self._latest([name for name, _ in terms]))
+        self.maps.append((self.time[target], Linear(tuple(terms), offset, target)))
+        return target
+
+    def table(self, inputs: Sequence[str], outputs: Sequence[str], rows: Mapping[Row, Row]) -> None:
+        """A table; of sources it makes sources."""
+        time = self._latest(inputs)
+        if time == TOKENS:
+            tokens = [self._token(inputs, n) for n in range(self.num_letters + self.num_padding)]
+            for column, name in enumerate(outputs):
+                values = [rows[row][column] for row in tokens]
+                self.source(name, values[: self.num_letters], values[self.num_letters :])
+            return
+        for column, name in enumerate(outputs):
+            values = [result[column] for result in rows.values()]
+            self._made(name, min(values), max(values), time)
+        self.maps.append((time, Table(tuple(inputs), tuple(outputs), tuple(sorted(rows.items())))))
+
+    def _token(self, names: Sequence[str], token: int) -> Row:
+        return tuple((*self.sources[name].letters, *self.sources[name].padding)[token] for name in names)
+
+    def finish(
+        self,
+        inputs: Sequence[str],
+        states: Mapping[Row, int],
+        num_states: int,
+        elsewhere: Mapping[Row, int] | None = None,
+    ) -> Program:
+        """Reads the state off the inputs: directly where each state has one row, else by a last table."""
+        codes = {state: row for row, state in states.items()}
+        if len(codes) < len(states):
+            rows = {row: (state,) for row, state in {**(elsewhere or {}), **states}.items()}
+            self.table(inputs, ("state",), rows)
+            inputs, codes = ("state",), {state: (state,) for state in codes}
+        readout = Readout(tuple(inputs), tuple(codes.get(state) for state in range(num_states)))
+        return arrange(self.registers, self.sources, self.heads, self.maps, readout, self.mask)

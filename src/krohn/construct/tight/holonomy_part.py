@@ -1,0 +1,148 @@
+"""A holonomy cascade inside a program: per level, counters for its groups and one memory for its resets.
+
+Causal mask: a memory head gives the coordinate after the letter; the stage set before the letter is fetched
+by a look-back where a level needs it (it cannot be recovered past a reset: erratum 28). Strict mask: the
+memory head gives the coordinate before the letter and a table steps it forward, so no look-back is needed.
+"""
+
+from dataclasses import dataclass
+
+from krohn.cascade.holonomy import Cascade
+from krohn.construct.tight.coordinate import CounterReading, moved
+from krohn.construct.tight.counters import RunningCounters, count, running
+from krohn.construct.tight.draft import ProgramDraft
+from krohn.construct.tight.finite import Finite, Track, register_value
+from krohn.construct.tight.level_plan import LevelPlan, level_plans
+from krohn.network.operations import Row
+
+
+def holonomy_track(draft: ProgramDraft, cascade: Cascade, letter: str, start: int, name: str) -> Track:
+    """The states of the cascade's automaton, driven by the register ``letter`` (BOS: number of letters)."""
+    stages = Track(Finite((), {(): 0}), Finite((), {(): 0}))
+    for plan in level_plans(cascade, start):
+        stages = _LevelWriter(draft, plan, letter, f"{name}{plan.level}", stages).following()
+    masks = cascade.skeleton.masks
+
+    def state(number: int) -> int:
+        return masks[number].bit_length() - 1
+
+    return Track(stages.after.renamed(state), stages.before.renamed(state))
+
+
+@dataclass
+class _LevelWriter:
+    """Writes one level; ``stages`` are its stage sets, by their numbers in the skeleton."""
+
+    draft: ProgramDraft
+    plan: LevelPlan
+    letter: str
+    name: str
+    stages: Track
+
+    def following(self) -> Track:
+        """The stage sets of the next level."""
+        plan, draft = self.plan, self.draft
+        if plan.is_constant:
+            return Track(
+                *(part.renamed(self._initial_tile) for part in (self.stages.after, self.stages.before))
+            )
+        after, before = self._staged()
+        groups = [running(f"{self.name}.group{n}", tower, plan.moves[n]) for n, tower in plan.towers.items()]
+        self._actions(after, before, groups)
+        for group in groups:
+            count(draft, group)
+        now = [CounterReading(group.tower, group.now) for group in groups]
+        then = [CounterReading(group.tower, group.before) for group in groups]
+        memory = self._memory(after, now)
+        if not draft.strict:
+            tile = moved(draft, memory, after.renamed(plan.kind), now, f"{self.name}.now", undo=False)
+            below = self._below(after, tile)
+            return Track(below, below)
+        old = moved(draft, memory, before.renamed(plan.kind), then, f"{self.name}.then", undo=False)
+        if plan.has_resets:
+            return Track(self._stepped(after, old), self._below(before, old))
+        tile = moved(draft, memory, after.renamed(plan.kind), now, f"{self.name}.now", undo=False)
+        return Track(self._below(after, tile), self._below(before, old))
+
+    def _initial_tile(self, stage: int) -> int:
+        tiles = self.plan.tiles(stage)
+        return tiles[self.plan.initial] if tiles else stage
+
+    def _staged(self) -> tuple[Finite, Finite]:
+        """The stage sets in registers, numbered from 0; before the letter only if the actions ask for it."""
+        plan, draft = self.plan, self.draft
+        after = self._register(self.stages.after, f"{self.name}.stage")
+        if draft.strict:
+            return after, self._register(self.stages.before, f"{self.name}.earlier")
+        if not plan.needs_before:
+            return after, Finite((), {(): plan.start})
+        earlier = draft.look_back(after.inputs[0])
+        return after, Finite((earlier,), after.rows)
+
+    def _register(self, stages: Finite, name: str) -> Finite:
+        place = {number: index for index, number in enumerate(sorted(stages.values))}
+        held = stages.renamed(place.__getitem__).register(self.draft, name)
+        return (
+            Finite((held,), {(i,): n for n, i in place.items()})
+            if held
+            else Finite((), {(): stages.values.pop()})
+        )
+
+    def _actions(self, after: Finite, before: Finite, groups: list[RunningCounters]) -> None:
+        """One table from (set before, letter, set after) to flag, target, and the letters of the groups."""
+        plan = self.plan
+        place_after = {number: row for row, number in after.rows.items()}
+        place_before = {number: row for row, number in before.rows.items()} if plan.needs_before else {}
+        inputs = (*(before.inputs if plan.needs_before else ()), self.letter, *after.inputs)
+        rows: dict[Row, Row] = {}
+        for (old, letter, new), action in plan.triples.items():
+            row = (*place_before.get(old, ()), letter, *place_after[new])
+            written = letter == plan.bos or isinstance(action, int)
+            moves = [
+                v
+                for g, n in zip(groups, plan.towers, strict=True)
+                for v in g.values(plan.move(n, new, action))
+            ]
+            rows[row] = (int(written), plan.target(action), plan.action_number(action), *moves)
+        outputs = [f"{self.name}.{what}" for what in ("reset", "target", "action")]
+        self.draft.table(inputs, (*outputs, *(name for group in groups for name in group.outputs())), rows)
+
+    def _memory(self, after: Finite, now: list[CounterReading]) -> Finite:
+        """What the memory head finds: the last w = target·G⁻¹; without resets the initial tile for ever."""
+        plan, draft = self.plan, self.draft
+        if not plan.has_resets:
+            return Finite((), {(): plan.initial})
+        target = register_value(f"{self.name}.target", set(range(plan.num_tiles)))
+        written = moved(draft, target, after.renamed(plan.kind), now, f"{self.name}.write", undo=True)
+        held = written.register(draft, f"{self.name}.written")
+        found = draft.latest_write(f"{self.name}.reset", held, f"{self.name}.memory")
+        return register_value(found, set(range(plan.num_tiles)))
+
+    def _below(self, stage: Finite, tile: Finite) -> Finite:
+        """The stage set one level down: the tile of an active set, the same set otherwise."""
+        many = len(stage.rows) > 1 and len(tile.inputs) > 1
+        if many:
+            tile = register_value(tile.register(self.draft, f"{self.name}.tile"), tile.values)
+        rows: dict[Row, int] = {}
+        for row, number in stage.rows.items():
+            tiles = self.plan.tiles(number)
+            for values, x in tile.rows.items():
+                if not tiles or x < len(tiles):
+                    rows[(*row, *values)] = tiles[x] if tiles else number
+        return Finite((*stage.inputs, *tile.inputs), rows)
+
+    def _stepped(self, after: Finite, old: Finite) -> Finite:
+        """The stage set after the letter from the coordinate before it and the action."""
+        plan = self.plan
+        held = old.register(self.draft, f"{self.name}.old")
+        rows: dict[Row, int] = {}
+        pairs = {(new, action) for (_, _, new), action in plan.triples.items()}
+        place = {number: row for row, number in after.rows.items()}
+        for new, action in pairs:
+            tiles = plan.tiles(new)
+            for x in range(plan.num_tiles):
+                result = plan.after(action, x)
+                if action is None or result is not None:
+                    row = (*place[new], plan.action_number(action), x)
+                    rows[row] = new if action is None or result is None else tiles[result]
+        return Finite((*after.inputs, f"{self.name}.action", held), rows)

@@ -1,0 +1,159 @@
+"""What one level of a cascade asks of the network: stage sets, actions, classes with their counters.
+
+A level sees three small numbers: the stage set before the letter, the letter, and the stage set after it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from krohn.algebra.permutation import Permutation, identity
+from krohn.cascade.holonomy import Cascade, Update
+from krohn.construct.tight.abelian_sections import CounterTower, counter_tower
+
+Triple = tuple[int, int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class LevelPlan:
+    """One level: every (set before, letter, set after) that can occur and what it does to the coordinate.
+
+    The letter ``num_letters`` is the beginning of the sequence, which resets to the initial coordinate.
+    An action is a reset (int), a permutation of tiles, or ``None`` where the level is inactive.
+    """
+
+    level: int
+    cascade: Cascade
+    triples: dict[Triple, Update | None]
+    start: int
+    initial: int
+
+    @cached_property
+    def sets(self) -> dict[int, int]:
+        """Stage sets of the level, numbered from 0."""
+        used = {s for before, _, after in self.triples for s in (before, after)}
+        return {number: index for index, number in enumerate(sorted(used))}
+
+    @cached_property
+    def num_tiles(self) -> int:
+        """The number of values of the coordinate."""
+        return self.cascade.sizes[self.level]
+
+    def tiles(self, stage: int) -> tuple[int, ...]:
+        """The tiles of a stage set that is active at this level, () of any other."""
+        frame = self.cascade.skeleton
+        return frame.tiles[stage] if frame.depth[stage] == self.level else ()
+
+    @cached_property
+    def has_resets(self) -> bool:
+        """Whether some letter resets the coordinate."""
+        return any(isinstance(action, int) and a != self.bos for (_, a, _), action in self.triples.items())
+
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether the coordinate can never leave its initial value."""
+        values = {self.initial}
+        while True:
+            more = {self.after(action, x) for action in self.triples.values() for x in values} - {None}
+            if more <= values:
+                return len(values) == 1
+            values |= {x for x in more if x is not None}
+
+    def after(self, action: Update | None, value: int) -> int | None:
+        """The coordinate after an action; ``None`` where it is not defined."""
+        if action is None or isinstance(action, int):
+            return action
+        return action[value] if value < len(action) else None
+
+    @cached_property
+    def needs_before(self) -> bool:
+        """Whether the action depends on the stage set before the letter, beyond letter and set after it."""
+        seen: dict[tuple[int, int], Update | None] = {}
+        return any(
+            seen.setdefault((letter, after), action) != action
+            for (_, letter, after), action in self.triples.items()
+        )
+
+    @cached_property
+    def moves(self) -> dict[int, set[Permutation]]:
+        """Class number → the permutations of its tiles, for the classes whose tiles are really permuted."""
+        found: dict[int, set[Permutation]] = {}
+        for (_, _, after), action in self.triples.items():
+            if isinstance(action, tuple) and action != identity(len(action)):
+                found.setdefault(self.cascade.skeleton.class_of[after], set()).add(action)
+        return dict(sorted(found.items()))
+
+    @cached_property
+    def towers(self) -> dict[int, CounterTower]:
+        """Class number → the counters of its group."""
+        return {number: counter_tower(sorted(m), len(next(iter(m)))) for number, m in self.moves.items()}
+
+    def kind(self, stage: int) -> int:
+        """0 where the coordinate is stored as it is, c + 1 in the c-th class that has counters."""
+        if not self.tiles(stage):
+            return 0
+        number = self.cascade.skeleton.class_of[stage]
+        return 1 + list(self.towers).index(number) if number in self.towers else 0
+
+    def move(self, number: int, after: int, action: Update | None) -> Permutation:
+        """What an action means to the counters of a class: its own permutations count, all else is 1."""
+        mine = isinstance(action, tuple) and self.cascade.skeleton.class_of[after] == number
+        return action if mine and isinstance(action, tuple) else identity(self.towers[number].degree)
+
+    def target(self, action: Update | None) -> int:
+        """The tile a reset goes to, 0 where there is none (then it is not read)."""
+        return action if isinstance(action, int) else 0
+
+    @cached_property
+    def _numbers(self) -> dict[Update | None, int]:
+        return {action: number for number, action in enumerate(dict.fromkeys(self.triples.values()))}
+
+    def action_number(self, action: Update | None) -> int:
+        """Different actions have different numbers."""
+        return self._numbers[action]
+
+    @property
+    def bos(self) -> int:
+        """The letter that stands for the beginning of the sequence."""
+        return self.cascade.automaton.num_letters
+
+    def below(self, triple: Triple) -> Iterable[tuple[int, int]]:
+        """The pairs of stage sets one level down."""
+        before, _, after = triple
+        action = self.triples[triple]
+        inner, goal = self.tiles(before) or (before,), self.tiles(after)
+        if isinstance(action, tuple):
+            return zip(inner, (goal[x] for x in action), strict=True)
+        target = after if action is None else goal[action]
+        return ((source, target) for source in inner)
+
+
+def level_plans(cascade: Cascade, state: int) -> list[LevelPlan]:
+    """The levels from the top, started in a state; only what can follow from the levels above is listed."""
+    coordinates = cascade.coordinates(state)
+    letters = cascade.automaton.num_letters
+    triples: set[Triple] = {(0, letter, 0) for letter in range(letters)}
+    plans = []
+    stages = cascade.stages(coordinates)
+    for level in range(cascade.num_levels):
+        start, initial = stages[level], coordinates[level]
+        active = cascade.skeleton.depth[start] == level
+        actions = {triple: _action(cascade, level, triple) for triple in sorted(triples)}
+        # The beginning of the sequence writes the initial coordinate, whether or not it is read.
+        actions[start, letters, start] = initial if active else None
+        plan = LevelPlan(level, cascade, actions, start, initial)
+        plans.append(plan)
+        triples = {
+            (*pair[:1], triple[1], pair[1])
+            for triple in actions
+            if triple[1] < letters
+            for pair in plan.below(triple)
+        }
+    return plans
+
+
+def _action(cascade: Cascade, level: int, triple: Triple) -> Update | None:
+    before, letter, after = triple
+    if cascade.skeleton.depth[after] != level:
+        return None
+    return cascade.update(before, letter, after)

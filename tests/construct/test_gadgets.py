@@ -1,0 +1,179 @@
+"""Every lowering of an operation against its meaning, on all inputs and at the edge of its tolerance."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from construct.gadget_contract import HeadCase, MapCase, check_head, check_map
+from krohn.construct.lowering.staircase import ramp_width
+from krohn.construct.lowering.table_code import best_code
+from krohn.network.operations import (
+    Clamp,
+    LatestMatch,
+    LatestWrite,
+    Linear,
+    LookBack,
+    Modulo,
+    PrefixSum,
+    Select,
+    Table,
+)
+from krohn.network.program import Register, Source
+
+R = Register
+
+
+def rows(*spans: range) -> tuple[tuple[int, ...], ...]:
+    return tuple(product(*spans))
+
+
+XOR = {(a, b, c): ((a + b + c) % 2, a * b) for a, b, c in product(range(2), range(2), range(3))}
+RAGGED = {(0, 0): (5,), (0, 3): (-2,), (4, 1): (5,), (4, 3): (0,), (-1, 2): (7,)}
+MAPS = [
+    MapCase(
+        "table of three inputs and two outputs",
+        Table(("a", "b", "c"), ("x", "y"), tuple(XOR.items())),
+        (R("a", 0, 1), R("b", 0, 1), R("c", 0, 2), R("x", 0, 1), R("y", 0, 1)),
+        tuple(XOR),
+        1 / 64,
+        0.0,
+    ),
+    MapCase(
+        "table with few reachable rows",
+        Table(("a", "b"), ("x",), tuple(RAGGED.items())),
+        (R("a", -1, 4), R("b", 0, 3), R("x", -2, 7)),
+        tuple(RAGGED),
+        1 / 64,
+        0.0,
+    ),
+    MapCase(
+        "table of one input",
+        Table(("a",), ("x",), tuple(((v,), (v * v % 7,)) for v in range(12))),
+        (R("a", 0, 11), R("x", 0, 6)),
+        rows(range(12)),
+        1 / 4,
+        0.0,
+    ),
+    MapCase(
+        "residue of a sum",
+        Modulo((("a", 1), ("b", 3)), 2, 5, "x"),
+        (R("a", -20, 40), R("b", 0, 2), R("x", 0, 4)),
+        rows(range(-20, 41), range(3)),
+        1 / 16,
+        4.0,
+    ),
+    MapCase(
+        "residue mapped by a table",
+        Modulo((("a", 1),), 0, 3, "x", (2, 0, 5)),
+        (R("a", -9, 17), R("x", 0, 5)),
+        rows(range(-9, 18)),
+        1 / 4,
+        0.0,
+    ),
+    MapCase(
+        "clamp",
+        Clamp((("a", 2),), 1, -3, 4, "x"),
+        (R("a", -6, 6), R("x", -3, 4)),
+        rows(range(-6, 7)),
+        1 / 8,
+        2.0,
+    ),
+    MapCase(
+        "linear map",
+        Linear((("a", 2), ("b", -1)), 3, "x"),
+        (R("a", -2, 2), R("b", 0, 3), R("x", -4, 7)),
+        rows(range(-2, 3), range(4)),
+        1 / 8,
+        3.0,
+    ),
+    MapCase(
+        "selection among three",
+        Select(("f", "g", "h"), ("a",), ("x",)),
+        (R("f", 0, 2), R("g", -1, 1), R("h", 0, 2), R("a", 0, 2), R("x", -1, 2)),
+        rows(range(3), range(-1, 2), range(3), range(3)),
+        1 / 8,
+        1.0,
+    ),
+]
+
+
+@pytest.mark.parametrize("narrow", [False, True], ids=["one round", "two rounds"])
+@pytest.mark.parametrize("case", MAPS, ids=lambda case: case.name)
+def test_a_position_wise_gadget_keeps_its_contract(case: MapCase, narrow: bool) -> None:
+    check_map(case, narrow=narrow)
+
+
+@pytest.mark.parametrize("modulus", [2, 3, 5, 8])
+def test_the_sine_residue_is_exact_on_integers_and_flat_for_more_than_two_values(modulus: int) -> None:
+    case = MapCase(
+        f"residue mod {modulus}",
+        Modulo((("a", 1),), 1, modulus, "x"),
+        (R("a", -30, 30), R("x", 0, modulus - 1)),
+        rows(range(-30, 31)),
+        0.0 if modulus == 2 else 1 / 64,
+        0.0,
+    )
+    check_map(case, activation="sin")
+
+
+FLAGGED = (Source("flag", (0, 1, 1, 0), (1,)), Source("value", (3, -2, 5, 0), (1,)))
+KEYED = tuple(((k,), (k,)) for k in range(5))
+HEADS = [
+    HeadCase(
+        "prefix sums",
+        PrefixSum(("a", "b"), ("x", "y")),
+        (R("a", -2, 1), R("b", 0, 3), R("x", -2, 1, "wide"), R("y", 0, 3, "wide")),
+        (Source("a", (-2, 0, 1, 1), (0,)), Source("b", (0, 1, 2, 3), (0,))),
+    ),
+    HeadCase(
+        "latest write",
+        LatestWrite("flag", ("value",), ("x",)),
+        (R("flag", 0, 1), R("value", -2, 5), R("x", -2, 5)),
+        FLAGGED,
+    ),
+    *(
+        HeadCase(
+            f"look back {distance}",
+            LookBack(distance, ("value",), ("x",)),
+            (R("value", -2, 5), R("x", -2, 5)),
+            FLAGGED[1:],
+        )
+        for distance in (1, 2, 7, 64)
+    ),
+    *(
+        HeadCase(
+            f"latest match with shift {shift}",
+            LatestMatch("place", "place", 5, shift, ("value",), ("x",)),
+            (R("key", 0, 4), R("place", 0, 4, "circle"), R("value", -2, 5), R("x", -2, 5)),
+            (Source("key", (0, 1, 2, 4), (3,)), FLAGGED[1]),
+            (Table(("key",), ("place",), KEYED),),
+        )
+        for shift in (0, 1, -2)
+    ),
+]
+
+
+@pytest.mark.parametrize("mask", ["causal", "strict"])
+@pytest.mark.parametrize("case", HEADS, ids=lambda case: case.name)
+def test_an_attention_gadget_keeps_its_contract(case: HeadCase, mask: str) -> None:
+    short = np.array(list(product(range(4), repeat=5)))
+    check_head(case, short, 5, mask)
+    check_head(case, short[::17], 40, mask)
+    check_head(case, np.random.default_rng(1).integers(0, 4, (20, 90)), 90, mask)
+
+
+def test_a_code_needs_no_more_steps_than_any_mixed_radix_order_and_separates_the_rows() -> None:
+    given = np.array(list(product(range(2), repeat=3)))
+    parity = given.sum(axis=1, keepdims=True) % 2
+    code = best_code(given, parity)
+    assert code.steps == 3
+    table = dict(zip(code.points.tolist(), code.values[:, 0].tolist(), strict=True))
+    assert [table[int(y)] for y in given @ np.array(code.coefficients)] == parity[:, 0].tolist()
+
+
+@pytest.mark.parametrize("distance", [1.0, 2.0, 3.0, 5.0, 8.0, 0.3])
+def test_a_ramp_leaves_a_quarter_of_the_distance_flat_on_each_side(distance: float) -> None:
+    width = ramp_width(distance)
+    assert distance / 4 < width <= distance / 2
+    assert np.log2(width) == round(np.log2(width))
