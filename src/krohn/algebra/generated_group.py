@@ -40,6 +40,8 @@ class GeneratedGroup:
     @cached_property
     def order(self) -> int:
         """The number of elements, by Schreier–Sims: nothing is listed."""
+        if not self.generators:
+            return 1
         if self.degree > _LARGE_DEGREE and "chain" not in self.__dict__:
             order = semiregular_order(self.generators, self.degree)
             if order is not None:

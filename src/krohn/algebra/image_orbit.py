@@ -42,30 +42,29 @@ class ImageOrbit:
     @cached_property
     def _graph(self) -> tuple[list[Row], dict[Row, int], list[list[int]], list[tuple[int, int]]]:
         """Sets in breadth-first order, their numbers, successors by letter, and (parent, letter)."""
-        pack, send = self.rows.pack, self.rows.send
-        sets: list[Row] = []
+        pack, send, tables = self.rows.pack, self.rows.send, self.tables
         number: dict[Row, int] = {}
+        enter = number.setdefault
         origin: list[tuple[int, int]] = []
-
-        def visit(image: Row, parent: int, letter: int) -> int:
-            key = pack(sorted(set(image)))
-            index = number.get(key)
-            if index is None:
-                index = number[key] = len(sets)
-                sets.append(key)
-                origin.append((parent, letter))
-            return index
-
         for letter, action in enumerate(self.letters):
-            visit(action, -1, letter)
+            if enter(pack(sorted(set(action))), len(number)) == len(origin):
+                origin.append((-1, letter))
+        sets = list(number)
         successors: list[list[int]] = []
         for index, members in enumerate(sets):
+            images = [pack(sorted(set(send(members, table)))) for table in tables]
+            # A dictionary's length numbers the next new set.
+            targets = [enter(image, len(number)) for image in images]
+            successors.append(targets)
+            for letter, target in enumerate(targets):
+                if target == len(sets):
+                    sets.append(images[letter])
+                    origin.append((index, letter))
             if index > self.limit:
                 raise LimitExceeded(
                     f"at most {self.limit:,} image sets are searched and this automaton has more: "
                     "raise the limit (max_images, --max-images)"
                 )
-            successors.append([visit(send(members, t), index, a) for a, t in enumerate(self.tables)])
         return sets, number, successors, origin
 
     @property
@@ -129,18 +128,20 @@ class ImageComponent:
     @cached_property
     def _tree(self) -> tuple[dict[int, Row], dict[int, tuple[int, int]]]:
         """For each member X the images of P's points under a word P → X, and that tree's edges."""
-        orbit = self.orbit
-        send, root = orbit.rows.send, self.members[0]
+        root = self.members[0]
         sequence: dict[int, Row] = {root: self.base}
         origin: dict[int, tuple[int, int]] = {}
         if len(self.members) == 1:
             return sequence, origin
-        inside = set(self.members)
+        orbit = self.orbit
+        send, tables = orbit.rows.send, orbit.tables
+        component_of, successors = orbit.component_of, orbit.successors
+        own = component_of[root]
         queue = [root]
         for index in queue:
-            for letter, target in enumerate(orbit.successors[index]):
-                if target in inside and target not in sequence:
-                    sequence[target] = send(sequence[index], orbit.tables[letter])
+            for letter, target in enumerate(successors[index]):
+                if target not in sequence and component_of[target] == own:
+                    sequence[target] = send(sequence[index], tables[letter])
                     origin[target] = (index, letter)
                     queue.append(target)
         return sequence, origin
@@ -153,20 +154,21 @@ class ImageComponent:
     @cached_property
     def _schreier(self) -> dict[Row, tuple[int, int]]:
         """Schreier generators as rows over P, each with the edge (set, letter) that gives it."""
-        orbit, base = self.orbit, self.base
-        send, matching, tables = orbit.rows.send, orbit.rows.matching, orbit.tables
-        own = orbit.component_of[self.members[0]]
-        back: dict[int, Table] = {}
         found: dict[Row, tuple[int, int]] = {}
-        for index in self.members:
-            for letter, target in enumerate(orbit.successors[index]):
-                if orbit.component_of[target] != own:
+        base = self.base
+        if len(base) == 1:
+            return found
+        orbit, sequence = self.orbit, self.sequence
+        send, tables, matching = orbit.rows.send, orbit.tables, orbit.rows.matching
+        component_of, successors = orbit.component_of, orbit.successors
+        own = component_of[self.members[0]]
+        for index, start in sequence.items():
+            for letter, target in enumerate(successors[index]):
+                if component_of[target] != own:
                     continue
-                if target not in back:
-                    back[target] = matching(self.sequence[target], base)
-                loop = send(send(self.sequence[index], tables[letter]), back[target])
-                if loop != base:
-                    found.setdefault(loop, (index, letter))
+                end = send(start, tables[letter])
+                if end != sequence[target]:
+                    found.setdefault(send(end, matching(sequence[target], base)), (index, letter))
         return found
 
     @cached_property

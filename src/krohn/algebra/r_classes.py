@@ -28,57 +28,59 @@ class RClasses:
     limit: int = 20_000_000
 
     @cached_property
-    def _search(self) -> tuple[list[Row], list[int]]:
-        """Representatives in breadth-first order, and the edges of left multiplication."""
+    def _search(self) -> tuple[list[Row], list[int], list[int]]:
+        """Representatives in breadth-first order, edges of left multiplication, and image components."""
         rows = self.orbit.rows
-        pack, send, table_of = rows.pack, rows.send, rows.table
-        relabelling: dict[Row, Table] = {}
+        pack, send, table_of, distinct = rows.pack, rows.send, rows.table, dict.fromkeys
+        relabelling: dict[Row, tuple[Table, int]] = {}
         index: dict[Row, int] = {}
         keys: list[Row] = []
-        for letter in self.orbit.letters:
-            row = pack(letter)
-            key = send(row, self._relabel(pack(dict.fromkeys(row))))
-            if key not in index:
-                index[key] = len(keys)
-                keys.append(key)
+        components: list[int] = []
         edges: list[int] = []
         record, known, lookup = edges.append, relabelling.get, index.get
         letters = [rows.through(pack(letter)) for letter in self.orbit.letters]
+        # The identity comes first, so that its products are the letters; it is taken out again.
+        tables = [table_of(pack(range(len(self.orbit.letters[0]))))]
         limit = self.limit
-        for representative in keys:
-            table = table_of(representative)
+        for table in tables:
             for letter_through in letters:
                 product = letter_through(table)
-                first = pack(dict.fromkeys(product))
+                first = pack(distinct(product))
                 relabel = known(first)
                 if relabel is None:
                     relabel = relabelling[first] = self._relabel(first)
-                key = send(product, relabel)
+                key = send(product, relabel[0])
                 found = lookup(key)
                 if found is None:
                     found = index[key] = len(keys)
                     keys.append(key)
+                    tables.append(table_of(key))
+                    components.append(relabel[1])
                 record(found)
             if len(keys) > limit:
                 raise LimitExceeded(
                     f"at most {limit:,} R-classes are searched and this semigroup has more: "
                     "raise the limit (max_classes, --max-classes)"
                 )
-        return keys, edges
+        return keys, edges[len(letters) :], components
 
-    def _relabel(self, first: Row) -> Table:
-        """The table from an element to its key, given its images in order of first occurrence."""
+    def _relabel(self, first: Row) -> tuple[Table, int]:
+        """The table from an element to its key, given its images in order of first occurrence.
+
+        Also the number of its image component.
+        """
         orbit = self.orbit
         number = orbit.number[orbit.rows.pack(sorted(first))]
-        component = orbit.components[orbit.component_of[number]]
-        back = orbit.rows.matching(component.sequence[number], component.base)
+        own = orbit.component_of[number]
+        component = orbit.components[own]
         group = component.group
+        if not group.is_trivial and group.order == factorial(component.rank):
+            return orbit.rows.matching(first, component.base), own
+        back = orbit.rows.matching(component.sequence[number], component.base)
         if group.is_trivial:
-            return back
-        positions = component.base if group.order == factorial(component.rank) else None
-        if positions is None:
-            positions = self._least_in_coset(component, orbit.rows.send(first, back))
-        return orbit.rows.matching(first, positions)
+            return back, own
+        least = self._least_in_coset(component, orbit.rows.send(first, back))
+        return orbit.rows.matching(first, least), own
 
     def _least_in_coset(self, component: ImageComponent, images: Row) -> Row:
         """The sequence in the orbit of ``images`` under the Schreier group that is least along its base."""
@@ -100,9 +102,7 @@ class RClasses:
         """Entry ``i·k + a`` is the R-class of ``a · representatives[i]``, for k letters."""
         return self._search[1]
 
-    @cached_property
+    @property
     def component_numbers(self) -> list[int]:
         """The image component of each representative."""
-        orbit, pack = self.orbit, self.orbit.rows.pack
-        number, component_of = orbit.number, orbit.component_of
-        return [component_of[number[pack(sorted(set(row)))]] for row in self.representatives]
+        return self._search[2]

@@ -1,0 +1,114 @@
+"""Algebra against its peers: sizes of transition semigroups (GAP) and listings (libsemigroups).
+
+    python benchmarks/bench_algebra.py [--large]
+
+GAP's times are those stored with the golden values (another run, the machine named there); ours and
+libsemigroups' are measured now, processor time, best of several, in one run. The work that cannot be
+avoided is stated first: a size needs one product for each R-class and letter, a listing one table entry
+for each element and letter.
+"""
+
+import argparse
+import json
+import math
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from krohn.algebra.element_list import list_elements
+from krohn.algebra.transition_semigroup import TransitionSemigroup
+
+GOLDEN = Path(__file__).parents[1] / "tests" / "algebra" / "golden.json"
+LISTED = ("grid9", "grid14", "grid16", "grid32", "grid64", "dyck4_2", "dyck5_2", "reg_S5", "T5", "rand9_s2")
+GAP = "GAP Semigroups Size"
+Letters = tuple[tuple[int, ...], ...]
+
+
+def best_ms(work: Callable[[], object], seconds: float = 0.15) -> float:
+    """Least processor time of one call, in milliseconds, over at least three calls."""
+    best, spent, calls = math.inf, 0.0, 0
+    while calls < 3 or spent < seconds:
+        start = time.process_time()
+        work()
+        taken = time.process_time() - start
+        best, spent, calls = min(best, taken), spent + taken, calls + 1
+        if taken > 5:
+            break
+    return best * 1e3
+
+
+def geometric_mean(ratios: list[float]) -> float:
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def full_monoid(degree: int) -> Letters:
+    rest = tuple(range(2, degree))
+    return ((*range(1, degree), 0), (1, 0, *rest), (0, 0, *rest))
+
+
+def random_automaton(states: int, seed: int) -> Letters:
+    """The generator of the golden file's random cases: two letters from Python's own generator."""
+    rng = random.Random(1000 * states + seed)
+    return tuple(tuple(rng.randrange(states) for _ in range(states)) for _ in range(2))
+
+
+def sizes(cases: dict[str, Letters], gap: dict[str, float]) -> None:
+    print(f"{'size of':12} {'elements':>12} {'products':>9} {'ours ms':>9} {'GAP ms':>9} {'ratio':>6}")
+    ratios = []
+    for name, letters in cases.items():
+        ours = best_ms(lambda letters=letters: TransitionSemigroup(letters).size)
+        semigroup = TransitionSemigroup(letters)
+        products = len(semigroup.r_classes.representatives) * len(letters)
+        ratios.append(ours / gap[name])
+        print(
+            f"{name:12} {semigroup.size:12} {products:9} {ours:9.2f} {gap[name]:9.2f} {ratios[-1]:6.2f}",
+            flush=True,
+        )
+    print(f"geometric mean of ratios {geometric_mean(ratios):.2f}, worst {max(ratios):.2f}\n")
+
+
+def listings(cases: dict[str, Letters]) -> None:
+    import libsemigroups_pybind11 as peer
+
+    guard = peer.ReportGuard(False)
+    print(f"{'listing of':12} {'elements':>12} {'entries':>9} {'ours ms':>9} {'libsg ms':>9} {'ratio':>6}")
+    ratios = []
+    for name, letters in cases.items():
+
+        def theirs(letters: Letters = letters) -> int:
+            semigroup = peer.FroidurePin([peer.Transf(list(letter)) for letter in letters])
+            semigroup.run()
+            return int(semigroup.size())
+
+        ours = best_ms(lambda letters=letters: list_elements(letters))
+        other = best_ms(theirs)
+        size = len(list_elements(letters))
+        assert size == theirs()
+        ratios.append(ours / other)
+        entries = 2 * size * len(letters)
+        print(f"{name:12} {size:12} {entries:9} {ours:9.2f} {other:9.2f} {ratios[-1]:6.2f}", flush=True)
+    print(f"geometric mean of ratios {geometric_mean(ratios):.2f}, worst {max(ratios):.2f}")
+    del guard
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--large", action="store_true", help="add the random automaton of 60,865,913 elements"
+    )
+    options = parser.parse_args()
+    golden = json.loads(GOLDEN.read_text())
+    print(golden["source"], "\n")
+    cases = {name: tuple(map(tuple, case["generators"])) for name, case in golden["cases"].items()}
+    gap = {name: case["ms"][GAP] for name, case in golden["cases"].items()}
+    sizes(cases, gap)
+    if options.large:
+        sizes({"rand12_s2": random_automaton(12, 2)}, {"rand12_s2": 73_165.0})
+    listings({name: cases[name] for name in LISTED} | {"T6": full_monoid(6), "T7": full_monoid(7)})
+
+
+if __name__ == "__main__":
+    main()
