@@ -59,7 +59,7 @@ def sizes(cases: dict[str, Letters], gap: dict[str, float]) -> None:
     for name, letters in cases.items():
         ours = best_ms(lambda letters=letters: TransitionSemigroup(letters).size)
         semigroup = TransitionSemigroup(letters)
-        products = len(semigroup.r_classes.representatives) * len(letters)
+        products = semigroup.r_classes.count * len(letters)
         ratios.append(ours / gap[name])
         print(
             f"{name:12} {semigroup.size:12} {products:9} {ours:9.2f} {gap[name]:9.2f} {ratios[-1]:6.2f}",

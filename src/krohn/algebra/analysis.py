@@ -83,7 +83,7 @@ def _size(semigroup: TransitionSemigroup) -> tuple[int | None, GreenCounts | Non
         size = semigroup.size
     except LimitExceeded as limit:
         return None, None, (f"the size of the semigroup is not known: {limit}",)
-    count = len(semigroup.r_classes.representatives)
+    count = semigroup.r_classes.count
     if count > _GREEN_CLASSES:
         return (
             size,

@@ -6,13 +6,37 @@ images is least, position by position of a stabiliser chain, is the key of the R
 ``a · x`` finds its R-class by one relabelling and one look-up.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
 
 from krohn.algebra.image_orbit import ImageComponent, ImageOrbit
+from krohn.algebra.r_class_batches import MAX_STATES, BatchSearch
 from krohn.algebra.transformation import Row, Table
 from krohn.errors import LimitExceeded
+
+BATCH = 256  # representatives waiting from which whole arrays are quicker than one at a time
+
+
+@dataclass(frozen=True, eq=False)
+class ListedSearch:
+    """A finished search: keys in breadth-first order, edges of left multiplication, image components."""
+
+    representatives: list[Row]
+    left_edges: list[int]
+    component_numbers: list[int]
+
+    @property
+    def count(self) -> int:
+        """The number of R-classes."""
+        return len(self.representatives)
+
+    @property
+    def component_counts(self) -> dict[int, int]:
+        """How many R-classes there are in each image component."""
+        return Counter(self.component_numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,21 +52,38 @@ class RClasses:
     limit: int = 20_000_000
 
     @cached_property
-    def _search(self) -> tuple[list[Row], list[int], list[int]]:
-        """Representatives in breadth-first order, edges of left multiplication, and image components."""
-        rows = self.orbit.rows
-        pack, send, table_of, distinct = rows.pack, rows.send, rows.table, dict.fromkeys
+    def _search(self) -> ListedSearch | BatchSearch:
+        rows, degree = self.orbit.rows, len(self.orbit.letters[0])
+        # The identity comes first, so that its products are the letters; it is taken out again.
+        tables = [rows.table(rows.pack(range(degree)))]
         relabelling: dict[Row, tuple[Table, int]] = {}
         index: dict[Row, int] = {}
-        keys: list[Row] = []
         components: list[int] = []
         edges: list[int] = []
+        done = 0
+        while done < len(tables):
+            chunk = tables[done : done + 64]
+            done += len(chunk)
+            self._multiply(chunk, relabelling, index, (tables, components, edges))
+            self._refuse(len(index))
+            if degree <= MAX_STATES and len(tables) - done > BATCH:
+                keys = list(index)
+                return BatchSearch.run(self.orbit, keys, keys[done - 1 :], self._refuse)
+        return ListedSearch(list(index), edges[len(self.orbit.letters) :], components)
+
+    def _multiply(
+        self,
+        chunk: Sequence[Table],
+        relabelling: dict[Row, tuple[Table, int]],
+        index: dict[Row, int],
+        found: tuple[list[Table], list[int], list[int]],
+    ) -> None:
+        """Multiplies the rows of ``chunk`` by every letter on the left and appends what is found."""
+        rows, (tables, components, edges) = self.orbit.rows, found
+        pack, send, table_of, distinct = rows.pack, rows.send, rows.table, dict.fromkeys
         record, known, lookup = edges.append, relabelling.get, index.get
         letters = [rows.through(pack(letter)) for letter in self.orbit.letters]
-        # The identity comes first, so that its products are the letters; it is taken out again.
-        tables = [table_of(pack(range(len(self.orbit.letters[0]))))]
-        limit = self.limit
-        for table in tables:
+        for table in chunk:
             for letter_through in letters:
                 product = letter_through(table)
                 first = pack(distinct(product))
@@ -50,19 +91,19 @@ class RClasses:
                 if relabel is None:
                     relabel = relabelling[first] = self._relabel(first)
                 key = send(product, relabel[0])
-                found = lookup(key)
-                if found is None:
-                    found = index[key] = len(keys)
-                    keys.append(key)
+                number = lookup(key)
+                if number is None:
+                    number = index[key] = len(index)
                     tables.append(table_of(key))
                     components.append(relabel[1])
-                record(found)
-            if len(keys) > limit:
-                raise LimitExceeded(
-                    f"at most {limit:,} R-classes are searched and this semigroup has more: "
-                    "raise the limit (max_classes, --max-classes)"
-                )
-        return keys, edges[len(letters) :], components
+                record(number)
+
+    def _refuse(self, count: int) -> None:
+        if count > self.limit:
+            raise LimitExceeded(
+                f"at most {self.limit:,} R-classes are searched and this semigroup has more: "
+                "raise the limit (max_classes, --max-classes)"
+            )
 
     def _relabel(self, first: Row) -> tuple[Table, int]:
         """The table from an element to its key, given its images in order of first occurrence.
@@ -93,16 +134,26 @@ class RClasses:
         return self.orbit.rows.pack(component.base[point] for point in sequence)
 
     @property
+    def count(self) -> int:
+        """The number of R-classes."""
+        return self._search.count
+
+    @property
     def representatives(self) -> list[Row]:
         """One element per R-class, with its image at the component's representative set."""
-        return self._search[0]
+        return self._search.representatives
 
     @property
     def left_edges(self) -> list[int]:
         """Entry ``i·k + a`` is the R-class of ``a · representatives[i]``, for k letters."""
-        return self._search[1]
+        return self._search.left_edges
 
     @property
     def component_numbers(self) -> list[int]:
         """The image component of each representative."""
-        return self._search[2]
+        return self._search.component_numbers
+
+    @property
+    def component_counts(self) -> dict[int, int]:
+        """How many R-classes there are in each image component."""
+        return self._search.component_counts
