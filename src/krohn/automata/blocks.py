@@ -17,6 +17,7 @@ UnsignedArray = npt.NDArray[np.unsignedinteger[Any]]
 
 # Entries of a block table: half a million 4-byte words stay within a common second-level cache.
 MAX_ENTRIES = 1 << 19
+_PADDING = 80
 _WORD = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -81,12 +82,10 @@ class BlockTables:
         """Letters and states of shape (words, blocks × size) for block codes of shape (words, blocks)."""
         num_words, num_blocks = codes.shape
         by_block = np.ascontiguousarray(codes.T)
-        states = np.empty((num_blocks, num_words), dtype=self.states.dtype)
-        letters = np.empty((num_blocks, 0 if self.stateless else num_words), dtype=self.letters.dtype)
-        scale, shift = (
-            np.uint32(self.num_codes),
-            np.array(8 * self.state_width * (self.size - 1), dtype=self.states.dtype),
-        )
+        states = _rows(num_blocks, num_words, self.states.dtype)
+        letters = _rows(num_blocks, 0 if self.stateless else num_words, self.letters.dtype)
+        scale = np.uint32(self.num_codes)
+        shift = self.states.dtype.type(8 * self.state_width * (self.size - 1))
         index = np.empty(num_words, dtype=np.uint32)
         last = starts.astype(np.uint32)
         for block in range(num_blocks):
@@ -102,6 +101,11 @@ class BlockTables:
             _unpacked(packed, self.letter_width),
             _unpacked(np.ascontiguousarray(states.T), self.state_width),
         )
+
+
+def _rows(count: int, length: int, dtype: np.dtype[Any]) -> UnsignedArray:
+    """Rows whose starts are not a power of two apart, lest their columns fall into one set of the cache."""
+    return np.empty((count, length + _PADDING), dtype=dtype)[:, :length]
 
 
 def _unpacked(words: UnsignedArray, width: int) -> UnsignedArray:

@@ -26,7 +26,7 @@ UnsignedArray = npt.NDArray[np.unsignedinteger[Any]]
 MAX_LENGTH = 1_000_000
 MAX_IN_MEMORY = 4_000_000_000
 _CHUNK_LETTERS = 1 << 21
-_CHUNK_WORDS = 1 << 14
+_CHUNK_WORDS = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)

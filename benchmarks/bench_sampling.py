@@ -1,0 +1,131 @@
+"""Sequences per second of the sampler, beside a plain numpy gather in the same run.
+
+The limit: a word of length T and its states are 2·T bytes at one byte each, and every byte must at least be
+written once. The first line measures how fast this machine fills memory with both cores, and what that means
+in sequences per second; nothing that returns the data can be faster.
+
+Run:  python benchmarks/bench_sampling.py [COUNT]
+"""
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from krohn.automata.datasets import write_dataset
+from krohn.automata.sampling import Sampler
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.zoo import zoo
+from krohn.cli.output import table
+
+LENGTH = 100
+THREADS = 2
+ROUNDS = 5
+PLAIN = 16_384
+NAMES = ("Parity", "S5", "Dyck4,2", "Dyck4,8")
+
+
+def best(work: Callable[[], None]) -> tuple[float, float]:
+    """Seconds on the clock and seconds of processor time, each the best of a few rounds.
+
+    On a machine that others use too, the processor time says what two free cores would do.
+    """
+    clocks, processors = [], []
+    for _ in range(ROUNDS):
+        clock, processor = time.perf_counter(), time.process_time()
+        work()
+        clocks.append(time.perf_counter() - clock)
+        processors.append(time.process_time() - processor)
+    return min(clocks), min(processors)
+
+
+def memory_limit() -> float:
+    """Bytes per second that THREADS threads write to buffers of a chunk's size."""
+    buffers = [np.empty(2 * LENGTH * 16_384, dtype=np.uint8) for _ in range(THREADS)]
+
+    def fill(buffer: np.ndarray) -> None:
+        for value in range(20):
+            buffer.fill(value)
+
+    def work() -> None:
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(fill, buffers))
+
+    return 20 * sum(buffer.size for buffer in buffers) / best(work)[0]
+
+
+def plain_gather(automaton: Semiautomaton, feasible: list[np.ndarray] | None, count: int) -> None:
+    """What one writes first: per position, draw letters for the batch and look up next states."""
+    rng = np.random.default_rng(0)
+    counts = None if feasible is None else np.array([len(row) for row in feasible])
+    letters_of = (
+        None if feasible is None else np.array([np.resize(row, 2 * len(feasible)) for row in feasible])
+    )
+    for _ in range(count // 16_384):
+        state = np.full(16_384, automaton.start)
+        letters = np.empty((16_384, LENGTH), dtype=np.int64)
+        states = np.empty((16_384, LENGTH), dtype=np.int64)
+        for position in range(LENGTH):
+            if counts is None or letters_of is None:
+                letter = rng.integers(0, automaton.num_letters, size=16_384)
+            else:
+                letter = letters_of[state, rng.integers(0, counts[state])]
+            state = automaton.table[state, letter]
+            letters[:, position], states[:, position] = letter, state
+
+
+def feasible_letters(automaton: Semiautomaton) -> list[np.ndarray]:
+    sink = automaton.num_states - 1
+    rows = [np.flatnonzero(row != sink) for row in automaton.table]
+    return [row if len(row) else np.arange(automaton.num_letters) for row in rows]
+
+
+def drain(sampler: Sampler, count: int, threads: int) -> None:
+    for _ in sampler.chunks(count, threads=threads):
+        pass
+
+
+def measure(name: str, count: int, path: Path) -> tuple[object, ...]:
+    """Plain gather, sampler on one and two threads, processor time, sampler to a file."""
+    automaton = zoo(name)
+    sampler = Sampler(automaton, LENGTH)
+    feasible = feasible_letters(automaton) if name.startswith("Dyck") else None
+    plain = PLAIN / best(lambda: plain_gather(automaton, feasible, PLAIN))[0]
+    one, _ = best(lambda: drain(sampler, count, 1))
+    two, processor = best(lambda: drain(sampler, count, THREADS))
+    disk, _ = best(lambda: write_dataset(sampler, count, path, threads=THREADS))
+    rates = (plain, count / one, count / two, count / disk)
+    millions = [f"{rate / 1e6:.2f} M" for rate in rates]
+    free = f"{2 * count / processor / 1e6:.2f} M"
+    return (
+        name,
+        *millions[:3],
+        f"{count / two / plain:.1f}×",
+        f"{processor / count * 1e9:.0f}",
+        free,
+        millions[3],
+    )
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    speed = memory_limit()
+    print(
+        f"{os.cpu_count()} cores, T = {LENGTH}, {count:,} sequences, best of {ROUNDS}; rates are per second"
+    )
+    print(
+        f"limit: {2 * LENGTH} bytes a sequence at {speed / 1e9:.1f} GB/s = {speed / 2 / LENGTH / 1e6:.0f} M\n"
+    )
+    header = ("automaton", "plain", "1 thread", "2 threads", "ratio", "core·ns", "2 free cores", "to .npz")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "data.npz"
+        print(table(header, [measure(name, count, path) for name in NAMES]))
+
+
+if __name__ == "__main__":
+    main()
