@@ -32,14 +32,12 @@ def test_small_semigroups_are_listed_whole_in_order_of_their_words(letters: Lett
 
 @settings(max_examples=40, deadline=None)
 @given(letter_lists, st.integers(1, 30))
-def test_the_change_of_method_leaves_no_trace(letters: Letters, change_over: int) -> None:
+def test_the_change_of_method_leaves_no_trace(letters: Letters, long_layer: int) -> None:
     plain = list_elements(letters)
-    before = element_list.CHANGE_OVER
-    element_list.CHANGE_OVER = change_over
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(element_list, "LONG_LAYER", long_layer)
+        patch.setattr(element_list, "_SHORT_LAYER", 0)
         mixed = list_elements(letters)
-    finally:
-        element_list.CHANGE_OVER = before
     assert mixed.rows == plain.rows
     for name in ("right", "left", "prefix", "last"):
         assert getattr(mixed, name).tolist() == getattr(plain, name).tolist()
@@ -87,10 +85,13 @@ def test_an_element_is_found_by_its_images_and_others_are_refused() -> None:
             elements.index(outside)
 
 
-def test_listing_stops_at_the_limit() -> None:
+def test_listing_stops_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(LimitExceeded, match="at most 3,124 elements to be listed"):
         list_elements(letters_of(CASES["T5"]), limit=3124)
     assert len(list_elements(letters_of(CASES["T5"]), limit=3125)) == 3125
+    monkeypatch.setattr(element_list, "LONG_LAYER", 10)
+    with pytest.raises(LimitExceeded, match="at most 3,124 elements to be listed"):
+        list_elements(letters_of(CASES["T5"]), limit=3124)
 
 
 def test_cayley_graphs_and_words_agree_with_libsemigroups() -> None:

@@ -1,7 +1,7 @@
 """Every element of a transition semigroup with a shortest word, and both Cayley graphs.
 
-Elements stand in short-lex order of their least words (Froidure and Pin, 1997). While there are few,
-every right product is computed; from some thousand on, most are read off the Cayley graphs.
+Elements stand in short-lex order of their least words (Froidure and Pin, 1997). While few words have
+one length, every right product is computed; later, most are read off the Cayley graphs.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,8 @@ from krohn.errors import InvalidInput, LimitExceeded
 
 IntArray = npt.NDArray[np.int32]
 
-CHANGE_OVER = 2000  # elements from which looking products up beats computing them
+LONG_LAYER = 2500  # words of one length from which looking products up beats computing them
+_SHORT_LAYER = 25  # average below which left products are quicker computed than looked up
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,10 +123,9 @@ def list_elements(letters: Sequence[Sequence[int]], limit: int = 1_000_000) -> E
                 "raise the limit (`limit`)"
             )
 
-    right, layers = _multiply_everything(gens, number, min(limit + 1, CHANGE_OVER))
+    graph, layers = _multiply_everything(gens, number, limit)
     refuse_too_many()
-    prefix, last = _words(right, gens, number)
-    graph = right.reshape(-1, len(gens))
+    prefix, last = _words(graph, gens, number)
     left = _left_products(graph, gens, number, layers, (prefix, last))
     if len(graph) < len(number):
         search = LongLayers(gens, number, layers, graph, left, (prefix, last))
@@ -135,26 +135,26 @@ def list_elements(letters: Sequence[Sequence[int]], limit: int = 1_000_000) -> E
 
 
 def _multiply_everything(
-    letters: Sequence[Sequence[int]], number: dict[Row, int], enough: int
+    letters: Sequence[Sequence[int]], number: dict[Row, int], limit: int
 ) -> tuple[IntArray, list[slice]]:
-    """Right products of whole layers until nothing is new or there are ``enough`` elements."""
+    """Right products of whole layers until nothing is new, a layer is long, or the limit is passed."""
     arithmetic = rows_for(len(letters[0]))
     rows = [arithmetic.pack(letter) for letter in letters]
     tables = [arithmetic.table(row) for row in rows]
-    enough = enough if isinstance(rows[0], bytes) else enough << 40
+    longest = LONG_LAYER if isinstance(rows[0], bytes) else limit
     send, enter = arithmetic.send, number.setdefault
     for row in rows:
         enter(row, len(number))
     layer: list[Row] = list(number)
     layers = [slice(0, len(number))]
     right: list[int] = []
-    while layer and (not right or len(number) < enough):
+    while layer and (not right or (len(layer) < longest and len(number) <= limit)):
         known = len(number)
         # A dictionary keeps the order of insertion, so its length numbers the next new element.
         right += [enter(send(row, table), len(number)) for row in layer for table in tables]
         layer = list(islice(reversed(number), len(number) - known))[::-1]
         layers.append(slice(known, len(number)))
-    return np.array(right, dtype=np.int32), layers
+    return np.array(right, dtype=np.int32).reshape(-1, len(letters)), layers
 
 
 def _words(
@@ -164,10 +164,11 @@ def _words(
     pack, count = rows_for(len(letters[0])).pack, len(letters)
     singles = [number[pack(letter)] for letter in letters]
     alone = max(singles) + 1
-    edges = np.searchsorted(np.maximum.accumulate(right), np.arange(alone, len(number)))
-    own = [singles.index(value) for value in range(alone)]
-    prefix = np.concatenate([np.full(alone, -1), edges // count]).astype(np.int32)
-    return prefix, np.concatenate([own, edges % count]).astype(np.int32)
+    prefix, last = np.full((2, len(number)), -1, dtype=np.int32)
+    last[:alone] = [singles.index(value) for value in range(alone)]
+    edges = np.searchsorted(np.maximum.accumulate(right.ravel()), np.arange(alone, len(number)))
+    prefix[alone:], last[alone:] = np.divmod(edges, count)
+    return prefix, last
 
 
 def _left_products(
@@ -178,6 +179,8 @@ def _left_products(
     words: tuple[IntArray, IntArray],
 ) -> IntArray:
     """Left products of the elements whose right products are known: ``a · (p b) = (a · p) · b``."""
+    if isinstance(next(iter(number)), bytes) and len(number) < _SHORT_LAYER * len(layers):
+        return _short_left_products(letters, number, len(right))
     prefix, last = words
     singles = [number[rows_for(len(letters[0])).pack(letter)] for letter in letters]
     left = np.empty_like(right)
@@ -187,3 +190,12 @@ def _left_products(
         if layer.start < layer.stop <= len(right):
             left[layer] = flat[left[prefix[layer]] * count + last[layer, None]]
     return left
+
+
+def _short_left_products(letters: Sequence[Sequence[int]], number: dict[Row, int], size: int) -> IntArray:
+    """The same by multiplying and looking up, which is quicker when layers are short."""
+    degree = len(letters[0])
+    rows = np.frombuffer(b"".join(number), dtype=np.uint8).reshape(-1, degree)[:size]
+    products = np.ascontiguousarray(rows[:, np.array(letters)]).reshape(-1, degree)
+    keys = products.view(f"V{degree}").ravel().tolist()
+    return np.array(list(map(number.__getitem__, keys)), dtype=np.int32).reshape(size, len(letters))
