@@ -125,6 +125,16 @@ def test_chunks_give_exactly_as_many_words_as_asked(count: int) -> None:
     assert sum(map(len, Sampler(zoo("Parity"), 5).chunks(count, threads=2))) == count
 
 
+def test_only_a_few_chunks_are_held_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    chunk = Sampler.chunk
+    monkeypatch.setattr(Sampler, "chunk", lambda self, number: drawn.append(number) or chunk(self, number))
+    sampler = Sampler(zoo("Parity"), 5)
+    for taken, _ in enumerate(sampler.chunks(12 * sampler.chunk_words, threads=2), start=1):
+        assert len(drawn) <= taken + 2
+    assert sorted(drawn) == list(range(12))
+
+
 def test_long_words_come_in_small_chunks() -> None:
     assert Sampler(zoo("Parity"), 1_000_000).chunk_words == 2
     assert Sampler(zoo("Parity"), 100).chunk_words == 8_192

@@ -366,6 +366,12 @@ def test_s40_is_refused_with_the_limit() -> None:
         zoo("S40")
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("s4", "S4"), ("dyck4,2", "Dyck4,2"), ("Rubick", "Rubik")])
+def test_a_near_miss_is_answered_with_the_name_meant(typed: str, meant: str) -> None:
+    with pytest.raises(KrohnError, match=f"got '{typed}': did you mean {meant}"):
+        zoo(typed)
+
+
 def test_every_listed_name_builds_and_keeps_its_name() -> None:
     for name in zoo_names():
         assert zoo(name).name == name

@@ -86,7 +86,8 @@ def _write_parquet(stream: IO[bytes], sampler: Sampler, chunks: Iterator[Sample]
         [(key, pyarrow.list_(pyarrow.from_numpy_dtype(column.dtype))) for key, column in columns.items()],
         metadata={"krohn": json.dumps(_description(sampler))},
     )
-    with pyarrow.parquet.ParquetWriter(stream, schema) as writer:
+    # Dictionary encoding packs small integers into few bits; compressing them again is not worth its time.
+    with pyarrow.parquet.ParquetWriter(stream, schema, compression="none") as writer:
         for chunk in chunks:
             offsets = pyarrow.array(np.arange(len(chunk) + 1, dtype=np.int32) * np.int32(sampler.length))
             lists = [
@@ -117,10 +118,11 @@ def _printed(column: npt.NDArray[np.unsignedinteger[Any]]) -> npt.NDArray[np.uin
     values, place = (
         np.unique(column, return_inverse=True) if column.itemsize > 1 else (np.arange(256), column)
     )
-    width = len(str(int(column.max())))
+    digits = len(str(int(column.max())))
+    width = next((width for width in (1, 3, 7) if width >= digits), digits)  # 2, 4 or 8 bytes with the comma
     texts = "".join(f"{value:>{width}},"[: width + 1] for value in values.tolist()).encode()
     entries = np.frombuffer(texts, dtype=f"V{width + 1}")
-    text: npt.NDArray[np.uint8] = entries[place.reshape(column.shape)].view(np.uint8)
+    text: npt.NDArray[np.uint8] = entries.take(place.reshape(column.shape)).view(np.uint8)
     text[:, -1] = ord("]")
     return text
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 
 from krohn.automata import observations
 from krohn.automata.grids import grid
@@ -173,4 +174,8 @@ def _named(name: str) -> tuple[Family, Semiautomaton]:
         if match:
             return family, replace(family.build(*match.groups()), name=name)
     forms = "; ".join(family.form for family in FAMILIES)
-    raise UnknownName(f"a named automaton must be one of {forms}; or a product AxB; got {name!r}")
+    typed = {known.lower(): known for known in zoo_names()}
+    hint = "".join(f": did you mean {typed[close]}?" for close in get_close_matches(name.lower(), typed, n=1))
+    raise UnknownName(
+        f"an automaton must be named {forms}; AxB; regex:PATTERN; or a path/to/file.json; got {name!r}{hint}"
+    )
