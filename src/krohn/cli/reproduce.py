@@ -31,12 +31,18 @@ _HIDDEN = {"standard_error", "partial", "length", "lr_of_best"}
 @click.option(
     "--time-limit", type=click.FloatRange(min=0), help="Seconds; what is not finished goes on next time."
 )
-@click.option("--only", help="Tasks to run, separated by semicolons (commas where no name has one).")
+@click.option("--only", default="", help="Tasks to run, separated by commas.")
+@click.option(
+    "--where", multiple=True, help="Other parts of the runs, e.g. depth=4,8 or model=GPT; repeatable."
+)
+@click.option(
+    "--sequences", type=click.IntRange(min=1), help="Another number of sequences for each replicate."
+)
 @click.option(
     "--figures", type=click.Path(file_okay=False, path_type=Path), help="Default: beside the store."
 )
 @click.option("--keep-weights", is_flag=True, help="Keep the weights of finished runs beside the store.")
-@click.option("--no-checkpoints", is_flag=True, help="Write no checkpoints: a stopped run starts anew.")
+@click.option("--checkpoints", help="Folder of unfinished runs, or none. Default: beside the store.")
 @click.option("--show", is_flag=True, help="Print from the store; run nothing.")
 @json_option
 def command(
@@ -78,31 +84,45 @@ def _sweep_options(
 ) -> Any:
     from krohn.experiments.catalogue import experiment
     from krohn.experiments.scale import parse_scale
+    from krohn.experiments.selection import Selection
     from krohn.experiments.sweep import SweepOptions
 
-    known = {str(run.label["task"]) for run in experiment(name).plan(parse_scale(scale))}
+    planned = experiment(name).plan(parse_scale(scale))
+    where = {"task": options["only"]} if options["only"] else {}
+    for text in options["where"]:
+        part, _, values = text.partition("=")
+        where[part.strip()] = values
+    selection = {
+        part: split_names(values, {str(run.label.get(part)) for run in planned})
+        for part, values in where.items()
+    }
+    folder = options["checkpoints"] or str(store_path.parent / "checkpoints")
     return SweepOptions(
         engine=engine,
         device=options["device"],
-        directory=None if options["no_checkpoints"] else store_path.parent / "checkpoints",
+        directory=None if folder == "none" else Path(folder),
         keep=options["keep_weights"],
         time_limit=options["time_limit"],
-        only=split_tasks(options["only"] or "", known),
+        selection=Selection(where=selection, sequences=options["sequences"]),
         progress=not as_json and sys.stderr.isatty(),
     )
 
 
-def split_tasks(text: str, known: set[str]) -> tuple[str, ...]:
-    """Task names in ``text``; commas separate them too, except inside a known name such as Dyck4,2."""
+def split_names(text: str, known: set[str]) -> tuple[str, ...]:
+    """Names separated by commas, where a known name such as Dyck4,2 may itself have one."""
     found: list[str] = []
-    for part in filter(None, (part.strip() for part in text.split(";"))):
-        pieces = [piece.strip() for piece in part.split(",")]
-        while pieces:
-            # The longest run of pieces that is a known name; a lone piece is taken as it stands.
-            size = next((n for n in range(len(pieces), 0, -1) if ",".join(pieces[:n]) in known), 1)
-            found.append(",".join(pieces[:size]))
-            pieces = pieces[size:]
+    pieces = [piece.strip() for piece in text.split(",")]
+    while pieces:
+        # The longest run of pieces that is a known name; a lone piece is taken as it stands.
+        size = next((n for n in range(len(pieces), 0, -1) if _joined(pieces[:n], known)), 1)
+        found.append(_joined(pieces[:size], known) or pieces[0])
+        pieces = pieces[size:]
     return tuple(found)
+
+
+def _joined(pieces: list[str], known: set[str]) -> str:
+    """The known name that the pieces spell, with or without a space after the comma; empty if none."""
+    return next((name for comma in (",", ", ") if (name := comma.join(pieces)) in known), "")
 
 
 def _remarks(found: "Reproduction") -> list[str]:

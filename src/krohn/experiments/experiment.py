@@ -62,7 +62,9 @@ def cells_of(store: Store, experiment: str, scale: str) -> list[Cell]:
         records = tuple(store.of_run(member.run_id))
         name = canonical(dict(member.label))
         if records and (name not in best or _seen(records) > _seen(best[name].records)):
-            best[name] = Cell(label=member.label, records=records)
+            # The task comes first in every table.
+            label = {"task": member.label["task"], **member.label}
+            best[name] = Cell(label=label, records=records)
     return list(best.values())
 
 

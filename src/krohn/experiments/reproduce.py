@@ -8,7 +8,7 @@ from krohn.experiments.catalogue import experiment as find
 from krohn.experiments.experiment import Cell, Row, cells_of
 from krohn.experiments.scale import Scale, parse_scale
 from krohn.experiments.store import Store
-from krohn.experiments.sweep import SweepOptions, SweepReport, chosen, is_done, sweep
+from krohn.experiments.sweep import SweepOptions, SweepReport, is_done, sweep
 from krohn.figures.files import save
 
 
@@ -42,7 +42,7 @@ def reproduce(
 ) -> Reproduction:
     """Runs what is missing (nothing without ``options``), then makes table and figures from the store."""
     chosen_one, scale = find(name), parse_scale(scale_name)
-    planned = chosen(chosen_one.plan(scale), options.only if options else ())
+    planned = chosen_one.plan(scale)
     if options is None:
         done = sum(is_done(store, run) for run in planned)
         begun = sum(bool(store.of_run(run.config.run_id)) for run in planned)

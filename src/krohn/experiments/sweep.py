@@ -12,6 +12,7 @@ from krohn.experiments.engines.local import run_local
 from krohn.experiments.experiment import Experiment, PlannedRun
 from krohn.experiments.record import Conflict, Member, Record
 from krohn.experiments.scale import Scale
+from krohn.experiments.selection import Selection
 from krohn.experiments.store import Store
 from krohn.experiments.work import work as train_and_evaluate
 
@@ -28,7 +29,7 @@ class SweepOptions:
         directory: the folder of checkpoints; none for no checkpoints.
         keep: whether weights stay there when a run is finished.
         time_limit: seconds after which no run is begun and running ones stop at their next evaluation.
-        only: the tasks to run; empty for all.
+        selection: which of the experiment's runs.
         progress: whether to show a bar for each run.
     """
 
@@ -37,7 +38,7 @@ class SweepOptions:
     directory: Path | None = None
     keep: bool = False
     time_limit: float | None = None
-    only: tuple[str, ...] = ()
+    selection: Selection = field(default_factory=Selection)
     progress: bool = False
 
     def __post_init__(self) -> None:
@@ -65,7 +66,7 @@ def sweep(
     work: Work = train_and_evaluate,
 ) -> SweepReport:
     """Makes the missing runs of an experiment and puts each result into the store as it comes in."""
-    planned = chosen(experiment.plan(scale), options.only)
+    planned = options.selection.of(experiment.plan(scale))
     _join(store, experiment, scale, [run for run in planned if store.of_run(run.config.run_id)])
     missing = [run for run in planned if not is_done(store, run)]
     deadline = None if options.time_limit is None else time.time() + options.time_limit
@@ -91,15 +92,6 @@ def sweep(
     done = sum(is_done(store, run) for run in planned)
     begun = sum(bool(store.of_run(run.config.run_id)) for run in planned)
     return SweepReport(len(planned), done, begun - done, errors, conflicts)
-
-
-def chosen(planned: Sequence[PlannedRun], only: Sequence[str]) -> list[PlannedRun]:
-    """The runs of the tasks in ``only``; an unknown task is refused with the list of the known."""
-    known = list(dict.fromkeys(str(run.label["task"]) for run in planned))
-    for task in only:
-        if task not in known:
-            raise UnknownName(f"a task of this experiment must be one of {'; '.join(known)}; got {task!r}")
-    return [run for run in planned if not only or run.label["task"] in only]
 
 
 def is_done(store: Store, run: PlannedRun) -> bool:

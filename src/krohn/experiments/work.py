@@ -1,5 +1,6 @@
 """Makes one run: trains, evaluates, and turns the outcome into records for the store."""
 
+import gc
 import shutil
 from datetime import UTC, datetime
 from typing import Any
@@ -32,9 +33,18 @@ def work(job: Job) -> tuple[Record, ...]:
             f"{dict(job.run.label)}; it does not: free the GPU or use a larger one"
         ) from error
     records = _records(job, result, finished, evaluations, started)
+    del result
+    _free()
     if finished and directory is not None and not job.keep:
         shutil.rmtree(directory)
     return records
+
+
+def _free() -> None:
+    """Captured graphs refer to themselves in circles; without this the next run finds the GPU full."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def _evaluate(job: Job, result: TrainResult) -> dict[str, list[Any]]:

@@ -1,0 +1,98 @@
+"""The sweep on a real Ray cluster of several nodes, one of which dies in the middle."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import krohn
+from experiments.quick_experiment import QUICK, quick_run
+from krohn.errors import InvalidInput
+from krohn.experiments.engines.job import Job
+from krohn.experiments.experiment import Experiment, PlannedRun
+from krohn.experiments.record import Record
+from krohn.experiments.scale import Scale
+from krohn.experiments.store import Store
+from krohn.experiments.sweep import SweepOptions, sweep
+from krohn.experiments.work import work
+
+RUNS = 5
+WRONG = 3
+
+
+def longer(scale: Scale) -> list[PlannedRun]:
+    return [quick_run("C2", depth, steps=600, every=50) for depth in range(RUNS)]
+
+
+LONGER = Experiment(
+    name="longer", title="", claim="", plan=longer, table=QUICK.table, draw=lambda cells, caption: {}
+)
+
+
+def counted(job: Job) -> tuple[Record, ...]:
+    """Trains in earnest, and notes each beginning in a file that outlives a node; one run goes wrong."""
+    assert job.directory is not None
+    with (job.directory / "attempts").open("a") as file:
+        file.write(f"{job.run.label['depth']} {os.getpid()}\n")
+    if job.run.label["depth"] == WRONG:
+        raise InvalidInput("this run must go wrong; it did")
+    return work(job)
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    import ray
+    from ray.cluster_utils import Cluster
+
+    # A dead node is missed after a second, not after half a minute.
+    health = {"initial_delay_ms": 0, "period_ms": 500, "failure_threshold": 3}
+    head = {
+        "num_cpus": 0,
+        "include_dashboard": False,
+        "object_store_memory": 80_000_000,
+        "_system_config": {f"health_check_{name}": value for name, value in health.items()},
+    }
+    made = Cluster(initialize_head=True, head_node_args=head)
+    folders = os.pathsep.join([str(Path(krohn.__file__).parents[1]), str(Path(__file__).parents[1])])
+    ray.init(
+        address=made.address,
+        log_to_driver=False,
+        logging_level="ERROR",
+        runtime_env={"env_vars": {"PYTHONPATH": folders, "OMP_NUM_THREADS": "1"}},
+    )
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_run_is_finished_once_though_a_node_dies(cluster: Any, tmp_path: Path) -> None:
+    nodes = [cluster.add_node(num_cpus=1, object_store_memory=80_000_000) for _ in range(2)]
+    attempts = tmp_path / "attempts"
+    attempts.touch()
+
+    def kill_a_node_while_both_are_at_work() -> None:
+        while len(attempts.read_text().splitlines()) < 3:
+            time.sleep(0.05)
+        cluster.remove_node(nodes[0], allow_graceful=False)
+
+    killer = threading.Thread(target=kill_a_node_while_both_are_at_work)
+    killer.start()
+    options = SweepOptions(engine="ray", device="cpu", directory=tmp_path)
+    with Store(tmp_path / "store.sqlite") as store:
+        report = sweep(LONGER, Scale.SMOKE, store, options, work=counted)
+        keys = sorted(row.key for row in store.records())
+        assert all(row.status == "done" for row in store.records())
+    killer.join()
+    begun = attempts.read_text().splitlines()
+    assert len(begun) > RUNS, "the node must die with a run in hand"
+    assert (report.runs, report.done) == (RUNS, RUNS - 1)
+    right = [run.config.run_id for run in longer(Scale.SMOKE) if run.label["depth"] != WRONG]
+    assert keys == sorted((run_id, replicate) for run_id in right for replicate in range(2))
+    (error,) = report.errors
+    assert "depth 3" in error
+    assert "InvalidInput: this run must go wrong; it did" in error

@@ -1,0 +1,161 @@
+"""Every recipe at every scale gives complete configs; at scale paper they are the paper's."""
+
+import pytest
+
+from krohn.automata.spec import parse_spec
+from krohn.errors import UnknownName
+from krohn.experiments.catalogue import EXPERIMENTS, experiment
+from krohn.experiments.experiment import PlannedRun
+from krohn.experiments.recipes import depth, indirect, variants
+from krohn.experiments.scale import Scale, parse_scale
+from krohn.experiments.settings import TASKS
+from krohn.models.architectures.gpt import GptConfig
+from krohn.models.architectures.lstm import LstmConfig
+from krohn.tasks.batches import task_reasons
+
+NAMES = ["depth", "curves", "stability", "attention", "indirect", "incomplete", "ood", "length", "positions"]
+
+
+def paper(name: str) -> list[PlannedRun]:
+    return experiment(name).plan(Scale.PAPER)
+
+
+def test_the_nine_experiments_are_there() -> None:
+    assert list(EXPERIMENTS) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("scale", list(Scale))
+def test_a_plan_is_complete_and_can_be_built(name: str, scale: Scale) -> None:
+    planned = experiment(name).plan(scale)
+    assert planned
+    assert len({(run.config.run_id, str(run.label)) for run in planned}) == len(planned)
+    for run in planned:
+        assert "task" in run.label
+        assert task_reasons(run.config.task, parse_spec(run.config.task.spec)) == []
+    again = experiment(name).plan(scale)
+    assert [run.config.run_id for run in again] == [run.config.run_id for run in planned]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_paper_s_networks_and_optimisers(name: str) -> None:
+    for run in paper(name):
+        model, optimizer = run.config.model, run.config.optimizer
+        if isinstance(model, LstmConfig):
+            assert (model.embedding, model.hidden) == (64, 128)
+            assert (optimizer.lr, optimizer.batch, optimizer.weight_decay) == ((1e-3, 3e-3), 64, 1e-9)
+        else:
+            assert isinstance(model, GptConfig)
+            assert (model.dim, model.heads, model.mlp) == (512, 8, 512)
+            assert set(optimizer.lr) <= {3e-5, 1e-4, 3e-4}
+            assert (optimizer.batch, optimizer.weight_decay) == (16, 1e-4)
+        assert run.config.evaluation.sequences == 2048
+
+
+def test_depth_is_19_tasks_by_16_depths_of_20_replicates() -> None:
+    runs = paper("depth")
+    assert len(TASKS) == 19
+    assert {(run.label["task"], run.label["depth"]) for run in runs} == {
+        (task, layers) for task in TASKS for layers in range(1, 17)
+    }
+    for run in runs:
+        assert run.config.task.length == 100
+        assert run.config.replicates == 20
+        assert run.config.optimizer.lr == (3e-5, 1e-4, 3e-4)
+        assert run.config.optimizer.ema == 0.9
+        assert 600_000 <= run.config.steps * 16 <= 5_000_000
+
+
+def test_indirect_has_the_paper_s_seven_columns() -> None:
+    runs = paper("indirect")
+    assert len(indirect.COLUMNS) == 7
+    assert len(runs) == 14
+    for run in runs:
+        assert (run.config.task.length, run.config.replicates) == (40, 25)
+        assert run.config.task.target == "observation"
+        if isinstance(run.config.model, GptConfig):
+            assert run.config.model.layers == (16 if "S5" in run.config.task.spec else 8)
+    (s5,) = {run.config.task.spec for run in runs if "S5" in run.config.task.spec}
+    assert parse_spec(s5).num_letters == 5
+    assert sorted(column.paper for column in indirect.COLUMNS) == [0.996, 0.999, 1, 1, 1, 1, 1]
+
+
+def test_incomplete_covers_both_tasks_and_both_models_at_length_100() -> None:
+    runs = paper("incomplete")
+    assert {(run.label["task"], run.label["model"]) for run in runs} == {
+        (task, model) for task in ("C2", "S5") for model in ("GPT", "LSTM")
+    }
+    assert {run.config.task.length for run in runs} == {100}
+    assert {run.config.replicates for run in runs} == {25}
+    assert max(run.config.task.reveal for run in runs) == 1
+
+
+def test_generalisation_is_trained_at_40_and_tested_as_in_the_paper() -> None:
+    (gpt,) = [run for run in paper("ood") if run.label["model"] == variants.GPT]
+    length, probability, ones = gpt.evaluations
+    assert length.lengths == tuple(range(8, 129, 8))  # type: ignore[attr-defined]
+    shares = probability.probabilities  # type: ignore[attr-defined]
+    assert shares == pytest.approx([0.05 * step for step in range(1, 20)])
+    assert max(ones.counts) == gpt.config.task.length == 40  # type: ignore[attr-defined]
+    assert isinstance(gpt.config.model, GptConfig)
+    assert gpt.config.model.layers == 8
+
+
+def test_the_six_variants_are_what_they_are_called() -> None:
+    runs = {run.label["model"]: run.config for run in paper("length") if run.label["task"] == "C2"}
+    assert set(runs) == set(variants.VARIANTS)
+    models = {name: config.model for name, config in runs.items() if name != variants.LSTM}
+    positions = {name: model.positions for name, model in models.items() if isinstance(model, GptConfig)}
+    assert positions[variants.SHIFTED] == "shifted"
+    assert positions[variants.NO_POSITIONS] == "none"
+    assert {name for name, config in runs.items() if config.task.scratchpad} == {
+        variants.SCRATCHPAD,
+        variants.RECENCY,
+    }
+    recency = {name for name, model in models.items() if isinstance(model, GptConfig) and model.recency}
+    assert recency == {variants.RECENCY}
+
+
+def test_out_of_distribution_and_length_share_their_c2_networks() -> None:
+    lengths = {run.config.run_id for run in paper("length")}
+    assert {run.config.run_id for run in paper("ood")} <= lengths
+
+
+def test_stability_changes_one_thing_at_a_time() -> None:
+    runs = paper("stability")
+    values = {}
+    for run in runs:
+        values.setdefault(run.label["factor"], set()).add(run.label["value"])
+    assert values["dropout"] == {0, 0.1, 0.2, 0.3}
+    assert {0.85, 0.9, 0.95} <= values["EMA"]
+    plain = {run.config.run_id for run in runs if (run.label["factor"], run.label["value"]) == ("dropout", 0)}
+    averaged = {
+        run.config.run_id for run in runs if (run.label["factor"], run.label["value"]) == ("EMA", 0.9)
+    }
+    assert plain == averaged
+
+
+def test_attention_and_curves_and_positions_have_the_paper_s_sizes() -> None:
+    (attention,) = paper("attention")
+    assert (attention.config.task.spec, attention.config.task.length) == ("Grid9", 128)
+    assert isinstance(attention.config.model, GptConfig)
+    assert attention.config.model.layers == 4
+    assert {(run.label["task"], run.config.replicates) for run in paper("curves")} == {("C2", 10), ("S5", 10)}
+    for run in paper("positions"):
+        assert run.config.task.length == 40
+        (evaluation,) = run.evaluations
+        assert evaluation.lengths == (40, 80)  # type: ignore[attr-defined]
+
+
+def test_small_depth_runs_fit_a_ten_minute_call() -> None:
+    """20 replicates in which no run asks for more than 400k sequences, fewer at 16 layers."""
+    for run in depth.plan(Scale.SMALL):
+        assert run.config.steps * 16 <= (240_000 if run.label["depth"] == 16 else 400_000)
+        assert run.config.replicates == 20
+
+
+def test_unknown_names_list_the_known() -> None:
+    with pytest.raises(UnknownName, match=r"one of depth, curves, .*; got 'heat'"):
+        experiment("heat")
+    with pytest.raises(UnknownName, match="one of smoke, small, paper; got 'huge'"):
+        parse_scale("huge")

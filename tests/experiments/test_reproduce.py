@@ -1,0 +1,174 @@
+"""All nine experiments at scale smoke through the command line, from runs to table and figure."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from krohn.cli.app import run
+from krohn.cli.reproduce import split_names
+from krohn.experiments.catalogue import EXPERIMENTS
+from krohn.experiments.settings import TASKS
+
+
+def krohn(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert run([*arguments, "--json"]) == 0
+    payload = json.loads(capsys.readouterr().out)
+    assert isinstance(payload, dict)
+    return payload
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run(list(arguments)) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_all_nine_run_at_smoke_and_their_results_can_be_handled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One test, because the runs cost most of a minute and everything after needs them."""
+    for name in EXPERIMENTS:
+        an_experiment_runs_and_can_be_shown_again(name, tmp_path, capsys)
+    the_depth_table_has_the_promised_keys(tmp_path, capsys)
+    the_table_is_printed_for_people(tmp_path, capsys)
+    results_can_be_listed_shown_exported_imported_and_merged(tmp_path, tmp_path / "out", capsys)
+
+
+def an_experiment_runs_and_can_be_shown_again(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = ["--store", str(folder / "results.sqlite"), "--scale", "smoke"]
+    made = krohn(capsys, "reproduce", name, *store, "--device", "cpu", "--checkpoints", "none")
+    assert made["runs"] == made["done"] > 0
+    assert made["errors"] == []
+    assert made["table"]
+    assert "scale smoke, 2 replicates" in made["caption"]
+    before = {path: Path(path).read_bytes() for path in made["figures"]}
+    assert made["figure"] in before
+    for path in before:
+        if path.endswith(".svg"):
+            assert made["caption"].split(",")[0] in "".join(ElementTree.parse(path).getroot().itertext())
+    shown = krohn(capsys, "reproduce", name, *store, "--show")
+    assert shown == made
+    assert {path: Path(path).read_bytes() for path in shown["figures"]} == before
+
+
+def the_depth_table_has_the_promised_keys(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = ["--store", str(folder / "results.sqlite")]
+    table = krohn(capsys, "reproduce", "depth", *store, "--show")["table"]
+    assert {(row["task"], row["depth"]) for row in table} == {
+        (task, depth) for task in TASKS for depth in (1, 2)
+    }
+    for row in table:
+        assert 0 <= row["median_accuracy"] <= row["max_accuracy"] <= 1
+        assert (row["replicates"], row["sequences"]) == (2, 96)
+
+
+def the_table_is_printed_for_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["reproduce", "indirect", "--store", str(folder / "results.sqlite"), "--show"]) == 0
+    captured = capsys.readouterr()
+    assert "the paper: at least 99.6% in every column; LSTM 100%" in captured.out
+    assert "99.60%" in captured.out
+    assert "14 of 14 runs done" in captured.err
+
+
+def results_can_be_listed_shown_exported_imported_and_merged(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = str(folder / "results.sqlite")
+    listed = krohn(capsys, "results", "list", "--store", store)
+    assert {row["experiment"] for row in listed["runs"]} == set(EXPERIMENTS)
+    first = listed["runs"][0]
+    shown = krohn(capsys, "results", "show", first["run"][:10], "--store", store)
+    assert shown["run"] == first["run"]
+    assert len(shown["replicates"]) == first["replicates"]
+    text = str(tmp_path / "depth.jsonl")
+    krohn(
+        capsys,
+        "results",
+        "export",
+        "--experiment",
+        "depth",
+        "--scale",
+        "smoke",
+        "--out",
+        text,
+        "--store",
+        store,
+    )
+    other = str(tmp_path / "other.sqlite")
+    assert krohn(capsys, "results", "import", text, "--store", other)["records"] == 76
+    copied = krohn(capsys, "reproduce", "depth", "--store", other, "--show")
+    original = krohn(capsys, "reproduce", "depth", "--store", store, "--show")
+    assert copied["table"] == original["table"]
+    assert Path(copied["figure"]).read_bytes() == Path(original["figure"]).read_bytes()
+    merged = krohn(capsys, "results", "merge", store, "--store", other)
+    assert (merged["records"], merged["conflicts"]) == (listed["records"], [])
+    for arguments in (["list"], ["show", first["run"]]):
+        assert run(["results", *arguments, "--store", store]) == 0
+        assert first["run"] in capsys.readouterr().out
+
+
+def test_a_part_of_an_experiment_can_be_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = ["--store", str(tmp_path / "s"), "--checkpoints", "none"]
+    made = krohn(
+        capsys,
+        "reproduce",
+        "depth",
+        *store,
+        "--only",
+        "Dyck4,2,C2",
+        "--where",
+        "depth=2",
+        "--sequences",
+        "16",
+    )
+    assert [(row["task"], row["depth"], row["sequences"]) for row in made["table"]] == [
+        ("Dyck4,2", 2, 16),
+        ("C2", 2, 16),
+    ]
+    assert not (tmp_path / "checkpoints").exists()
+
+
+def test_nothing_is_run_when_there_is_no_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = krohn(capsys, "reproduce", "curves", "--store", str(tmp_path / "s"), "--time-limit", "0")
+    assert (made["runs"], made["done"], made["table"], made["figure"]) == (2, 0, [], None)
+    assert "no runs yet" in made["caption"]
+
+
+def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = ["--store", str(tmp_path / "s")]
+    assert "one of depth, curves" in refused(capsys, "reproduce", "heat", *place)
+    assert "one of smoke, small, paper" in refused(capsys, "reproduce", "depth", "--scale", "huge", *place)
+    assert "one of local, ray" in refused(capsys, "reproduce", "depth", "--engine", "slurm", *place)
+    assert "task must be one of Grid4;" in refused(capsys, "reproduce", "depth", "--only", "S9", *place)
+    assert "there is no file" in refused(
+        capsys, "reproduce", "depth", "--show", "--store", str(tmp_path / "no")
+    )
+    (tmp_path / "broken").write_bytes(b"not a store" * 100)
+    broken = ["--store", str(tmp_path / "broken")]
+    assert "intact SQLite file" in refused(capsys, "reproduce", "depth", *broken)
+    assert "intact SQLite file" in refused(capsys, "results", "list", *broken)
+    assert "start of one id; got 'ff'" in refused(capsys, "results", "show", "ff", *place)
+    text = ["results", "export", "--out", str(tmp_path / "x"), *place]
+    assert "one of depth" in refused(capsys, *text, "--experiment", "heat")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("C2,C3", ("C2", "C3")),
+        ("Dyck4,2", ("Dyck4,2",)),
+        ("C2,Dyck4,2,S5", ("C2", "Dyck4,2", "S5")),
+        ("GPT,GPT, shifted positions,LSTM", ("GPT", "GPT, shifted positions", "LSTM")),
+        ("S9", ("S9",)),
+    ],
+)
+def test_names_with_commas_are_kept_whole(text: str, names: tuple[str, ...]) -> None:
+    known = {"C2", "C3", "Dyck4,2", "S5", "GPT", "GPT, shifted positions", "LSTM"}
+    assert split_names(text, known) == names

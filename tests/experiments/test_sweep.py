@@ -1,0 +1,184 @@
+"""A sweep runs what is missing, once, and can be stopped anywhere."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.made_up_records import record
+from experiments.quick_experiment import QUICK, quick_run
+from krohn.errors import InvalidInput, UnknownName
+from krohn.experiments.engines.job import Job
+from krohn.experiments.experiment import PlannedRun, cells_of
+from krohn.experiments.record import Record
+from krohn.experiments.scale import Scale
+from krohn.experiments.selection import Selection
+from krohn.experiments.store import Store
+from krohn.experiments.sweep import SweepOptions, SweepReport, sweep
+from krohn.experiments.work import work
+
+Made = list[tuple[str, int]]
+
+
+def pretending(made: Made, stop_after: int | None = None) -> Callable[[Job], tuple[Record, ...]]:
+    """Work that trains nothing, notes what it was asked for, and may be interrupted."""
+
+    def pretend(job: Job) -> tuple[Record, ...]:
+        if stop_after is not None and len(made) >= stop_after:
+            raise KeyboardInterrupt
+        made.append((job.run.label["task"], job.run.label["depth"]))
+        return tuple(finished(job.run, replicate) for replicate in range(2))
+
+    return pretend
+
+
+def finished(run: PlannedRun, replicate: int, accuracy: float = 0.5) -> Record:
+    evaluations = {"length": {"at": [3, 6], "token": [1, 1], "sequence": [1, 1]}}
+    return record(
+        run.config.run_id,
+        replicate,
+        config=run.config.to_dict(),
+        metrics={"accuracy": accuracy, "evaluations": evaluations},
+    )
+
+
+EVERYTHING = [("C2", 1), ("Grid4", 1), ("C2", 2), ("Grid4", 2)]
+
+
+def test_a_sweep_runs_everything_once_and_then_nothing(tmp_path: Path) -> None:
+    made: Made = []
+    with Store(tmp_path / "s") as store:
+        report = sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made))
+        assert report == SweepReport(runs=4, done=4, partial=0)
+        assert made == EVERYTHING
+        sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made))
+        assert made == EVERYTHING
+        assert len(store.records()) == 8
+        assert len(cells_of(store, "quick", "smoke")) == 4
+
+
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_an_interrupted_sweep_goes_on_where_it_stopped(tmp_path: Path, after: int) -> None:
+    made: Made = []
+    with Store(tmp_path / "s") as store:
+        with pytest.raises(KeyboardInterrupt):
+            sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made, stop_after=after))
+        assert len(store.records()) == 2 * after
+    with Store(tmp_path / "s") as store:
+        sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made))
+        assert made == EVERYTHING
+
+
+def test_a_run_that_lacks_an_evaluation_is_made_again(tmp_path: Path) -> None:
+    made: Made = []
+    first = QUICK.plan(Scale.SMOKE)[0]
+    bare = [replace(finished(first, index), metrics={"accuracy": 0.5}) for index in range(2)]
+    with Store(tmp_path / "s") as store:
+        store.put(bare)
+        report = sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made))
+        assert made == EVERYTHING
+        assert report.done == 4
+        assert report.conflicts != []
+
+
+def test_a_run_made_for_another_experiment_counts(tmp_path: Path) -> None:
+    made: Made = []
+    first = QUICK.plan(Scale.SMOKE)[0]
+    with Store(tmp_path / "s") as store:
+        store.put([finished(first, 0), finished(first, 1)])
+        sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made))
+        assert made == EVERYTHING[1:]
+        assert len(cells_of(store, "quick", "smoke")) == 4
+
+
+def test_tasks_that_are_solved_already_wait(tmp_path: Path) -> None:
+    made: Made = []
+    first = QUICK.plan(Scale.SMOKE)[0]
+    with Store(tmp_path / "s") as store:
+        store.put([finished(first, 0, accuracy=0.995), finished(first, 1)])
+        sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made))
+    assert made == [("Grid4", 1), ("Grid4", 2), ("C2", 2)]
+
+
+def test_a_selection_runs_a_part(tmp_path: Path) -> None:
+    made: Made = []
+    options = SweepOptions(selection=Selection(where={"task": ("C2",), "depth": ("2",)}))
+    with Store(tmp_path / "s") as store:
+        assert sweep(QUICK, Scale.SMOKE, store, options, work=pretending(made)) == SweepReport(1, 1, 0)
+    assert made == [("C2", 2)]
+
+
+def test_a_selection_may_change_the_number_of_sequences() -> None:
+    (run, *_) = Selection(sequences=400).of(QUICK.plan(Scale.SMOKE))
+    before = QUICK.plan(Scale.SMOKE)[0].config
+    assert (run.config.steps, run.config.evaluation.every) == (100, 33)
+    assert run.config.run_id != before.run_id
+    assert run.config.task == before.task
+
+
+def test_selections_that_select_nothing_are_refused() -> None:
+    planned = QUICK.plan(Scale.SMOKE)
+    with pytest.raises(UnknownName, match="task must be one of C2; Grid4; got 'S5'"):
+        Selection(where={"task": ("S5",)}).of(planned)
+    with pytest.raises(UnknownName, match="differ in task, depth; got 'colour'"):
+        Selection(where={"colour": ("red",)}).of(planned)
+    with pytest.raises(InvalidInput, match="at least 1; got 0"):
+        Selection(sequences=0)
+    with pytest.raises(UnknownName, match="one of local, ray; got 'slurm'"):
+        SweepOptions(engine="slurm")
+
+
+def test_no_run_is_begun_after_the_time_limit(tmp_path: Path) -> None:
+    made: Made = []
+    with Store(tmp_path / "s") as store:
+        report = sweep(QUICK, Scale.SMOKE, store, SweepOptions(time_limit=0), work=pretending(made))
+    assert (made, report.done, report.runs) == ([], 0, 4)
+
+
+def job(run: PlannedRun, folder: Path | None, deadline: float | None = None) -> Job:
+    return Job(run=run, directory=folder, device="cpu", deadline=deadline)
+
+
+def test_a_run_stopped_by_the_clock_is_kept_as_partial_and_ends_as_if_never_stopped(tmp_path: Path) -> None:
+    run = quick_run("Grid4", 1)
+    straight = work(job(run, None))
+    partial = work(job(run, tmp_path / "checkpoints", deadline=1.0))
+    assert [row.status for row in partial] == ["partial", "partial"]
+    assert [row.sequences for row in partial] == [8, 8]
+    assert all(row.evaluations == {} for row in partial)
+    assert (tmp_path / "checkpoints" / run.config.run_id).is_dir()
+    resumed = work(job(run, tmp_path / "checkpoints"))
+    for one, other in zip(straight, resumed, strict=True):
+        assert one.status == other.status == "done"
+        assert one.sequences == other.sequences == 24
+        assert {**one.metrics, "seconds": 0} == {**other.metrics, "seconds": 0}
+    assert not (tmp_path / "checkpoints" / run.config.run_id).exists()
+
+
+def test_the_weights_of_a_finished_run_stay_when_asked_for(tmp_path: Path) -> None:
+    run = quick_run("C2", 1, steps=2)
+    work(replace(job(run, tmp_path), keep=True))
+    assert (tmp_path / run.config.run_id / "weights.safetensors").is_file()
+
+
+def test_records_hold_what_a_reader_needs(tmp_path: Path) -> None:
+    run = quick_run("C2", 1)
+    first, second = work(job(run, None))
+    assert (first.run_id, first.replicate, second.replicate) == (run.config.run_id, 0, 1)
+    assert first.config == run.config.to_dict()
+    assert first.metrics["curve"]["step"] == [2, 4, 6]
+    assert len(first.metrics["curve"]["accuracy"]) == 3
+    assert len(first.metrics["by_position"]) == 6
+    assert first.metrics["accuracy"] == pytest.approx(max(first.metrics["curve"]["accuracy"]), abs=1e-4)
+    assert first.evaluations["length"]["at"] == [3, 6]
+    assert first.environment["device"] == "cpu"
+    assert first.started <= first.finished
+
+
+def test_a_solved_replicate_counts_only_the_sequences_it_saw() -> None:
+    run = quick_run("C2", 1, steps=8)
+    easy = replace(run.config, evaluation=replace(run.config.evaluation, stop_at=0.01))
+    records = work(job(replace(run, config=easy), None))
+    assert [row.sequences for row in records] == [8, 8]
+    assert all(row.metrics["solved"] and row.status == "done" for row in records)
