@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sample": ("sample", "Random words and their states, as a data set."),
     "reproduce": ("reproduce", "One experiment of the paper: sweep, store, table and figure."),
     "results": ("results", "List, show, merge, export and import stored runs."),
+    "barrington": ("barrington", "A Boolean formula as a word problem over A5."),
 }
 
 
