@@ -1,0 +1,126 @@
+"""Heads that give every letter the same weight: prefix sums (Lemma "modular counter")."""
+
+import numpy as np
+
+from krohn.certify.action import Averaging
+from krohn.certify.arithmetic import OWN, Arithmetic, Array
+from krohn.certify.findings import Record
+from krohn.certify.machine import Integers
+from krohn.certify.scores import Scores
+from krohn.certify.stream import Stream
+from krohn.certify.values import Values, delivered
+from krohn.network.transformer import Head
+
+EVEN = 1e-3
+"""Letters whose scores differ by more do not have the same weight."""
+NEAR = 1e-4
+MAX_MULTIPLE = 64
+
+
+def average(
+    stream: Stream, head: Head, scores: Scores, values: Values, arith: Arithmetic, record: Record
+) -> Averaging | None:
+    """The head as new counters, or ``None`` if it does not treat all letters alike."""
+    found = _weights(scores)
+    if found is None:
+        return None
+    spread, reach, weight, pad_weight = found
+    scale = float(np.median(1 / weight))
+    if not np.isfinite(scale):
+        return None
+    scale = round(scale) if abs(scale - round(scale)) < NEAR * scale else scale
+    relative = _relative_error(scores, weight, scale, spread, reach, arith)
+    record.require("prefix sum", relative, 0.1, f"every letter has weight 1/{scale:g}")
+    if values.wide.any():
+        raise record.refuse("prefix sum", "a head sums a prefix sum")
+    pads = pad_weight @ values.rows[values.of_pad]  # [t, v]: what padding positions contribute
+    origin = pads[len(pads) // 2]
+    moved = np.abs(pads - origin).max(axis=0) + relative * (
+        pad_weight @ np.abs(values.rows[values.of_pad])
+    ).max(axis=0)
+    largest = np.abs(values.rows).max(axis=0)
+    most = stream.length * largest / scale
+    error = (
+        moved
+        + relative * most * (1 + relative)
+        + values.error * (1 + relative) * stream.length / scale
+        + values.error
+    )
+    if arith.half:
+        error = error + 2 * arith.unit * (most + np.abs(origin))
+    _, _, out_error = delivered(head, values, error, arith)
+    size = (most + np.abs(origin) + error) @ np.abs(head.output)
+    out_error = out_error + 4 * (arith.unit + arith.inner) * size
+    added = values.rows[values.of] @ head.output / scale
+    quanta, steps = _quanta(added, record)
+    strict = not scores.seen[0, stream.num_padding]
+    wide = np.zeros((stream.nominal.shape[1], len(quanta)))
+    for number, (channel, quantum) in enumerate(quanta):
+        wide[channel, number] = quantum
+    rounded = steps @ wide.T
+    out_error = out_error + stream.length * np.abs(added - rounded).max(axis=0, initial=0.0)
+    ends = stream.length * np.stack(
+        [np.minimum(steps.min(axis=0), 0), np.maximum(steps.max(axis=0), 0)], axis=1
+    )
+    own = -rounded if strict else np.zeros_like(rounded)
+    return Averaging(f"sums with weight 1/{scale:g}", steps, wide, origin @ head.output, own, ends, out_error)
+
+
+def _weights(scores: Scores) -> tuple[float, float, Array, Array] | None:
+    """Spread of the letters' scores, range of all scores, weight of a letter and of each padding per t."""
+    tau = len(scores.key_of_pad)
+    tables = [scores.table(query) for query in range(len(scores.queries))]
+    letters = np.stack([table[scores.letter_keys][:, :, tau:] for table in tables])
+    seen = scores.seen[:, tau:]
+    high = np.where(seen, letters, -np.inf).max(axis=(0, 1, 3))
+    low = np.where(seen, letters, np.inf).min(axis=(0, 1, 3))
+    some = seen.any(axis=1)
+    if not some.any():
+        return None
+    spread = float((high - low)[some].max())
+    pads = np.stack([table[scores.key_of_pad, :, np.arange(tau)].T for table in tables])
+    if spread > EVEN or np.ptp(pads, axis=0).max() > EVEN:
+        return None
+    level = np.where(some, (high + np.where(some, low, 0.0)) / 2, 0.0)
+    with np.errstate(over="ignore"):
+        relative = np.exp(pads[0] - level[:, None])  # position 0 is seen by all
+    seen_pads = scores.seen[:, :tau]
+    total = seen.sum(axis=1) + (relative * seen_pads).sum(axis=1)
+    weight = np.where(some, 1 / total, np.nan)
+    filled = np.where(np.isnan(weight), weight[some][0], weight)
+    shares = relative * seen_pads / total[:, None]
+    only = np.exp(pads[0] - pads[0].max(axis=1, keepdims=True)) * seen_pads
+    shares = np.where(some[:, None], shares, only / only.sum(axis=1, keepdims=True))
+    reach = float(np.abs(pads[0] - level[:, None]).max())
+    return spread + float(np.ptp(pads, axis=0).max()), reach, filled, shares
+
+
+def _relative_error(
+    scores: Scores, weight: Array, scale: float, spread: float, reach: float, arith: Arithmetic
+) -> float:
+    """Relative error of weights and of the weighted sum of all visible positions."""
+    positions = scores.seen.shape[1]
+    scores_off = 2 * scores.error + spread + 4 * arith.inner * (1 + reach)
+    rounding = (2 * positions + 12) * arith.inner + positions * 4 * OWN
+    drift = float(np.abs(weight * scale - 1).max())
+    return float(np.expm1(scores_off)) * 1.01 + rounding * 1.01 + drift
+
+
+def _quanta(added: Array, record: Record) -> tuple[list[tuple[int, float]], Integers]:
+    """Per channel the quantum whose multiples the classes add; and the multiples ``[class, counter]``."""
+    quanta: list[tuple[int, float]] = []
+    columns: list[Integers] = []
+    for channel in np.flatnonzero(np.abs(added).max(axis=0) > 1e-12):
+        column = added[:, channel]
+        least = float(np.abs(column)[np.abs(column) > 1e-9 * np.abs(column).max()].min())
+        for divisor in range(1, MAX_MULTIPLE + 1):
+            quantum = least / divisor
+            multiples = np.rint(column / quantum)
+            if np.abs(column / quantum - multiples).max() < NEAR:
+                quanta.append((int(channel), quantum))
+                columns.append(multiples.astype(np.int64))
+                break
+        else:
+            raise record.refuse("prefix sum", "what the letters add has no common measure")
+    steps = np.stack(columns, axis=1) if columns else np.zeros((len(added), 0), dtype=np.int64)
+    return quanta, steps

@@ -1,0 +1,111 @@
+"""Finite sequential machines: what a position holds as a function of the letters read so far.
+
+A machine reads a letter in a state, shows a number (the class of the position's vector) and adds
+integers to running counters. Layers of a network are folded into it one by one; after every layer it is
+minimised, so that what no later layer can see is forgotten.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.errors import LimitExceeded
+
+Integers = npt.NDArray[np.int64]
+
+MAX_STATES = 400_000
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """``follow[s, a]`` next state, ``shown[s, a]`` class, ``steps[s, a, k]`` added to counter k; starts in 0."""
+
+    follow: Integers
+    shown: Integers
+    steps: Integers
+
+    @property
+    def num_states(self) -> int:
+        """States that some word reaches."""
+        return len(self.follow)
+
+
+Expand = Callable[[Integers], tuple[Integers, Integers]]
+"""Rows ``[n, w]`` to next rows ``[n, letters, w]`` and outputs ``[n, letters, p]``."""
+
+
+def explore(start: Integers, expand: Expand, depth: int) -> tuple[Integers, Integers]:
+    """Breadth-first: ``follow[s, a]`` and outputs ``[s, a, p]`` of every state that ≤ ``depth`` letters reach.
+
+    Nothing is said about longer words: a state first reached by the last letter has the start's row.
+    """
+    number: dict[bytes, int] = {start.tobytes(): 0}
+    frontier = start[None, :]
+    follows: list[Integers] = []
+    outputs: list[Integers] = []
+    for _ in range(depth):
+        if not len(frontier):
+            break
+        rows, shown = expand(frontier)
+        flat = np.ascontiguousarray(rows.reshape(-1, rows.shape[2]))
+        distinct, where = distinct_rows(flat)
+        known, fresh = np.empty(len(distinct), dtype=np.int64), []
+        for index, row in enumerate(np.ascontiguousarray(distinct)):
+            key = row.tobytes()
+            if key not in number:
+                number[key] = len(number)
+                fresh.append(row)
+            known[index] = number[key]
+        if len(number) > MAX_STATES:
+            raise LimitExceeded(f"the discrete proof may use at most {MAX_STATES:,} states; it needs more")
+        follows.append(known[where].reshape(rows.shape[:2]))
+        outputs.append(shown)
+        frontier = np.array(fresh, dtype=np.int64).reshape(len(fresh), rows.shape[2])
+    if len(frontier):
+        follows.append(np.repeat(follows[0], len(frontier), axis=0))
+        outputs.append(np.repeat(outputs[0], len(frontier), axis=0))
+    return np.concatenate(follows), np.concatenate(outputs)
+
+
+def distinct_rows(rows: Integers) -> tuple[Integers, Integers]:
+    """The distinct rows ``[n, w]`` and the number of each row among them."""
+    codes = np.zeros(len(rows), dtype=np.int64)
+    size = 1
+    for column in rows.T:
+        low, high = int(column.min()), int(column.max())
+        if size * (high - low + 1) >= 1 << 62:
+            found, codes = np.unique(codes, return_inverse=True)
+            codes, size = codes.reshape(-1), len(found)
+        codes = codes * (high - low + 1) + (column - low)
+        size *= high - low + 1
+    _, first, where = np.unique(codes, return_index=True, return_inverse=True)
+    return rows[first], where.reshape(-1)
+
+
+def minimise(machine: Machine) -> Machine:
+    """Merges states that no word tells apart (Moore's refinement); the start state stays number 0."""
+    count, letters = machine.follow.shape
+    seen = np.concatenate([machine.shown, machine.steps.reshape(count, -1)], axis=1)
+    _, labels = distinct_rows(seen)
+    blocks = int(labels.max()) + 1
+    while True:
+        _, finer = distinct_rows(np.concatenate([labels[:, None], labels[machine.follow]], axis=1))
+        labels, before, blocks = finer, blocks, int(finer.max()) + 1
+        if blocks == before:
+            break
+    labels = _start_first(labels)
+    _, first = np.unique(labels, return_index=True)
+    return Machine(labels[machine.follow[first]], machine.shown[first], machine.steps[first])
+
+
+def _start_first(labels: Integers) -> Integers:
+    swapped = labels.copy()
+    swapped[labels == 0], swapped[labels == labels[0]] = labels[0], 0
+    return swapped
+
+
+def used_classes(machine: Machine, classes: Integers) -> Machine:
+    """Renumbers the shown classes: class c becomes ``classes[c]``."""
+    return Machine(machine.follow, classes[machine.shown], machine.steps)

@@ -1,0 +1,65 @@
+"""The proof that a network simulates its automaton, read off the matrices layer by layer."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify.arithmetic import Arithmetic
+from krohn.certify.attention import attend
+from krohn.certify.findings import Record
+from krohn.certify.mlp import transform
+from krohn.certify.simulation import check_simulation, decode
+from krohn.certify.stream import Stream, embed, live_channels, settle
+from krohn.network.transformer import Head, Layer, Mlp, Transformer
+
+
+def prove(
+    network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic, record: Record
+) -> float:
+    """Raises ``Refuted`` unless every word of length ≤ ``length`` is run right; returns the logit margin."""
+    stored = stored_network(network, arith, record)
+    live = live_channels(stored)
+    stream = settle(embed(stored, length, arith), live[0])
+    for index, layer in enumerate(stored.layers):
+        record.layer = index
+        stream = settle(attend(stream, layer, stored.mask, arith, record), live[2 * index + 1])
+        _require_range(stream, arith, record)
+        stream = settle(transform(stream, layer, arith, record), live[2 * index + 2])
+        _require_range(stream, arith, record)
+    record.layer = stored.depth
+    states, margin = decode(stream, stored, arith, record)
+    check_simulation(stream.machine, states, automaton, length, record)
+    return margin
+
+
+def _require_range(stream: Stream, arith: Arithmetic, record: Record) -> None:
+    size = max(float(stream.size().max(initial=0.0)), float(np.abs(stream.pads).max(initial=0.0)))
+    record.require("range", size, arith.largest, "every number stays finite")
+
+
+def stored_network(network: Transformer, arith: Arithmetic, record: Record) -> Transformer:
+    """The same network with its weights as the dtype stores them."""
+
+    def cast(matrix: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+        made = arith.cast(matrix)
+        if not np.isfinite(made).all():
+            raise record.refuse("weights", f"a weight does not fit into {arith.name}")
+        return made
+
+    def head(item: Head) -> Head:
+        return Head(cast(item.query), cast(item.key), cast(item.value), cast(item.output))
+
+    def layer(item: Layer) -> Layer:
+        mlp = Mlp(tuple(map(cast, item.mlp.weights)), tuple(map(cast, item.mlp.biases)), item.mlp.activations)
+        return replace(item, heads=tuple(map(head, item.heads)), mlp=mlp)
+
+    return Transformer(
+        cast(network.embedding),
+        cast(network.padding),
+        cast(network.positions),
+        tuple(map(layer, network.layers)),
+        cast(network.readout),
+        cast(network.readout_bias),
+        network.mask,
+    )

@@ -1,0 +1,140 @@
+"""The abstract residual stream: at every moment, for every word at once.
+
+A letter's position t holds ``nominal[c] + wide @ Z_t + places[t]`` up to ``radius``, where c is the class
+the machine shows and Z_t are its running counters (prefix sums). Padding positions see no letter: their
+vectors ``pads`` are plain numbers up to ``pad_radius``.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from krohn.certify.arithmetic import OWN, Arithmetic, Array
+from krohn.certify.machine import Integers, Machine, distinct_rows, minimise, used_classes
+from krohn.network.transformer import Transformer
+
+DIGITS = 5
+"""Vectors that agree to this many decimals (of their channel's size) are one class; the rest is radius."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """One moment of the forward pass; see the module's text. ``reach[k]`` are the ends of counter k."""
+
+    machine: Machine
+    nominal: Array  # classes × d
+    radius: Array  # d
+    wide: Array  # d × counters
+    reach: Integers  # counters × 2
+    pads: Array  # τ × d
+    pad_radius: Array  # d
+    places: Array  # (τ + T) × d: the position codes that vary along letters (already part of pads)
+
+    @property
+    def num_padding(self) -> int:
+        """τ."""
+        return len(self.pads)
+
+    @property
+    def length(self) -> int:
+        """T, the longest word considered."""
+        return len(self.places) - len(self.pads)
+
+    def size(self) -> Array:
+        """The largest absolute value of each channel at a letter's position."""
+        far = np.abs(self.reach).max(axis=1, initial=0)
+        return (
+            np.abs(self.nominal).max(axis=0, initial=0.0)
+            + np.abs(self.wide) @ far
+            + np.abs(self.places).max(axis=0, initial=0.0)
+            + self.radius
+        )
+
+
+def embed(network: Transformer, length: int, arith: Arithmetic) -> Stream:
+    """The stream after the embedding. Position codes that do not vary along letters join the classes."""
+    tau = network.num_padding
+    codes = network.positions[: tau + length]
+    along = codes[tau:]
+    steady = (along == along[:1]).all(axis=0) if length else np.ones(network.dim, dtype=bool)
+    constant = np.where(steady, along[0], 0.0) if length else np.zeros(network.dim)
+    places = np.where(steady, 0.0, codes)
+    letters, dim = network.embedding.shape
+    # Adding a position to a token rounds once where both are there.
+    mixed = (np.abs(network.embedding).max(axis=0) > 0) & (np.abs(along).max(axis=0, initial=0.0) > 0)
+    size = np.abs(network.embedding).max(axis=0) + np.abs(along).max(axis=0, initial=0.0)
+    pads = network.padding + codes[:tau]
+    doubled = (network.padding != 0) & (codes[:tau] != 0)
+    pad_radius = np.where(doubled, (arith.unit + OWN) * (np.abs(network.padding) + np.abs(codes[:tau])), 0.0)
+    machine = Machine(
+        np.zeros((1, letters), dtype=np.int64),
+        np.arange(letters)[None, :],
+        np.zeros((1, letters, 0), dtype=np.int64),
+    )
+    return Stream(
+        machine,
+        network.embedding + constant,
+        np.where(mixed, (arith.unit + OWN) * size, 0.0),
+        np.zeros((dim, 0)),
+        np.zeros((0, 2), dtype=np.int64),
+        pads,
+        pad_radius.max(axis=0, initial=0.0),
+        places,
+    )
+
+
+def settle(stream: Stream, live: np.ndarray) -> Stream:  # type: ignore[type-arg]
+    """Forgets dead channels and counters, merges classes that look alike and states that act alike."""
+    keep = live.astype(np.float64)
+    wide = stream.wide * keep[:, None]
+    counters = np.flatnonzero((wide != 0).any(axis=0))
+    nominal, classes, drift = cluster(stream.nominal * keep)
+    machine = used_classes(stream.machine, classes)
+    machine = minimise(Machine(machine.follow, machine.shown, machine.steps[:, :, counters]))
+    return replace(
+        stream,
+        machine=machine,
+        nominal=nominal,
+        radius=(stream.radius + drift) * keep,
+        wide=wide[:, counters],
+        reach=stream.reach[counters],
+        pads=stream.pads * keep,
+        pad_radius=stream.pad_radius * keep,
+        places=stream.places * keep,
+    )
+
+
+def cluster(vectors: Array) -> tuple[Array, Integers, Array]:
+    """Representatives, the representative of each vector, and the largest distance per channel."""
+    if not vectors.size:
+        found, where = distinct_rows(np.zeros((len(vectors), 0), dtype=np.int64))
+        return vectors[: len(found)], where, np.zeros(vectors.shape[1])
+    scale = np.maximum(np.abs(vectors).max(axis=0), 1e-300)
+    grid = np.rint(vectors / scale * 10.0**DIGITS).astype(np.int64)
+    _, where = distinct_rows(grid)
+    _, first = np.unique(where, return_index=True)
+    chosen = vectors[first]
+    return chosen, where, np.abs(vectors - chosen[where]).max(axis=0)
+
+
+def live_channels(network: Transformer) -> list[np.ndarray]:  # type: ignore[type-arg]
+    """Which channels something later reads: after the embedding, after each attention, after each MLP."""
+    live = (network.readout != 0).any(axis=1)
+    moments = [live]
+    for layer in reversed(network.layers):
+        live = ((layer.keep_mlp > 0) & live) | _read_by_mlp(layer.mlp.weights, live)
+        moments.append(live)
+        before = (layer.keep_attention > 0) & live
+        for head in layer.heads:
+            for matrix in (head.query, head.key, head.value):
+                before = before | (matrix != 0).any(axis=1)
+        live = before
+        moments.append(live)
+    return moments[::-1]
+
+
+def _read_by_mlp(weights: tuple[Array, ...], live: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    wanted = live
+    for weight in reversed(weights):
+        wanted = (weight[:, wanted] != 0).any(axis=1)
+    return wanted

@@ -1,0 +1,66 @@
+"""What a head carries: the value vectors of all classes and padding positions, and their errors."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from krohn.certify.arithmetic import Arithmetic, Array, linear
+from krohn.certify.findings import Record
+from krohn.certify.machine import Integers
+from krohn.certify.stream import Stream, cluster
+from krohn.network.transformer import Head
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """``rows[v]`` is a value vector, ``of[c]`` that of class c, ``of_pad[j]`` that of padding position j.
+
+    A value also carries ``wide @ Z`` of the position it stands at. Two values a head could confuse differ by
+    ≤ ``spread``, and by ``stride`` more per position between them; none exceeds ``size``; ``error`` is the
+    error of a value before attention.
+    """
+
+    rows: Array
+    of: Integers
+    of_pad: Integers
+    wide: Array
+    spread: Array
+    stride: Array
+    size: Array
+    error: Array
+
+
+def values_of(stream: Stream, head: Head, arith: Arithmetic, record: Record) -> Values:
+    """Value vectors with rounding; refuses values that carry a position code."""
+    tau = stream.num_padding
+    if (stream.places[tau:] @ head.value).any():
+        raise record.refuse("values", "a head copies a position code")
+    own, own_error = linear(arith, stream.nominal, stream.radius, head.value)
+    pads, pad_error = linear(arith, stream.pads, stream.pad_radius, head.value)
+    rows, which, drift = cluster(np.concatenate([own, pads]))
+    wide = stream.wide.T @ head.value
+    far = (np.abs(stream.reach).max(axis=1, initial=0) @ np.abs(wide)) if wide.size else np.zeros(len(drift))
+    radius = np.maximum(stream.radius, stream.pad_radius) @ np.abs(head.value)
+    rounding = np.maximum(own_error.max(axis=0, initial=0.0), pad_error.max(axis=0, initial=0.0))
+    if wide.size:
+        rounding = rounding + (arith.unit + arith.inner) * 4 * far
+    error = radius + rounding + drift
+    both = np.concatenate([own, pads])
+    # Padding positions hold numbers, not counters: from there on a counter moves by its steps as well.
+    spread = both.max(axis=0) - both.min(axis=0) + 2 * error
+    fastest = np.abs(stream.machine.steps).max(axis=(0, 1), initial=0)
+    stride = (fastest @ np.abs(wide)) if wide.size else np.zeros(len(drift))
+    size = np.abs(both).max(axis=0) + far + error
+    return Values(rows, which[: len(own)], which[len(own) :], wide, spread, stride, size, error)
+
+
+def delivered(head: Head, values: Values, error: Array, arith: Arithmetic) -> tuple[Array, Array, Array]:
+    """Value rows, coefficients of counters and error after W_C: what the head adds to the stream."""
+    rows, rounding = linear(arith, values.rows, error, head.output)
+    out = error @ np.abs(head.output) + rounding.max(axis=0, initial=0.0)
+    wide = values.wide @ head.output
+    if wide.any():
+        out = out + 4 * (arith.unit + arith.inner) * (values.size @ np.abs(head.output)) * (wide != 0).any(
+            axis=0
+        )
+    return rows, wide, out

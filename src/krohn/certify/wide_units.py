@@ -1,0 +1,205 @@
+"""Hidden units that read an unbounded prefix sum: tabulated over its whole range, then reduced to a residue.
+
+Units that see the counters through the same combination Y = Σ aₖ Zₖ form a group. What the group sends on
+is a function of Y and of the position's class; it is evaluated at every Y that words of length ≤ T can
+reach. Where it repeats with a period m, the class and Y mod m say all there is to know (Lemma "modular
+counter"); where it is linear, the output is a prefix sum again.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.certify.arithmetic import OWN, SAFE, Arithmetic, Array
+from krohn.certify.findings import Record
+from krohn.certify.hidden import Affine, activate
+from krohn.certify.machine import Integers, Machine
+from krohn.certify.stream import Stream, cluster
+
+MAX_TABLE = 1 << 27
+FEW = 9
+"""Fewer values than this are told apart one by one, never fitted by a line."""
+SAME = 1e-4
+"""Contributions this close, relative to their range, count as equal; the difference joins the error."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Units that read Y = Σ ``factors[k]·Z_k``, unit j with slope ``slopes[j]``."""
+
+    units: Integers
+    factors: Integers
+    slopes: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Contribution:
+    """What a group adds to the next layer per narrow kind and residue: affine part, sizes for rounding.
+
+    ``kind_of[c]`` is the kind of class c; arrays are ``[kind, residue, column]``; ``slope`` per unit of Y.
+    """
+
+    group: Group
+    period: int
+    kind_of: Integers
+    centre: Array
+    tied: Array  # symbols × kind × residue × column
+    loose: Array
+    high: Array
+    low: Array
+    terms: Array
+    slope: Array
+
+
+def group_units(wide: Array, record: Record) -> list[Group]:
+    """Groups by direction; ``wide[unit, counter]`` is the coefficient, 0 for units that see no counter."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for unit in np.flatnonzero(wide.any(axis=1)):
+        groups.setdefault(_factors(wide[unit], record), []).append(int(unit))
+    made = []
+    for factors, units in groups.items():
+        first = next(k for k, a in enumerate(factors) if a)
+        slopes = wide[units, first] / factors[first]
+        made.append(Group(np.array(units), np.array(factors, dtype=np.int64), slopes))
+    return made
+
+
+def _factors(row: Array, record: Record) -> tuple[int, ...]:
+    """The direction as small integers, the first not zero positive."""
+    used = np.abs(row[row != 0])
+    for divisor in range(1, 65):
+        unit = used.min() / divisor
+        multiples = np.rint(row / unit)
+        if np.abs(row / unit - multiples).max() < 1e-6 * np.abs(multiples).max():
+            whole = multiples.astype(np.int64)
+            whole //= np.gcd.reduce(whole)
+            sign = 1 if whole[np.flatnonzero(whole)[0]] > 0 else -1
+            return tuple(int(a) for a in sign * whole)
+    raise record.refuse("MLP", "a unit mixes prefix sums without a common measure")
+
+
+def ranges(machine: Machine, classes: int, group: Group, length: int) -> Integers:
+    """``[class, 2]``: ends of Y at a position of each class: its own step plus those of up to T − 1 others."""
+    steps = machine.steps @ group.factors
+    low, high = (length - 1) * min(0, int(steps.min())), (length - 1) * max(0, int(steps.max()))
+    ends = np.empty((classes, 2), dtype=np.int64)
+    for number in range(classes):
+        here = steps[machine.shown == number]
+        ends[number] = (here.min() + low, here.max() + high) if len(here) else (0, 0)
+    return ends
+
+
+def contribute(
+    group: Group,
+    stream: Stream,
+    before: Affine,
+    sizes: Array,
+    terms: Array,
+    codes: Integers,
+    weight: Array,
+    arith: Arithmetic,
+    record: Record,
+) -> Contribution:
+    """Tabulates a group. ``before`` are the units' inputs without counters, ``sizes`` what all their
+    terms add up to, ``terms`` how many there are (0: at most two, and the product is exact).
+    """
+    units = group.units
+    centre, kind_of, drift = cluster(before.centre[:, units])
+    ends = ranges(stream.machine, len(stream.nominal), group, stream.length)
+    low, high = int(ends[:, 0].min()), int(ends[:, 1].max())
+    count = high - low + 1
+    if len(centre) * count * (len(units) + (before.tied.shape[0] + 5) * weight.shape[1]) > MAX_TABLE:
+        raise record.refuse("MLP", f"a prefix sum with {count:,} values is too much to tabulate")
+    sums = np.arange(low, high + 1)
+    valid = np.zeros((len(centre), count), dtype=bool)
+    for number, kind in enumerate(kind_of):
+        valid[kind, ends[number, 0] - low : ends[number, 1] - low + 1] = True
+    value = centre[:, None, :] + sums[None, :, None] * group.slopes
+    flat = value.reshape(-1, len(units))
+    slack = np.abs(before.tied[:, :, units]).sum(axis=0) + before.loose[:, units] + drift
+    result = np.abs(flat) + slack.max(axis=0)
+    rounding = SAFE * arith.inner * np.where(terms[units] > 0, (terms[units] + 1) * sizes[units], result)
+    rounding = rounding + SAFE * (terms[units] + 4) * OWN * sizes[units] + 4 * arith.tiny
+    if arith.half:
+        rounding = rounding + SAFE * arith.unit * result + arith.tiny
+    loose = before.loose[:, units].max(axis=0) + drift + rounding
+    out = activate(Affine(flat, before.tied[:, :, units], loose), codes[units], arith)
+    return _reduced(group, out, valid, low, kind_of, weight[units], record)
+
+
+def _reduced(
+    group: Group,
+    out: Affine,
+    valid: npt.NDArray[np.bool_],
+    low: int,
+    kind_of: Integers,
+    weight: Array,
+    record: Record,
+) -> Contribution:
+    shape = (*valid.shape, weight.shape[1])
+    centre = (out.centre @ weight).reshape(shape)
+    slope = _slopes(centre, valid)
+    sums = np.arange(low, low + shape[1])
+    flat = centre - sums[None, :, None] * slope
+    period = _period(flat, valid)
+    record.note("residue", f"{len(group.units)} units depend on a prefix sum only modulo {period}")
+    positive = np.abs(out.centre)
+    high = positive @ np.maximum(weight, 0) + out.radius() @ np.abs(weight)
+    lower = positive @ np.maximum(-weight, 0) + out.radius() @ np.abs(weight)
+    terms = ((out.centre != 0) | (out.radius() != 0)).astype(np.float64) @ (weight != 0).astype(np.float64)
+    tied = (out.tied @ weight).reshape(-1, *shape)
+    loose = (out.loose @ np.abs(weight)).reshape(shape)
+    residue = sums % period
+    pick = np.zeros((shape[0], period), dtype=np.int64)
+    for kind in range(shape[0]):
+        pick[kind, residue[valid[kind]][::-1]] = np.flatnonzero(valid[kind])[::-1]
+    rows = np.arange(shape[0])[:, None]
+    first, first_tied = flat[rows, pick], tied[:, rows, pick]
+    drift = np.abs(flat - first[:, residue]) + np.abs(tied - first_tied[:, :, residue]).sum(axis=0) + loose
+
+    def worst(values: Array) -> Array:
+        held = np.zeros((shape[0], period, shape[2]))
+        for r in range(period):
+            at = residue == r
+            held[:, r] = np.where(valid[:, at, None], values.reshape(shape)[:, at], 0.0).max(axis=1, initial=0.0)
+        return held
+
+    return Contribution(
+        group,
+        period,
+        kind_of,
+        first,
+        first_tied,
+        worst(drift),
+        worst(high),
+        worst(lower),
+        worst(terms),
+        slope,
+    )
+
+
+def _slopes(centre: Array, valid: npt.NDArray[np.bool_]) -> Array:
+    """Slope of the columns that are linear in Y and not constant; 0 for the others."""
+    pairs = valid[:, 1:] & valid[:, :-1]
+    if valid.shape[1] < FEW:
+        return np.zeros(centre.shape[2])
+    changes = (centre[:, 1:] - centre[:, :-1])[pairs]
+    mean = changes.mean(axis=0)
+    span = np.abs(centre).max(axis=(0, 1)) + 1e-300
+    straight = np.abs(changes - mean).max(axis=0) < 1e-9 * span
+    return np.where(straight & (np.abs(mean) > 1e-6 * span / centre.shape[1]), mean, 0.0)
+
+
+def _period(flat: Array, valid: npt.NDArray[np.bool_]) -> int:
+    count = flat.shape[1]
+    held = flat[valid]
+    span = np.maximum(np.ptp(held, axis=0), 1e-6 * np.abs(held).max(axis=0) + 1e-12)
+    for period in range(1, count):
+        pairs = valid[:, period:] & valid[:, :-period]
+        if not pairs.any():
+            continue
+        change = np.abs(flat[:, period:] - flat[:, :-period])[pairs]
+        if (change.max(axis=0) <= SAME * span).all():
+            return period
+    return count
