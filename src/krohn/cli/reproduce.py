@@ -147,6 +147,7 @@ def _payload(found: "Reproduction", scale: str) -> dict[str, Any]:
         "errors": found.report.errors,
         "caption": found.caption,
         "claim": found.claim,
+        "departures": found.departures,
         "table": found.table,
         "figure": next((path for path in pictures if path.endswith(".svg")), None),
         "figures": pictures,
@@ -154,7 +155,8 @@ def _payload(found: "Reproduction", scale: str) -> dict[str, Any]:
 
 
 def _text(found: "Reproduction") -> str:
-    lines = [f"{found.title} ({found.caption})", f"the paper: {found.claim}", ""]
+    lines = [f"{found.title} ({found.caption})", f"the paper: {found.claim}"]
+    lines += [f"departures: {found.departures}", ""]
     if found.table:
         columns = [
             column

@@ -1,7 +1,7 @@
 """What an experiment is: runs to make, a table and figures to draw from their records."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from krohn.evaluate.evaluation import Evaluation
@@ -42,6 +42,7 @@ class Experiment:
         plan: the runs at a scale, in the order they are to be made.
         table: rows for people and machines, a pure function of the cells.
         draw: figures by file name stem, a pure function of the cells and a caption.
+        departures: where a scale leaves the paper's settings, beyond what all experiments share.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Experiment:
     plan: Callable[[Scale], list[PlannedRun]]
     table: Callable[[Sequence[Cell]], list[Row]]
     draw: Callable[[Sequence[Cell], str], dict[str, Figure]]
+    departures: Mapping[Scale, str] = field(default_factory=dict)
 
 
 def cells_of(store: Store, experiment: str, scale: str) -> list[Cell]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from krohn.experiments.catalogue import experiment as find
 from krohn.experiments.experiment import Cell, Row, cells_of
 from krohn.experiments.scale import Scale, parse_scale
+from krohn.experiments.settings import DEPARTURES
 from krohn.experiments.store import Store
 from krohn.experiments.sweep import SweepOptions, SweepReport, is_done, sweep
 from krohn.figures.files import save
@@ -17,7 +18,8 @@ class Reproduction:
     """What `krohn reproduce` shows.
 
     Attributes:
-        experiment, title, claim, caption: what it is, what the paper found, and the scale of what follows.
+        experiment, title, claim: what it is and what the paper found.
+        caption, departures: scale, replicates and sequences of what follows; what differs from the paper.
         report: how many runs there are and how many are done.
         table: the rows.
         figures: the files drawn, SVG and PNG.
@@ -27,6 +29,7 @@ class Reproduction:
     title: str
     claim: str
     caption: str
+    departures: str
     report: SweepReport
     table: list[Row]
     figures: list[Path] = field(default_factory=list)
@@ -60,6 +63,7 @@ def reproduce(
         title=chosen_one.title,
         claim=chosen_one.claim,
         caption=caption,
+        departures="; ".join(filter(None, [DEPARTURES[scale], chosen_one.departures.get(scale, "")])),
         report=report,
         table=chosen_one.table(cells),
         figures=drawn,

@@ -21,6 +21,16 @@ GPT_RATES = (3e-5, 1e-4, 3e-4)
 LSTM_RATES = (1e-3, 3e-3)
 GPT_BATCH, LSTM_BATCH = 16, 64
 
+# Where each scale leaves the paper, or where its text is silent and something had to be chosen.
+DEPARTURES = {
+    Scale.SMOKE: "tiny networks, a few steps: proves that everything runs, says nothing about learning",
+    Scale.SMALL: (
+        "bf16; learning rate constant after 300 steps of warm-up, betas (.9, .98), gradients clipped at 1; "
+        "fewer sequences; solved replicates stop"
+    ),
+    Scale.PAPER: "bf16; not in the text and chosen here: betas (.9, .999), plateau schedule with patience 20",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import fill
 
 from matplotlib import colormaps
 from matplotlib.axes import Axes
@@ -41,13 +42,24 @@ class HeatMap:
 def heat_map(*maps: HeatMap) -> Figure:
     """The maps side by side, on one scale."""
     rows = max(len(shown.rows) for shown in maps)
-    columns = sum(len(shown.columns) for shown in maps)
+    width = sum(_width(shown) for shown in maps)
+    note = "\n".join(dict.fromkeys(shown.note for shown in maps if shown.note))
     with house_style():
-        size = (1.6 * len(maps) + 0.42 * columns, 1.2 + 0.24 * rows)
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=(width, 1.2 + 0.24 * rows), layout="constrained")
+        if note:
+            # About 17 letters of the caption's size go into an inch.
+            lines = [fill(line, int(17 * width)) for line in note.splitlines()]
+            figure.suptitle("\n".join(lines), fontsize=7)
         for axes, shown in zip(figure.subplots(1, len(maps), squeeze=False)[0], maps, strict=True):
             _draw(axes, shown)
     return figure
+
+
+def _width(shown: HeatMap) -> float:
+    """Inches: room for the names of rows and columns, and for the title."""
+    rows = 0.08 * max(len(row) for row in shown.rows)
+    columns = sum(max(0.42, 0.085 * len(column)) for column in shown.columns)
+    return max(0.5 + rows + columns, 0.085 * len(shown.title) + rows)
 
 
 def percent(value: float) -> str:
@@ -68,7 +80,7 @@ def _draw(axes: Axes, shown: HeatMap) -> None:
         spine.set_visible(False)
     axes.set_title(shown.title, loc="left")
     axes.set_ylabel(shown.row_axis)
-    axes.set_xlabel("\n".join(filter(None, [shown.column_axis, shown.note])))
+    axes.set_xlabel(shown.column_axis)
 
 
 def _cell(axes: Axes, shown: HeatMap, cell: tuple[str, str], place: tuple[int, int]) -> None:

@@ -76,12 +76,15 @@ def _draw(axes: Axes, panel: Panel, look_of: dict[str, Look]) -> dict[str, Line2
         axes.set_ylim(*panel.y_range)
     if panel.log_x:
         axes.set_xscale("log")
+        places = sorted({x for line in panel.lines for x in line.x})
+        axes.set_xticks(places, [f"{x:g}" for x in places])
+        axes.set_xticks([], minor=True)
     return drawn
 
 
 def _draw_line(axes: Axes, line: Line, look: Look) -> Line2D:
     if line.faint:
-        return axes.plot(line.x, line.y, color=look.colour, linewidth=0.5, alpha=0.45)[0]
+        return axes.plot(line.x, line.y, color=look.colour, linewidth=0.8, alpha=0.75)[0]
     # A lone point has no stroke, so every series carries its marker.
     every = max(1, len(line.x) // 12)
     handle = axes.plot(

@@ -79,7 +79,7 @@ def _draw(stored: dict[str, Any], scores: list[HeadScore], caption: str) -> dict
         )
 
     best = [
-        shown(score, 0, f"{kind} {getattr(score, kind):.2f}\n", kind)
+        shown(score, 0, f"{kind} {getattr(score, kind):.2f}\n", kind if score.kind == kind else "")
         for kind, score in best_heads(scores).items()
     ]
     layer = [

@@ -80,4 +80,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     table=table,
     draw=draw,
+    departures={Scale.SMALL: "4 layers for C2 and 8 for S5, one learning rate"},
 )

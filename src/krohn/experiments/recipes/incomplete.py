@@ -93,4 +93,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     table=table,
     draw=draw,
+    departures={Scale.SMALL: "C2 at T = 40 with 4 layers, S5 at T = 12 with 8"},
 )

@@ -32,7 +32,7 @@ COLUMNS = (
     Column("Dyck4,8 top", "Dyck4,8@top", 1.0),
     Column("S5 first", "S5:paper,5@first", 0.996, layers=16),
 )
-SEQUENCES = {Scale.SMOKE: 8 * 10, Scale.SMALL: 400_000, Scale.PAPER: 2_000_000}
+SEQUENCES = {Scale.SMOKE: 8 * 10, Scale.SMALL: 240_000, Scale.PAPER: 2_000_000}
 REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 25, Scale.PAPER: 25}
 
 

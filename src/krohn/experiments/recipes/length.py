@@ -70,4 +70,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     table=table,
     draw=draw,
+    departures={Scale.SMALL: "4 layers instead of 8"},
 )

@@ -85,4 +85,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     table=table,
     draw=draw,
+    departures={Scale.SMALL: "4 layers"},
 )
