@@ -95,11 +95,15 @@ def test_a_pattern_that_does_not_parse_is_refused_in_one_line(pattern: str) -> N
 
 @pytest.mark.parametrize(
     "pattern",
-    ["a" * 2001, "a{9999}", "((a{99}){99}){99}", "(a|b)*a(a|b){17}", "&".join(["(a|b)*a(a|b)*"] * 9)],
+    ["a" * 2001, "a{99999}", "((a{99}){99}){99}", "(a|b)*a(a|b){17}", "&".join(["(a|b)*a(a|b)*"] * 9)],
 )
 def test_a_pattern_that_would_explode_is_refused_by_a_limit(pattern: str) -> None:
     with pytest.raises(LimitExceeded, match="may"):
         from_regex(pattern)
+
+
+def test_repetitions_side_by_side_add_and_do_not_multiply() -> None:
+    assert from_regex("(a|b){40}c{40}d{40}").num_states == 122
 
 
 @given(st.text(alphabet="ab|*+?.&^(){}[],-\\0123456789 \té", max_size=12))

@@ -54,17 +54,34 @@ def _check_expansion(pattern: str) -> None:
         raise LimitExceeded(
             f"a pattern may have at most {MAX_PATTERN:,} characters; got {len(pattern):,}: shorten it"
         )
-    positions, products = max(1, len(pattern)), 0
-    for match in _TOKEN.finditer(pattern):
-        bounds = [int(bound[:9]) for bound in match.group(3, 4) if bound and bound.isdecimal()]
-        positions = min(positions * max([1, *bounds]), 10**12)
-        products += match.group() in {"&", "^"}
+    positions = _positions(pattern)
+    products = sum(match.group() in {"&", "^"} for match in _TOKEN.finditer(pattern))
     unfolded = capped_power(positions // (products + 1) + 1, products + 1)
     if unfolded > MAX_POSITIONS * (20 if products else 1):
         raise LimitExceeded(
             f"a pattern may unfold to at most {MAX_POSITIONS:,} positions; {pattern[:60]!r} could need "
             f"{unfolded:,}: use smaller repetition counts or fewer & and ^"
         )
+
+
+def _positions(pattern: str) -> int:
+    """Letters of the pattern once every ``{m,n}`` is written out, capped far beyond the limit."""
+    totals, last = [0], 0  # letters so far at each open parenthesis; letters of the latest atom
+    for match in _TOKEN.finditer(pattern):
+        token = match.group()
+        if match.group(3) is not None:
+            bounds = [int(bound[:9]) for bound in match.group(3, 4) if bound and bound.isdecimal()]
+            copies = max([1, *bounds])
+            totals[-1] = min(totals[-1] + last * (copies - 1), 10**12)
+            last = min(last * copies, 10**12)
+        elif token == "(":
+            totals.append(0)
+        elif token == ")" and len(totals) > 1:
+            last = totals.pop()
+            totals[-1] += last
+        elif token == "." or token not in _OPERATORS:
+            totals[-1], last = totals[-1] + 1, 1
+    return sum(totals)
 
 
 def _nondeterministic(pattern: str, alphabet: set[str]) -> Any:

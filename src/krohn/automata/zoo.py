@@ -12,7 +12,7 @@ from krohn.automata.permutations import alternating, permutation_reset, symmetri
 from krohn.automata.products import direct_product
 from krohn.automata.rubik import rubik
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.small import abab, adder, counter, full_monoid, memory, parity
+from krohn.automata.textbook import abab, adder, counter, full_monoid, memory, parity
 from krohn.automata.stack import dyck
 from krohn.errors import InvalidInput, UnknownName
 
