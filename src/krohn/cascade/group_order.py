@@ -34,6 +34,23 @@ def group_order(generators: Collection[Permutation], degree: int) -> int:
     return PermutationGroup(tuple(generators), degree).order if order is None else order
 
 
+def small_generating_set(generators: Collection[Permutation], degree: int) -> tuple[Permutation, ...]:
+    """A few permutations that generate the same group: Schreier elements come by the hundred."""
+    if len(generators) <= 2:
+        return tuple(generators)
+    if degree <= _SMALL_DEGREE and _is_symmetric(generators, degree):
+        return ((*range(1, degree), 0), (1, 0, *range(2, degree)))
+    full, order = group_order(generators, degree), 1
+    kept: tuple[Permutation, ...] = ()
+    for generator in generators:
+        larger = group_order((*kept, generator), degree)
+        if larger > order:
+            kept, order = (*kept, generator), larger
+            if order == full:
+                break
+    return kept
+
+
 def _listed_order(generators: Collection[Permutation], degree: int) -> int | None:
     """Counts the elements by listing them; gives up past the limit."""
     tables = [bytes(generator) + _BYTE[degree:] for generator in generators]

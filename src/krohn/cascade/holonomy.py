@@ -24,7 +24,7 @@ from functools import cached_property
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.covering import CoveringReport, check_covering
-from krohn.cascade.group_order import SMALLEST_UNSOLVABLE, derived_length, group_order
+from krohn.cascade.group_order import SMALLEST_UNSOLVABLE, derived_length, group_order, small_generating_set
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.schedule import Schedule, schedule
 from krohn.cascade.skeleton import Permutation, SetClass, Skeleton, skeleton
@@ -42,16 +42,21 @@ class Cascade:
     Attributes:
         skeleton: image sets, classes, tiles and depths.
         covering: the report of the exact check over all chains, states and letters.
+        is_reset: for each component whether some letter resets it, over all chains.
     """
 
     skeleton: Skeleton
     covering: CoveringReport = field(init=False)
+    is_reset: tuple[bool, ...] = field(init=False, repr=False)
     _over: dict[tuple[int, int], int] = field(init=False, repr=False, default_factory=dict)
     _moves: dict[tuple[int, int], Permutation] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "covering", check_covering(self))
         assert self.covering.holds, f"holonomy must cover: {self.covering.witness}"
+        # The check has asked for every update there is, so every reset has been looked up by now.
+        reset = {self.skeleton.class_of[outer] for _, outer in self._over}
+        object.__setattr__(self, "is_reset", tuple(part.number in reset for part in self.components))
 
     @property
     def automaton(self) -> Semiautomaton:
@@ -78,7 +83,10 @@ class Cascade:
 
     @cached_property
     def _groups(self) -> tuple[PermutationGroup, ...]:
-        return tuple(PermutationGroup(tuple(part.generators), len(part.tiles)) for part in self.components)
+        return tuple(
+            PermutationGroup(small_generating_set(part.generators, len(part.tiles)), len(part.tiles))
+            for part in self.components
+        )
 
     @cached_property
     def group_orders(self) -> tuple[int, ...]:
@@ -92,16 +100,6 @@ class Cascade:
             order < SMALLEST_UNSOLVABLE or self.group(number).is_solvable
             for number, order in enumerate(self.group_orders)
         )
-
-    @cached_property
-    def is_reset(self) -> tuple[bool, ...]:
-        """For each component whether some letter resets it, over all chains."""
-        found = [False] * len(self.components)
-        for level in self.transitions:
-            for (_, _, target), update in level.items():
-                if isinstance(update, int):
-                    found[self.skeleton.class_of[target]] = True
-        return tuple(found)
 
     @cached_property
     def costs(self) -> tuple[int, ...]:

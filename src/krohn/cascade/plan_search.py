@@ -12,6 +12,7 @@ from math import prod
 
 import numpy as np
 
+from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade import splitting
 from krohn.cascade.congruences import (
@@ -21,6 +22,7 @@ from krohn.cascade.congruences import (
     principal_congruences,
     subdirect_parts,
 )
+from krohn.cascade.group_order import small_generating_set
 from krohn.cascade.holonomy import Cascade, decompose
 from krohn.cascade.merging import mergeable, merged
 from krohn.cascade.plan import Plan
@@ -32,6 +34,7 @@ from krohn.cascade.plan_nodes import (
     ReachablePlan,
     SerialPlan,
 )
+from krohn.cascade.skeleton import Skeleton
 from krohn.errors import LimitExceeded
 
 REACHABLE, ASYNCHRONOUS, MERGE = "reachable", "asynchronous", "merge"
@@ -44,7 +47,6 @@ _MAX_CONGRUENCES = 80
 _MAX_PRODUCT = 4096  # states of a fibre that is a product
 _MAX_SPLITS = 12  # splits tried per automaton and kind, fewer further down
 _FLOOR = 2  # a plan of two levels and two layers is left alone: every split has at least as many
-_MERGE_WORK = 40_000  # crossings × sets; every trial of a merge proves a whole covering
 _FEWEST_SETS = 1000  # families inside a plan may always grow to this
 
 
@@ -98,10 +100,13 @@ class PlanSearch:
         letters = automaton.letters
         principal = principal_congruences(letters, _MAX_PAIRS)
         found = congruences(letters, principal, _MAX_CONGRUENCES)
-        if PARALLEL in self.passes:
-            yield from self._parallel(automaton, subdirect_parts(letters, principal), found)
+        subdirect = subdirect_parts(letters, principal)
+        if PARALLEL in self.passes and len(subdirect) > 1:
+            yield from self._parallel(automaton, [subdirect])
         if SERIAL in self.passes:
             yield from self._serial(automaton, found)
+        if PARALLEL in self.passes:
+            yield from self._parallel(automaton, _trivial_meets(found))
 
     @property
     def _max_splits(self) -> int:
@@ -147,17 +152,9 @@ class PlanSearch:
     def _merge(self, cascade: Cascade, *, only_gains: bool) -> Cascade:
         """Merges one crossing after another; a solvable cascade stays solvable."""
 
-        def measure(other: Cascade) -> tuple[int, int]:
-            ahead = ASYNCHRONOUS in self.passes
-            return other.num_levels, other.schedule.layers if ahead else other.schedule.layers_in_step
-
-        current = cascade
+        current = cascade.skeleton
         groups = [[part.number] for part in cascade.components]
-        crossings = mergeable(cascade.skeleton)
-        if len(crossings) * cascade.skeleton.num_sets > _MERGE_WORK:
-            self.is_complete = False
-            return cascade
-        for upper, lower in crossings:
+        for upper, lower in mergeable(cascade.skeleton):
             one = next(group for group in groups if upper in group)
             other = next(group for group in groups if lower in group)
             if one is other:
@@ -167,14 +164,14 @@ class PlanSearch:
                 break
             proposal = [group for group in groups if group is not one and group is not other]
             proposal.append(sorted(one + other))
-            frame = merged(cascade.skeleton, proposal)
-            trial = None if frame is None else Cascade(frame)
-            if trial is None or (cascade.is_solvable and not trial.is_solvable):
+            trial = merged(cascade.skeleton, proposal)
+            # A merge that changes nothing by itself may open the way for one that does.
+            if trial is None or trial.num_levels > current.num_levels - only_gains:
                 continue
-            if only_gains and measure(trial) >= measure(current):
+            if cascade.is_solvable and not _is_solvable_at(trial, cascade.components[upper].representative):
                 continue
             current, groups = trial, proposal
-        return current
+        return cascade if current is cascade.skeleton else Cascade(current)
 
     def _error_bit(self, automaton: Semiautomaton) -> Iterator[Plan]:
         if ERROR_BIT not in self.passes:
@@ -190,18 +187,7 @@ class PlanSearch:
                 if plan is not None:
                     yield ErrorBitPlan(automaton, sink, states, plan)
 
-    def _parallel(
-        self, automaton: Semiautomaton, subdirect: tuple[Partition, ...], found: list[Partition]
-    ) -> Iterator[Plan]:
-        order = sorted(found, key=lambda labels: (max(labels), labels))
-        pairs: list[tuple[Partition, ...]] = [
-            (first, second)
-            for position, second in enumerate(order)
-            for first in order[:position]
-            if meet_is_trivial(first, second)
-        ]
-        pairs.sort(key=lambda pair: (max(map(max, pair)), sum(map(max, pair))))
-        splits = [subdirect, *pairs] if len(subdirect) > 1 else pairs
+    def _parallel(self, automaton: Semiautomaton, splits: list[tuple[Partition, ...]]) -> Iterator[Plan]:
         for maps in splits[: self._max_splits]:
             if self._is_out():
                 return
@@ -211,11 +197,13 @@ class PlanSearch:
                 yield ParallelPlan(automaton, maps, tuple(parts))
 
     def _serial(self, automaton: Semiautomaton, found: list[Partition]) -> Iterator[Plan]:
-        # Splits into two parts of about equal size first: they are the ones that shorten most.
-        def imbalance(blocks: Partition) -> tuple[int, Partition]:
-            return max(max(blocks) + 1, max(Counter(blocks).values())), blocks
+        # Clamped counters first, for they cost one level; then two parts of about equal size.
+        def rank(blocks: Partition) -> tuple[bool, int, Partition]:
+            line = splitting.clamped_line(splitting.quotient_automaton(automaton, blocks))
+            balance = max(max(blocks) + 1, max(Counter(blocks).values()))
+            return line is None or CLAMPED not in self.passes or max(blocks) < 2, balance, blocks
 
-        for blocks in sorted(found, key=imbalance)[: self._max_splits]:
+        for blocks in sorted(found, key=rank)[: self._max_splits]:
             quotient = None if self._is_out() else self.best(splitting.quotient_automaton(automaton, blocks))
             if quotient is None:
                 continue
@@ -260,3 +248,23 @@ class PlanSearch:
         radix = [tuple(row) for row in np.indices(sizes).reshape(len(sizes), -1).tolist()]
         codes = np.ravel_multi_index(tuple(np.array(labels) for labels in maps), sizes).tolist()
         return codes, ParallelPlan(product, tuple(radix), tuple(parts))
+
+
+def _trivial_meets(found: list[Partition]) -> list[tuple[Partition, ...]]:
+    """Pairs of congruences with trivial meet, those with the smallest quotients first."""
+    order = sorted(found, key=lambda labels: (max(labels), labels))
+    pairs: list[tuple[Partition, ...]] = [
+        (first, second)
+        for position, second in enumerate(order)
+        for first in order[:position]
+        if meet_is_trivial(first, second)
+    ]
+    pairs.sort(key=lambda pair: (max(map(max, pair)), sum(map(max, pair))))
+    return pairs
+
+
+def _is_solvable_at(frame: Skeleton, member: int) -> bool:
+    """Whether the group of the class of one set is solvable."""
+    part = frame.classes[frame.class_of[member]]
+    degree = len(part.tiles)
+    return PermutationGroup(small_generating_set(part.generators, degree), degree).is_solvable

@@ -31,8 +31,8 @@ class SetClass(NamedTuple):
         tiles: the tiles of the representative, as set numbers; coordinate i means tile i.
         generators: permutations of tile numbers that generate the holonomy group (identity left out):
             the Schreier elements, each with the (set P, letter a) it comes from, P and P·a in the class.
-        is_merged: whether several classes of equal size share this component; then some members cannot
-            be led back to the representative and have no words.
+        is_merged: whether several classes share this component; then some members cannot be led
+            back to the representative and have no words.
     """
 
     number: int

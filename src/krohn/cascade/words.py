@@ -4,13 +4,16 @@ The inverse of a transport needs no partial maps: if v leads from P back to the 
 w_P·v permutes the states of R; with m the order of that permutation, v·(w_P·v)^(m−1) undoes w_P on R.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import lcm
+from typing import TypeVar
 
 from krohn.cascade.skeleton import Permutation, SetClass, Skeleton
 from krohn.errors import InvalidInput
 
+Key = TypeVar("Key")
 Word = tuple[int, ...]
+_SEARCHED = 2000  # tuples of tiles looked at for a shortest word
 
 
 def image_word(frame: Skeleton, target: int) -> Word:
@@ -49,10 +52,39 @@ def return_word(frame: Skeleton, source: int) -> Word:
 
 
 def generator_word(frame: Skeleton, part: SetClass, generator: Permutation) -> Word:
-    """A word that fixes the representative as a set and permutes its tiles by the generator."""
+    """A word that fixes the representative as a set and permutes its tiles by the generator.
+
+    A shortest one if a short search finds it, else the one that the Schreier element spells.
+    """
+    goal = [0] * len(part.tiles)
+    for place, image in enumerate(generator):
+        goal[place] = part.tiles[image]
+    found = _shortest(frame, part.tiles, tuple(goal))
+    if found is not None:
+        return found
     source, letter = part.generators[generator]
     word = (*transport_word(frame, source), letter)
     return word + return_word(frame, frame.images[letter][source])
+
+
+def _shortest(frame: Skeleton, tiles: tuple[int, ...], goal: tuple[int, ...]) -> Word | None:
+    """A shortest word that carries each tile to its goal; None if that takes more than a few steps.
+
+    Tiles cover their set, so a word that permutes the tiles of R carries R onto itself.
+    """
+    origin: dict[tuple[int, ...], tuple[tuple[int, ...], int] | None] = {tiles: None}
+    queue = [tiles]
+    for current in queue:
+        for letter, row in enumerate(frame.images):
+            following = tuple([row[tile] for tile in current])
+            if following not in origin and len(set(following)) == len(tiles):
+                origin[following] = (current, letter)
+                queue.append(following)
+                if following == goal:
+                    return _trace(origin, goal)
+        if len(queue) > _SEARCHED:
+            return None
+    return None
 
 
 def apply_word(frame: Skeleton, states: Iterable[int], word: Word) -> list[int]:
@@ -88,7 +120,7 @@ def _path(frame: Skeleton, source: int, target: int) -> Word:
     return _trace(origin, target)
 
 
-def _trace(origin: dict[int, tuple[int, int] | None], target: int) -> Word:
+def _trace(origin: Mapping[Key, tuple[Key, int] | None], target: Key) -> Word:
     letters = []
     step = origin[target]
     while step is not None:

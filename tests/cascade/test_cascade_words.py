@@ -1,0 +1,92 @@
+"""Words do what they are said to do, letter by letter on the states."""
+
+from itertools import product
+
+import pytest
+
+from cascade.random_automata import golden, random_automaton
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade.skeleton import Skeleton, skeleton
+from krohn.cascade.words import (
+    apply_word,
+    generator_word,
+    image_word,
+    return_word,
+    spelled,
+    transport_word,
+)
+from krohn.errors import InvalidInput
+
+
+def carried(frame: Skeleton, number: int, word: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(set(apply_word(frame, frame.states(number), word))))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_transports_carry_tile_to_tile_and_the_way_back_undoes_them(seed: int) -> None:
+    frame = skeleton(random_automaton(seed))
+    for part in frame.classes:
+        for member in part.members:
+            word = transport_word(frame, member)
+            for tile, moved in zip(part.tiles, frame.tiles[member], strict=True):
+                assert carried(frame, tile, word) == frame.states(moved)
+            states = frame.states(part.representative)
+            assert apply_word(frame, states, word + return_word(frame, member)) == list(states)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_generator_words_permute_the_tiles_as_they_say(seed: int) -> None:
+    frame = skeleton(random_automaton(seed))
+    for part in frame.classes:
+        for generator in part.generators:
+            word = generator_word(frame, part, generator)
+            assert carried(frame, part.representative, word) == frame.states(part.representative)
+            for place, image in enumerate(generator):
+                assert carried(frame, part.tiles[place], word) == frame.states(part.tiles[image])
+
+
+def test_generator_words_are_shortest_where_the_search_is_short() -> None:
+    frame = skeleton(golden("T3"))
+    for part in frame.classes:
+        for generator in part.generators:
+            goal = [frame.states(part.tiles[image]) for image in generator]
+            shortest = next(
+                length
+                for length in range(1, 9)
+                if any(
+                    [carried(frame, tile, word) for tile in part.tiles] == goal
+                    for word in product(range(3), repeat=length)
+                )
+            )
+            assert len(generator_word(frame, part, generator)) == shortest
+
+
+def test_long_groups_still_have_words() -> None:
+    frame = skeleton(golden("T8"))
+    part = frame.classes[0]
+    for generator in part.generators:
+        word = generator_word(frame, part, generator)
+        for place, image in enumerate(generator):
+            assert carried(frame, part.tiles[place], word) == frame.states(part.tiles[image])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_image_words_reach_their_sets(seed: int) -> None:
+    automaton = random_automaton(seed)
+    frame = skeleton(automaton)
+    for part in frame.classes:
+        for member in part.members:
+            assert carried(frame, 0, image_word(frame, member)) == frame.states(member)
+
+
+def test_a_singleton_that_is_no_image_has_no_word() -> None:
+    frame = skeleton(Semiautomaton.from_letters([(1, 2, 0)]))
+    with pytest.raises(InvalidInput, match="must be an image of Q"):
+        image_word(frame, frame.singleton(0))
+
+
+def test_words_are_spelled_in_letter_names() -> None:
+    frame = skeleton(Semiautomaton.from_letters([(1, 0), (0, 0)], letter_names=("flip", "0")))
+    assert spelled(frame, (0, 1)) == "flip 0"
+    assert spelled(frame, (1, 1)) == "00"
+    assert spelled(frame, ()) == "ε"

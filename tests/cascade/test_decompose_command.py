@@ -1,0 +1,102 @@
+"""`krohn decompose` from the outside: its JSON, its files, its refusals, and the pictures in Python."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+
+import krohn
+from krohn.cascade.cascade_picture import skeleton_picture
+from krohn.cascade.skeleton import skeleton
+from krohn.cli.app import app, run
+
+
+def invoke(*arguments: str) -> Result:
+    result = CliRunner().invoke(app, ["decompose", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result
+
+
+def payload(*arguments: str) -> dict[str, object]:
+    found = json.loads(invoke(*arguments, "--json").stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_json_has_the_promised_keys() -> None:
+    found = payload("T3", "--plain")
+    assert found["levels"] == 2
+    assert found["covering_checked"] is True
+    parts = found["components"]
+    assert isinstance(parts, list)
+    assert [(part["level"], part["tiles"], part["group_order"]) for part in parts] == [(0, 3, 6), (1, 2, 2)]
+    assert parts[0]["group"] == "S3"
+    assert parts[1]["tile_states"] == [["0"], ["2"]] or len(parts[1]["tile_states"]) == 2
+    assert all("word" in generator for generator in parts[0]["generators"])
+
+
+def test_fewer_levels_than_plain_and_the_saving_explained() -> None:
+    plain, short = payload("Dyck2,2", "--plain"), payload("abab", "--explain")
+    assert plain["levels"] == 3
+    passes = short["passes"]
+    assert isinstance(passes, list)
+    assert {report["name"] for report in passes} >= {"reachable", "merge", "serial", "error bit"}
+    text = invoke("Grid4", "--explain").stdout
+    assert "levels saved" in text
+    assert "clamped counter" in text
+
+
+def test_pictures_and_graphs_are_written(tmp_path: Path) -> None:
+    svg, skeleton_svg, dot = tmp_path / "c.svg", tmp_path / "s.svg", tmp_path / "c.dot"
+    invoke("T3", "--plain", "--svg", str(svg), "--skeleton-svg", str(skeleton_svg), "--dot", str(dot))
+    assert "C2" in "".join(ElementTree.parse(svg).getroot().itertext())
+    texts = "".join(ElementTree.parse(skeleton_svg).getroot().itertext())
+    assert "Skeleton of T3: 7 sets" in texts
+    assert "|G| = 6" in texts
+    graph = dot.read_text()
+    assert graph.startswith("digraph skeleton {")
+    assert "c0 -> c1;" in graph
+
+
+def test_the_tree_of_a_plan_can_be_drawn_as_a_graph(tmp_path: Path) -> None:
+    dot = tmp_path / "plan.dot"
+    invoke("Grid3x4", "--dot", str(dot))
+    text = dot.read_text()
+    assert text.startswith("digraph plan {")
+    assert "n0 -> n2;" in text
+
+
+def test_too_many_sets_end_with_one_line(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["decompose", "T3", "--plain", "--max-sets", "5"]) == 2
+    error = capfd.readouterr().err
+    assert error.startswith("error: the family of image sets must have at most 5 members")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("pattern", ["(ab)*", "a*b(a|b)*aab", "(ab|ba)*", "((aa)*b)*", "(a|b)*abba"])
+def test_regexes_decompose(pattern: str) -> None:
+    found = payload(f"regex:{pattern}")
+    plain = payload(f"regex:{pattern}", "--plain")
+    levels, most = found["levels"], plain["levels"]
+    assert isinstance(levels, int)
+    assert isinstance(most, int)
+    assert levels <= most
+
+
+def test_notebooks_show_the_picture() -> None:
+    result = krohn.decompose(krohn.zoo("T3"))
+    root = ElementTree.fromstring(result._repr_svg_())
+    assert "T3: 2 levels" in "".join(root.itertext())
+
+
+def test_names_with_markup_do_not_break_pictures() -> None:
+    automaton = krohn.Semiautomaton.from_letters([(0, 0), (1, 1)], state_names=("<a>", '"&"'))
+    ElementTree.fromstring(skeleton_picture(skeleton(automaton)))
+
+
+@pytest.mark.parametrize("spec", ["C2", "C1", "Memory5", "PermReset5", "Rubik", "Grid9:noop", "C2xFlipFlop"])
+def test_zoo_automata_decompose(spec: str) -> None:
+    found = payload(spec)
+    assert found["covering_checked"] is True

@@ -1,0 +1,250 @@
+"""Plans: every node simulates its automaton, the search never deepens, every check refuses broken nodes."""
+
+import random
+
+import numpy as np
+import pytest
+
+from cascade.random_automata import GOLDEN, golden, random_automaton
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import parse_spec
+from krohn.cascade import plan_checks
+from krohn.cascade.covering import check_covering
+from krohn.cascade.decomposition import decompose
+from krohn.cascade.holonomy import Cascade
+from krohn.cascade.holonomy import decompose as holonomy
+from krohn.cascade.merging import mergeable, merged
+from krohn.cascade.plan import Plan
+from krohn.cascade.plan_nodes import ClampedCounterPlan, ErrorBitPlan, HolonomyPlan, ParallelPlan, SerialPlan
+from krohn.cascade.plan_search import PASSES
+from krohn.errors import InvalidInput, LimitExceeded
+
+# Sections 4 and 6 of the construction record: letters, levels of plain holonomy, layers known to be enough.
+DEEP = {
+    "seven levels": ([(3, 0, 3, 2), (3, 1, 3, 2), (0, 1, 3, 3)], 7, 3),
+    "ten levels": ([(0, 3, 2, 3, 1), (3, 1, 0, 4, 4), (1, 2, 4, 2, 2)], 10, 6),
+    "fourteen levels": ([(5, 5, 3, 1, 4, 0), (3, 5, 4, 2, 0, 2)], 14, 9),
+}
+
+
+def assert_simulates(plan: Plan, seed: int = 0, starts: tuple[int | None, ...] = (None,)) -> None:
+    automaton = plan.automaton
+    words = np.random.default_rng(seed).integers(0, automaton.num_letters, (6, 40))
+    for start in starts:
+        expected = [automaton.run(word.tolist(), start) for word in words]
+        assert plan.simulate(words, start).tolist() == expected
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_random_automata_get_plans_that_simulate_them_and_are_never_deeper(seed: int) -> None:
+    automaton = random_automaton(seed)
+    result = decompose(automaton, time_limit=0.2)
+    plain = holonomy(automaton)
+    assert result.covering_checked
+    assert result.levels <= plain.num_levels
+    assert_simulates(result.plan, seed)
+
+
+@pytest.mark.parametrize("name", [name for name in GOLDEN if name not in {"grid64", "dyck5_2"}])
+def test_plain_equals_sgpdec_in_levels_tiles_and_groups(name: str) -> None:
+    result = decompose(golden(name), plain=True)
+    case = GOLDEN[name]
+    found = [
+        sorted((part.tiles, part.group_order) for part in result.components if part.level == level)
+        for level in range(result.levels)
+    ]
+    pairs = zip(case["tiles_by_level"], case["group_orders_by_level"], strict=True)
+    assert found == [sorted(zip(tiles, orders, strict=True)) for tiles, orders in pairs]
+    assert result.is_solvable == case["solvable"]
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_deep_cascades_are_shortened_as_far_as_is_known(name: str) -> None:
+    letters, plain_levels, layers = DEEP[name]
+    result = decompose(Semiautomaton.from_letters(letters))
+    assert result.cascade is not None
+    assert result.cascade.num_levels == plain_levels
+    assert result.levels <= 4
+    assert result.layers is not None
+    assert result.layers <= layers
+    assert_simulates(result.plan)
+
+
+@pytest.mark.parametrize(
+    ("spec", "levels", "layers"),
+    [("Grid9", 1, 2), ("Grid3x4", 1, 2), ("abab", 2, 2), ("Dyck2,2", 3, 3), ("S4", 1, 3), ("FlipFlop", 1, 1)],
+)
+def test_known_automata_reach_their_known_depth(spec: str, levels: int, layers: int) -> None:
+    result = decompose(parse_spec(spec))
+    assert (result.levels, result.layers) == (levels, layers)
+    assert_simulates(result.plan, starts=tuple(range(result.automaton.num_states)))
+
+
+def test_a_stack_becomes_a_counter_then_its_cells_side_by_side_then_an_error_bit() -> None:
+    plan = decompose(parse_spec("Dyck4,2"), time_limit=5).plan
+    assert isinstance(plan, ErrorBitPlan)
+    assert plan.levels == 3
+    assert_simulates(plan)
+
+
+def test_explain_reports_every_pass_and_adds_up() -> None:
+    result = decompose(Semiautomaton.from_letters(DEEP["seven levels"][0]), explain=True)
+    assert [report.name for report in result.passes] == list(PASSES)
+    assert sum(report.levels_saved for report in result.passes) == 7 - result.levels
+    assert all(report.levels_saved >= 0 for report in result.passes)
+    assert result.passes[0].levels_saved > 0
+
+
+def test_the_search_gives_the_same_plan_twice() -> None:
+    automaton = golden("rand11_s2")
+    first, second = (decompose(automaton, time_limit=60).as_dict() for _ in range(2))
+    assert first == second
+
+
+def test_a_family_past_the_limit_can_still_be_planned_by_its_structure() -> None:
+    result = decompose(parse_spec("Grid7x7"), max_sets=50)
+    assert result.cascade is None
+    assert result.levels == 1
+    assert_simulates(result.plan)
+
+
+def test_a_family_past_the_limit_without_structure_is_refused() -> None:
+    with pytest.raises(LimitExceeded, match="--max-sets"):
+        decompose(golden("T8"), plain=True, max_sets=40)
+
+
+@pytest.mark.parametrize("options", [{"time_limit": -1.0}, {"max_sets": 0}])
+def test_limits_must_make_sense(options: dict[str, float]) -> None:
+    with pytest.raises(InvalidInput, match="must be at least"):
+        decompose(golden("T3"), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_cascade_runs_in_bulk_as_it_runs_letter_by_letter(seed: int) -> None:
+    automaton = random_automaton(seed)
+    cascade = holonomy(automaton)
+    words = np.random.default_rng(seed).integers(0, automaton.num_letters, (4, 30))
+    bulk = HolonomyPlan(automaton, cascade).simulate(words)
+    assert bulk.tolist() == [cascade.run(word.tolist()) for word in words]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_merged_classes_still_cover(seed: int) -> None:
+    automaton = random_automaton(seed, smallest=4, largest=7)
+    cascade = holonomy(automaton)
+    frame = cascade.skeleton
+    for upper, lower in mergeable(frame):
+        groups = [[part.number] for part in frame.classes if part.number not in (upper, lower)]
+        smaller = merged(frame, [*groups, [upper, lower]])
+        if smaller is not None:
+            assert_simulates(HolonomyPlan(automaton, Cascade(smaller)), seed)
+
+
+def test_classes_with_different_numbers_of_tiles_cannot_be_merged() -> None:
+    frame = holonomy(golden("T4")).skeleton
+    assert mergeable(frame) == []
+    assert merged(frame, [[0, 1], [2]]) is None
+
+
+@pytest.mark.parametrize("name", ["rand10_s2", "rand12_s1", "rand20_s1", "rand14_s0"])
+def test_the_asynchronous_schedule_is_proved_and_shorter(name: str) -> None:
+    automaton = golden(name)
+    cascade = holonomy(automaton)
+    plan = HolonomyPlan(automaton, cascade, is_asynchronous=True)
+    assert plan.layers < cascade.schedule.layers_in_step
+    assert plan.fault() == ""
+
+
+def test_a_schedule_that_reads_too_early_is_refused() -> None:
+    automaton = golden("rand10_s2")
+    cascade = holonomy(automaton)
+    schedule = cascade.schedule
+    start, finish = schedule.of_sets(cascade.skeleton)
+    deep = next(number for number in range(cascade.skeleton.num_sets) if start[number] == 2)
+    start[deep], finish[deep] = 0, 1
+    assert not check_covering(cascade, start=start, finish=finish).holds
+
+
+def find(plan: Plan, kind: type[Plan]) -> Plan:
+    return next(node for _, node in plan.walk() if isinstance(node, kind))
+
+
+def test_a_broken_parallel_split_is_named() -> None:
+    node = find(decompose(parse_spec("Grid3x4")).plan, ParallelPlan)
+    assert isinstance(node, ParallelPlan)
+    parts = [part.automaton for part in node.parts]
+    twisted = (node.maps[0][1:] + node.maps[0][:1], node.maps[1])
+    assert "not the next class" in plan_checks.parallel_fault(node.automaton, twisted, parts)
+    same = plan_checks.parallel_fault(node.automaton, (node.maps[0],) * 2, (parts[0],) * 2)
+    assert "same class of every part" in same
+    with pytest.raises(AssertionError, match="not the next class"):
+        ParallelPlan(node.automaton, twisted, node.parts)
+
+
+def test_a_broken_serial_split_is_named() -> None:
+    node = find(decompose(parse_spec("Add")).plan, SerialPlan)
+    assert isinstance(node, SerialPlan)
+    quotient, fiber = node.quotient.automaton, node.fiber.automaton
+    automaton = node.automaton
+
+    def fault(labels: tuple[int, ...], drive: tuple[tuple[int, ...], ...]) -> str:
+        return plan_checks.serial_fault(automaton, node.blocks, labels, drive, quotient, fiber)
+
+    assert fault(node.labels, node.drive) == ""
+    assert "same place" in fault((0,) * automaton.num_states, node.drive)
+    for row, entries in enumerate(node.drive):
+        for letter in range(len(entries)):
+            for other in range(fiber.num_letters):
+                changed = (*entries[:letter], other, *entries[letter + 1 :])
+                found = fault(node.labels, (*node.drive[:row], changed, *node.drive[row + 1 :]))
+                # With two places in every block a driven letter is right exactly if it acts the same.
+                same = fiber.letters[other] == fiber.letters[entries[letter]]
+                assert (found == "") == same
+                assert same or "the fibre goes to" in found
+
+
+def test_a_broken_error_bit_is_named() -> None:
+    node = find(decompose(parse_spec("abab")).plan, ErrorBitPlan)
+    assert isinstance(node, ErrorBitPlan)
+    inner = node.inner.automaton
+    other = Semiautomaton(inner.table[:, ::-1].copy() * 0)
+    assert "goes elsewhere" in plan_checks.error_bit_fault(node.automaton, node.sink, node.states, other)
+    assert "not fixed" in plan_checks.error_bit_fault(node.automaton, 0, node.states, inner)
+    assert "all states but" in plan_checks.error_bit_fault(node.automaton, node.sink, node.states[1:], inner)
+
+
+def test_a_broken_clamped_counter_is_named() -> None:
+    automaton = parse_spec("Grid5")
+    good = decompose(automaton).plan
+    assert isinstance(good, ClampedCounterPlan)
+    assert "not the clamped step" in plan_checks.clamped_fault(automaton, good.line, (0, 0))
+    assert "every state once" in plan_checks.clamped_fault(automaton, (0,) * 5, good.steps)
+
+
+def test_clamped_counters_of_any_step_and_naming_are_found() -> None:
+    rng = random.Random(4)
+    for size in range(3, 9):
+        order = rng.sample(range(size), size)
+        steps = [-1, 1, rng.randint(2, size), 0, -2]
+        letters = []
+        for step in steps:
+            letter = [0] * size
+            for place in range(size):
+                letter[order[place]] = order[min(max(place + step, 0), size - 1)]
+            letters.append(letter)
+        plan = decompose(Semiautomaton.from_letters(letters)).plan
+        assert plan.levels == 1
+        assert_simulates(plan)
+
+
+def test_a_broken_restriction_is_named() -> None:
+    automaton = Semiautomaton.from_letters([(1, 0, 0)], start=0)
+    inner = Semiautomaton.from_letters([(1, 0)])
+    assert plan_checks.reachable_fault(automaton, (0, 1), inner) == ""
+    assert "start state" in plan_checks.reachable_fault(automaton, (1, 2), inner)
+    assert "goes elsewhere" in plan_checks.reachable_fault(automaton, (0, 2), inner)
+    assert "distinct" in plan_checks.reachable_fault(automaton, (0, 0), inner)
+
+
+def test_a_cascade_of_another_automaton_is_named() -> None:
+    assert "another automaton" in plan_checks.holonomy_fault(golden("T3"), holonomy(golden("flipflop")))
