@@ -12,8 +12,8 @@ from krohn.automata.permutations import alternating, permutation_reset, symmetri
 from krohn.automata.products import direct_product
 from krohn.automata.rubik import rubik
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.textbook import abab, adder, counter, full_monoid, memory, parity
 from krohn.automata.stack import dyck
+from krohn.automata.textbook import abab, adder, counter, full_monoid, memory, parity
 from krohn.errors import InvalidInput, UnknownName
 
 Observation = Callable[[Semiautomaton], list[int]]
