@@ -49,8 +49,7 @@ def test_the_remainder_tolerates_an_eighth_of_a_step_of_the_mean(counting) -> No
         noise /= 4  # no plateau before the rounding layer: the tolerance is smaller, the width too
     out = apply_mlp(modular_mlp(modulus, length, start, counting), (sums / (2 * length) + noise)[:, None])
     wanted = [modular_meaning(int(j), modulus, start) for j in sums]
-    # Steps pass the noise of the sum on, up to a quarter; the other two round it away.
-    np.testing.assert_allclose(out[:, 0], wanted, atol=0.25 if counting == "steps" else 1e-9)
+    np.testing.assert_allclose(out[:, 0], wanted, atol=1e-9)
 
 
 @pytest.mark.parametrize("sharp", [False, True])

@@ -137,3 +137,17 @@ def test_what_does_not_fit_is_refused_with_every_reason() -> None:
         build_paper(parse_spec("C2"), 0)
     with pytest.raises(LimitExceeded, match="at most 3; there are more"):
         component_cascade(decompose(parse_spec("Grid4")), 3)
+
+
+def test_the_layout_names_heads_and_leaves_unwritten_channels_free() -> None:
+    net = build_paper(parse_spec("T3"), 6)
+    texts = [text.text for heads in net.layout.heads for text in heads]
+    assert "component 0: copies value and group vector of the latest reset" in texts
+    assert "component 1: prefix sum" in texts
+    assert "copies the states of level 0 from 1 back" in texts
+    first, last = net.layout.moments[0], net.layout.moments[-1]
+    assert "state" not in [channel.register for channel in first]
+    assert last[-1].register == "state"
+    word = (0, 1, 2, 1, 0, 2)
+    seen = net.explain(word)
+    assert np.round(seen.value("state")[1:]).astype(int).tolist() == net.automaton.run(word)

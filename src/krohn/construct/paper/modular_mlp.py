@@ -4,7 +4,7 @@ Erratum 12: the printed map is T·s mod n; the head computes (1/2T)·Σ σ, so i
 added.
 
 ``relu``   Lemma 1D as printed: 4((n−1)T + 1) units.
-``steps``  y − n·#{k : y ≥ kn}: one step per multiple of n, 2⌊((n−1)T + q₀)/n⌋ + 1 units, better conditioned.
+``steps``  y − n·#{k : y ≥ kn}: one step per multiple of n, 2⌊((n−1)T + q₀)/n⌋ + 1 units, then rounded.
 ``sin``    periodic activations: a function on Z_n is a sum of ⌊n/2⌋ sines (its Fourier series), so the
 width does
            not depend on T; a last layer rounds (Lemma 1D on n values).
@@ -44,14 +44,16 @@ def modular_meaning(prefix_sum: int, modulus: int, start: int) -> int:
 
 
 def _steps(modulus: int, length: int, start: int) -> Mlp:
-    """With y = 2T·s + q₀: y − n·Σ_k [2(y − kn + ¾)_+ − 2(y − kn + ¼)_+]; y itself is one unit."""
+    """With y = 2T·s + q₀: y − n·Σ_k [2(y − kn + ¾)_+ − 2(y − kn + ¼)_+], then rounded; y is one unit."""
     count = ((modulus - 1) * length + start) // modulus
     edges = modulus * np.arange(1, count + 1, dtype=np.float64)
     offsets = np.stack([0.75 - edges, 0.25 - edges], axis=1).reshape(-1)
     slopes = np.concatenate([np.full(2 * count, 4.0 * length), [2.0 * length]])
     bias = np.concatenate([2.0 * (offsets + start), [float(start)]])
-    second = np.concatenate([np.tile([-float(modulus), float(modulus)], count), [1.0]])
-    return Mlp((slopes[None, :], second[:, None]), (bias, np.zeros(1)))
+    combine = np.concatenate([np.tile([-float(modulus), float(modulus)], count), [1.0]])
+    rounding = interpolate_1d(list(range(modulus)), list(range(modulus)))
+    weights = (slopes[None, :], combine[:, None] @ rounding.weights[0], rounding.weights[1])
+    return Mlp(weights, (bias, *rounding.biases))
 
 
 def _sines(modulus: int, length: int, start: int) -> Mlp:

@@ -50,6 +50,15 @@ class ResetSimulator:
         """The channels that a letter sets: group vector, value, idle flag."""
         return [i for i, name in enumerate(self.channels) if not name.startswith("copy")]
 
+    def head_texts(self, layer: int, number: int) -> list[str]:
+        """What the heads of one layer do, for component ``number``; none in a layer it does not have."""
+        if layer >= len(self.layers):
+            return []
+        look_up = len(self.layers) - 1 - (self.rep_dim > 0)
+        if self.part.has_resets and layer == look_up:
+            return [f"component {number}: copies value and group vector of the latest reset"]
+        return [f"component {number}: prefix sum"] * len(self.layers[layer].heads)
+
     def encode(self, action: Update) -> list[int]:
         """A letter on ``inputs``."""
         if isinstance(action, int):

@@ -15,6 +15,7 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import decompose
 from krohn.construct.paper.cascade_components import ComponentCascade, component_cascade
+from krohn.construct.paper.cascade_layout import cascade_layout
 from krohn.construct.paper.cascade_stream import CascadeStream
 from krohn.construct.paper.channels import basis, identity_layer, lift_layer, lift_mlp, parallel_layers
 from krohn.construct.paper.integer_readout import integer_readout
@@ -28,7 +29,6 @@ from krohn.construct.paper.solvable_series import solvable_series
 from krohn.construct.paper.unused_channels import drop_unused_channels
 from krohn.errors import InvalidInput, KrohnError, Unsupported
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.layout import Channel, HeadMeaning, Layout
 from krohn.network.transformer import Head, Layer, Matrix, Transformer
 
 MAX_ROWS = 20_000
@@ -39,8 +39,8 @@ def build_paper(
 ) -> CompiledNetwork:
     """The network of Theorem 2 on the holonomy cascade; refuses, with every reason, what does not fit.
 
-    ``activation``: ``relu`` as printed, ``sin`` for modular counters whose width does not depend on the
-    length.
+    ``activation`` of the modular counters: ``relu`` as printed, ``steps`` (narrower), ``sin`` (width independent
+    of the length).
     """
     if length < 1:
         raise InvalidInput(f"the length must be at least 1; got {length}")
@@ -50,7 +50,9 @@ def build_paper(
     stream = CascadeStream(simulators)
     layers, texts = _all_layers(whole, stream, length)
     network = _network(automaton, whole, stream, layers, length)
-    network, layout = drop_unused_channels(network, _layout(stream, texts))
+    network, layout = drop_unused_channels(
+        network, cascade_layout(network, stream.names, stream.position_names, texts)
+    )
     return CompiledNetwork(network, automaton, "paper", None, layout)
 
 
@@ -107,7 +109,7 @@ def _all_layers(
                 if index < len(stream.simulators[i].layers)
             ]
             layers.append(parallel_layers(placed))
-            texts.append([f"level {level}: counters and look-up"] * len(layers[-1].heads))
+            texts.append([text for i in parts for text in stream.simulators[i].head_texts(index, i)])
     if not layers:
         layers, texts = [identity_layer(stream.dim)], [[]]
     reads = [stream.value(i) for i in range(len(whole.components))]
@@ -171,12 +173,3 @@ def _positions(stream: CascadeStream, length: int) -> Matrix:
     if stream.circle:
         positions[:, stream.circle] = circle_code(1 + length, length, 1.0).points
     return positions
-
-
-def _layout(stream: CascadeStream, texts: list[list[str]]) -> Layout:
-    moment = tuple(
-        Channel(position=name) if name in stream.position_names else Channel(register=name)
-        for name in stream.names
-    )
-    heads = tuple(tuple(HeadMeaning(text) for text in layer) for layer in texts)
-    return Layout((moment,) * (2 * len(heads) + 1), heads)
