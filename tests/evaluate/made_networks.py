@@ -7,10 +7,10 @@ from krohn import counter
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.evaluate.trained import Trained
-from krohn.models.architectures.gpt import GptConfig
+from krohn.models.architectures.gpt import Gpt, GptConfig
 from krohn.models.architectures.lstm import LstmConfig
-from krohn.models.layout import Layout, Weights
-from krohn.models.network import Decoder, ModelConfig, Network, Noise
+from krohn.models.layout import Weights
+from krohn.models.network import ModelConfig, Noise
 from krohn.tasks.batches import Task
 from krohn.tasks.config import TaskConfig
 
@@ -27,12 +27,12 @@ def untrained(task: TaskConfig, model: ModelConfig = TINY, replicates: int = 2) 
     return Trained(network=network, weights=weights, task=task, automaton=automaton)
 
 
-class Knowing(Network):
+class Knowing(Gpt):
     """Replicate 0 is always right; replicate 1 is wrong wherever more than ``reach`` letters were read."""
 
     def __init__(self, automaton: Semiautomaton, reach: int) -> None:
-        self.automaton, self.reach, self.classes = automaton, reach, automaton.num_states
-        self.layout = Layout(())
+        super().__init__(TINY, automaton.num_letters, automaton.num_states)
+        self.automaton, self.reach = automaton, reach
 
     def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
         result = torch.zeros(*tokens.shape, self.classes)
@@ -48,12 +48,6 @@ class Knowing(Network):
         self, weights: Weights, tokens: Tensor, targets: Tensor, shown: Tensor, noise: Noise | None = None
     ) -> Tensor:
         return torch.zeros(len(tokens))
-
-    def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
-        raise AssertionError("this network keeps no scratchpad")
-
-    def overwrites_gradients(self, weights: Weights) -> bool:
-        return False
 
 
 def knowing(task: TaskConfig, reach: int) -> Trained:

@@ -1,5 +1,6 @@
 """A sweep runs what is missing, once, and can be stopped anywhere."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -173,6 +174,7 @@ def test_records_hold_what_a_reader_needs(tmp_path: Path) -> None:
     assert first.metrics["accuracy"] == pytest.approx(max(first.metrics["curve"]["accuracy"]), abs=1e-4)
     assert first.evaluations["length"]["at"] == [3, 6]
     assert first.environment["device"] == "cpu"
+    assert re.fullmatch(r"\d+\.\d+\.\d+\+[0-9a-f]{8}", first.code)
     assert first.started <= first.finished
 
 

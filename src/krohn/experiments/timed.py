@@ -11,8 +11,8 @@ from krohn.training.device import choose_device, device_reasons
 from krohn.training.loop import TrainResult, _display, _Run
 from krohn.training.progress import Progress
 
-# A checkpoint holds five copies of all weights, gigabytes for deep networks: not to be written every minute.
-CHECKPOINT_SECONDS = 600.0
+# A checkpoint holds five copies of all weights: gigabytes for the deep networks that only a GPU trains.
+CHECKPOINT_SECONDS = {"cpu": 60.0, "cuda": 600.0}
 
 
 class _TimeUp(Exception):
@@ -54,10 +54,11 @@ def train_until(
     found = [*task_reasons(config.task, automaton), *device_reasons(config, device)]
     if found:
         raise Unsupported("; ".join(found))
-    run = _Run(config, automaton, choose_device(device), directory)
+    place = choose_device(device)
+    run = _Run(config, automaton, place, directory)
     display = _display(run, progress=progress, tensorboard=False)
     try:
-        run.finish(_Clock(display, deadline), CHECKPOINT_SECONDS)
+        run.finish(_Clock(display, deadline), CHECKPOINT_SECONDS[place.type])
     except _TimeUp:
         if run.directory is not None:
             run._save(run.directory)

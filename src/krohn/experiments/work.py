@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from krohn import __version__
 from krohn.errors import LimitExceeded
 from krohn.evaluate.trained import Trained
+from krohn.experiments.code_version import code_version
 from krohn.experiments.engines.job import Job
 from krohn.experiments.record import Record
 from krohn.experiments.timed import train_until
@@ -76,7 +76,7 @@ def _records(
             metrics=_metrics(result, replicate)
             | {"evaluations": {name: found[replicate] for name, found in evaluations.items()}},
             environment=where,
-            code=__version__,
+            code=code_version(),
             started=started,
             finished=_now(),
         )
