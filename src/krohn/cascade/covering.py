@@ -64,11 +64,13 @@ def check_covering(
     begin = frame.depth if start is None else start
     end = [level + 1 for level in frame.depth] if finish is None else finish
     fault = _chain_fault(frame, begin, end)
+    if fault:
+        return CoveringReport(False, 0, fault)
+    upwards = sorted(range(frame.num_sets), key=begin.__getitem__, reverse=True)
+    valid: set[tuple[int, ...]] = set()
     count = 0
-    letters = range(frame.automaton.num_letters) if not fault else ()
-    upwards = sorted(range(frame.num_sets), key=begin.__getitem__, reverse=True) if not fault else []
-    for letter in letters:
-        walk = _LetterWalk(cascade, letter, begin, end)
+    for letter in range(frame.automaton.num_letters):
+        walk = _LetterWalk(cascade, letter, begin, end, valid)
         walk.find_images(upwards)
         fault = walk.first_fault(max_pairs - count)
         count += walk.num_pairs
@@ -103,17 +105,23 @@ class _LetterWalk:
     """The walk over pairs for one letter."""
 
     def __init__(
-        self, cascade: CascadeLike, letter: int, start: Sequence[int], finish: Sequence[int]
+        self,
+        cascade: CascadeLike,
+        letter: int,
+        start: Sequence[int],
+        finish: Sequence[int],
+        valid: set[tuple[int, ...]],
     ) -> None:
         self.cascade, self.frame, self.letter = cascade, cascade.skeleton, letter
         self.start, self.finish = start, finish
+        self.valid = valid  # the permutations seen so far, of whatever degree
         self.images = [0] * len(start)
         self.num_pairs = 0
 
     def find_images(self, upwards: Sequence[int]) -> None:
         """Masks of P·a from the transition table: of states first, then of unions of tiles."""
         frame, images = self.frame, self.images
-        column: Sequence[int] = frame.automaton.table[:, self.letter].tolist()
+        column = frame.automaton.letters[self.letter]
         masks, all_tiles = frame.masks, frame.tiles
         for number in upwards:
             tiles = all_tiles[number]
@@ -163,9 +171,17 @@ class _LetterWalk:
         inner = self.frame.tiles[source]
         if self.start[source] != self.start[target]:
             return f"{self._at(source, target)}: a permutation of a coordinate that is inactive before"
-        if len(change) != len(inner) or sorted(change) != list(range(len(goal))):
+        if not len(change) == len(inner) == len(goal) or not self._is_permutation(change):
             return f"{self._at(source, target)}: {change} is not a permutation of the tiles"
         return zip(inner, map(goal.__getitem__, change), strict=True)
+
+    def _is_permutation(self, change: tuple[int, ...]) -> bool:
+        if change in self.valid:
+            return True
+        if sorted(change) != list(range(len(change))):
+            return False
+        self.valid.add(change)
+        return True
 
     def _at(self, source: int, target: int) -> str:
         name = self.frame.automaton.letter_names[self.letter]

@@ -9,11 +9,11 @@ from krohn.cascade import holonomy
 from krohn.cascade.bulk import States, Words
 from krohn.cascade.cascade_picture import cascade_picture
 from krohn.cascade.export import plan_as_dict
+from krohn.cascade.group_order import UNSOLVABLE_LAYERS
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.plan import Component, Plan
 from krohn.cascade.plan_nodes import HolonomyPlan
 from krohn.cascade.plan_search import PASSES, PlanSearch
-from krohn.cascade.schedule import UNSOLVABLE_LAYERS
 from krohn.errors import InvalidInput, LimitExceeded
 
 DEFAULT_TIME_LIMIT = 2.0

@@ -4,14 +4,17 @@ from collections.abc import Collection
 from math import factorial
 
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.permutation import Permutation, cycles
-from krohn.cascade.schedule import UNSOLVABLE_LAYERS
+from krohn.algebra.permutation import Permutation
+from krohn.cascade.symmetric_test import is_symmetric
 
 _LISTED = 150  # groups up to this order are listed, which is quicker than a stabiliser chain
 _SMALL_DEGREE = 24  # full symmetric groups are common on few tiles, regular groups on many
 _BYTE = bytes(range(256))
 
 SMALLEST_UNSOLVABLE = 60  # the order of A5
+
+# A class whose group is not solvable has no constant number of layers; it is ranked behind all others.
+UNSOLVABLE_LAYERS = 1000
 
 
 def derived_length(group: PermutationGroup) -> int:
@@ -28,7 +31,7 @@ def group_order(generators: Collection[Permutation], degree: int) -> int:
         return 1
     if degree == 2:
         return 2
-    if degree <= _SMALL_DEGREE and _is_symmetric(generators, degree):
+    if degree <= _SMALL_DEGREE and is_symmetric(generators, degree):
         return factorial(degree)
     order = _listed_order(generators, degree) if degree <= 256 else None
     return PermutationGroup(tuple(generators), degree).order if order is None else order
@@ -38,7 +41,7 @@ def small_generating_set(generators: Collection[Permutation], degree: int) -> tu
     """A few permutations that generate the same group: Schreier elements come by the hundred."""
     if len(generators) <= 2:
         return tuple(generators)
-    if degree <= _SMALL_DEGREE and _is_symmetric(generators, degree):
+    if degree <= _SMALL_DEGREE and is_symmetric(generators, degree):
         return ((*range(1, degree), 0), (1, 0, *range(2, degree)))
     full, order = group_order(generators, degree), 1
     kept: tuple[Permutation, ...] = ()
@@ -59,44 +62,3 @@ def _listed_order(generators: Collection[Permutation], degree: int) -> int | Non
         frontier = {element.translate(table) for table in tables for element in frontier} - seen
         seen = seen | frontier
     return len(seen) if len(seen) <= _LISTED else None
-
-
-def _is_symmetric(generators: Collection[Permutation], degree: int) -> bool:
-    """Whether a transposition among the powers of the generators has conjugates that connect all points.
-
-    The conjugates of a transposition are the edges of a graph that the group preserves; transpositions
-    along a connected graph generate the symmetric group.
-    """
-    for generator in generators:
-        even = [cycle for cycle in cycles(generator) if len(cycle) % 2 == 0]
-        # An odd power of a permutation with one even cycle, of length 2, is that transposition alone.
-        if len(even) == 1 and len(even[0]) == 2:
-            return _connects(even[0][0], even[0][1], generators, degree)
-    return False
-
-
-def _connects(left: int, right: int, generators: Collection[Permutation], degree: int) -> bool:
-    leader = list(range(degree))
-
-    def find(point: int) -> int:
-        while leader[point] != point:
-            leader[point] = point = leader[leader[point]]
-        return point
-
-    edges = [(left, right)]
-    seen = {edges[0]}
-    parts = degree
-    for one, other in edges:
-        first, second = find(one), find(other)
-        if first != second:
-            leader[first] = second
-            parts -= 1
-            if parts == 1:
-                return True
-        for generator in generators:
-            a, b = generator[one], generator[other]
-            edge = (a, b) if a < b else (b, a)
-            if edge not in seen:
-                seen.add(edge)
-                edges.append(edge)
-    return False

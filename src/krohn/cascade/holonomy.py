@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from krohn.algebra.permgroup import PermutationGroup
+from krohn.algebra.permutation import identity
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.covering import CoveringReport, check_covering
 from krohn.cascade.group_order import SMALLEST_UNSOLVABLE, derived_length, group_order, small_generating_set
@@ -133,19 +134,28 @@ class Cascade:
 
     def _move(self, source: int, letter: int, target: int) -> Permutation:
         row = self.skeleton.images[letter]
-        place = {tile: number for number, tile in enumerate(self.skeleton.tiles[target])}
-        return tuple([place[row[tile]] for tile in self.skeleton.tiles[source]])
+        goal = self.skeleton.tiles[target]
+        moved = tuple(map(row.__getitem__, self.skeleton.tiles[source]))
+        if moved == goal:
+            return identity(len(goal))
+        return tuple(map(dict(zip(goal, range(len(goal)), strict=True)).__getitem__, moved))
 
     def _tile_over(self, inner: int, outer: int) -> int:
         """Number of the smallest tile of ``outer`` that contains ``inner``: the exact tile if it is one."""
         found = self._over.get((inner, outer))
         if found is None:
-            masks, tiles = self.skeleton.masks, self.skeleton.tiles[outer]
-            mask = masks[inner]
-            inside = [number for number, tile in enumerate(tiles) if not mask & ~masks[tile]]
-            found = min(inside, key=lambda number: masks[tiles[number]].bit_count())
-            self._over[inner, outer] = found
+            tiles = self.skeleton.tiles[outer]
+            found = self._over[inner, outer] = (
+                tiles.index(inner) if inner in tiles else self._cover(inner, tiles)
+            )
         return found
+
+    def _cover(self, inner: int, tiles: Permutation) -> int:
+        masks = self.skeleton.masks
+        mask = masks[inner]
+        # Tiles are listed by decreasing size in representatives only, so sizes are compared.
+        inside = [number for number, tile in enumerate(tiles) if not mask & ~masks[tile]]
+        return min(inside, key=lambda number: masks[tiles[number]].bit_count())
 
     def coordinates(self, state: int) -> Coordinates:
         """The coordinates of a state: at every set of the chain the smallest tile that holds the state."""
@@ -155,7 +165,7 @@ class Cascade:
         values = [0] * self.num_levels
         goal, current = frame.singleton(state), 0
         while current != goal:
-            tile = self._tile_over(goal, current)
+            tile = self._cover(goal, frame.tiles[current])
             values[frame.depth[current]] = tile
             current = frame.tiles[current][tile]
         return tuple(values)

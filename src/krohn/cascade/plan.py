@@ -16,7 +16,7 @@ from functools import cached_property
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.bulk import States, Words
-from krohn.cascade.schedule import UNSOLVABLE_LAYERS
+from krohn.cascade.group_order import UNSOLVABLE_LAYERS
 
 
 @dataclass(frozen=True, slots=True)

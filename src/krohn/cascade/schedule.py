@@ -12,9 +12,6 @@ from dataclasses import dataclass
 
 from krohn.cascade.skeleton import Skeleton
 
-# A class whose group is not solvable has no constant number of layers; it is ranked behind all others.
-UNSOLVABLE_LAYERS = 1000
-
 
 @dataclass(frozen=True, slots=True)
 class Schedule:

@@ -16,9 +16,11 @@ from typing import NamedTuple
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS, ImageSets, image_sets
 from krohn.cascade.strong_components import strong_components
+from krohn.cascade.symmetric_test import is_symmetric
 from krohn.cascade.tile_search import TileSearch
 
 Permutation = tuple[int, ...]
+_TESTED = 4  # generators after each of which the group is tested for being the full symmetric group
 
 
 class SetClass(NamedTuple):
@@ -208,10 +210,14 @@ class _Draft:
         )
 
     def _generators(self, index: int, members: list[int]) -> dict[Permutation, tuple[int, int]]:
-        """Schreier elements m_P · a · m_{Pa}⁻¹ acting on tile numbers; those of tree edges are trivial."""
+        """Schreier elements m_P · a · m_{Pa}⁻¹ acting on tile numbers; those of tree edges are trivial.
+
+        The search stops when those found generate all permutations of the tiles: more add nothing.
+        """
         found: dict[Permutation, tuple[int, int]] = {}
         places: dict[int, dict[int, int]] = {}
         tiles, class_of, parent = self.tiles, self.class_of, self.parent
+        degree = len(tiles[members[0]])
         for letter, row in enumerate(self.images):
             image = row.__getitem__
             for source in members:
@@ -224,6 +230,11 @@ class _Draft:
                     continue
                 place = places.get(target)
                 if place is None:
-                    place = places[target] = dict(zip(goal, range(len(goal)), strict=True))
-                found.setdefault(tuple(map(place.__getitem__, moved)), (source, letter))
+                    place = places[target] = dict(zip(goal, range(degree), strict=True))
+                move = tuple(map(place.__getitem__, moved))
+                if move in found:
+                    continue
+                found[move] = (source, letter)
+                if degree == 2 or (len(found) <= _TESTED and degree > 2 and is_symmetric(found, degree)):
+                    return found
         return found
