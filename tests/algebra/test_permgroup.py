@@ -130,6 +130,15 @@ def test_groups_acting_on_themselves_need_no_stabilizer_chain(
     assert "chain" not in vars(subject)
 
 
+def test_a_product_acting_on_itself_keeps_both_factors() -> None:
+    left = [(*g, 5, 6, 7, 8, 9) for g in named.alternating(5)]
+    right = [(0, 1, 2, 3, 4, 5, 6, *(7 + image for image in g)) for g in named.symmetric(3)]
+    subject = group(named.regular(left + right))
+    assert subject.degree == 360
+    assert sorted(subject.composition_factors()) == ["A5", "C2", "C3"]
+    assert "chain" not in vars(subject)
+
+
 @settings(max_examples=60, deadline=None)
 @given(generator_lists)
 def test_a_group_is_semiregular_exactly_if_only_the_identity_fixes_a_point(

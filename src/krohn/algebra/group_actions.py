@@ -6,7 +6,7 @@ Each has a kernel; an action and its kernel split a group into two easier ones.
 from collections.abc import Sequence
 
 from krohn.algebra.generated_group import GeneratedGroup
-from krohn.algebra.permutation import Packed, Permutation
+from krohn.algebra.permutation import Packed, Permutation, orbits
 from krohn.algebra.stabilizer_chain import StabilizerChain
 from krohn.errors import LimitExceeded
 
@@ -51,26 +51,59 @@ def kernel_on_blocks(group: GeneratedGroup, labels: Sequence[int]) -> GeneratedG
 
 
 def compact_action(group: GeneratedGroup, small: int = 256) -> GeneratedGroup:
-    """The same abstract group on fewer points if it is transitive on more than ``small``, by blocks.
+    """The same abstract group on fewer points if it is regular on more than ``small``, by blocks.
 
-    Blocks are taken of blocks until few are left; the action is faithful if the order has not changed.
+    From several points blocks are taken of blocks until few are left; the actions on them, side by
+    side, are faithful as soon as together they give the order of the group.
     """
-    if group.degree <= small or group.is_abelian or not group.is_transitive:
+    if group.degree <= small or group.is_abelian or len(group.orbits()[0]) != group.order:
         return group
+    group = _fewer_generators(group)
+    partitions: list[tuple[int, ...]] = []
+    best = 1
     for point in dict.fromkeys(generator[0] for generator in group.generators):
-        image = _blocks_of_blocks(group, point, small)
-        # Beyond some thousand points the chain that gives the order would be too large.
-        if image.degree < min(group.degree, 8 * small) and image.order == group.order:
-            return compact_action(image, small)
+        labels = _blocks_of_blocks(group, point, small)
+        if max(labels) >= 8 * small:
+            continue  # its order would need a chain that is too large
+        action = _side_by_side(group, [*partitions, labels])
+        if action.order == group.order:
+            return action
+        if action.order > best:
+            best = action.order
+            partitions.append(labels)
     return group
 
 
-def _blocks_of_blocks(group: GeneratedGroup, point: int, small: int) -> GeneratedGroup:
-    labels: tuple[int, ...] | None = _least_blocks(group.generators, group.degree, point)
-    while labels is not None and 0 < max(labels) < group.degree - 1:
-        group = action_on_blocks(group, labels)
-        labels = block_system(group, tries=32) if group.degree > small else None
-    return group
+def _fewer_generators(group: GeneratedGroup) -> GeneratedGroup:
+    """Generators of a semiregular group, each of which leads 0 out of the orbit under those before it."""
+    chosen: list[Permutation] = []
+    reached = {0}
+    for generator in group.generators:
+        if generator[0] not in reached:
+            chosen.append(generator)
+            reached = set(orbits(chosen, group.degree)[0])
+    return type(group)(chosen, group.degree)
+
+
+def _side_by_side(group: GeneratedGroup, partitions: Sequence[tuple[int, ...]]) -> GeneratedGroup:
+    """The action on the blocks of several invariant partitions at once."""
+    generators: list[list[int]] = [[] for _ in group.generators]
+    for labels in partitions:
+        for images, generator in zip(generators, group.generators, strict=True):
+            offset = len(images)
+            images.extend(offset + image for image in _block_images(generator, labels))
+    return GeneratedGroup(generators, len(generators[0]))
+
+
+def _blocks_of_blocks(group: GeneratedGroup, point: int, small: int) -> tuple[int, ...]:
+    """The block number of every point after taking blocks of blocks, the first to hold 0 and ``point``."""
+    labels = tuple(range(group.degree))
+    finer: tuple[int, ...] | None = _least_blocks(group.generators, group.degree, point)
+    while finer is not None and 0 < max(finer) < group.degree - 1:
+        labels = tuple(finer[label] for label in labels)
+        group = action_on_blocks(group, finer)
+        finer = block_system(group, tries=32) if group.degree > small else None
+    return labels
 
 
 def action_on_cosets(group: GeneratedGroup, normal: GeneratedGroup, limit: int = 20_000) -> GeneratedGroup:

@@ -1,9 +1,10 @@
 """Short names of small groups, found by invariants that determine them."""
 
 from collections import Counter
+from collections.abc import Callable
 from math import factorial, prod
 
-from krohn.algebra.composition import composition_factors, prime_factors
+from krohn.algebra.composition import prime_factors
 from krohn.algebra.generated_group import GeneratedGroup
 from krohn.algebra.permutation import compose, identity, order, power
 
@@ -30,8 +31,8 @@ _SPECTRA = {
 }
 
 
-def group_name(group: GeneratedGroup) -> str:
-    """A short name, or ``order N`` where this page knows none."""
+def group_name(group: GeneratedGroup, factors: Callable[[], tuple[str, ...]]) -> str:
+    """A short name, or ``order N`` where none is known; ``factors`` gives its composition factors."""
     if group.is_trivial:
         return "1"
     if group.is_abelian:
@@ -41,10 +42,9 @@ def group_name(group: GeneratedGroup) -> str:
         return f"S{degree}"
     if degree > 3 and 2 * group.order == factorial(degree):
         return f"A{degree}"
-    named = _named_by_elements(group) if group.order <= _LISTED else None
+    named = _named_by_elements(group, factors) if group.order <= _LISTED else None
     if named is None and not group.is_solvable:
-        factors = composition_factors(group)
-        named = factors[0] if len(factors) == 1 else None
+        named = factors()[0] if len(factors()) == 1 else None
     return named or f"order {group.order}"
 
 
@@ -72,12 +72,12 @@ def _powers(group: GeneratedGroup, exponent: int) -> GeneratedGroup:
     return GeneratedGroup([power(generator, exponent) for generator in group.generators], group.degree)
 
 
-def _named_by_elements(group: GeneratedGroup) -> str | None:
+def _named_by_elements(group: GeneratedGroup, factors: Callable[[], tuple[str, ...]]) -> str | None:
     elements = group.elements(_LISTED)
     orders = Counter(map(order, elements))
     size = len(elements)
     if not group.is_solvable:
-        return _NON_SOLVABLE.get(((size, orders[2]), composition_factors(group)))
+        return _NON_SOLVABLE.get(((size, orders[2]), factors()))
     if size == 6:
         return "S3"
     if _is_dihedral(group, orders):

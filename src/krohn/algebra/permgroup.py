@@ -39,4 +39,4 @@ class PermutationGroup(GeneratedGroup):
 
     @cached_property
     def _name(self) -> str:
-        return group_name(self._compact)
+        return group_name(self._compact, self.composition_factors)

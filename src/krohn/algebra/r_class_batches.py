@@ -140,7 +140,7 @@ class _Relabelling:
                 self.back[number, list(sequence)] = np.arange(component.rank)
             if component.group.is_trivial:
                 continue
-            if component.group.order == factorial(component.rank):
+            if component.rank == self.degree or component.group.order == factorial(component.rank):
                 self.symmetric[own] = True
             else:
                 self.other[own] = component

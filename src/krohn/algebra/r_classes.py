@@ -115,7 +115,10 @@ class RClasses:
         own = orbit.component_of[number]
         component = orbit.components[own]
         group = component.group
-        if not group.is_trivial and group.order == factorial(component.rank):
+        if component.rank == len(orbit.letters[0]) or (
+            not group.is_trivial and group.order == factorial(component.rank)
+        ):
+            # All bijections onto P are alike: the permutations of Q in S form one R-class in any case.
             return orbit.rows.matching(first, component.base), own
         back = orbit.rows.matching(component.sequence[number], component.base)
         if group.is_trivial:
