@@ -1,5 +1,7 @@
 """The size table says what was built."""
 
+from pathlib import Path
+
 from krohn.automata.spec import parse_spec
 from krohn.construct.paper.scan import build_scan
 from krohn.construct.paper.size_table import PAPER_AUTOMATA, compiled_table, faithful_table, page, short
@@ -29,3 +31,10 @@ def test_what_cannot_be_built_says_why() -> None:
 
 def test_large_numbers_are_shown_as_powers_of_ten() -> None:
     assert [short(n) for n in (7, 999_999, 2_500_000, 1e12)] == ["7", "999999", "2.5e6", "1.0e12"]
+
+
+def test_the_page_holds_what_is_built_today() -> None:
+    page_text = (Path(__file__).parents[2] / "docs" / "sizes.md").read_text()
+    table = faithful_table([parse_spec(name) for name in ("C2", "S4", "Grid9", "Dyck4,2")], 100)
+    for line in table.markdown().splitlines():
+        assert line in page_text, "run python benchmarks/size_table.py"

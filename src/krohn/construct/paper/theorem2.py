@@ -39,7 +39,7 @@ def build_paper(
 ) -> CompiledNetwork:
     """The network of Theorem 2 on the holonomy cascade; refuses, with every reason, what does not fit.
 
-    ``activation`` of the modular counters: ``relu`` as printed, ``steps`` (narrower), ``sin`` (width independent
+    ``activation`` of the counters: ``relu`` as printed, ``steps`` (narrower), ``sin`` (width independent
     of the length).
     """
     if length < 1:
