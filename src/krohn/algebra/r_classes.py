@@ -55,46 +55,46 @@ class RClasses:
     def _search(self) -> ListedSearch | BatchSearch:
         rows, degree = self.orbit.rows, len(self.orbit.letters[0])
         # The identity comes first, so that its products are the letters; it is taken out again.
-        tables = [rows.table(rows.pack(range(degree)))]
-        relabelling: dict[Row, tuple[Table, int]] = {}
+        queue = [rows.pack(range(degree))]
+        relabelling: dict[Row, tuple[Table | None, int]] = {}
         index: dict[Row, int] = {}
         components: list[int] = []
         edges: list[int] = []
         done = 0
-        while done < len(tables):
-            chunk = tables[done : done + 64]
+        while done < len(queue):
+            chunk = queue[done : done + 64]
             done += len(chunk)
-            self._multiply(chunk, relabelling, index, (tables, components, edges))
+            self._multiply(chunk, relabelling, index, (queue, components, edges))
             self._refuse(len(index))
-            if degree <= MAX_STATES and len(tables) - done > BATCH:
-                keys = list(index)
-                return BatchSearch.run(self.orbit, keys, keys[done - 1 :], self._refuse)
-        return ListedSearch(list(index), edges[len(self.orbit.letters) :], components)
+            if degree <= MAX_STATES and len(queue) - done > BATCH:
+                return BatchSearch.run(self.orbit, queue[1:], queue[done:], self._refuse)
+        return ListedSearch(queue[1:], edges[len(self.orbit.letters) :], components)
 
     def _multiply(
         self,
-        chunk: Sequence[Table],
-        relabelling: dict[Row, tuple[Table, int]],
+        chunk: Sequence[Row],
+        relabelling: dict[Row, tuple[Table | None, int]],
         index: dict[Row, int],
-        found: tuple[list[Table], list[int], list[int]],
+        found: tuple[list[Row], list[int], list[int]],
     ) -> None:
         """Multiplies the rows of ``chunk`` by every letter on the left and appends what is found."""
-        rows, (tables, components, edges) = self.orbit.rows, found
+        rows, (queue, components, edges) = self.orbit.rows, found
         pack, send, table_of, distinct = rows.pack, rows.send, rows.table, dict.fromkeys
         record, known, lookup = edges.append, relabelling.get, index.get
         letters = [rows.through(pack(letter)) for letter in self.orbit.letters]
-        for table in chunk:
+        for row in chunk:
+            table = table_of(row)
             for letter_through in letters:
                 product = letter_through(table)
                 first = pack(distinct(product))
                 relabel = known(first)
                 if relabel is None:
                     relabel = relabelling[first] = self._relabel(first)
-                key = send(product, relabel[0])
+                key = product if relabel[0] is None else send(product, relabel[0])
                 number = lookup(key)
                 if number is None:
                     number = index[key] = len(index)
-                    tables.append(table_of(key))
+                    queue.append(key)
                     components.append(relabel[1])
                 record(number)
 
@@ -105,10 +105,10 @@ class RClasses:
                 "raise the limit (max_classes, --max-classes)"
             )
 
-    def _relabel(self, first: Row) -> tuple[Table, int]:
+    def _relabel(self, first: Row) -> tuple[Table | None, int]:
         """The table from an element to its key, given its images in order of first occurrence.
 
-        Also the number of its image component.
+        ``None`` stands for a table that changes nothing. Also the number of the image component.
         """
         orbit = self.orbit
         number = orbit.number[orbit.rows.pack(sorted(first))]
@@ -120,6 +120,8 @@ class RClasses:
         ):
             # All bijections onto P are alike: the permutations of Q in S form one R-class in any case.
             return orbit.rows.matching(first, component.base), own
+        if group.is_trivial and number == component.members[0]:
+            return None, own
         back = orbit.rows.matching(component.sequence[number], component.base)
         if group.is_trivial:
             return back, own

@@ -9,7 +9,7 @@ from krohn.algebra.r_classes import RClasses
 from krohn.algebra.subgroups import Subgroup, maximal_subgroups
 
 MAX_IMAGES = 500_000
-MAX_CLASSES = 5_000_000
+MAX_CLASSES = 3_000_000
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from krohn.cascade.skeleton import skeleton
 from krohn.cli.output import emit, json_option, note, table
 from krohn.errors import LimitExceeded
 
-_MAX_SKELETON_STATES = 5_000
+_MAX_SKELETON_STATES = 2_000
 
 
 @click.command()
