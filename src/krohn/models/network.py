@@ -71,8 +71,8 @@ class Network(ABC):
         """A decoder for up to ``length`` tokens of R × ``batch`` sequences."""
 
     @abstractmethod
-    def overwrites_gradients(self, weights: Weights) -> bool:
-        """True if the backward pass writes every ``.grad`` whole, so that no zeroing is needed."""
+    def writes_gradients(self, weights: Weights) -> bool:
+        """True if the backward pass itself writes every weight's ``.grad``, whole and in place."""
 
 
 def one_hot(tokens: Tensor, size: int, dtype: torch.dtype) -> Tensor:

@@ -15,6 +15,7 @@ from krohn.tasks.config import TaskConfig
 __all__ = ["EvaluationConfig", "OptimizerConfig", "RunConfig", "TaskConfig", "model_config"]
 
 SCHEDULES = ("constant", "cosine", "plateau")
+PRECISIONS = ("auto", "bf16", "fp32", "fp64")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,22 +122,9 @@ class RunConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        found = self.reasons()
+        found = run_reasons(**{item.name: getattr(self, item.name) for item in dataclasses.fields(self)})
         if found:
             raise Unsupported("; ".join(found))
-
-    def reasons(self) -> list[str]:
-        """Every reason why this run must not start."""
-        length = 2 * self.task.length - 1 if self.task.scratchpad else self.task.length
-        found = [*self.task.reasons(), *self.model.reasons(length), *self.optimizer.reasons()]
-        found += self.evaluation.reasons()
-        if self.replicates < 1 or self.steps < 1:
-            found.append(f"replicates and steps must be at least 1; got {self.replicates} and {self.steps}")
-        if self.precision not in ("auto", "bf16", "fp32", "fp64"):
-            found.append(f"precision must be auto, bf16, fp32 or fp64; got {self.precision!r}")
-        if not 0 <= self.seed < 2**63:
-            found.append(f"seed must lie in [0, 2^63); got {self.seed}")
-        return found
 
     @property
     def learning_rates(self) -> tuple[float, ...]:
@@ -188,3 +176,26 @@ class RunConfig:
         except json.JSONDecodeError as error:
             raise InvalidInput(f"a run configuration must be JSON; {error}") from error
         return cls.from_dict(plain)
+
+
+def run_reasons(
+    *,
+    task: TaskConfig,
+    model: ModelConfig,
+    optimizer: OptimizerConfig,
+    evaluation: EvaluationConfig,
+    replicates: int,
+    steps: int,
+    precision: str,
+    seed: int,
+) -> list[str]:
+    """Every reason why a run of these parts must not start, whatever the automaton and the machine."""
+    length = 2 * task.length - 1 if task.scratchpad else task.length
+    found = [*task.reasons(), *model.reasons(length), *optimizer.reasons(), *evaluation.reasons()]
+    if replicates < 1 or steps < 1:
+        found.append(f"replicates and steps must be at least 1; got {replicates} and {steps}")
+    if precision not in PRECISIONS:
+        found.append(f"precision must be one of {', '.join(PRECISIONS)}; got {precision!r}")
+    if not 0 <= seed < 2**63:
+        found.append(f"seed must lie in [0, 2^63); got {seed}")
+    return found

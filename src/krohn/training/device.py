@@ -10,7 +10,7 @@ import torch
 from krohn.training.config import RunConfig
 
 
-def device_reasons(config: RunConfig, device: str | None) -> list[str]:
+def device_reasons(precision: str, device: str | None) -> list[str]:
     """Every reason why the run cannot take place on that device."""
     if device not in (None, "cpu", "cuda"):
         return [f"device must be cpu or cuda; got {device!r}"]
@@ -19,7 +19,7 @@ def device_reasons(config: RunConfig, device: str | None) -> list[str]:
     if device == "cuda" and not available:
         found.append("device cuda needs a GPU that torch can see; there is none: use cpu")
     gpu = device == "cuda" or (device is None and available)
-    if gpu and config.precision == "fp64":
+    if gpu and precision == "fp64":
         found.append("precision fp64 is for checks on the cpu; use bf16 or fp32 on a GPU")
     if gpu and available and find_spec("triton") is None:
         found.append("training on a GPU needs triton, which CUDA builds of torch bring along")

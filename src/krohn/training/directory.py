@@ -1,7 +1,8 @@
 """A run's directory: configuration, environment, resumable state, best weights, metrics.
 
 ``state.safetensors`` alone decides where a run stands: it is replaced as one file, history included, so a
-crash at any moment leaves a state from which the rest is computed again bit by bit. The other files follow from it.
+crash at any moment leaves a state from which the rest is computed again bit by bit. The other files follow
+from it.
 """
 
 import json

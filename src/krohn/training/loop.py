@@ -103,7 +103,7 @@ def train(
         The result, with every replicate's best averaged weights.
     """
     chosen = parse_spec(config.task.spec) if automaton is None else automaton
-    found = [*task_reasons(config.task, chosen), *device_reasons(config, device)]
+    found = [*task_reasons(config.task, chosen), *device_reasons(config.precision, device)]
     if tensorboard and directory is None:
         found.append("TensorBoard files need a directory")
     if found:

@@ -64,10 +64,14 @@ class Stepper:
         position = self.optimizer.position
         tokens, targets, shown = self._buffers.index_select(1, position).squeeze(1)
         noise = Noise(counter.derive(self._noise_keys, self._first + position))
-        if not self.network.overwrites_gradients(self.leaves):
-            self.state.gradient.zero_()
         loss = self.network.loss(self.leaves, tokens, targets, shown, noise)
-        loss.sum().backward()  # type: ignore[no-untyped-call]
+        if self.network.writes_gradients(self.leaves):
+            loss.sum().backward()  # type: ignore[no-untyped-call]
+        else:
+            found = torch.autograd.grad(loss.sum(), list(self.leaves.values()))
+            for leaf, gradient in zip(self.leaves.values(), found, strict=True):
+                assert leaf.grad is not None
+                leaf.grad.copy_(gradient)
         self.loss.copy_(loss.detach())
 
     def update(self, *, average: bool) -> None:

@@ -101,8 +101,8 @@ class Gpt(Network):
         shape = GptShape(config.layers, config.heads, config.recency, batch, length, self.classes)
         return GptDecoder(shape, weights, embed)
 
-    def overwrites_gradients(self, weights: Weights) -> bool:
-        """See ``Network.overwrites_gradients``."""
+    def writes_gradients(self, weights: Weights) -> bool:
+        """See ``Network.writes_gradients``."""
         return operations.choose(weights["head.bias"]) is not operations.PLAIN
 
     def _scores(self, weights: Weights, tokens: Tensor, noise: Noise | None) -> Tensor:

@@ -78,8 +78,8 @@ class Lstm(Network):
         """See ``Network.decoder``."""
         return _LstmDecoder(weights, batch, self.config.hidden, self.classes)
 
-    def overwrites_gradients(self, weights: Weights) -> bool:
-        """See ``Network.overwrites_gradients``."""
+    def writes_gradients(self, weights: Weights) -> bool:
+        """See ``Network.writes_gradients``."""
         return False
 
     def _scores(self, weights: Weights, tokens: Tensor) -> Tensor:

@@ -19,8 +19,8 @@ from krohn.models.kernels.column_sum import column_sum, partial_sums
 from krohn.models.kernels.plain import Dropout
 
 _EPSILON = tl.constexpr(1e-5)
-_ROWS = 4
-_CHUNKS = 48  # partial sums per replicate in the backward pass
+_ROWS = 1  # per warp and program
+_CHUNKS = 100  # partial sums per replicate in the backward pass
 
 
 @triton.jit
@@ -39,7 +39,7 @@ def _kept(keys, replicate, index, threshold):
 
 
 @triton.jit
-def _forward(
+def _add_norm_forward(
     x, y, bias, gain, shift, out, h, stats, keys, rows, stride, threshold, scale,
     WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, ADD: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
@@ -73,7 +73,7 @@ def _forward(
 
 
 @triton.jit
-def _backward(
+def _add_norm_backward(
     dh, dresidual, x, gain, stats, dx, dy, partial, keys, rows, per_chunk, stride, threshold, scale,
     WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
     RESIDUAL: tl.constexpr, ADD: tl.constexpr, DROP: tl.constexpr,
@@ -86,10 +86,11 @@ def _backward(
     weight = tl.load(gain + replicate.to(tl.int64) * stride + column, mask=width, other=0.0).to(tl.float32)[
         None, :
     ]
-    dgain = tl.zeros([BLOCK], tl.float32)
-    dshift = tl.zeros([BLOCK], tl.float32)
-    dbias = tl.zeros([BLOCK], tl.float32)
+    dgain = tl.zeros([ROWS, BLOCK], tl.float32)
+    dshift = tl.zeros([ROWS, BLOCK], tl.float32)
+    dbias = tl.zeros([ROWS, BLOCK], tl.float32)
     last = tl.minimum((chunk + 1) * per_chunk, rows)
+    # Sums stay apart by row until the end: adding rows up in the loop would make the warps wait each time.
     for start in range(chunk * per_chunk, last, ROWS):
         row = start + tl.arange(0, ROWS)
         inside = (row[:, None] < last) & width[None, :]
@@ -101,8 +102,8 @@ def _backward(
         gradient = tl.load(dh + place, mask=inside, other=0.0).to(tl.float32)
         value = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
         normal = tl.where(inside, (value - mean[:, None]) * inverse[:, None], 0.0)
-        dgain += tl.sum(gradient * normal, axis=0)
-        dshift += tl.sum(gradient, axis=0)
+        dgain += gradient * normal
+        dshift += gradient
         inner = gradient * weight
         along = tl.sum(inner * normal, axis=1)[:, None] / WIDTH
         result = (inner - tl.sum(inner, axis=1)[:, None] / WIDTH - normal * along) * inverse[:, None]
@@ -113,13 +114,13 @@ def _backward(
             if DROP:
                 result = tl.where(_kept(keys, replicate, local, threshold), result * scale, 0.0)
                 tl.store(dy + place, result, mask=inside)
-            dbias += tl.sum(tl.where(inside, result, 0.0), axis=0)
+            dbias += tl.where(inside, result, 0.0)
     kinds = 3 if ADD else 2
     base = partial + ((replicate * chunks + chunk) * kinds) * WIDTH + column
-    tl.store(base, dgain, mask=width)
-    tl.store(base + WIDTH, dshift, mask=width)
+    tl.store(base, tl.sum(dgain, axis=0), mask=width)
+    tl.store(base + WIDTH, tl.sum(dshift, axis=0), mask=width)
     if ADD:
-        tl.store(base + 2 * WIDTH, dbias, mask=width)
+        tl.store(base + 2 * WIDTH, tl.sum(dbias, axis=0), mask=width)
 
 
 def _constants(x: Tensor, dropout: Dropout | None) -> dict[str, Any]:
@@ -132,6 +133,7 @@ def _constants(x: Tensor, dropout: Dropout | None) -> dict[str, Any]:
         "BLOCK": triton.next_power_of_2(width),
         "ROWS": _ROWS,
         "DROP": dropout is not None,
+        "num_warps": _ROWS,
     }
 
 
@@ -142,7 +144,7 @@ def _run_forward(
     out = x if y is None else torch.empty_like(x)
     h = torch.empty_like(x)
     stats = torch.empty(replicates, rows, 2, dtype=torch.float32, device=x.device)
-    _forward[(replicates, triton.cdiv(rows, _ROWS))](
+    _add_norm_forward[(replicates, triton.cdiv(rows, _ROWS))](
         x, x if y is None else y, gain if bias is None else bias, gain, shift, out, h, stats,
         stats if dropout is None else dropout.keys, rows, gain.stride(0),
         ADD=y is not None, **_constants(x, dropout),
@@ -179,7 +181,7 @@ class _AddNorm(Function):
         dy = torch.empty_like(x) if add and drop else dx
         chunks = min(_CHUNKS, triton.cdiv(rows, _ROWS))
         partial = partial_sums(replicates, chunks, 3 if add else 2, width, x.device)
-        _backward[(replicates, chunks)](
+        _add_norm_backward[(replicates, chunks)](
             dh, dx if dresidual is None else dresidual, x, gain, stats, dx, dy, partial,
             ctx.dropout.keys if drop else stats, rows, triton.cdiv(rows, chunks), gain.stride(0),
             RESIDUAL=dresidual is not None, ADD=add, **_constants(x, ctx.dropout),

@@ -1,7 +1,8 @@
-"""Causal attention for short sequences: one program per sequence and head, the whole score tile on the chip.
+"""Causal attention in tiles of 64 positions, made for sequences of one or two tiles.
 
-At 128 positions the T × T tile fits in registers, so there is no online softmax, nothing but qkv is saved for
-the backward pass, and the bias of qkv is added on the way in and summed on the way out.
+Forward, one program per block of rows; backward, one per block of keys (dk, dv) and one per block of rows
+(dq). Many small programs hide each other's waiting, and nothing needs an atomic addition. The bias of qkv is
+added on the way in and summed on the way out.
 """
 
 # Bodies under triton.jit are Triton, not Python: they carry no annotations.
@@ -19,84 +20,161 @@ from krohn.models.kernels import plain
 from krohn.models.kernels.column_sum import column_sum, partial_sums
 from krohn.models.kernels.plain import Heads
 
-LONGEST = 128
-_WARPS = 8
+# Launch options, the fastest of those tried on an H200 at T = 100, head size 64.
+_FORWARD = {"num_warps": 4, "num_stages": 2}
+_BACKWARD = {"num_warps": 4, "num_stages": 1, "maxnreg": 168}
 
 
 @triton.jit
-def _rows(base, bias, offsets, column, inside):
+def _rows(base, bias, row, column, length, WIDTH: tl.constexpr):
+    """A tile of q, k or v with its bias, in bf16; rows past the end hold the bias alone."""
     shift = tl.load(bias + column).to(tl.float32)[None, :]
-    return (tl.load(base + offsets, mask=inside, other=0.0).to(tl.float32) + shift).to(tl.bfloat16)
+    place = row[:, None] * (3 * WIDTH) + column[None, :]
+    value = tl.load(base + place, mask=row[:, None] < length, other=0.0).to(tl.float32)
+    return (value + shift).to(tl.bfloat16)
 
 
 @triton.jit
-def _weights(q, k, slopes, head, position, scale, RECENT: tl.constexpr):
-    scores = tl.dot(q, tl.trans(k)) * scale
-    distance = position[:, None] - position[None, :]
-    if RECENT:
-        scores -= tl.load(slopes + head) * distance
-    scores = tl.where(distance >= 0, scores, float("-inf"))
-    weights = tl.exp(scores - tl.max(scores, axis=1)[:, None])
-    return weights / tl.sum(weights, axis=1)[:, None]
-
-
-@triton.jit
-def _forward(
-    qkv, bias, out, slopes, batch, length, stride, scale,
-    HEADS: tl.constexpr, HEAD: tl.constexpr, TILE: tl.constexpr, RECENT: tl.constexpr,
+def _attention_forward(
+    qkv, bias, out, logsum, slopes, batch, length, stride, scale,
+    HEADS: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, RECENT: tl.constexpr,
 ):  # fmt: skip
     WIDTH: tl.constexpr = HEADS * HEAD
-    head = tl.program_id(0)
-    sequence = tl.program_id(1)
-    position = tl.arange(0, TILE)
+    block = tl.program_id(0)
+    head = tl.program_id(1)
+    sequence = tl.program_id(2)
+    row = block * BLOCK + tl.arange(0, BLOCK)
     column = tl.arange(0, HEAD)
-    inside = position[:, None] < length
     base = qkv + sequence.to(tl.int64) * length * 3 * WIDTH + head * HEAD
     shift = bias + (sequence // batch).to(tl.int64) * stride + head * HEAD
-    offsets = position[:, None] * (3 * WIDTH) + column[None, :]
-    q = _rows(base, shift, offsets, column, inside)
-    k = _rows(base + WIDTH, shift + WIDTH, offsets, column, inside)
-    v = _rows(base + 2 * WIDTH, shift + 2 * WIDTH, offsets, column, inside)
-    weights = _weights(q, k, slopes, head, position, scale, RECENT)
-    result = tl.dot(weights.to(tl.bfloat16), v)
+    q = _rows(base, shift, row, column, length, WIDTH)
+    highest = tl.full([BLOCK], float("-inf"), tl.float32)
+    total = tl.zeros([BLOCK], tl.float32)
+    mixed = tl.zeros([BLOCK, HEAD], tl.float32)
+    for other in range(0, block + 1):
+        key = other * BLOCK + tl.arange(0, BLOCK)
+        k = _rows(base + WIDTH, shift + WIDTH, key, column, length, WIDTH)
+        v = _rows(base + 2 * WIDTH, shift + 2 * WIDTH, key, column, length, WIDTH)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        distance = row[:, None] - key[None, :]
+        if RECENT:
+            scores -= tl.load(slopes + head) * distance
+        scores = tl.where(distance >= 0, scores, float("-inf"))
+        peak = tl.maximum(highest, tl.max(scores, axis=1))
+        weights = tl.exp(scores - peak[:, None])
+        fade = tl.exp(highest - peak)
+        total = total * fade + tl.sum(weights, axis=1)
+        mixed = mixed * fade[:, None] + tl.dot(weights.to(tl.bfloat16), v)
+        highest = peak
+    inside = row < length
     place = out + sequence.to(tl.int64) * length * WIDTH + head * HEAD
-    tl.store(place + position[:, None] * WIDTH + column[None, :], result, mask=inside)
+    tl.store(place + row[:, None] * WIDTH + column[None, :], mixed / total[:, None], mask=inside[:, None])
+    tl.store(logsum + (sequence * HEADS + head) * length + row, highest + tl.log(total), mask=inside)
 
 
 @triton.jit
-def _backward(
-    dout, qkv, bias, dqkv, partial, slopes, batch, length, stride, scale,
-    HEADS: tl.constexpr, HEAD: tl.constexpr, TILE: tl.constexpr, RECENT: tl.constexpr,
+def _query_side(
+    base, shift, out, dout, logsum, row, column, length, WIDTH: tl.constexpr
+):  # fmt: skip
+    """Queries, output gradient, log-sum and ⟨dout, out⟩ of a block of rows."""
+    inside = row < length
+    place = row[:, None] * WIDTH + column[None, :]
+    gradient = tl.load(dout + place, mask=inside[:, None], other=0.0)
+    value = tl.load(out + place, mask=inside[:, None], other=0.0)
+    inner = tl.sum(gradient.to(tl.float32) * value.to(tl.float32), axis=1)
+    # Rows past the end get weight exp(−∞) = 0, so they add nothing to any sum.
+    normaliser = tl.load(logsum + row, mask=inside, other=float("inf"))
+    return _rows(base, shift, row, column, length, WIDTH), gradient, normaliser, inner
+
+
+@triton.jit
+def _key_side(
+    base, shift, dbase, sums, out, dout, logsum, slope, block, length, scale,
+    WIDTH: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr, RECENT: tl.constexpr,
+):  # fmt: skip
+    """Gradients of the keys and values of one block, from all rows at or below it.
+
+    Scores are computed transposed, [keys, rows]: both products then take them from registers as they are.
+    """
+    column = tl.arange(0, HEAD)
+    key = block * BLOCK + tl.arange(0, BLOCK)
+    k = _rows(base + WIDTH, shift + WIDTH, key, column, length, WIDTH)
+    v = _rows(base + 2 * WIDTH, shift + 2 * WIDTH, key, column, length, WIDTH)
+    dk = tl.zeros([BLOCK, HEAD], tl.float32)
+    dv = tl.zeros([BLOCK, HEAD], tl.float32)
+    for other in range(block, BLOCKS):
+        row = other * BLOCK + tl.arange(0, BLOCK)
+        q, gradient, normaliser, inner = _query_side(
+            base, shift, out, dout, logsum, row, column, length, WIDTH
+        )
+        scores = tl.dot(k, tl.trans(q)) * scale
+        distance = row[None, :] - key[:, None]
+        if RECENT:
+            scores -= slope * distance
+        weights = tl.where(distance >= 0, tl.exp(scores - normaliser[None, :]), 0.0)
+        dv += tl.dot(weights.to(tl.bfloat16), gradient)
+        dscores = weights * (tl.dot(v, tl.trans(gradient)) - inner[None, :]) * scale
+        dk += tl.dot(dscores.to(tl.bfloat16), q)
+    _put(dbase + WIDTH, sums + WIDTH, key, column, length, dk, WIDTH)
+    _put(dbase + 2 * WIDTH, sums + 2 * WIDTH, key, column, length, dv, WIDTH)
+
+
+@triton.jit
+def _row_side(
+    base, shift, dbase, sums, out, dout, logsum, slope, block, length, scale,
+    WIDTH: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, RECENT: tl.constexpr,
+):  # fmt: skip
+    """Gradient of the queries of one block, from all keys at or before it."""
+    column = tl.arange(0, HEAD)
+    row = block * BLOCK + tl.arange(0, BLOCK)
+    q, gradient, normaliser, inner = _query_side(base, shift, out, dout, logsum, row, column, length, WIDTH)
+    dq = tl.zeros([BLOCK, HEAD], tl.float32)
+    for other in range(0, block + 1):
+        key = other * BLOCK + tl.arange(0, BLOCK)
+        k = _rows(base + WIDTH, shift + WIDTH, key, column, length, WIDTH)
+        v = _rows(base + 2 * WIDTH, shift + 2 * WIDTH, key, column, length, WIDTH)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        distance = row[:, None] - key[None, :]
+        if RECENT:
+            scores -= slope * distance
+        weights = tl.where(distance >= 0, tl.exp(scores - normaliser[:, None]), 0.0)
+        dscores = weights * (tl.dot(gradient, tl.trans(v)) - inner[:, None]) * scale
+        dq += tl.dot(dscores.to(tl.bfloat16), k)
+    _put(dbase, sums, row, column, length, dq, WIDTH)
+
+
+@triton.jit
+def _put(dqkv, total, row, column, length, value, WIDTH: tl.constexpr):
+    tl.store(dqkv + row[:, None] * (3 * WIDTH) + column[None, :], value, mask=row[:, None] < length)
+    tl.store(total + column, tl.sum(value, axis=0))
+
+
+@triton.jit
+def _attention_backward(
+    dout, out, logsum, qkv, bias, dqkv, partial, slopes, batch, length, stride, scale,
+    HEADS: tl.constexpr, HEAD: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr, RECENT: tl.constexpr,
 ):  # fmt: skip
     WIDTH: tl.constexpr = HEADS * HEAD
-    head = tl.program_id(0)
-    sequence = tl.program_id(1)
-    position = tl.arange(0, TILE)
-    column = tl.arange(0, HEAD)
-    inside = position[:, None] < length
+    part = tl.program_id(0)
+    block = part % BLOCKS
+    head = tl.program_id(1)
+    sequence = tl.program_id(2)
     start = sequence.to(tl.int64) * length * 3 * WIDTH + head * HEAD
     shift = bias + (sequence // batch).to(tl.int64) * stride + head * HEAD
-    offsets = position[:, None] * (3 * WIDTH) + column[None, :]
-    q = _rows(qkv + start, shift, offsets, column, inside)
-    k = _rows(qkv + start + WIDTH, shift + WIDTH, offsets, column, inside)
-    v = _rows(qkv + start + 2 * WIDTH, shift + 2 * WIDTH, offsets, column, inside)
-    weights = _weights(q, k, slopes, head, position, scale, RECENT)
-    place = dout + sequence.to(tl.int64) * length * WIDTH + head * HEAD
-    gradient = tl.load(place + position[:, None] * WIDTH + column[None, :], mask=inside, other=0.0)
-    # Rows past the end have a zero gradient, so they add nothing to any sum below.
-    dv = tl.dot(tl.trans(weights.to(tl.bfloat16)), gradient)
-    dweights = tl.dot(gradient, tl.trans(v))
-    inner = tl.sum(weights * dweights, axis=1)[:, None]
-    dscores = (weights * (dweights - inner) * scale).to(tl.bfloat16)
-    dq = tl.dot(dscores, k)
-    dk = tl.dot(tl.trans(dscores), q)
-    total = partial + sequence * 3 * WIDTH + head * HEAD + column
-    tl.store(dqkv + start + offsets, dq, mask=inside)
-    tl.store(total, tl.sum(dq, axis=0))
-    tl.store(dqkv + start + WIDTH + offsets, dk, mask=inside)
-    tl.store(total + WIDTH, tl.sum(dk, axis=0))
-    tl.store(dqkv + start + 2 * WIDTH + offsets, dv, mask=inside)
-    tl.store(total + 2 * WIDTH, tl.sum(dv, axis=0))
+    near = sequence.to(tl.int64) * length * WIDTH + head * HEAD
+    line = logsum + (sequence * HEADS + head) * length
+    sums = partial + (sequence * BLOCKS + block) * (3 * WIDTH) + head * HEAD
+    slope = tl.load(slopes + head).to(tl.float32)
+    if part < BLOCKS:
+        _key_side(
+            qkv + start, shift, dqkv + start, sums, out + near, dout + near, line, slope, block, length,
+            scale, WIDTH, HEAD, BLOCK, BLOCKS, RECENT,
+        )  # fmt: skip
+    else:
+        _row_side(
+            qkv + start, shift, dqkv + start, sums, out + near, dout + near, line, slope, block, length,
+            scale, WIDTH, HEAD, BLOCK, RECENT,
+        )  # fmt: skip
 
 
 def _constants(width: int, heads: Heads) -> dict[str, Any]:
@@ -105,41 +183,46 @@ def _constants(width: int, heads: Heads) -> dict[str, Any]:
         "scale": plain.head_scale(head_dim),
         "HEADS": heads.count,
         "HEAD": head_dim,
-        "TILE": max(16, triton.next_power_of_2(heads.length)),
+        "BLOCK": 64 if heads.length > 32 else 32,
         "RECENT": heads.slopes is not None,
-        "num_warps": _WARPS if heads.length > 64 else 4,
     }
 
 
-def _run_forward(qkv: Tensor, bias: Tensor, heads: Heads) -> Tensor:
+def _run_forward(qkv: Tensor, bias: Tensor, heads: Heads) -> tuple[Tensor, Tensor]:
     replicates, rows, width = qkv.shape
     out = torch.empty(replicates, rows, width // 3, dtype=qkv.dtype, device=qkv.device)
+    logsum = torch.empty(replicates, heads.count, rows, dtype=torch.float32, device=qkv.device)
     slopes = bias if heads.slopes is None else heads.slopes
-    _forward[(heads.count, replicates * heads.batch)](
-        qkv, bias, out, slopes, heads.batch, heads.length, bias.stride(0), **_constants(width // 3, heads)
+    constants = _constants(width // 3, heads)
+    blocks = triton.cdiv(heads.length, constants["BLOCK"])
+    _attention_forward[(blocks, heads.count, replicates * heads.batch)](
+        qkv, bias, out, logsum, slopes, heads.batch, heads.length, bias.stride(0), **constants, **_FORWARD
     )
-    return out
+    return out, logsum
 
 
 class _Attention(Function):
     @staticmethod
     def forward(ctx: Any, qkv: Tensor, bias: Tensor, heads: Heads) -> Tensor:
-        ctx.save_for_backward(qkv)
+        out, logsum = _run_forward(qkv, bias, heads)
+        ctx.save_for_backward(qkv, out, logsum)
         ctx.bias, ctx.heads = bias, heads
-        return _run_forward(qkv, bias, heads)
+        return out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        (qkv,) = ctx.saved_tensors
+        qkv, out, logsum = ctx.saved_tensors
         (dout,) = gradients
         bias, heads = ctx.bias, ctx.heads
         replicates, _, width = qkv.shape
+        constants = _constants(width // 3, heads)
+        blocks = triton.cdiv(heads.length, constants["BLOCK"])
         dqkv = torch.empty_like(qkv)
-        partial = partial_sums(replicates, heads.batch, 1, width, qkv.device)
+        partial = partial_sums(replicates, heads.batch * blocks, 1, width, qkv.device)
         slopes = bias if heads.slopes is None else heads.slopes
-        _backward[(heads.count, replicates * heads.batch)](
-            dout, qkv, bias, dqkv, partial, slopes, heads.batch, heads.length, bias.stride(0),
-            **_constants(width // 3, heads),
+        _attention_backward[(2 * blocks, heads.count, replicates * heads.batch)](
+            dout, out, logsum, qkv, bias, dqkv, partial, slopes, heads.batch, heads.length, bias.stride(0),
+            BLOCKS=blocks, **constants, **_BACKWARD,
         )  # fmt: skip
         column_sum(partial, [bias.grad])
         return dqkv, None, None
@@ -158,12 +241,12 @@ class _AddBias(Function):
 
 
 def attention(qkv: Tensor, bias: Tensor, heads: Heads) -> Tensor:
-    """As ``plain.attention``; sequences longer than the tile, and odd head sizes, take the plain path."""
+    """As ``plain.attention``; head sizes that no tile fits take the plain path."""
     head_dim = qkv.shape[2] // 3 // heads.count
-    if heads.length > LONGEST or head_dim not in (16, 32, 64, 128):
+    if head_dim not in (16, 32, 64, 128):
         shifted: Tensor = _AddBias.apply(qkv, bias)
         return plain.attention(shifted, None, heads)
     if not torch.is_grad_enabled():
-        return _run_forward(qkv, bias, heads)
-    out: Tensor = _Attention.apply(qkv, bias, heads)
-    return out
+        return _run_forward(qkv, bias, heads)[0]
+    mixed: Tensor = _Attention.apply(qkv, bias, heads)
+    return mixed

@@ -13,8 +13,8 @@ from triton import language as tl
 
 from krohn.models.kernels.column_sum import column_sum, partial_sums
 
-_ROWS = 4
-_CHUNKS = 48
+_ROWS = 2  # one warp each
+_CHUNKS = 100
 _CUBIC = tl.constexpr(0.044715)
 _ROOT = tl.constexpr(0.7978845608028654)  # √(2/π)
 
@@ -26,7 +26,7 @@ def _tanh(value):
 
 
 @triton.jit
-def _forward(
+def _bias_gelu_forward(
     u, bias, out, rows, stride, WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr
 ):  # fmt: skip
     replicate = tl.program_id(0)
@@ -42,7 +42,7 @@ def _forward(
 
 
 @triton.jit
-def _backward(
+def _bias_gelu_backward(
     dout, u, bias, du, partial, rows, per_chunk, stride,
     WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
@@ -53,7 +53,7 @@ def _backward(
     shift = tl.load(bias + replicate.to(tl.int64) * stride + column, mask=width, other=0.0).to(tl.float32)[
         None, :
     ]
-    total = tl.zeros([BLOCK], tl.float32)
+    total = tl.zeros([ROWS, BLOCK], tl.float32)
     last = tl.minimum((chunk + 1) * per_chunk, rows)
     for start in range(chunk * per_chunk, last, ROWS):
         row = start + tl.arange(0, ROWS)
@@ -65,16 +65,18 @@ def _backward(
         slope = 0.5 * (1.0 + tanh) + 0.5 * value * (1.0 - tanh * tanh) * _ROOT * (1.0 + 3.0 * _CUBIC * square)
         result = tl.load(dout + place, mask=inside, other=0.0).to(tl.float32) * slope
         tl.store(du + place, result, mask=inside)
-        total += tl.sum(result, axis=0)
-    tl.store(partial + (replicate * tl.num_programs(1) + chunk) * WIDTH + column, total, mask=width)
+        total += result
+    tl.store(
+        partial + (replicate * tl.num_programs(1) + chunk) * WIDTH + column, tl.sum(total, axis=0), mask=width
+    )
 
 
 def _run_forward(u: Tensor, bias: Tensor) -> Tensor:
     replicates, rows, width = u.shape
     out = torch.empty_like(u)
     block = triton.next_power_of_2(width)
-    _forward[(replicates, triton.cdiv(rows, _ROWS))](
-        u, bias, out, rows, bias.stride(0), WIDTH=width, BLOCK=block, ROWS=_ROWS
+    _bias_gelu_forward[(replicates, triton.cdiv(rows, _ROWS))](
+        u, bias, out, rows, bias.stride(0), WIDTH=width, BLOCK=block, ROWS=_ROWS, num_warps=_ROWS
     )
     return out
 
@@ -94,9 +96,9 @@ class _BiasGelu(Function):
         du = torch.empty_like(u)
         chunks = min(_CHUNKS, triton.cdiv(rows, _ROWS))
         partial = partial_sums(replicates, chunks, 1, width, u.device)
-        _backward[(replicates, chunks)](
+        _bias_gelu_backward[(replicates, chunks)](
             dout, u, ctx.bias, du, partial, rows, triton.cdiv(rows, chunks), ctx.bias.stride(0),
-            WIDTH=width, BLOCK=triton.next_power_of_2(width), ROWS=_ROWS,
+            WIDTH=width, BLOCK=triton.next_power_of_2(width), ROWS=_ROWS, num_warps=_ROWS,
         )  # fmt: skip
         column_sum(partial, [ctx.bias.grad])
         return du, None

@@ -17,7 +17,7 @@ _ROWS = 32
 
 
 @triton.jit
-def _rowwise(
+def _cross_entropy_rows(
     logits, bias, targets, shown, count, loss, dlogits, rows, stride, classes,
     WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
@@ -54,7 +54,7 @@ class _CrossEntropy(Function):
         count = shown.sum(1, dtype=torch.float32).clamp(min=1.0)
         losses = torch.empty(replicates, rows, dtype=torch.float32, device=logits.device)
         dlogits = torch.empty_like(logits)
-        _rowwise[(replicates, triton.cdiv(rows, _ROWS))](
+        _cross_entropy_rows[(replicates, triton.cdiv(rows, _ROWS))](
             logits, bias, targets, shown, count, losses, dlogits, rows, bias.stride(0), classes,
             WIDTH=width, BLOCK=triton.next_power_of_2(width), ROWS=_ROWS,
         )  # fmt: skip

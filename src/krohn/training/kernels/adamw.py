@@ -12,12 +12,12 @@ import triton
 from torch import Tensor
 from triton import language as tl
 
-_BLOCK = 4096
+_BLOCK = 1024
 _NORM_BLOCK = 16384
 
 
 @triton.jit
-def _squares(gradient, partial, size, BLOCK: tl.constexpr):
+def _adamw_squares(gradient, partial, size, BLOCK: tl.constexpr):
     replicate = tl.program_id(1)
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(gradient + replicate.to(tl.int64) * size + place, mask=place < size, other=0.0).to(
@@ -27,7 +27,7 @@ def _squares(gradient, partial, size, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def _update(
+def _adamw_update(
     weight, compute, gradient, first, second, average, rates, position, scale, size, replicates,
     beta1, beta2, epsilon, decay, keep, BLOCK: tl.constexpr, AVERAGE: tl.constexpr, SPLIT: tl.constexpr,
 ):  # fmt: skip
@@ -62,7 +62,7 @@ def squared_norms(gradient: Tensor) -> Tensor:
     replicates, size = gradient.shape
     blocks = triton.cdiv(size, _NORM_BLOCK)
     partial = torch.empty(replicates, blocks, dtype=torch.float32, device=gradient.device)
-    _squares[(blocks, replicates)](gradient, partial, size, BLOCK=_NORM_BLOCK, num_warps=8)
+    _adamw_squares[(blocks, replicates)](gradient, partial, size, BLOCK=_NORM_BLOCK, num_warps=8)
     return partial.sum(1)
 
 
@@ -80,8 +80,8 @@ def update(
     """As ``krohn.training.optimizer.plain_update``."""
     replicates, size = weight.shape
     beta1, beta2, epsilon, decay, keep = constants
-    _update[(triton.cdiv(size, _BLOCK), replicates)](
+    _adamw_update[(triton.cdiv(size, _BLOCK), replicates)](
         weight, compute, gradient, *moments, weight if average is None else average, rates, position, scale,
         size, replicates, beta1, beta2, epsilon, decay, keep,
-        BLOCK=_BLOCK, AVERAGE=average is not None, SPLIT=compute is not weight, num_warps=8,
+        BLOCK=_BLOCK, AVERAGE=average is not None, SPLIT=compute is not weight, num_warps=4,
     )  # fmt: skip
