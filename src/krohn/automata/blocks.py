@@ -52,21 +52,19 @@ class BlockTables:
         num_codes = source.num_outcomes**size
         codes = np.arange(num_codes)
         state = np.repeat(np.arange(source.num_states)[:, None], num_codes, axis=1)
-        letters = np.zeros(state.shape, dtype=np.uint64)
-        states = np.zeros(state.shape, dtype=np.uint64)
+        letters = np.zeros(state.shape, dtype=_WORD[size * letter_width])
+        states = np.zeros(state.shape, dtype=_WORD[size * state_width])
         for position in range(size):
             outcome = codes // source.num_outcomes ** (size - 1 - position) % source.num_outcomes
-            letters |= source.letter[state, outcome].astype(np.uint64) << np.uint64(
-                8 * letter_width * position
-            )
+            letters |= _shifted(source.letter[state, outcome], 8 * letter_width * position, letters.dtype)
             state = source.next[state, outcome]
-            states |= state.astype(np.uint64) << np.uint64(8 * state_width * position)
+            states |= _shifted(state, 8 * state_width * position, states.dtype)
         stateless = bool((letters == letters[:1]).all())
         return cls(
             size=size,
             num_codes=num_codes,
-            letters=(letters[0] if stateless else letters.ravel()).astype(_WORD[size * letter_width]),
-            states=states.ravel().astype(_WORD[size * state_width]),
+            letters=letters[0].copy() if stateless else letters.ravel(),
+            states=states.ravel(),
             letter_width=letter_width,
             state_width=state_width,
         )
@@ -101,6 +99,11 @@ class BlockTables:
             _unpacked(packed, self.letter_width),
             _unpacked(np.ascontiguousarray(states.T), self.state_width),
         )
+
+
+def _shifted(values: npt.NDArray[np.int64], bits: int, dtype: np.dtype[Any]) -> UnsignedArray:
+    shifted: UnsignedArray = np.left_shift(values.astype(dtype), dtype.type(bits))
+    return shifted
 
 
 def _rows(count: int, length: int, dtype: np.dtype[Any]) -> UnsignedArray:
