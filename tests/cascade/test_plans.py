@@ -45,7 +45,7 @@ def test_random_automata_get_plans_that_simulate_them_and_are_never_deeper(seed:
     assert_simulates(result.plan, seed)
 
 
-@pytest.mark.parametrize("name", [name for name in GOLDEN if name not in {"grid64", "dyck5_2"}])
+@pytest.mark.parametrize("name", GOLDEN)
 def test_plain_equals_sgpdec_in_levels_tiles_and_groups(name: str) -> None:
     result = decompose(golden(name), plain=True)
     case = GOLDEN[name]

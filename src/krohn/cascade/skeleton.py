@@ -20,7 +20,7 @@ from krohn.cascade.symmetric_test import is_symmetric
 from krohn.cascade.tile_search import TileSearch
 
 Permutation = tuple[int, ...]
-_TESTED = 4  # generators after each of which the group is tested for being the full symmetric group
+_TESTED = 3  # so many generators are looked at before the group is tested for being symmetric
 
 
 class SetClass(NamedTuple):
@@ -137,12 +137,12 @@ class _Draft:
         small = self.num_small
         if small == 1:  # one state: no class at all
             return
-        successors: list[list[int]] = [[] for _ in range(small, len(sizes))]
+        successors: list[list[int]] = [[] for _ in sizes]
         for row in self.images:
             for source, target in enumerate(row[small:], small):
                 if sizes[source] == sizes[target] and source != target:
-                    successors[source - small].append(target - small)
-        found = [[small + member for member in part] for part in strong_components(successors)]
+                    successors[source].append(target)
+        found = strong_components(successors, small)
         found.reverse()  # now every edge leads to a later component, within one size
         found.sort(key=lambda part: -sizes[part[0]])
         for index, part in enumerate([[0], *found]):
@@ -152,27 +152,27 @@ class _Draft:
 
     def _breadth_first(self, root: int, index: int) -> list[int]:
         order = [root]
-        seen = {root}
+        class_of, parent = self.class_of, self.parent
+        rows = list(enumerate(self.images))
         for source in order:
-            for letter, row in enumerate(self.images):
+            for letter, row in rows:
                 target = row[source]
-                if target not in seen and self.class_of[target] == index:
-                    seen.add(target)
-                    self.parent[target] = (source, letter)
+                if class_of[target] == index and parent[target] is None and target != root:
+                    parent[target] = (source, letter)
                     order.append(target)
         return order
 
     def find_tiles(self) -> None:
         """Tiles of the representatives by search, of the other members by transport."""
         search = TileSearch(self.masks, self.number)
-        tiles, images, parent = self.tiles, self.images, self.parent
+        tiles, parent = self.tiles, self.parent
+        images = [row.__getitem__ for row in self.images]
         for members in self.members:
             tiles[members[0]] = search.tiles_of(self.masks[members[0]])
             for member in members[1:]:
                 origin = parent[member]
-                assert origin is not None
-                source, letter = origin
-                tiles[member] = tuple(map(images[letter].__getitem__, tiles[source]))
+                if origin is not None:
+                    tiles[member] = tuple(map(images[origin[1]], tiles[origin[0]]))
 
     def find_depths(self) -> None:
         """Longest path from the class of Q; classes stand in topological order."""
@@ -215,6 +215,8 @@ class _Draft:
         The search stops when those found generate all permutations of the tiles: more add nothing.
         """
         found: dict[Permutation, tuple[int, int]] = {}
+        if len(members) == 1 and members[0] not in [row[members[0]] for row in self.images]:
+            return found
         places: dict[int, dict[int, int]] = {}
         tiles, class_of, parent = self.tiles, self.class_of, self.parent
         degree = len(tiles[members[0]])
@@ -235,6 +237,8 @@ class _Draft:
                 if move in found:
                     continue
                 found[move] = (source, letter)
-                if degree == 2 or (len(found) <= _TESTED and degree > 2 and is_symmetric(found, degree)):
+                if degree == 2 or (
+                    degree < len(members) and len(found) == _TESTED and is_symmetric(found, degree)
+                ):
                     return found
         return found

@@ -3,15 +3,18 @@
 from collections.abc import Sequence
 
 
-def strong_components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
-    """The components in reverse topological order: every edge leads into an earlier component."""
+def strong_components(successors: Sequence[Sequence[int]], first: int = 0) -> list[list[int]]:
+    """The components in reverse topological order: every edge leads into an earlier component.
+
+    Only the nodes from ``first`` on are looked at; no edge may lead to the others.
+    """
     count = len(successors)
     order = [0] * count  # 0 = unseen; afterwards the low link, count + 1 once its component is closed
     closed = count + 1
     clock = 0
     stack: list[int] = []
     result: list[list[int]] = []
-    for root in range(count):
+    for root in range(first, count):
         if order[root]:
             continue
         if not successors[root]:
