@@ -19,7 +19,7 @@ from krohn.errors import InvalidInput, LimitExceeded
 
 IntArray = npt.NDArray[np.int32]
 
-LONG_LAYER = 2500  # words of one length from which looking products up beats computing them
+LONG_LAYER = 1000  # words of one length from which looking products up beats computing them
 _SHORT_LAYER = 25  # average below which left products are quicker computed than looked up
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 IntArray = npt.NDArray[np.int32]
+Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -30,7 +31,9 @@ class LongLayers:
         words: tuple[IntArray, IntArray],
     ) -> None:
         self.number = number
-        self.letters = np.array(letters, dtype=np.uint8)
+        self.letters = letters
+        padding = bytes(range(len(letters[0]), 256))
+        self.tables = [bytes(letter) + padding for letter in letters]
         self.singles = np.array([number[bytes(letter)] for letter in letters], dtype=np.int32)
         self.rows = np.frombuffer(b"".join(number), dtype=np.uint8).reshape(len(number), -1)
         missing = np.full((len(number) - len(right), len(letters)), -1, dtype=np.int32)
@@ -52,12 +55,13 @@ class LongLayers:
         """Finds every element and fills both Cayley graphs from element ``start``, a layer's first, on."""
         while start < len(self.number):
             stop = len(self.number)
-            following = self.right[self.suffix[start:stop]]
-            needed = self.reduced[self.suffix[start:stop]]
+            suffix = self.suffix[start:stop]
+            following = self.right.take(suffix, axis=0).ravel()
+            needed = self.reduced.take(suffix, axis=0)
             self._multiply(start, following, needed)
-            self._look_up(start, stop, following, ~needed)
-            heads = self.left[self.prefix[start:stop]]
-            self.left[start:stop] = self.right[heads, self.last[start:stop, None]]
+            self._look_up(start, stop, following, np.flatnonzero(~needed.ravel()))
+            heads = self.left.take(self.prefix[start:stop], axis=0) * len(self.letters)
+            self.left[start:stop] = self.right.ravel().take(heads + self.last[start:stop, None])
             refuse_too_many()
             start = stop
         size = len(self.number)
@@ -66,12 +70,11 @@ class LongLayers:
 
     def _multiply(self, start: int, following: IntArray, needed: Flags) -> None:
         """Computes the needed products of a layer and appends the new elements."""
-        places, acting = np.nonzero(needed)
-        products = self.letters[acting[:, None], self.rows[start + places]]
+        pairs = np.flatnonzero(needed.ravel())
+        places, acting = np.divmod(pairs, len(self.letters))
+        keys = self._products(start, needed, pairs)
         enter, number, known = self.number.setdefault, self.number, len(self.number)
-        # A void view turns each row into one byte string without a loop in Python.
-        keys = products.view(f"V{products.shape[1]}").ravel().tolist()
-        numbers = np.array([enter(key, len(number)) for key in keys], dtype=np.int32)
+        numbers = np.array([enter(key, len(number)) for key in keys.tolist()], dtype=np.int32)
         self.right[start + places, acting] = numbers
         if len(number) == known:
             return
@@ -79,25 +82,40 @@ class LongLayers:
         self._grow(len(number))
         added = slice(known, len(number))
         places, acting = places[new], acting[new]
-        self.rows[added] = products[new]
+        self.rows[added] = keys[new].view(np.uint8).reshape(len(new), -1)
         self.prefix[added], self.last[added] = start + places, acting
-        self.first[added], self.suffix[added] = self.first[start + places], following[places, acting]
+        self.first[added], self.suffix[added] = self.first[start + places], following[pairs[new]]
         self.reduced[start + places, acting] = True
 
-    def _look_up(self, start: int, stop: int, following: IntArray, known: Flags) -> None:
+    def _products(self, start: int, needed: Flags, pairs: Ints) -> npt.NDArray[np.void]:
+        """The products of the pairs (element, letter), each as one opaque byte string."""
+        count, kind = len(self.letters), np.dtype(f"V{self.rows.shape[1]}")
+        keys = np.empty(len(pairs), dtype=kind)
+        order = np.cumsum(needed.ravel()) - 1
+        for letter, table in enumerate(self.tables):
+            chosen = np.flatnonzero(needed[:, letter])
+            # One translation for the whole layer: the rows joined, sent through the letter's table.
+            joined = self.rows.take(start + chosen, axis=0).tobytes().translate(table)
+            keys[order[chosen * count + letter]] = np.frombuffer(joined, dtype=kind)
+        return keys
+
+    def _look_up(self, start: int, stop: int, following: IntArray, pairs: Ints) -> None:
         """Reads the other products of a layer off the Cayley graphs."""
-        places, acting = np.nonzero(known)
-        target = following[places, acting]
-        shorter, last = self.prefix[target], self.last[target]
-        first = self.first[start:stop][places]
-        heads = np.where(shorter < 0, self.singles[first], self.left[shorter, first])
-        places = places + start
+        count = len(self.letters)
+        target = following.take(pairs)
+        shorter, last = self.prefix.take(target), self.last.take(target)
+        first = self.first[start:stop].take(pairs // count)
+        heads = self.left.ravel().take(shorter * count + first)
+        single = np.flatnonzero(shorter < 0)
+        heads[single] = self.singles[first[single]]
+        sources, slots = heads * count + last, pairs + start * count
+        right = self.right.ravel()
         # c p may itself belong to this layer; then its own product must be there first.
-        while len(places):
-            values = self.right[heads, last]
-            self.right[places, acting] = values
-            waiting = values < 0
-            places, acting, heads, last = places[waiting], acting[waiting], heads[waiting], last[waiting]
+        while len(slots):
+            values = right.take(sources)
+            right[slots] = values
+            waiting = np.flatnonzero(values < 0)
+            sources, slots = sources[waiting], slots[waiting]
 
     def _grow(self, size: int) -> None:
         room = len(self.rows)
