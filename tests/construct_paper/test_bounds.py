@@ -7,18 +7,19 @@ import pytest
 
 from construct_paper.paper_oracles import line
 from krohn.automata.spec import parse_spec
+from krohn.construct.paper import bounds
 from krohn.construct.paper.bounds import bounds_for, cascade_bounds, memory_bounds, scan_bounds
 from krohn.construct.paper.grid import VARIANTS, build_grid
 from krohn.construct.paper.scan import build_scan
-from krohn.errors import InvalidInput, UnknownName
+from krohn.errors import InvalidInput, LimitExceeded, UnknownName
 
 
 def test_theorem_one_for_s4_at_length_one_hundred() -> None:
-    bounds = scan_bounds(24, 100)
-    stated = bounds.stated
+    found = scan_bounds(24, 100)
+    stated = found.stated
     assert (stated.depth, stated.dim, stated.heads, stated.head_dim, stated.mlp_width) == (7, 50, 2, 24, 600)
     assert stated.max_weight == pytest.approx(2789.8, abs=0.1)
-    assert bounds.corrected.mlp_width == 4 * 24**2 + 24
+    assert found.corrected.mlp_width == 4 * 24**2 + 24
 
 
 @pytest.mark.parametrize("gadget", ["direct", "plateau", "step2", "hat"])
@@ -26,22 +27,22 @@ def test_every_scan_keeps_the_corrected_bound(gadget) -> None:
     for name, length in [("C2", 2), ("Grid4", 33), ("Q8", 100)]:
         automaton = parse_spec(name)
         sizes = build_scan(automaton, length, gadget).sizes()
-        bounds = bounds_for("scan", automaton, length)
+        found = bounds_for("scan", automaton, length)
         for key in ("depth", "dim", "heads", "head_dim", "mlp_width", "max_weight"):
-            assert sizes[key] <= getattr(bounds.corrected, key) * (1 + 1e-9)
+            assert sizes[key] <= getattr(found.corrected, key) * (1 + 1e-9)
         if gadget == "hat":
-            assert sizes["mlp_width"] == bounds.stated.mlp_width
+            assert sizes["mlp_width"] == found.stated.mlp_width
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("states", [2, 4, 9])
 def test_every_grid_keeps_the_corrected_bound(states, variant) -> None:
     automaton = line(states, states // 2)
-    bounds = bounds_for("grid", automaton, 60)
+    found = bounds_for("grid", automaton, 60)
     sizes = build_grid(automaton, 60, variant).sizes()
     for key in ("depth", "dim", "heads", "head_dim", "mlp_width", "max_weight"):
-        assert sizes[key] <= getattr(bounds.corrected, key), key
-    assert sizes["depth"] == bounds.stated.depth == 2
+        assert sizes[key] <= getattr(found.corrected, key), key
+    assert sizes["depth"] == found.stated.depth == 2
 
 
 def test_theorem_two_for_the_paper_automata() -> None:
@@ -62,14 +63,22 @@ def test_bounds_are_fit_for_json() -> None:
 
 
 def test_the_printed_norm_of_the_memory_lemma_is_false_for_small_cases() -> None:
-    bounds = memory_bounds(5, 3)
-    assert bounds.stated.max_weight < 17 < bounds.corrected.max_weight
+    found = memory_bounds(5, 3)
+    assert found.stated.max_weight < 17 < found.corrected.max_weight
 
 
 def test_a_group_bound_and_a_huge_semigroup() -> None:
     assert bounds_for("solvable_group", parse_spec("S4"), 10).stated.dim == 48
     given = bounds_for("paper", parse_spec("C2"), 10, semigroup_size=7)
     assert given.stated.dim == 4 * (7 + 6) + 1
+
+
+def test_a_semigroup_too_large_to_count_is_bounded_by_all_maps(monkeypatch) -> None:
+    def refuse(letters):
+        raise LimitExceeded("too many")
+
+    monkeypatch.setattr(bounds, "TransitionSemigroup", refuse)
+    assert bounds_for("paper", parse_spec("C3"), 10).stated.dim == 2**3 * (3**3 + 3 + 4) + 1
 
 
 def test_unknown_theorems_and_other_automata_are_refused() -> None:

@@ -1,5 +1,7 @@
 """Theorem 3: every variant on every short word from every start, and on long words within its sizes."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from construct_paper.test_grid_recognition import CASES, renamed_grid
 from krohn.automata.spec import parse_spec
 from krohn.construct.paper.circular_mlp import EMBEDDINGS, circular_mlp
 from krohn.construct.paper.grid import VARIANTS, build_grid
-from krohn.construct.paper.grid_features import attainable_features
+from krohn.construct.paper.grid_features import attainable_features, interleaved_ages
 from krohn.construct.paper.grid_geometry import grid_run
 from krohn.construct.paper.grid_recognition import recognise_grid
 from krohn.construct.paper.grid_state_mlps import comparisons, state_mlp
@@ -79,8 +81,19 @@ def test_sizes_are_those_of_the_theorem_after_correction(walls) -> None:
 
 
 def test_attainable_features_grow_like_the_cube_not_exponentially() -> None:
-    counts = [len(attainable_features(s, comparisons(s))[0]) for s in range(1, 7)]
-    assert counts == [4, 14, 36, 74, 132, 214]
+    counts = [len(attainable_features(s, comparisons(s))[0]) for s in range(1, 9)]
+    assert counts == [4, 14, 36, 74, 132, 214, 324, 466]
+
+
+@pytest.mark.parametrize("walls", [1, 2, 3, 4, 5])
+def test_a_few_interleavings_stand_for_all(walls) -> None:
+    found = set()
+    for left in range(walls + 1):
+        for right in range(walls - left, walls + 1):
+            for chosen in itertools.combinations(range(left + right), left):
+                ages = interleaved_ages(walls, left, right, chosen)
+                found.add(tuple(int(ages[a] > ages[b]) for a, b in comparisons(walls)))
+    assert found == set(attainable_features(walls, comparisons(walls))[0])
 
 
 @pytest.mark.parametrize("embedding", EMBEDDINGS)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 
-MAX_STATES_FOR_CONGRUENCES = 100
+MAX_STATES_FOR_CONGRUENCES = 64
 """Above this the search by congruences (states² pairs) is not tried."""
 
 
