@@ -20,6 +20,8 @@ _PUBLIC = {
     "sample": "krohn.automata.sampling:sample",
     "analyze": "krohn.algebra.analysis:analyze",
     "decompose": "krohn.cascade.decomposition:decompose",
+    "compile": "krohn.construct.compiling:compile",
+    "CompiledNetwork": "krohn.network.compiled:CompiledNetwork",
     "load": "krohn.network.storage:load",
     "KrohnError": "krohn.errors:KrohnError",
     "RunConfig": "krohn.training.config:RunConfig",

@@ -131,7 +131,7 @@ class LookBack:
 
     def describe(self) -> str:
         """One line for people."""
-        return f"{', '.join(self.sources)} from {self.distance} back"
+        return f"{self.distance} back: {', '.join(self.sources)}"
 
 
 @dataclass(frozen=True)

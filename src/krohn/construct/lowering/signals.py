@@ -6,10 +6,13 @@ from math import frexp
 
 import numpy as np
 
+from krohn.errors import LimitExceeded
 from krohn.network.transformer import RELU, Mlp
 
 # Room below the least value of a carried signal, so that errors up to it pass through unharmed.
 SLACK = 1.0
+
+MAX_ENTRIES = 40_000_000
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,12 @@ class MlpBuilder:
         depth = len(self.layers)
         final = {channel: self.carried(signal, depth) for channel, signal in outputs.items()}
         widths = [self.dim, *(len(layer) for layer in self.layers), self.dim]
+        entries = sum(n * m for n, m in pairwise(widths))
+        if entries > MAX_ENTRIES:
+            raise LimitExceeded(
+                f"the matrices of one MLP may have at most {MAX_ENTRIES:,} entries; {entries:,} are needed; "
+                "choose another method or a smaller automaton or length"
+            )
         weights = [np.zeros((n, m)) for n, m in pairwise(widths)]
         biases = [np.zeros(m) for m in widths[1:]]
         for index, layer in enumerate(self.layers):

@@ -20,6 +20,7 @@ from krohn.network.operations import (
     PositionMap,
     PrefixSum,
     Row,
+    Select,
     Table,
 )
 from krohn.network.program import Program, Readout, Register, Source
@@ -87,9 +88,9 @@ class ProgramDraft:
         """The most recent flagged value."""
         return self._attended(LatestWrite(flag, (source,), (self.fresh(target),)))
 
-    def look_back(self, source: str) -> str:
-        """The value one position back."""
-        return self._attended(LookBack(1, (source,), (self.fresh(f"{source}.before"),)))
+    def look_back(self, source: str, distance: int = 1) -> str:
+        """The value some positions back."""
+        return self._attended(LookBack(distance, (source,), (self.fresh(f"{source}.before"),)))
 
     def latest_match(self, query: str, key: str, shift: int, source: str, target: str) -> str:
         """The value at the most recent position whose key is the query plus a shift."""
@@ -122,6 +123,15 @@ class ProgramDraft:
         self._made(target, *bounds, self._latest([name for name, _ in terms]))
         self.maps.append((self.time[target], Linear(tuple(terms), offset, target)))
         return target
+
+    def select(self, function: Sequence[str], arguments: Sequence[str], targets: Sequence[str]) -> None:
+        """Composition of maps: the function's value at each argument."""
+        time = self._latest([*function, *arguments])
+        low = min(self.registers[name].low for name in function)
+        high = max(self.registers[name].high for name in function)
+        for target in targets:
+            self._made(target, low, high, time)
+        self.maps.append((time, Select(tuple(function), tuple(arguments), tuple(targets))))
 
     def table(self, inputs: Sequence[str], outputs: Sequence[str], rows: Mapping[Row, Row]) -> None:
         """A table; of sources it makes sources."""

@@ -10,6 +10,7 @@ from krohn.network.operations import (
     LookBack,
     PositionMap,
     PrefixSum,
+    Select,
     Table,
 )
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
@@ -53,6 +54,9 @@ def arrange(
 
 
 def _only_needed(change: PositionMap, needed: set[str]) -> PositionMap:
+    if isinstance(change, Select):
+        pairs = [pair for pair in zip(change.arguments, change.targets, strict=True) if pair[1] in needed]
+        return Select(change.function, tuple(a for a, _ in pairs), tuple(t for _, t in pairs))
     if not isinstance(change, Table) or needed.issuperset(change.outputs):
         return change
     kept = [column for column, name in enumerate(change.outputs) if name in needed]

@@ -1,0 +1,153 @@
+"""A compiled network as an ordinary ``torch.nn.Module``: any dtype, any device, batches of words.
+
+The names in ``state_dict()`` are the names in ``model.safetensors``, so weights travel both ways.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from krohn.errors import InvalidInput
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.transformer import SIN, Head, Layer, Mlp, Transformer
+
+# Entries of the score matrices held at once: long words are attended to in blocks of rows.
+SCORE_ENTRIES = 1 << 26
+
+
+class TorchHead(nn.Module):
+    """One attention head, without scale and bias, as in the paper."""
+
+    def __init__(self, head: Head, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.W_Q, self.W_K = _parameter(head.query, dtype), _parameter(head.key, dtype)
+        self.W_V, self.W_C = _parameter(head.value, dtype), _parameter(head.output, dtype)
+
+    def forward(self, stream: Tensor, strict: bool) -> Tensor:
+        """Mixes values over the visible positions of ``stream [batch, position, channel]``."""
+        query, key, value = stream @ self.W_Q, stream @ self.W_K, stream @ self.W_V
+        batch, length, _ = stream.shape
+        rows = max(1, SCORE_ENTRIES // max(1, batch * length))
+        places = torch.arange(length, device=stream.device)
+        mixed = []
+        for first in range(0, length, rows):
+            here = places[first : first + rows, None]
+            hidden = places > here - int(strict)
+            if strict and first == 0:
+                hidden[0, 0] = False
+            scores = (query[:, first : first + rows] @ key.mT).masked_fill(hidden, float("-inf"))
+            mixed.append(scores.softmax(dim=-1) @ value)
+        return torch.cat(mixed, dim=1) @ self.W_C if mixed else stream
+
+
+class TorchLinear(nn.Module):
+    """``x W + b`` and the activation of each unit."""
+
+    def __init__(self, mlp: Mlp, index: int, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.W, self.b = _parameter(mlp.weights[index], dtype), _parameter(mlp.biases[index], dtype)
+        self.is_hidden = index < len(mlp.activations)
+        if self.is_hidden:
+            self.register_buffer("activation", torch.tensor(np.array(mlp.activations[index])))
+            self.has_sine = bool((mlp.activations[index] == SIN).any())
+
+    def forward(self, stream: Tensor) -> Tensor:
+        """One layer of the MLP."""
+        out = stream @ self.W + self.b
+        if not self.is_hidden:
+            return out
+        if self.has_sine:
+            return torch.where(self.get_buffer("activation") == SIN, out.sin(), out.relu())
+        return out.relu()
+
+
+class TorchLayer(nn.Module):
+    """One block: attention, then the MLP, each with its residual channels."""
+
+    def __init__(self, layer: Layer, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.heads = nn.ModuleList(TorchHead(head, dtype) for head in layer.heads)
+        self.mlp = nn.ModuleList(
+            TorchLinear(layer.mlp, index, dtype) for index in range(len(layer.mlp.weights))
+        )
+        for name in ("keep_attention", "keep_mlp"):
+            self.register_buffer(name, torch.tensor(np.array(getattr(layer, name)), dtype=dtype))
+
+    def forward(self, stream: Tensor, strict: bool) -> Tensor:
+        """The stream after the block."""
+        mixed = stream * self.get_buffer("keep_attention")
+        for head in self.heads:
+            mixed = mixed + head(stream, strict)
+        hidden = mixed
+        for linear in self.mlp:
+            hidden = linear(hidden)
+        return mixed * self.get_buffer("keep_mlp") + hidden
+
+
+class TorchNetwork(nn.Module):
+    """The whole network: words of letters in, logits of states out."""
+
+    def __init__(self, network: Transformer, dtype: torch.dtype = torch.float64) -> None:
+        super().__init__()
+        for name in ("embedding", "padding", "positions", "readout", "readout_bias"):
+            setattr(self, name, _parameter(getattr(network, name), dtype))
+        self.layers = nn.ModuleList(TorchLayer(layer, dtype) for layer in network.layers)
+        self.strict = network.mask == "strict"
+        self.max_length = network.max_length
+
+    def forward(self, words: Tensor) -> Tensor:
+        """Logits ``[batch, length, states]`` of words ``[batch, length]``."""
+        if words.ndim != 2 or words.shape[1] > self.max_length:
+            raise InvalidInput(
+                f"words must be [batch, length] with length ≤ {self.max_length}; got {tuple(words.shape)}"
+            )
+        embedding, padding, positions = (self.get_parameter(n) for n in ("embedding", "padding", "positions"))
+        pads = padding.expand(len(words), *padding.shape)
+        stream = torch.cat([pads, embedding[words]], dim=1)
+        stream = stream + positions[: stream.shape[1]]
+        for layer in self.layers:
+            stream = layer(stream, self.strict)
+        out: Tensor = stream[:, len(padding) :] @ self.get_parameter("readout")
+        return out + self.get_parameter("readout_bias")
+
+    @torch.no_grad()
+    def states(self, words: Tensor) -> Tensor:
+        """The states ``[batch, length]``: arg max of the logits."""
+        found: Tensor = self(words).argmax(dim=-1)
+        return found
+
+
+def to_torch(
+    network: CompiledNetwork | Transformer,
+    *,
+    dtype: torch.dtype = torch.float64,
+    device: torch.device | str = "cpu",
+) -> TorchNetwork:
+    """The network as a module. On CUDA keep TF32 off: ten bits of mantissa do not carry long sums."""
+    matrices = network.transformer if isinstance(network, CompiledNetwork) else network
+    return TorchNetwork(matrices, dtype).to(device)
+
+
+def states_on_device(
+    network: CompiledNetwork, dtype: str, device: str
+) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
+    """A function from words to states, computed in a named float format on a named torch device."""
+    try:
+        place = torch.device(device)
+        module = to_torch(network, dtype=getattr(torch, dtype), device=place)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidInput(f"the device must be one that torch has here; got {device!r}: {reason}") from error
+
+    def run(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        found: npt.NDArray[np.int64] = module.states(torch.from_numpy(words).to(place)).cpu().numpy()
+        return found
+
+    return run
+
+
+def _parameter(matrix: np.ndarray, dtype: torch.dtype) -> nn.Parameter:
+    return nn.Parameter(torch.tensor(np.array(matrix), dtype=dtype))

@@ -1,0 +1,111 @@
+"""``krohn compile``: an automaton as a Transformer with explicit weights."""
+
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from krohn.automata.spec import parse_spec
+from krohn.cli.output import emit, json_option, note, table
+from krohn.construct.compiling import (
+    DEFAULT_MAX_SETS,
+    DEFAULT_TIME_LIMIT,
+    Method,
+    Objective,
+    compile,
+)
+from krohn.construct.lowering.map_context import Activation
+from krohn.construct.lowering.precision import UNIT
+from krohn.construct.size_report import SizeReport, size_report
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.storage import save
+from krohn.network.transformer import Mask
+
+
+def _choice(kind: Any) -> click.Choice[str]:
+    return click.Choice(get_args(kind))
+
+
+@click.command()
+@click.argument("spec")
+@click.option("--length", "-T", type=click.IntRange(min=1), required=True, help="The longest word.")
+@click.option("--method", type=_choice(Method), default="auto", show_default=True, help="Construction.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Directory to write.")
+@click.option("--mask", type=_choice(Mask), default="causal", show_default=True, help="What a head sees.")
+@click.option(
+    "--activation", type=_choice(Activation), default="relu", show_default=True, help="Of counters."
+)
+@click.option("--objective", type=_choice(Objective), default="depth", show_default=True, help="Made small.")
+@click.option(
+    "--dtype",
+    type=click.Choice(list(UNIT)),
+    default="float64",
+    show_default=True,
+    help="Must bear the length.",
+)
+@click.option(
+    "--time-limit", type=float, default=DEFAULT_TIME_LIMIT, show_default=True, help="For the search."
+)
+@click.option("--max-sets", type=int, default=DEFAULT_MAX_SETS, show_default=True, help="Most image sets.")
+@json_option
+def command(spec: str, length: int, out: Path | None, as_json: bool, **options: Any) -> None:
+    """Builds the weights, prints their sizes beside the paper's, and writes them to --out.
+
+    \b
+    Example:  krohn compile S4 --length 128 --out nets/s4
+              krohn compile Grid9 --length 100 --method grid --out nets/grid9
+    """
+    automaton = parse_spec(spec)
+    network = compile(automaton, length, **options)
+    if out is not None:
+        save(network, out)
+        note(f"written: {out / 'model.safetensors'}, {out / 'krohn.json'}")
+    report = size_report(network)
+    emit(_payload(network, report, out), as_json=as_json, text=lambda: _text(network, report))
+
+
+def _payload(network: CompiledNetwork, report: SizeReport, out: Path | None) -> dict[str, Any]:
+    return {
+        "automaton": network.automaton.name,
+        "method": network.method,
+        "length": network.length,
+        "mask": network.mask,
+        **network.sizes(),
+        "bound": report.bound,
+        "corrected_bound": report.corrected,
+        "theorem": report.theorem,
+        "recipe": report.recipe,
+        "layers": [[head.text for head in layer] for layer in network.layout.heads],
+        "out": None if out is None else str(out),
+    }
+
+
+def _text(network: CompiledNetwork, report: SizeReport) -> str:
+    name = network.automaton.name or "the automaton"
+    title = f"{name}, words up to {network.length} letters: method {network.method}, mask {network.mask}"
+    rows = [
+        (key, _number(value), *(_number(column.get(key, "")) for column in report.columns))
+        for key, value in network.sizes().items()
+    ]
+    sizes = table(("", "built", "paper's recipe", f"bound ({report.theorem})", "corrected bound"), rows)
+    layers = [
+        (number, _per_head(layer), " → ".join(map(str, block.mlp.hidden_widths)) or "linear")
+        for number, (layer, block) in enumerate(
+            zip(network.layout.heads, network.transformer.layers, strict=True), start=1
+        )
+    ]
+    return "\n\n".join([title, sizes, table(("layer", "heads", "MLP"), layers)])
+
+
+def _per_head(layer: tuple[Any, ...]) -> str:
+    return "; ".join(_short(head.text) for head in layer) or "none"
+
+
+def _short(text: str, width: int = 90) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _number(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value == int(value) and value < 1e15 else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) and abs(value) < 10**15 else str(value)[:24]

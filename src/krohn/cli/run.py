@@ -1,0 +1,78 @@
+"""``krohn run``: words in, states out, by a compiled network."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import numpy.typing as npt
+
+from krohn.cli.output import emit, json_option
+from krohn.cli.words_on_stdin import read_words
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.storage import load
+
+Forward = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
+NUMPY = ("float64", "float32", "float16")
+# Letters handled in one batch.
+BATCH_LETTERS = 1 << 16
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option(
+    "--dtype",
+    type=click.Choice([*NUMPY, "bfloat16"]),
+    default="float64",
+    show_default=True,
+    help="Float format of weights and activations.",
+)
+@click.option("--device", default="numpy", show_default=True, help="numpy, or a torch device: cpu, cuda.")
+@json_option
+def command(directory: Path, dtype: str, device: str, as_json: bool) -> None:
+    """Reads words on stdin, one a line, letters separated by spaces; prints the state after each letter.
+
+    \b
+    Example:  krohn compile abab --length 16 --out nets/abab
+              echo "a b a b" | krohn run nets/abab
+    """
+    network = load(directory)
+    forward = _forward(network, dtype, device)
+    names = network.automaton.state_names
+    lines = (
+        [names[state] for state in states]
+        for words in read_words(network.automaton.letter_names)
+        for states in _run_all(words, forward)
+    )
+    if as_json:
+        payload: dict[str, Any] = {"directory": str(directory), "states": list(lines)}
+        emit(payload, as_json=True, text=str)
+        return
+    for line in lines:
+        click.echo(" ".join(line))
+
+
+def _forward(network: CompiledNetwork, dtype: str, device: str) -> Forward:
+    """A function from words to states: the numpy pass, or the module on a torch device."""
+    if device == "numpy" and dtype in NUMPY:
+        return lambda words: network.run(words, np.dtype(dtype))
+    from krohn.bridge import states_on_device
+
+    return states_on_device(network, dtype, "cpu" if device == "numpy" else device)
+
+
+def _run_all(words: list[list[int]], forward: Forward) -> list[list[int]]:
+    """States of every word, words of one length together, in the order given."""
+    by_length: dict[int, list[int]] = {}
+    for index, word in enumerate(words):
+        by_length.setdefault(len(word), []).append(index)
+    answers: list[list[int]] = [[] for _ in words]
+    for length, places in by_length.items():
+        size = max(1, BATCH_LETTERS // max(1, length))
+        for first in range(0, len(places) if length else 0, size):
+            chosen = places[first : first + size]
+            batch = np.array([words[place] for place in chosen], dtype=np.int64)
+            for place, states in zip(chosen, forward(batch).tolist(), strict=True):
+                answers[place] = states
+    return answers

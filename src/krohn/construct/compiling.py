@@ -1,0 +1,183 @@
+"""``krohn.compile``: an automaton, a length, and out comes a Transformer with explicit weights.
+
+Read it as the paper does: recognise or decompose the automaton, write what the layers do, lower it to
+matrices. ``auto`` compares the constructions that fit and takes the shallowest.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.construct.lowering.assembly import lower
+from krohn.construct.lowering.map_context import Activation
+from krohn.construct.lowering.precision import UNIT, largest_length, precision_faults
+from krohn.construct.paper.grid import build_grid
+from krohn.construct.paper.scan import build_scan
+from krohn.construct.paper.theorem2 import build_paper
+from krohn.construct.tight.candidates import Candidate, cascade_candidates
+from krohn.construct.tight.scan import scan_depth, scan_program
+from krohn.errors import InvalidInput, LimitExceeded, Unsupported
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.transformer import Mask
+
+Method = Literal["auto", "scan", "cascade", "paper", "grid"]
+Objective = Literal["depth", "parameters", "width"]
+DEFAULT_TIME_LIMIT = 2.0
+DEFAULT_MAX_SETS = 20_000
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be compiled and how; validated, with every fault named at once."""
+
+    automaton: Semiautomaton
+    length: int
+    mask: Mask = "causal"
+    activation: Activation = "relu"
+    objective: Objective = "depth"
+    dtype: str = "float64"
+    time_limit: float = DEFAULT_TIME_LIMIT
+    max_sets: int = DEFAULT_MAX_SETS
+    method: Method = field(default="auto")
+
+    def __post_init__(self) -> None:
+        wrong = []
+        if isinstance(self.length, bool) or not isinstance(self.length, int) or self.length < 1:
+            wrong.append(f"length must be an integer of at least 1; got {self.length!r}")
+        choices = {
+            "method": get_args(Method),
+            "mask": get_args(Mask),
+            "activation": get_args(Activation),
+            "objective": get_args(Objective),
+            "dtype": tuple(UNIT),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                wrong.append(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
+        if wrong:
+            raise InvalidInput("; ".join(wrong))
+
+
+def compile(
+    automaton: Semiautomaton,
+    length: int,
+    *,
+    method: Method = "auto",
+    mask: Mask = "causal",
+    activation: Activation = "relu",
+    objective: Objective = "depth",
+    dtype: str = "float64",
+    time_limit: float = DEFAULT_TIME_LIMIT,
+    max_sets: int = DEFAULT_MAX_SETS,
+) -> CompiledNetwork:
+    """A network that outputs the states of ``automaton`` on every word of at most ``length`` letters.
+
+    Args:
+        automaton: what to simulate, from its own start state.
+        length: the longest word.
+        method: ``scan``, ``paper`` and ``grid`` are Theorems 1, 2 and 3 as the paper builds them (corrected);
+            ``cascade`` is the tight compiler; ``auto`` the shallowest that fits.
+        mask: ``strict`` lets a head see only earlier positions, which saves layers.
+        activation: ``sin`` makes modular counters two units wide.
+        objective: what to make small first: ``depth``, ``parameters`` or ``width``.
+        dtype: refuse lengths that this float format cannot bear.
+        time_limit: seconds for the search of a plan.
+        max_sets: largest family of image sets in a decomposition.
+    """
+    request = Request(automaton, length, mask, activation, objective, dtype, time_limit, max_sets, method)
+    return BUILDERS[request.method](request)
+
+
+def build_cascade(request: Request) -> CompiledNetwork:
+    """The tight compiler on the plan that serves the objective best."""
+    return _best(request, list(_cascades(request)))
+
+
+def build_auto(request: Request) -> CompiledNetwork:
+    """The best of the tight cascade and the tight scan; all reasons if neither fits."""
+    reasons = []
+    found: list[CompiledNetwork] = []
+    for build in (_cascades, _scans):
+        shallow = min(
+            (network.transformer.depth for network in found), default=scan_depth(request.length) + 1
+        )
+        if request.objective == "depth" and shallow <= scan_depth(request.length):
+            break
+        try:
+            found += build(request)
+        except (Unsupported, LimitExceeded) as error:
+            reasons.append(str(error))
+    if not found:
+        raise Unsupported(" | ".join(reasons))
+    return _best(request, found)
+
+
+def _cascades(request: Request) -> list[CompiledNetwork]:
+    bound = scan_depth(request.length) if (request.method, request.objective) == ("auto", "depth") else None
+    candidates = list(
+        cascade_candidates(
+            request.automaton,
+            request.mask,
+            time_limit=request.time_limit,
+            max_sets=request.max_sets,
+            max_depth=bound,
+        )
+    )
+    if request.objective == "depth":
+        shallow = min(candidate.program.depth for candidate in candidates)
+        candidates = [candidate for candidate in candidates if candidate.program.depth == shallow]
+    return [network for candidate in candidates for network in _lowered(request, candidate, "cascade")]
+
+
+def _scans(request: Request) -> list[CompiledNetwork]:
+    """The scan on as few points as possible."""
+    program = scan_program(request.automaton, request.length, request.mask)
+    candidate = Candidate(program, (f"scan in {scan_depth(request.length)} layers",))
+    return list(_lowered(request, candidate, "scan"))
+
+
+def _lowered(request: Request, candidate: Candidate, method: str) -> Iterator[CompiledNetwork]:
+    """One network per way to count wraps, unless only depth matters."""
+    faults = list(precision_faults(candidate.program, request.length, request.dtype))
+    if faults:
+        longest = largest_length(candidate.program, request.dtype)
+        raise Unsupported(
+            f"length {request.length} is too much for {request.dtype}, which bears {longest}: "
+            f"{'; '.join(faults)}"
+        )
+    for narrow in (False,) if request.objective == "depth" else (False, True):
+        network, layout = lower(
+            candidate.program, request.length, activation=request.activation, narrow=narrow
+        )
+        yield CompiledNetwork(network, request.automaton, method, candidate.program, layout)
+
+
+def _best(request: Request, networks: list[CompiledNetwork]) -> CompiledNetwork:
+    def cost(network: CompiledNetwork) -> tuple[int, ...]:
+        built = network.transformer
+        width = max(built.dim, built.mlp_width, built.heads * built.head_dim)
+        return {
+            "depth": (built.depth, built.num_parameters),
+            "parameters": (built.num_parameters, built.depth),
+            "width": (width, built.num_parameters),
+        }[request.objective]
+
+    return min(networks, key=cost)
+
+
+def _as_printed(request: Request, network: CompiledNetwork) -> CompiledNetwork:
+    if request.mask != "causal":
+        raise Unsupported(
+            f"method {request.method} builds the paper's causal network; mask strict is for cascade and auto"
+        )
+    return network
+
+
+BUILDERS: dict[str, Callable[[Request], CompiledNetwork]] = {
+    "auto": build_auto,
+    "cascade": build_cascade,
+    "scan": lambda r: _as_printed(r, build_scan(r.automaton, r.length)),
+    "grid": lambda r: _as_printed(r, build_grid(r.automaton, r.length, activation=r.activation)),
+    "paper": lambda r: _as_printed(r, build_paper(r.automaton, r.length, r.activation)),
+}

@@ -1,0 +1,56 @@
+"""A built network beside the paper's recipe on the same automaton and the theorem's bound."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from krohn.cascade.holonomy import decompose
+from krohn.construct.compiling import DEFAULT_MAX_SETS
+from krohn.construct.paper.bounds import bounds_for
+from krohn.construct.paper.recipe import paper_recipe_size
+from krohn.errors import LimitExceeded
+from krohn.network.compiled import CompiledNetwork
+
+THEOREMS = {"scan": "Theorem 1", "cascade": "Theorem 2", "paper": "Theorem 2", "grid": "Theorem 3"}
+
+
+@dataclass(frozen=True)
+class SizeReport:
+    """Quantities by name: the recipe's (empty if it does not apply), the stated bound, the true one."""
+
+    theorem: str
+    recipe: dict[str, Any]
+    bound: dict[str, Any]
+    corrected: dict[str, Any]
+
+    @property
+    def columns(self) -> tuple[dict[str, Any], ...]:
+        """The three to print beside the built sizes."""
+        return self.recipe, self.bound, self.corrected
+
+
+def size_report(network: CompiledNetwork) -> SizeReport:
+    """The theorem is that of the network's method: 1 for a scan, 3 for a grid, else 2."""
+    bounds = bounds_for(network.method, network.automaton, network.length)
+    return SizeReport(
+        THEOREMS[network.method],
+        _recipe(network),
+        _plain(bounds.stated.as_dict()),
+        _plain(bounds.corrected.as_dict()),
+    )
+
+
+def _recipe(network: CompiledNetwork) -> dict[str, Any]:
+    try:
+        cascade = decompose(network.automaton, max_sets=DEFAULT_MAX_SETS)
+    except LimitExceeded:
+        return {}
+    size = paper_recipe_size(cascade, network.length)
+    return {} if size is None else asdict(size)
+
+
+def _plain(quantities: dict[str, float | str]) -> dict[str, Any]:
+    """Whole numbers as integers; what a float cannot hold as text."""
+    return {
+        name: int(value) if isinstance(value, float) and value.is_integer() and value < 1e15 else value
+        for name, value in quantities.items()
+    }

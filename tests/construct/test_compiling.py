@@ -1,0 +1,193 @@
+"""``krohn.compile``: every automaton of the paper, random ones, regexes, options, and refusals."""
+
+import numpy as np
+import pytest
+
+import krohn
+from construct.small_automata import assert_simulates, random_automaton
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.construct.compiling import compile
+from krohn.construct.paper.size_table import PAPER_AUTOMATA
+from krohn.errors import InvalidInput, Unsupported
+from krohn.network.storage import load, save
+
+# depth and dimension at T = 100: neither may grow.
+SIZES = {
+    **{f"C{n}": (1, 3) for n in range(2, 9)},
+    "C2xC2": (1, 4),
+    "C2xC2xC2": (1, 5),
+    "D6": (2, 4),
+    "D8": (2, 5),
+    "Q8": (2, 5),
+    "A4": (2, 5),
+    "S4": (3, 6),
+    "A5": (7, 16),
+    "S5": (7, 16),
+    "Grid4": (2, 6),
+    "Grid9": (2, 9),
+    "Dyck4,2": (3, 15),
+}
+
+
+@pytest.mark.parametrize("name", PAPER_AUTOMATA)
+def test_the_automata_of_the_paper_compile_at_length_100_as_small_as_ever(name: str) -> None:
+    network = compile(krohn.zoo(name), 100)
+    assert_simulates(network, count=6)
+    sizes = network.sizes()
+    assert sizes["depth"] <= SIZES[name][0]
+    assert sizes["dim"] <= SIZES[name][1]
+
+
+@pytest.mark.parametrize("mask", ["causal", "strict"])
+@pytest.mark.parametrize("seed", range(100))
+def test_random_automata_compile(seed: int, mask: str) -> None:
+    number = 2 * seed + (mask == "strict")
+    assert_simulates(compile(random_automaton(number), 24, mask=mask, time_limit=0.2), count=4)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 3))
+def test_random_automata_compile_as_cascades_however_deep(seed: int) -> None:
+    automaton = random_automaton(1000 + seed)
+    mask = "strict" if seed % 2 else "causal"
+    if not krohn.decompose(automaton, plain=True).is_solvable:
+        with pytest.raises(Unsupported, match="not solvable"):
+            compile(automaton, 20, method="cascade", mask=mask)  # type: ignore[arg-type]
+        return
+    network = compile(automaton, 20, method="cascade", mask=mask, time_limit=0.2)  # type: ignore[arg-type]
+    assert_simulates(network, count=4)
+
+
+REGEXES = [
+    "(ab)*", "(aa)*", "a*b*", "(a|b)*abb", "(a|b)*a(a|b)", "(abab)*", "(aab|b)*", "a(ba)*", "b*ab*ab*",
+    "(ab|ba)*", "(a|bb)*", "((a|b)(a|b))*", "(aaa)*b", "a*ba*", "(a|b)*aa(a|b)*", "(ba*)*", "a+b+",
+    "(a|b)?(ab)*", "(abc)*",
+    "(a|b|c)*abc", "a*b*c*", "(ab|bc|ca)*", "((aa)*b)*", "(a(bb)*a|b)*", "a(a|b)*a|b(a|b)*b", "(a|b)*b(a|b)",
+    "(aaaaa)*", "(aa|aaa)*", "(a|ba|bba)*", "(b|ab|aab)*", "a{3}b{2}", "(a{2}|b{3})*", "[ab]*c", "(ab*c)*",
+    "(a|b)*(aa|bb)", "((a|b)(a|b)(a|b))*", "a?b?c?", "(ab?)*", "(a*b)*a", "b(ab)*a?", "(aba|bab)*", "(a|ab)*",
+    "a(b|c)*a", "(ac|bc)*", "(a|b)*ab(a|b)*", "b*(ab*ab*)*", "(abba)*", "((ab)*|c)*", "a(ab)*b", "(ab)*(ba)*",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", REGEXES)
+def test_regular_expressions_compile(pattern: str) -> None:
+    mask = "strict" if len(pattern) % 2 else "causal"
+    assert_simulates(compile(krohn.from_regex(pattern), 30, mask=mask, time_limit=0.2), count=4)  # type: ignore[arg-type]
+
+
+OTHERS = ["FlipFlop", "Memory3", "abab", "Add", "T3", "Grid3x4", "Grid9:noop", "Counter5", "PermReset3", "S3"]
+
+
+@pytest.mark.parametrize("activation", ["relu", "sin"])
+@pytest.mark.parametrize("objective", ["depth", "parameters", "width"])
+@pytest.mark.parametrize("name", ["S4", "C6", "abab", "Grid4", "T3", "Dyck1,2"])
+def test_every_option_gives_a_right_network(name: str, objective: str, activation: str) -> None:
+    network = compile(krohn.zoo(name), 40, objective=objective, activation=activation)  # type: ignore[arg-type]
+    assert_simulates(network, count=6)
+
+
+@pytest.mark.parametrize("mask", ["causal", "strict"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_rest_of_the_zoo_compiles_under_both_masks(name: str, mask: str) -> None:
+    assert_simulates(compile(krohn.zoo(name), 50, mask=mask), count=6)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "mask", "depth"),
+    [
+        ("abab", "causal", 2),
+        ("Grid3x4", "causal", 2),
+        ("Dyck4,2", "strict", 3),
+        ("T3", "strict", 5),
+        ("Add", "strict", 2),
+    ],
+)
+def test_special_plans_are_as_shallow_as_they_should_be(name: str, mask: str, depth: int) -> None:
+    assert compile(krohn.zoo(name), 100, mask=mask).sizes()["depth"] == depth  # type: ignore[arg-type]
+
+
+def test_objectives_are_met() -> None:
+    automaton = krohn.zoo("S4")
+    depth, few, slim = (compile(automaton, 100, objective=o) for o in ("depth", "parameters", "width"))
+    assert few.sizes()["num_parameters"] < depth.sizes()["num_parameters"]
+    assert slim.sizes()["mlp_width"] < 40 < depth.sizes()["mlp_width"]
+    assert depth.sizes()["depth"] == 3
+
+
+@pytest.mark.parametrize("start", range(3))
+def test_any_start_state_is_honoured(start: int) -> None:
+    for letters in ([(1, 2, 0), (0, 0, 1)], [(1, 2, 2), (0, 0, 1)]):
+        assert_simulates(compile(Semiautomaton.from_letters(letters, start=start), 12))
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+@pytest.mark.parametrize("name", ["C2", "FlipFlop", "Grid4", "S4", "T3", "A5", "Dyck1,1"])
+def test_the_shortest_lengths_work(name: str, length: int) -> None:
+    assert_simulates(compile(krohn.zoo(name), length), count=4)
+
+
+def test_an_automaton_with_one_reachable_state_needs_no_layer() -> None:
+    network = compile(Semiautomaton.from_letters([(1, 1), (1, 0)][:1], start=1), 5)
+    assert network.sizes()["depth"] == 0
+    assert network.run(np.zeros((1, 5), dtype=int)).tolist() == [[1] * 5]
+
+
+def test_unreachable_states_are_never_reported() -> None:
+    automaton = Semiautomaton.from_letters([(1, 0, 2, 3), (0, 1, 3, 2)], start=0)
+    network = compile(automaton, 9)
+    words = np.random.default_rng(0).integers(0, 2, (50, 9))
+    assert set(network.run(words).ravel().tolist()) <= {0, 1}
+
+
+@pytest.mark.parametrize("method", ["scan", "paper", "grid"])
+def test_the_paper_s_methods_are_reached_by_name(method: str) -> None:
+    network = compile(krohn.zoo("Grid4"), 16, method=method)  # type: ignore[arg-type]
+    assert network.method == method
+    assert_simulates(network, count=4)
+    with pytest.raises(Unsupported, match="mask strict is for cascade and auto"):
+        compile(krohn.zoo("Grid4"), 16, method=method, mask="strict")  # type: ignore[arg-type]
+
+
+def test_a_compiled_network_survives_the_disk(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    network = compile(krohn.zoo("Grid4"), 20)
+    save(network, tmp_path)
+    assert_simulates(load(tmp_path), count=4)
+
+
+def test_all_faults_of_a_request_are_named_at_once() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        compile(krohn.zoo("C2"), 0, method="magic", mask="none", objective="beauty")  # type: ignore[arg-type]
+    for part in ("length must be", "method must be", "mask must be", "objective must be"):
+        assert part in str(caught.value)
+
+
+def test_a_group_that_is_not_solvable_is_named_and_scan_is_offered() -> None:
+    with pytest.raises(Unsupported, match=r"group A5 of order 60 .* is not solvable; use method scan"):
+        compile(krohn.zoo("A5"), 20, method="cascade")
+
+
+def test_a_length_beyond_the_float_format_is_refused_with_the_largest_that_holds() -> None:
+    automaton = krohn.zoo("C8")
+    with pytest.raises(
+        Unsupported, match=r"length 100000 is too much for float32, which bears (\d+)"
+    ) as caught:
+        compile(automaton, 100_000, method="cascade", dtype="float32")
+    longest = int(str(caught.value).split("bears ")[1].split(":")[0])
+    assert 100 < longest < 100_000
+    network = compile(automaton, longest, method="cascade", dtype="float32")
+    words = np.random.default_rng(0).integers(0, 8, (2, longest))
+    words[1] = 7
+    expected = [automaton.run(word) for word in words.tolist()]
+    assert network.run(words, np.float32).tolist() == expected
+
+
+def test_too_few_image_sets_are_a_reason_to_refuse() -> None:
+    states = 11
+    cerny = Semiautomaton.from_letters([[(q + 1) % states for q in range(states)], [1, *range(1, states)]])
+    with pytest.raises(Unsupported, match="image sets has more than 1 members; use method scan"):
+        compile(cerny, 10, method="cascade", max_sets=1, time_limit=0.2)
+
+
+def test_compiled_parity_runs_at_length_ten_thousand() -> None:
+    network = compile(krohn.zoo("Parity"), 10_000)
+    words = np.random.default_rng(0).integers(0, 2, (1, 10_000))
+    assert network.run(words).tolist() == [krohn.zoo("Parity").run(words[0].tolist())]

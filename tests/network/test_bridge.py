@@ -1,0 +1,74 @@
+"""The torch module computes what the numpy pass computes, and its names are those of the file."""
+
+import numpy as np
+import pytest
+import torch
+
+from krohn.automata.zoo import zoo
+from krohn.bridge import states_on_device, to_torch
+from krohn.construct.compiling import compile
+from krohn.errors import InvalidInput
+from krohn.network.forward import logits
+from krohn.network.storage import tensors_of
+
+
+@pytest.mark.parametrize("mask", ["causal", "strict"])
+@pytest.mark.parametrize(
+    ("name", "activation"), [("S4", "relu"), ("Grid4", "sin"), ("C5", "sin"), ("Dyck1,2", "relu")]
+)
+def test_the_module_computes_the_logits_of_the_numpy_pass(name: str, activation: str, mask: str) -> None:
+    automaton = zoo(name)
+    network = compile(automaton, 30, activation=activation, mask=mask)  # type: ignore[arg-type]
+    words = np.random.default_rng(0).integers(0, automaton.num_letters, (5, 30))
+    module = to_torch(network)
+    assert np.allclose(
+        module(torch.from_numpy(words)).detach().numpy(), logits(network.transformer, words), atol=1e-8
+    )
+    expected = [automaton.run(word) for word in words.tolist()]
+    for dtype in (torch.float64, torch.float32):
+        assert to_torch(network, dtype=dtype).states(torch.from_numpy(words)).tolist() == expected
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # some CPUs have no fast bfloat16 product and say so
+def test_a_scan_survives_bfloat16() -> None:
+    automaton = zoo("A5")
+    words = np.random.default_rng(0).integers(0, automaton.num_letters, (5, 64))
+    module = to_torch(compile(automaton, 64), dtype=torch.bfloat16)
+    assert module.states(torch.from_numpy(words)).tolist() == [automaton.run(word) for word in words.tolist()]
+
+
+def test_the_names_in_the_state_dict_are_those_of_the_file() -> None:
+    network = compile(zoo("C5"), 12, activation="sin")
+    held = to_torch(network).state_dict()
+    stored = tensors_of(network.transformer)
+    assert set(held) == set(stored)
+    assert all(np.array_equal(held[name].numpy(), stored[name]) for name in stored)
+
+
+def test_a_device_that_is_not_here_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="one that torch has here; got 'nowhere'"):
+        states_on_device(compile(zoo("C2"), 4), "float32", "nowhere")
+
+
+def test_words_that_are_too_long_are_refused() -> None:
+    module = to_torch(compile(zoo("C2"), 4))
+    with pytest.raises(InvalidInput, match=r"length ≤ 4; got \(1, 5\)"):
+        module(torch.zeros((1, 5), dtype=torch.long))
+
+
+def test_long_words_are_attended_to_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = compile(zoo("FlipFlop"), 40, mask="strict")
+    words = torch.from_numpy(np.random.default_rng(0).integers(0, 3, (3, 40)))
+    whole = to_torch(network)(words)
+    monkeypatch.setattr("krohn.bridge.SCORE_ENTRIES", 500)
+    assert torch.allclose(to_torch(network)(words), whole)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_batches_run_on_a_gpu() -> None:
+    automaton = zoo("S4")
+    words = np.random.default_rng(0).integers(0, automaton.num_letters, (64, 100))
+    module = to_torch(compile(automaton, 100), dtype=torch.float32, device="cuda")
+    states = module.states(torch.from_numpy(words).cuda()).cpu()
+    assert states.tolist() == [automaton.run(word) for word in words.tolist()]
