@@ -23,8 +23,20 @@ _MAX_SKELETON_STATES = 2_000
 @click.argument("spec")
 @click.option("--eggbox", is_flag=True, help="Print the eggbox picture of Green's classes.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Write the eggbox picture to this file.")
-@click.option("--max-images", type=click.IntRange(1), default=MAX_IMAGES, show_default=True)
-@click.option("--max-classes", type=click.IntRange(1), default=MAX_CLASSES, show_default=True)
+@click.option(
+    "--max-images",
+    type=click.IntRange(1),
+    default=MAX_IMAGES,
+    show_default=True,
+    help="Image sets to search; the verdict needs them all.",
+)
+@click.option(
+    "--max-classes",
+    type=click.IntRange(1),
+    default=MAX_CLASSES,
+    show_default=True,
+    help="R-classes to search; only the size needs them.",
+)
 @json_option
 def command(
     spec: str, eggbox: bool, svg: Path | None, max_images: int, max_classes: int, as_json: bool
