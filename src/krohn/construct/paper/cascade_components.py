@@ -18,9 +18,7 @@ MAX_TUPLES = 50_000
 
 @dataclass(frozen=True)
 class PermutationReset:
-    """``level`` from 0; ``states`` tiles; the actions that occur: permutations as tuples, resets as
-    integers.
-    """
+    """``level`` from 0; ``states`` tiles; ``actions`` that occur: permutations (tuples), resets (integers)."""
 
     level: int
     states: int

@@ -84,9 +84,7 @@ def add_mlps(mlps: Sequence[Mlp]) -> Mlp:
 
 
 def deepen(mlp: Mlp, layers: int) -> Mlp:
-    """The same function with more layers: hidden values are passed on as (v)_+, or as (v)_+ − (−v)_+ if
-    signed.
-    """
+    """The same function with more layers: (v)_+ passes hidden values on, (v)_+ − (−v)_+ signed ones."""
     weights, biases, codes = list(mlp.weights), list(mlp.biases), list(mlp.activations)
     while len(weights) < layers:
         width = len(biases[-2])

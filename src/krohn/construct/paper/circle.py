@@ -19,9 +19,7 @@ def circle(indices: npt.ArrayLike, count: int) -> Matrix:
 
 
 def rotation(angle: float) -> Matrix:
-    """ρ with (row vector at angle a) ρ = row vector at angle a + angle: the paper's [[cos, sin], [−sin,
-    cos]].
-    """
+    """ρ = [[cos, sin], [−sin, cos]]: a row vector times ρ is turned by +angle."""
     cosine, sine = math.cos(angle), math.sin(angle)
     return np.array([[cosine, sine], [-sine, cosine]])
 

@@ -1,6 +1,4 @@
-"""Lemma "Direct product via parallel simulation": simulators side by side, shallower ones padded by
-identities.
-"""
+"""Lemma "Direct product via parallel simulation": simulators side by side, the shallower ones padded."""
 
 import itertools
 from collections.abc import Sequence

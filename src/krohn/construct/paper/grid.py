@@ -1,5 +1,4 @@
-"""Theorem 3: a gridworld in two layers, on a line or in any number of dimensions, from any start, with no-
-ops.
+"""Theorem 3: a gridworld in two layers, in any number of dimensions, from any start, with no-ops.
 
 Layer 1 computes prefix sums of the moves, unclamped. Layer 2 finds last visits; its MLP turns them into the
 state. A k-dimensional grid is k lines side by side that share the position channels (the remark after the

@@ -32,9 +32,7 @@ def attainable_features(
 
 
 def representative_interleavings(walls: int) -> Iterator[Interleaving]:
-    """One interleaving for every value of (lefts in the first S steps, last run, sums visited on each
-    side).
-    """
+    """One for every value of (lefts in the first S steps, last run, sums visited on each side)."""
     for lefts in range(walls + 1):
         for steps in set(_first_steps(lefts, walls - lefts)):
             for left in range(lefts, walls + 1):

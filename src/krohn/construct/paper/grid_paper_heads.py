@@ -1,5 +1,4 @@
-"""Theorem 3 with the paper's 2S + 1 heads: head s finds the last visit to the sum z_t + s − S and returns
-its γ.
+"""Theorem 3 with the paper's 2S + 1 heads: head s returns γ of the last visit to the sum z_t + s − S.
 
 Corrected (docs/errata.md): the entry −c of W_Q stands in the wrong place (15), ⊥ needs γ = log 2T′ (16),
 heads have channels of their own, so the dimension is O(S) (25), and soft attention needs scores of size T′³
@@ -50,9 +49,7 @@ def visit_head(walls: int, total: int, number: int, dim: int) -> Head:
 
 
 def query_block(recency: float, angle: float, dim: int) -> Matrix:
-    """Erratum 15: −c must multiply the constant channel (row "one") against the key γ, not γ against the
-    constant.
-    """
+    """Erratum 15: −c stands in row "one" against the key γ, not in row γ against the constant."""
     query = np.zeros((dim, 3))
     query[ONE, 0] = -recency
     query[[COS, SIN], 1:] = rotation(angle)

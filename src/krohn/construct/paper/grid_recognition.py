@@ -1,5 +1,4 @@
-"""Is an automaton a gridworld? Up to renaming: coordinates that each letter moves by −1, 0 or +1 and walls
-clamp.
+"""Is an automaton a gridworld, up to renaming? Letters move coordinates by −1, 0, +1 between walls.
 
 First by lines: if every letter moves one coordinate, the orbits of a letter are the lines of its axis.
 Otherwise by congruences: a clamped line with moves in both directions has no proper congruence, so the
@@ -95,9 +94,7 @@ def _positions(lines: Sequence[Sequence[int]], states: int) -> list[int]:
 
 
 def _lines(letter: Transformation) -> list[list[int]] | None:
-    """The orbits of the letter as lists that end in a fixed point; ``None`` unless all are paths of one
-    length.
-    """
+    """The orbits of the letter as paths to a fixed point; ``None`` unless all are paths of one length."""
     entered = [0] * len(letter)
     for q, target in enumerate(letter):
         entered[target] += q != target

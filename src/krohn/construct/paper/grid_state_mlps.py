@@ -90,9 +90,7 @@ def _first_by_pairs(net: ReluProgram, tops: list[Wire], total: int) -> list[Wire
 
 
 def _constant_depth(walls: int, total: int) -> Mlp:
-    """Bits 1[x_s > x_{s+S}], 1[x_{s−1} > x_{s+S}] and "unmatched", then the table of vectors that can
-    occur.
-    """
+    """Bits 1[x_s > x_{s+S}], 1[x_{s−1} > x_{s+S}], "matched"; then the table of vectors that occur."""
     net = ReluProgram(2 * walls + 1)
     inputs = net.inputs()
     bits = [_later(net, inputs[a] - inputs[b], total) for a, b in comparisons(walls)]

@@ -1,6 +1,4 @@
-"""Reading a state from integer channels by a linear map: arg max over q of Σ code·x − code²/2 is the
-nearest code.
-"""
+"""A state from integer channels by a linear map: arg max of Σ code·x − code²/2 is the nearest code."""
 
 from collections.abc import Mapping
 
@@ -13,9 +11,7 @@ from krohn.network.transformer import Matrix
 def integer_readout(
     dim: int, codes: Mapping[int, npt.ArrayLike], states: int, scale: float = 1.0
 ) -> tuple[Matrix, Matrix]:
-    """Read-out and bias; ``codes[channel][q]`` is the integer that ``scale`` × that channel holds in state
-    q.
-    """
+    """Read-out and bias; in state q, ``scale`` × the channel holds the integer ``codes[channel][q]``."""
     readout, bias = np.zeros((dim, states)), np.zeros(states)
     for channel, values in codes.items():
         wanted = np.asarray(values, dtype=np.float64)

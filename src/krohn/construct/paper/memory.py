@@ -25,9 +25,7 @@ VALUE, IDLE, RECENCY, ONE = range(4)
 
 
 def memory_score(states: int, length: int, sharp: bool = False) -> float:
-    """c: T·log(16·|Q|·T) as printed, or T·log(1 + 8·|Q|), enough because errors fall geometrically with
-    age.
-    """
+    """c: T·log(16·|Q|·T) as printed; T·log(1 + 8·|Q|) is enough, for errors fall geometrically with age."""
     return length * math.log(1.0 + 8.0 * states if sharp else 16.0 * states * length)
 
 

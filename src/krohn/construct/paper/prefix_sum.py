@@ -1,5 +1,4 @@
-"""The head of Lemma "modular counter" and Theorem 3: uniform attention with a padding token that absorbs
-the rest.
+"""The head of Lemma "modular counter" and Theorem 3: uniform attention, a padding token absorbs the rest.
 
 Query log(2T − t) on the flag of ⊥ gives ⊥ the weight (2T − t)/2T and every other visible position 1/2T, so
 the head computes prefix sums with one scale for all positions.

@@ -1,5 +1,4 @@
-"""The sizes that the paper's own recursion gives on a given cascade: what Theorem 2 costs before it is
-bounded.
+"""The sizes of the paper's own recursion on a given cascade: what Theorem 2 costs before it is bounded.
 
 Per component: a wreath product for every step of a composition series of its group (C_p: depth 1, dimension
 3, one head; a step by p: depth + 3, dimension p·d + 1, heads p·H + 1, vector p·R + 1), then the
@@ -25,9 +24,7 @@ class RecipeSize:
 
 
 def paper_recipe_size(cascade: Cascade, length: int) -> RecipeSize | None:
-    """The recipe's sizes, ``None`` if a group is not solvable. They do not depend on ``length`` (widths
-    do).
-    """
+    """The recipe's sizes, the same for every ``length``; ``None`` if a group is not solvable."""
     assert length >= 1
     if not cascade.is_solvable:
         return None

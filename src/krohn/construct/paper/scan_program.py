@@ -8,9 +8,7 @@ from krohn.network.transformer import Transformer
 
 
 def scan_program(automaton: Semiautomaton, depth: int, padding: int) -> Program:
-    """Registers ``map.l.q`` = image of q under the last 2^l letters, ``back.l.q`` = the same, 2^(l−1)
-    earlier.
-    """
+    """``map.l.q`` is the image of q under the last 2^l letters, ``back.l.q`` that of 2^(l−1) letters ago."""
     states = automaton.num_states
     maps = [_names("map", index, states) for index in range(depth + 1)]
     backs = [_names("back", index, states) for index in range(depth + 1)]

@@ -1,6 +1,4 @@
-"""One row per automaton: what was built, what the paper's recipe costs on the same cascade, what the
-theorem bounds.
-"""
+"""One row per automaton: what was built, what the paper's recipe costs, what the theorems bound."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
