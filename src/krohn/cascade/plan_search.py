@@ -46,7 +46,7 @@ _MAX_PAIRS = 800  # pairs of states from which principal congruences are made
 _MAX_CONGRUENCES = 80
 _MAX_PRODUCT = 4096  # states of a fibre that is a product
 _MAX_SPLITS = 12  # splits tried per automaton and kind, fewer further down
-_FLOOR = 2  # a plan of two levels and two layers is left alone: every split has at least as many
+_SMALL = 8  # automata of one level up to this size are still searched for fewer layers
 _FEWEST_SETS = 1000  # families inside a plan may always grow to this
 
 
@@ -59,6 +59,7 @@ class PlanSearch:
     max_sets: int
     is_complete: bool = True
     _deadline: float = field(init=False)
+    _cascades: dict[bytes, Cascade | None] = field(init=False, default_factory=dict)
     _depth: int = field(init=False, default=0)
     _left: int = field(init=False, default=_MAX_AUTOMATA)
     _known: dict[tuple[bytes, int, int], Plan | None] = field(init=False, default_factory=dict)
@@ -70,6 +71,8 @@ class PlanSearch:
         """The plan of least measure that was found; None if no pass can handle the automaton."""
         key = (automaton.table.tobytes(), automaton.num_letters, automaton.start)
         if key not in self._known:
+            if isinstance(plain, HolonomyPlan) and plain.automaton is automaton:
+                self._cascades[key[0]] = plain.cascade
             self._known[key] = plain  # stands while the search below runs
             self._depth += 1
             self._known[key] = self._search(automaton, plain)
@@ -85,7 +88,7 @@ class PlanSearch:
             for candidate in propose(automaton):
                 if best is None or candidate.measure < best.measure:
                     best = candidate
-            if best is not None and (best.levels <= 1 or (best.levels == best.layers == _FLOOR)):
+            if best is not None and _is_enough(best):
                 break
         return best
 
@@ -129,10 +132,13 @@ class PlanSearch:
         return None if inner is None else ReachablePlan(automaton, states, inner)
 
     def _cascade(self, automaton: Semiautomaton) -> Cascade | None:
-        try:
-            return decompose(automaton, max_sets=max(_FEWEST_SETS, self.max_sets))
-        except LimitExceeded:
-            return None
+        key = automaton.table.tobytes()
+        if key not in self._cascades:
+            try:
+                self._cascades[key] = decompose(automaton, max_sets=max(_FEWEST_SETS, self.max_sets))
+            except LimitExceeded:
+                self._cascades[key] = None
+        return self._cascades[key]
 
     def _holonomy(self, automaton: Semiautomaton) -> Iterator[Plan]:
         cascade = self._cascade(automaton)
@@ -141,7 +147,7 @@ class PlanSearch:
 
     def _merged(self, automaton: Semiautomaton) -> Iterator[Plan]:
         """The cascade with classes merged: all that can be, or only those that help."""
-        cascade = self._cascade(automaton) if MERGE in self.passes else None
+        cascade = self._cascade(automaton) if MERGE in self.passes and not self._is_out() else None
         if cascade is None or cascade.num_levels < 2:
             return
         for only_gains in (False, True):
@@ -248,6 +254,16 @@ class PlanSearch:
         radix = [tuple(row) for row in np.indices(sizes).reshape(len(sizes), -1).tolist()]
         codes = np.ravel_multi_index(tuple(np.array(labels) for labels in maps), sizes).tolist()
         return codes, ParallelPlan(product, tuple(radix), tuple(parts))
+
+
+def _is_enough(plan: Plan) -> bool:
+    """Whether no pass can gain: one component, or one level of few layers or too large to look for fewer.
+
+    A single permutation-reset component needs the derived length of its group, and so does every split.
+    """
+    if plan.levels > 1:
+        return False
+    return isinstance(plan, HolonomyPlan) or plan.layers <= 1 or plan.automaton.num_states > _SMALL
 
 
 def _trivial_meets(found: list[Partition]) -> list[tuple[Partition, ...]]:
