@@ -107,7 +107,8 @@ def test_the_six_variants_are_what_they_are_called() -> None:
     models = {name: config.model for name, config in runs.items() if name != variants.LSTM}
     positions = {name: model.positions for name, model in models.items() if isinstance(model, GptConfig)}
     assert positions[variants.SHIFTED] == "shifted"
-    assert positions[variants.NO_POSITIONS] == "none"
+    assert positions[variants.NO_POSITIONS] == positions[variants.RECENCY] == "none"
+    assert positions[variants.GPT] == positions[variants.SCRATCHPAD] == "sinusoidal"
     assert {name for name, config in runs.items() if config.task.scratchpad} == {
         variants.SCRATCHPAD,
         variants.RECENCY,
