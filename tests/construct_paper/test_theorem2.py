@@ -77,6 +77,16 @@ def test_sine_counters_remove_the_length_from_the_width() -> None:
     assert_simulates(narrow, random_words(automaton.num_letters, 60, 3))
 
 
+def test_binary_positions_look_back_in_half_precision() -> None:
+    automaton = parse_spec("Dyck4,2")
+    words = random_words(automaton.num_letters, 64, 3)
+    net = build_paper(automaton, 64, positions="binary")
+    assert_simulates(net, words, ("float64", "float32", "float16"))
+    assert net.transformer.max_weight < build_paper(automaton, 64).transformer.max_weight
+    with pytest.raises(InvalidInput, match="circle or binary; got 'line'"):
+        build_paper(automaton, 4, positions="line")
+
+
 @pytest.mark.parametrize("groups", [[], [(1, 0, 2)], [(1, 2, 0)], [(1, 2, 0), (1, 0, 2)]])
 @pytest.mark.parametrize("resets", [[], [0], [1, 2]])
 def test_a_permutation_reset_component_is_simulated(groups, resets) -> None:

@@ -18,7 +18,7 @@ MAX_TUPLES = 50_000
 
 @dataclass(frozen=True)
 class PermutationReset:
-    """``level`` from 0; ``states`` tiles; ``actions`` that occur: permutations (tuples), resets (integers)."""
+    """Level from 0, number of tiles, actions that occur: permutations (tuples) and resets (integers)."""
 
     level: int
     states: int

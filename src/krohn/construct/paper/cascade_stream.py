@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from krohn.construct.paper.lookback import PositionCode
 from krohn.construct.paper.permutation_reset import SHARED, ResetSimulator
-
-CIRCLE = ("cos 0", "sin 0")
 
 
 @dataclass(frozen=True, eq=False)
@@ -13,6 +12,14 @@ class CascadeStream:
     """Shared positions, the letter, the blocks of the components, copies of earlier states, the state."""
 
     simulators: tuple[ResetSimulator, ...]
+    code: PositionCode
+
+    @property
+    def code_names(self) -> tuple[str, ...]:
+        """Channels of the position code that look-backs use; none if there is one level."""
+        if self.levels < 2:
+            return ()
+        return tuple(f"{('cos', 'sin')[i % 2]} {i // 2}" for i in range(self.code.channels))
 
     @property
     def levels(self) -> int:
@@ -22,7 +29,7 @@ class CascadeStream:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """All channels in order."""
-        fixed = [*SHARED, *(CIRCLE if self.levels > 1 else ()), "letter"]
+        fixed = [*SHARED, *self.code_names, "letter"]
         blocks = [f"{i} {name}" for i, sim in enumerate(self.simulators) for name in sim.channels]
         copies = [
             f"{i} previous" for i, sim in enumerate(self.simulators) if sim.part.level < self.levels - 1
@@ -32,7 +39,7 @@ class CascadeStream:
     @property
     def position_names(self) -> tuple[str, ...]:
         """Channels that only depend on the position."""
-        return (*SHARED, *CIRCLE)
+        return (*SHARED, *self.code_names)
 
     @property
     def dim(self) -> int:
@@ -46,8 +53,8 @@ class CascadeStream:
 
     @property
     def circle(self) -> list[int]:
-        """The two channels of the look-back; none if there is one level."""
-        return [self.names.index(name) for name in CIRCLE] if self.levels > 1 else []
+        """Where the position code stands."""
+        return [self.names.index(name) for name in self.code_names]
 
     @property
     def letter(self) -> int:

@@ -20,7 +20,7 @@ from krohn.construct.paper.cascade_stream import CascadeStream
 from krohn.construct.paper.channels import basis, identity_layer, lift_layer, lift_mlp, parallel_layers
 from krohn.construct.paper.integer_readout import integer_readout
 from krohn.construct.paper.interpolation_nd import interpolate_nd
-from krohn.construct.paper.lookback import circle_code
+from krohn.construct.paper.lookback import PositionCode, binary_code, circle_code
 from krohn.construct.paper.mlp_sequence import then_table
 from krohn.construct.paper.permutation_reset import reset_simulator, table_rows
 from krohn.construct.paper.prefix_sum import absorber
@@ -35,20 +35,24 @@ MAX_ROWS = 20_000
 
 
 def build_paper(
-    automaton: Semiautomaton, length: int, activation: str = "relu", max_rows: int = MAX_ROWS
+    automaton: Semiautomaton,
+    length: int,
+    activation: str = "relu",
+    max_rows: int = MAX_ROWS,
+    positions: str = "circle",
 ) -> CompiledNetwork:
     """The network of Theorem 2 on the holonomy cascade; refuses, with every reason, what does not fit.
 
     ``activation`` of the counters: ``relu`` as printed, ``steps`` (narrower), ``sin`` (width independent
-    of the length).
+    of the length). ``positions`` of the look-backs: ``circle`` as in Theorem 1, ``binary`` (fit for float16).
     """
     if length < 1:
         raise InvalidInput(f"the length must be at least 1; got {length}")
     whole = component_cascade(decompose(automaton))
     _refuse(whole, max_rows)
     simulators = tuple(reset_simulator(part, length, activation) for part in whole.components)
-    stream = CascadeStream(simulators)
-    layers, texts = _all_layers(whole, stream, length)
+    stream = CascadeStream(simulators, look_back_code(whole, length, positions))
+    layers, texts = _all_layers(whole, stream)
     network = _network(automaton, whole, stream, layers, length)
     network, layout = drop_unused_channels(
         network, cascade_layout(network, stream.names, stream.position_names, texts)
@@ -91,14 +95,22 @@ def wiring_rows(whole: ComponentCascade, level: int) -> dict[tuple[int, ...], tu
     }
 
 
-def _all_layers(
-    whole: ComponentCascade, stream: CascadeStream, length: int
-) -> tuple[list[Layer], list[list[str]]]:
+def look_back_code(whole: ComponentCascade, length: int, positions: str) -> PositionCode:
+    """The code that finds position t − 1; with binary circles no more padding is needed for one step back."""
+    if positions == "binary":
+        return binary_code(1 + length)
+    if positions != "circle":
+        raise InvalidInput(f"positions must be circle or binary; got {positions!r}")
+    most = max((part.states for part in whole.components), default=2)
+    return circle_code(1 + length, length, scan_gamma(most, length))
+
+
+def _all_layers(whole: ComponentCascade, stream: CascadeStream) -> tuple[list[Layer], list[list[str]]]:
     layers: list[Layer] = []
     texts: list[list[str]] = []
     for level in range(whole.num_levels):
         if level:
-            layers.append(_wiring(whole, stream, level, length))
+            layers.append(_wiring(whole, stream, level))
             texts.append([f"copies the states of level {level - 1} from 1 back"])
         parts = [i for i, part in enumerate(whole.components) if part.level == level]
         depth = max(len(stream.simulators[i].layers) for i in parts)
@@ -121,12 +133,12 @@ def _all_layers(
     return layers, texts
 
 
-def _wiring(whole: ComponentCascade, stream: CascadeStream, level: int, length: int) -> Layer:
+def _wiring(whole: ComponentCascade, stream: CascadeStream, level: int) -> Layer:
     """Look back by one, then the table of the dependency functions of the next level."""
     above = [i for i, part in enumerate(whole.components) if part.level < level]
     last = [i for i in above if whole.components[i].level == level - 1]
     here = [i for i, part in enumerate(whole.components) if part.level == level]
-    code = circle_code(1 + length, length, scan_gamma(max(p.states for p in whole.components), length))
+    code = stream.code
     where = code.scale * basis(stream.dim, stream.circle)
     copies = basis(stream.dim, [stream.value(i) for i in last])
     writes = basis(stream.dim, [stream.previous(i) for i in last])
@@ -171,5 +183,5 @@ def _positions(stream: CascadeStream, length: int) -> Matrix:
     positions[:, stream.shared[2]] = np.arange(1 + length) / length
     positions[:, stream.shared[3]] = 1.0
     if stream.circle:
-        positions[:, stream.circle] = circle_code(1 + length, length, 1.0).points
+        positions[:, stream.circle] = stream.code.points
     return positions
