@@ -40,7 +40,7 @@ def finished(run: PlannedRun, replicate: int, accuracy: float = 0.5) -> Record:
         run.config.run_id,
         replicate,
         config=run.config.to_dict(),
-        metrics={"accuracy": accuracy, "evaluations": evaluations},
+        metrics={"accuracy": accuracy, "evaluations": evaluations, "seconds": 3.0},
     )
 
 
@@ -128,6 +128,14 @@ def test_selections_that_select_nothing_are_refused() -> None:
         Selection(sequences=0)
     with pytest.raises(UnknownName, match="one of local, ray; got 'slurm'"):
         SweepOptions(engine="slurm")
+
+
+def test_each_run_is_announced_as_it_comes_in(tmp_path: Path) -> None:
+    said: list[str] = []
+    with Store(tmp_path / "s") as store:
+        sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending([]), say=said.append)
+    assert len(said) == 4
+    assert said[0] == "task C2, depth 1: done, best 50.00%, median 50.00%, 1,000 sequences each, 3 s"
 
 
 def test_no_run_is_begun_after_the_time_limit(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def command(
     chosen = None if show else _sweep_options(name, scale, engine, store_path, as_json, options)
     with Store(store_path, writable=not show) as store:
         place = figures or store_path.parent / "figures"
-        found = reproduce(name, scale, store, figures=place, options=chosen)
+        found = reproduce(name, scale, store, figures=place, options=chosen, say=note)
     for line in _remarks(found):
         note(line)
     emit(_payload(found, scale), as_json=as_json, text=lambda: _text(found))

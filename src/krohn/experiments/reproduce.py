@@ -1,6 +1,6 @@
 """One experiment from beginning to end: sweep, store, table, figures."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,6 +42,7 @@ def reproduce(
     *,
     figures: Path,
     options: SweepOptions | None = None,
+    say: Callable[[str], None] = lambda line: None,
 ) -> Reproduction:
     """Runs what is missing (nothing without ``options``), then makes table and figures from the store."""
     chosen_one, scale = find(name), parse_scale(scale_name)
@@ -51,7 +52,7 @@ def reproduce(
         begun = sum(bool(store.of_run(run.config.run_id)) for run in planned)
         report = SweepReport(len(planned), done, begun - done)
     else:
-        report = sweep(chosen_one, scale, store, options)
+        report = sweep(chosen_one, scale, store, options, say=say)
     cells = cells_of(store, name, scale)
     caption = caption_of(cells, scale)
     drawn: list[Path] = []

@@ -1,13 +1,14 @@
 """Runs what is missing and nothing else; can be stopped at any moment and goes on from there."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 
 from krohn.errors import UnknownName
 from krohn.experiments.engines.cluster import run_on_ray
-from krohn.experiments.engines.job import Engine, Job, Work
+from krohn.experiments.engines.job import Engine, Job, Outcome, Work
 from krohn.experiments.engines.local import run_local
 from krohn.experiments.experiment import Experiment, PlannedRun
 from krohn.experiments.record import Conflict, Member, Record
@@ -64,8 +65,12 @@ def sweep(
     options: SweepOptions,
     *,
     work: Work = train_and_evaluate,
+    say: Callable[[str], None] = lambda line: None,
 ) -> SweepReport:
-    """Makes the missing runs of an experiment and puts each result into the store as it comes in."""
+    """Makes the missing runs of an experiment and puts each result into the store as it comes in.
+
+    ``say`` is given one line for every run that comes in.
+    """
     planned = options.selection.of(experiment.plan(scale))
     _join(store, experiment, scale, [run for run in planned if store.of_run(run.config.run_id)])
     missing = [run for run in planned if not is_done(store, run)]
@@ -85,6 +90,7 @@ def sweep(
     conflicts: list[Conflict] = []
     for outcome in ENGINES[options.engine](jobs, work):
         run = outcome.job.run
+        say(_news(outcome))
         if outcome.error:
             errors.append(f"{run.config.run_id} ({_words(run)}): {outcome.error}")
         same = [other for other in planned if other.config == run.config]
@@ -149,6 +155,21 @@ def _members(experiment: Experiment, scale: Scale, runs: Sequence[PlannedRun]) -
         Member(experiment=experiment.name, scale=scale, run_id=run.config.run_id, label=run.label)
         for run in runs
     ]
+
+
+def _news(outcome: Outcome) -> str:
+    name = _words(outcome.job.run)
+    if not outcome.records:
+        return f"{name}: {outcome.error or 'not begun, no time left'}"
+    found = sorted(float(record.metrics["accuracy"]) for record in outcome.records)
+    ended = (
+        "done" if all(record.status != "partial" for record in outcome.records) else "stopped by the clock"
+    )
+    seen = max(record.sequences for record in outcome.records)
+    return (
+        f"{name}: {ended}, best {found[-1]:.2%}, median {median(found):.2%}, {seen:,} sequences each, "
+        f"{outcome.records[0].metrics['seconds']:.0f} s"
+    )
 
 
 def _words(run: PlannedRun) -> str:

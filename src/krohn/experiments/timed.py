@@ -51,7 +51,7 @@ def train_until(
     ``directory`` and goes on from there, bit by bit the same, when it is trained again.
     """
     automaton = parse_spec(config.task.spec)
-    found = [*task_reasons(config.task, automaton), *device_reasons(config, device)]
+    found = [*task_reasons(config.task, automaton), *device_reasons(config.precision, device)]
     if found:
         raise Unsupported("; ".join(found))
     place = choose_device(device)
