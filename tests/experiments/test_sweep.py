@@ -12,7 +12,7 @@ from experiments.quick_experiment import QUICK, quick_run
 from krohn.errors import InvalidInput, UnknownName
 from krohn.experiments.engines.job import Job
 from krohn.experiments.experiment import PlannedRun, cells_of
-from krohn.experiments.record import Record
+from krohn.experiments.record import Member, Record
 from krohn.experiments.scale import Scale
 from krohn.experiments.selection import Selection
 from krohn.experiments.store import Store
@@ -91,6 +91,23 @@ def test_a_run_made_for_another_experiment_counts(tmp_path: Path) -> None:
         sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made))
         assert made == EVERYTHING[1:]
         assert len(cells_of(store, "quick", "smoke")) == 4
+
+
+def test_of_two_runs_of_one_cell_the_longer_one_is_shown(tmp_path: Path) -> None:
+    """A run that was solved at once is not shorter than one that was given less."""
+    short, long = (Selection(sequences=size).of(QUICK.plan(Scale.SMOKE))[0] for size in (400, 800))
+    solved = [replace(finished(long, index, accuracy=1.0), sequences=8) for index in range(2)]
+    failed = [replace(finished(short, index), sequences=400) for index in range(2)]
+    cut = [replace(row, run_id="cut", status="partial", sequences=500) for row in failed]
+    members = [
+        Member(experiment="quick", scale="smoke", run_id=row.run_id, label=long.label)
+        for row in (solved[0], failed[0], cut[0])
+    ]
+    with Store(tmp_path / "s") as store:
+        for rows in (failed, cut, solved):
+            store.put(rows, [member for member in members if member.run_id == rows[0].run_id])
+            (cell,) = cells_of(store, "quick", "smoke")
+            assert [row.key for row in cell.records] == [row.key for row in rows]
 
 
 def test_tasks_that_are_solved_already_wait(tmp_path: Path) -> None:

@@ -57,18 +57,22 @@ class Experiment:
 def cells_of(store: Store, experiment: str, scale: str) -> list[Cell]:
     """The cells an experiment has in a store.
 
-    When a recipe was changed, two runs may carry one label; the one that saw more sequences stands.
+    When a recipe or its length was changed, two runs may carry one label; the longer one stands.
     """
     best: dict[str, Cell] = {}
     for member in store.members(experiment, scale):
         records = tuple(store.of_run(member.run_id))
         name = canonical(dict(member.label))
-        if records and (name not in best or _seen(records) > _seen(best[name].records)):
+        if records and (name not in best or _extent(records) > _extent(best[name].records)):
             # The task comes first in every table.
             label = {"task": member.label["task"], **member.label}
             best[name] = Cell(label=label, records=records)
     return list(best.values())
 
 
-def _seen(records: Sequence[Record]) -> int:
-    return sum(record.sequences for record in records)
+def _extent(records: Sequence[Record]) -> int:
+    """The sequences a finished run was allowed, though success may have come sooner; else those it saw."""
+    if all(record.status != "partial" for record in records):
+        config = records[0].config
+        return int(config["steps"]) * int(config["optimizer"]["batch"])
+    return max(record.sequences for record in records)
