@@ -1,9 +1,9 @@
 """Is an automaton a gridworld, up to renaming? Letters move coordinates by −1, 0, +1 between walls.
 
 First by lines: if every letter moves one coordinate, the orbits of a letter are the lines of its axis.
-Otherwise by congruences: a clamped line with moves in both directions has no proper congruence, so the
-coordinates of a product are among the quotients by congruences that one pair of states generates. Whatever
-is found is checked letter by letter, so a wrong guess is never returned.
+Otherwise by congruences: the coordinates of a product are among its quotients that are lines. Whatever is
+found is checked letter by letter, so a wrong guess is never returned; a grid may be missed only if its letters
+move several coordinates at once and it has more congruences or states than the limits below.
 """
 
 import itertools
@@ -12,9 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
+from krohn.cascade.congruences import Partition, join, principal_congruence
 
 MAX_STATES_FOR_CONGRUENCES = 64
 """Above this the search by congruences (states² pairs) is not tried."""
+MAX_CONGRUENCES = 300
 
 
 @dataclass(frozen=True)
@@ -123,40 +125,30 @@ def _grid_from_congruences(automaton: Semiautomaton) -> Grid | None:
 
 
 def _line_quotients(automaton: Semiautomaton) -> Iterable[list[int]]:
-    """Coordinate functions of the quotients by one-pair congruences that are lines."""
-    seen: set[tuple[int, ...]] = set()
-    for first, second in itertools.combinations(range(automaton.num_states), 2):
-        blocks = _congruence(automaton.letters, first, second)
-        if blocks in seen or max(blocks) == 0:
-            continue
-        seen.add(blocks)
-        quotient = _quotient(automaton.letters, blocks)
-        axes = _axes_from_lines(quotient)
+    """Coordinate functions of the quotients that are lines."""
+    for labels in _congruences(automaton.letters):
+        axes = _axes_from_lines(_quotient(automaton.letters, labels))
         if axes is not None and len(axes) == 1:
-            yield [axes[0][block] for block in blocks]
+            yield [axes[0][label] for label in labels]
 
 
-def _congruence(letters: Sequence[Transformation], first: int, second: int) -> tuple[int, ...]:
-    """Block number of every state in the least congruence with first ~ second."""
-    parent = list(range(len(letters[0])))
-
-    def root(q: int) -> int:
-        while parent[q] != q:
-            q = parent[q]
-        return q
-
-    pending = [(first, second)]
-    while pending:
-        p, q = pending.pop()
-        a, b = root(p), root(q)
-        if a != b:
-            # The images of the pairs that merged blocks generate all there is to merge.
-            parent[max(a, b)] = min(a, b)
-            pending += [(letter[p], letter[q]) for letter in letters]
-    numbers: dict[int, int] = {}
-    return tuple(numbers.setdefault(root(q), len(numbers)) for q in range(len(parent)))
+def _congruences(letters: Sequence[Transformation]) -> list[Partition]:
+    """The proper congruences that joins of one-pair congruences give, as many as the limit allows."""
+    pairs = itertools.combinations(range(len(letters[0])), 2)
+    principal = list(dict.fromkeys(principal_congruence(letters, *pair) for pair in pairs))
+    found = dict.fromkeys(labels for labels in principal if max(labels) > 0)
+    queue = list(found)
+    for labels in queue:
+        for other in principal:
+            joined = join(letters, labels, other)
+            if max(joined) > 0 and joined not in found:
+                found[joined] = None
+                queue.append(joined)
+            if len(found) >= MAX_CONGRUENCES:
+                return list(found)
+    return list(found)
 
 
-def _quotient(letters: Sequence[Transformation], blocks: tuple[int, ...]) -> list[Transformation]:
-    first = {block: q for q, block in reversed(list(enumerate(blocks)))}
-    return [tuple(blocks[letter[first[block]]] for block in range(max(blocks) + 1)) for letter in letters]
+def _quotient(letters: Sequence[Transformation], labels: Partition) -> list[Transformation]:
+    first = {label: q for q, label in reversed(list(enumerate(labels)))}
+    return [tuple(labels[letter[first[label]]] for label in range(max(labels) + 1)) for letter in letters]
