@@ -83,7 +83,8 @@ def attend(
     mixed, seen = [], []
     for first in range(0, length, rows):
         scores = query[:, first : first + rows] @ key.swapaxes(1, 2)
-        weights = _softmax(np.where(visible(length, mask)[first : first + rows], scores, -np.inf))
+        seen_here = visible(length, mask, range(first, min(first + rows, length)))
+        weights = _softmax(np.where(seen_here, scores, -np.inf))
         mixed.append(weights @ value)
         if observe:
             seen.append(weights)
@@ -93,11 +94,11 @@ def attend(
     return out
 
 
-def visible(length: int, mask: str) -> npt.NDArray[np.bool_]:
+def visible(length: int, mask: str, queries: range | None = None) -> npt.NDArray[np.bool_]:
     """``[query, key]``: which positions a query sees. A strict head sees i < t; position 0 sees itself."""
-    allowed = np.tri(length, dtype=bool) if mask == "causal" else np.tri(length, k=-1, dtype=bool)
-    if length:
-        allowed[0, 0] = True
+    rows = np.arange(length) if queries is None else np.arange(queries.start, queries.stop)
+    last = rows if mask == "causal" else np.maximum(rows - 1, 0)
+    allowed: npt.NDArray[np.bool_] = np.arange(length) <= last[:, None]
     return allowed
 
 
@@ -108,7 +109,16 @@ def _softmax(scores: Activations) -> Activations:
 
 
 def apply_mlp(mlp: Mlp, stream: Activations) -> Activations:
-    """The position-wise MLP."""
+    """The position-wise MLP, a block of positions at a time so that wide layers fit into memory."""
+    rows = stream.reshape(-1, stream.shape[-1])
+    block = max(1, SCORE_ENTRIES // max(1, *mlp.hidden_widths, stream.shape[-1]))
+    if len(rows) <= block:
+        return _mlp_at_once(mlp, stream)
+    parts = [_mlp_at_once(mlp, rows[first : first + block]) for first in range(0, len(rows), block)]
+    return np.concatenate(parts).reshape(*stream.shape[:-1], -1)
+
+
+def _mlp_at_once(mlp: Mlp, stream: Activations) -> Activations:
     kind = stream.dtype
     hidden: Activations = stream
     last = len(mlp.weights) - 1

@@ -1,6 +1,6 @@
 """The assembly: a program, a length, and out come matrices and the meaning of every channel."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import singledispatch
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from krohn.construct.lowering.channels import Lifetime, allocate
 from krohn.construct.lowering.clamp import lower_clamp
 from krohn.construct.lowering.head_plan import HeadPlan
+from krohn.construct.lowering.head_sums import HeadSums, sums_of_heads
 from krohn.construct.lowering.latest_match import lower_latest_match
 from krohn.construct.lowering.latest_write import lower_latest_write
 from krohn.construct.lowering.look_back import lower_look_back
@@ -43,8 +44,11 @@ def lower(
 ) -> tuple[Transformer, Layout]:
     """The network that computes the program on words up to ``length``, and what its channels mean."""
     codes = PositionCodes(program.num_padding + length, program.mask)
-    plans = [[_head_plan(op, codes, program) for op in layer.attention] for layer in program.layers]
-    moments = allocate(_lifetimes(program, plans), 2 * program.depth + 1)
+    added = sums_of_heads(program)
+    plans = [
+        [_head_plan(op, codes, program).adding(added) for op in layer.attention] for layer in program.layers
+    ]
+    moments = allocate(_lifetimes(program, plans, added), 2 * program.depth + 1)
     layers = []
     for index, layer in enumerate(program.layers):
         before, mixed, after = moments[2 * index : 2 * index + 3]
@@ -52,7 +56,7 @@ def lower(
         layers.append(
             Layer(
                 heads=tuple(_matrices(plan, before, mixed) for plan in plans[index]),
-                mlp=_mlp(layer.maps, mixed, after, context),
+                mlp=_mlp([m for m in layer.maps if m not in added.maps], mixed, after, context),
                 keep_attention=_kept(before, mixed),
                 keep_mlp=_kept(mixed, after),
             )
@@ -101,7 +105,7 @@ def _channels(program: Program, name: str) -> tuple[Channel, ...]:
     return (Channel(register=name),)
 
 
-def _lifetimes(program: Program, plans: list[list[HeadPlan]]) -> list[Lifetime]:
+def _lifetimes(program: Program, plans: list[list[HeadPlan]], added: HeadSums) -> list[Lifetime]:
     """When each content is written and last read; what is used only inside one MLP is left out."""
     births: dict[Channel, int] = {}
     deaths: dict[Channel, int] = {}
@@ -118,9 +122,9 @@ def _lifetimes(program: Program, plans: list[list[HeadPlan]]) -> list[Lifetime]:
                 deaths[channel] = 2 * index
         for operation in layer.attention:
             for name in operation.writes:
-                born(name, 2 * index + 1)
+                born(added.goal(name), 2 * index + 1)
         inside: set[str] = set()
-        for change in layer.maps:
+        for change in (change for change in layer.maps if change not in added.maps):
             for name in change.reads:
                 if name not in inside:
                     deaths.update(dict.fromkeys(_channels(program, name), 2 * index + 1))
@@ -149,7 +153,7 @@ def _kept(before: tuple[Channel, ...], after: tuple[Channel, ...]) -> np.ndarray
 
 
 def _mlp(
-    maps: tuple[PositionMap, ...], mixed: tuple[Channel, ...], after: tuple[Channel, ...], context: MapContext
+    maps: Sequence[PositionMap], mixed: tuple[Channel, ...], after: tuple[Channel, ...], context: MapContext
 ) -> Mlp:
     for number, channel in enumerate(mixed):
         if channel.register:

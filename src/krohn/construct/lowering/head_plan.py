@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from krohn.construct.lowering.head_sums import HeadSums
 from krohn.network.layout import Channel
 from krohn.network.program import Program
 from krohn.network.transformer import Head
@@ -29,6 +30,17 @@ class HeadPlan:
     def reads(self) -> set[Channel]:
         """Every channel the head looks at."""
         return {channel for columns in (self.query, self.key, self.value) for c in columns for channel in c}
+
+    def adding(self, sums: HeadSums) -> "HeadPlan":
+        """The head with outputs that are only added up written straight into the channel of their sum."""
+        outputs = []
+        for column in self.output:
+            moved: Column = {}
+            for channel, weight in column.items():
+                factor = sums.factor(channel.register)
+                moved[Channel(register=sums.goal(channel.register), part=channel.part)] = weight * factor
+            outputs.append(moved)
+        return HeadPlan(self.query, self.key, self.value, tuple(outputs))
 
     def matrices(self, before: Callable[[Channel], int], after: Callable[[Channel], int], dim: int) -> Head:
         """The head's matrices, once channels have numbers before and after the attention block."""

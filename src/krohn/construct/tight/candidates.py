@@ -55,17 +55,27 @@ def cascade_candidates(
             reasons[f"{plan.layers} layers are needed"] = None
             break
         try:
-            program = plan_program(plan, mask)
+            programs = _programs(plan, mask)
         except LimitExceeded as error:
             reasons[str(error)] = None
             continue
         found = True
-        yield Candidate(program, tuple("  " * indent + node.title for indent, node in plan.walk()))
+        titles = tuple("  " * indent + node.title for indent, node in plan.walk())
+        yield from (Candidate(program, titles) for program in programs)
     if not found:
         listed = "; ".join(reasons) or f"the family of image sets has more than {max_sets} members"
         raise Unsupported(
             f"method cascade needs solvable groups and tables that fit: {listed}; use method scan"
         )
+
+
+def _programs(plan: Plan, mask: Mask) -> list[Program]:
+    """The plan's program and, where it is shallower, the one that keeps stage sets of several positions."""
+    plain = plan_program(plan, mask)
+    if mask == "strict":
+        return [plain]
+    lagged = plan_program(plan, mask, lagged=True)
+    return [plain, lagged] if lagged.depth < plain.depth else [plain]
 
 
 def _plans(automaton: Semiautomaton, time_limit: float, max_sets: int) -> Iterator[Plan]:

@@ -70,8 +70,14 @@ class _Counter:
             draft.latest_match(query, key, -j, self._key_value(key), f"{self.name}{name}.visit{j}")
             for j in range(1, places)
         ]
+        total = draft.linear(
+            [(visit, 1) for visit in found],
+            0,
+            (0, last * (self.modulus - 1)),
+            draft.fresh(f"{self.name}{name}.visits"),
+        )
         residue = draft.modulo(
-            [*((visit, 1) for visit in found), (value, -last)],
+            [(total, 1), (value, -last)],
             self.modulus,
             draft.fresh(f"{self.name}{name}.residue"),
             offset=last * places // 2,

@@ -11,11 +11,14 @@ from krohn.network.program import Program
 from krohn.network.transformer import Mask
 
 
-def plan_program(plan: Plan, mask: Mask) -> Program:
-    """The program of a plan, from the start state of its automaton."""
+def plan_program(plan: Plan, mask: Mask, *, lagged: bool = False) -> Program:
+    """The program of a plan, from the start state of its automaton.
+
+    ``lagged`` (causal mask): cascades keep stage sets of several positions back instead of looking back.
+    """
     automaton = plan.automaton
     letters = automaton.num_letters
-    draft = ProgramDraft(letters, mask, 1 + max(_padding(plan), default=0))
+    draft = ProgramDraft(letters, mask, 1 + max(_padding(plan), default=0), lagged)
     draft.source("letter", range(letters), letters)
     after = plan_track(plan, draft, "letter", automaton.start, "").after
     if not after.inputs:

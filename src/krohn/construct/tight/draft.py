@@ -40,6 +40,7 @@ class ProgramDraft:
     num_letters: int
     mask: Mask
     num_padding: int = 1
+    lagged: bool = False
     registers: dict[str, Register] = field(default_factory=dict)
     time: dict[str, int] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)

@@ -50,14 +50,19 @@ class LevelPlan:
         return any(isinstance(action, int) and a != self.bos for (_, a, _), action in self.triples.items())
 
     @cached_property
-    def is_constant(self) -> bool:
-        """Whether the coordinate can never leave its initial value."""
+    def reached(self) -> frozenset[int]:
+        """The values the coordinate can take, from its initial value on."""
         values = {self.initial}
         while True:
-            more = {self.after(action, x) for action in self.triples.values() for x in values} - {None}
-            if more <= values:
-                return len(values) == 1
+            more = {self.after(action, x) for action in self.triples.values() for x in values}
+            if more - {None} <= values:
+                return frozenset(values)
             values |= {x for x in more if x is not None}
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the coordinate can never leave its initial value."""
+        return len(self.reached) == 1
 
     def after(self, action: Update | None, value: int) -> int | None:
         """The coordinate after an action; ``None`` where it is not defined."""
@@ -121,11 +126,12 @@ class LevelPlan:
         """The pairs of stage sets one level down."""
         before, _, after = triple
         action = self.triples[triple]
-        inner, goal = self.tiles(before) or (before,), self.tiles(after)
+        tiles, goal = self.tiles(before), self.tiles(after)
+        here = [x for x in range(len(tiles)) if x in self.reached]
         if isinstance(action, tuple):
-            return zip(inner, (goal[x] for x in action), strict=True)
+            return ((tiles[x], goal[action[x]]) for x in here)
         target = after if action is None else goal[action]
-        return ((source, target) for source in inner)
+        return ((source, target) for source in ([tiles[x] for x in here] if tiles else [before]))
 
 
 def level_plans(cascade: Cascade, state: int) -> list[LevelPlan]:

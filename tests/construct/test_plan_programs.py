@@ -1,0 +1,146 @@
+"""Programs of plans: every way to run a cascade, every kind of node, against the automaton."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import krohn
+from construct.small_automata import assert_simulates, hard_words, random_automaton
+from krohn.algebra.permutation import compose, identity
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.simulation import simulate
+from krohn.cascade.holonomy import decompose
+from krohn.cascade.plan_nodes import ClampedCounterPlan, HolonomyPlan
+from krohn.construct.lowering.assembly import lower
+from krohn.construct.tight.abelian_sections import counter_tower
+from krohn.construct.tight.clamped_counter import padding_steps
+from krohn.construct.tight.compiler import plan_program
+from krohn.construct.tight.scan import fewest_points, scan_program
+from krohn.construct.tight.stack import recognise_stack
+from krohn.errors import Unsupported
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.program import Program, interpret
+
+WAYS = [("strict", False), ("causal", False), ("causal", True)]
+
+
+def built(automaton: Semiautomaton, program: Program, length: int) -> CompiledNetwork:
+    return CompiledNetwork(*_order(lower(program, length), automaton, program))
+
+
+def _order(lowered, automaton, program):  # type: ignore[no-untyped-def]
+    network, layout = lowered
+    return network, automaton, "cascade", program, layout
+
+
+@pytest.mark.parametrize(("mask", "lagged"), WAYS, ids=["strict", "causal", "lagged"])
+@pytest.mark.parametrize("name", ["Grid9", "Dyck4,2", "T3", "abab", "PermReset3", "regex:(a|b)*abb"])
+def test_plain_holonomy_runs_in_every_way(name: str, mask: str, lagged: bool) -> None:
+    automaton = krohn.parse_spec(name)
+    plan = HolonomyPlan(automaton, decompose(automaton))
+    program = plan_program(plan, mask, lagged=lagged)  # type: ignore[arg-type]
+    assert_simulates(built(automaton, program, 32), count=4)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_cascades_run_in_every_way_unreachable_states_included(seed: int) -> None:
+    automaton = random_automaton(500 + seed)
+    cascade = decompose(automaton)
+    if not cascade.is_solvable:
+        with pytest.raises(Unsupported, match="is not solvable"):
+            plan_program(HolonomyPlan(automaton, cascade), "causal")
+        return
+    words = hard_words(automaton, 40, 20)
+    expected = simulate(automaton, words)
+    for mask, lagged in WAYS:
+        program = plan_program(HolonomyPlan(automaton, cascade), mask, lagged=lagged)  # type: ignore[arg-type]
+        assert (interpret(program, words) == expected).all()
+
+
+def test_lags_save_a_look_back_per_level() -> None:
+    automaton = krohn.zoo("Grid9")
+    plan = HolonomyPlan(automaton, decompose(automaton))
+    depths = [plan_program(plan, mask, lagged=lagged).depth for mask, lagged in WAYS]  # type: ignore[arg-type]
+    assert depths == [8, 15, 9]
+
+
+@pytest.mark.parametrize("places", [3, 4, 7])
+@pytest.mark.parametrize("mask", ["causal", "strict"])
+def test_a_clamped_counter_is_right_from_every_start_on_every_short_word(places: int, mask: str) -> None:
+    right = [min(q + 1, places - 1) for q in range(places)]
+    left = [max(q - 1, 0) for q in range(places)]
+    words = np.array(list(product(range(3), repeat=7)))
+    for start in range(places):
+        automaton = Semiautomaton.from_letters([right, left, range(places)], start=start)
+        plan = ClampedCounterPlan(automaton, tuple(range(places)), (1, -1, 0))
+        program = plan_program(plan, mask)  # type: ignore[arg-type]
+        assert program.depth == 2
+        assert (interpret(program, words) == simulate(automaton, words)).all()
+
+
+@pytest.mark.parametrize(("places", "start"), [(p, s) for p in (2, 3, 6) for s in range(p)])
+def test_padding_steps_visit_every_class_and_end_at_the_start(places: int, start: int) -> None:
+    place, height, seen = None, 0, set()
+    for step in padding_steps(places, start):
+        height += step
+        seen.add(height % places)
+        if place is None and abs(height) == places - 1:
+            place = 0 if height < 0 else places - 1
+        elif place is not None:
+            place = min(max(place + step, 0), places - 1)
+    assert (place, seen) == (start, set(range(places)))
+
+
+def test_stacks_are_recognised_under_any_numbering_and_nothing_else_is() -> None:
+    dyck = krohn.zoo("Dyck3,2")
+    stack = recognise_stack(dyck)
+    assert stack is not None
+    assert (stack.height, len(stack.push)) == (3, 2)
+    order = np.random.default_rng(0).permutation(dyck.num_states)
+    table = np.empty_like(dyck.table)
+    table[order] = order[dyck.table]
+    shuffled = Semiautomaton(table, start=int(order[dyck.start]))
+    found = recognise_stack(shuffled)
+    assert found is not None
+    assert found.sink == order[stack.sink]
+    broken = table.copy()
+    broken[order[dyck.start], stack.pop[0]] = order[dyck.start]
+    for other in (
+        Semiautomaton(broken, start=shuffled.start),
+        krohn.zoo("Grid4"),
+        krohn.zoo("S4"),
+        krohn.zoo("abab"),
+    ):
+        assert recognise_stack(other) is None
+
+
+@pytest.mark.parametrize("name", ["S3", "D8", "Q8", "A4", "S4", "C2xC2xC2", "C6"])
+def test_counters_multiply_as_the_group_does(name: str) -> None:
+    letters = krohn.zoo(name).letters
+    tower = counter_tower(letters, len(letters[0]))
+    rng = np.random.default_rng(0)
+    product_so_far = identity(tower.degree)
+    counters: list[tuple[int, ...]] = [tuple(0 for _ in s.moduli) for s in tower.sections]
+    for letter in rng.integers(0, len(letters), 60):
+        element = letters[letter]
+        product_so_far = compose(product_so_far, element)
+        for index, section in enumerate(tower.sections):
+            counters[index], element = section.next_letter(counters[index], element)
+        assert element == identity(tower.degree)
+        assert tower.element(tuple(x for part in counters for x in part)) == product_so_far
+
+
+@pytest.mark.parametrize(("name", "points"), [("S4", 4), ("A5", 5), ("D8", 4), ("S3", 3)])
+def test_a_group_is_scanned_on_few_points(name: str, points: int) -> None:
+    found = fewest_points(krohn.zoo(name))
+    assert found is not None
+    assert len(found.letters[0]) == points
+
+
+@pytest.mark.parametrize("name", ["FlipFlop", "Grid4", "PermReset3"])
+def test_an_automaton_that_needs_all_its_states_is_scanned_on_them(name: str) -> None:
+    automaton = krohn.zoo(name)
+    assert fewest_points(automaton) is None
+    program = scan_program(automaton, 20, "causal")
+    assert_simulates(built(automaton, program, 20), count=4)
