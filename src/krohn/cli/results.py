@@ -24,6 +24,8 @@ def command() -> None:
 
     \b
     Example:  krohn results merge other.sqlite --store runs/results.sqlite
+
+    Each of them takes --json.
     """
 
 
@@ -79,7 +81,7 @@ def _listing(rows: list[dict[str, Any]]) -> str:
 @_STORE
 @json_option
 def show_run(run_id: str, store_path: Path, as_json: bool) -> None:
-    """Show one run whole: config, environment, and each replicate's numbers. RUN_ID may be a prefix.
+    """Show one run whole; RUN_ID may be the start of its id.
 
     \b
     Example:  krohn results show 3f2a --store runs/results.sqlite
@@ -138,7 +140,9 @@ def _run_text(payload: dict[str, Any]) -> str:
 @_STORE
 @json_option
 def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
-    """Join the stores OTHERS into the store: nothing is lost, nothing is doubled.
+    """Join the stores OTHERS into the store.
+
+    Nothing is lost, nothing is doubled; results that disagree are reported.
 
     \b
     Example:  krohn results merge a.sqlite b.sqlite --store runs/results.sqlite
@@ -167,7 +171,9 @@ def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
 @_STORE
 @json_option
 def export(out: Path, name: str | None, scale: str | None, store_path: Path, as_json: bool) -> None:
-    """Write results as text that can be committed: the same store gives the same bytes.
+    """Write results as text that can be committed.
+
+    The same store gives the same bytes.
 
     \b
     Example:  krohn results export --experiment depth --scale small --out results/depth-small.jsonl
