@@ -2,8 +2,8 @@
 
 First by lines: if every letter moves one coordinate, the orbits of a letter are the lines of its axis.
 Otherwise by congruences: the coordinates of a product are among its quotients that are lines. Whatever is
-found is checked letter by letter, so a wrong guess is never returned; a grid may be missed only if its letters
-move several coordinates at once and it has more congruences or states than the limits below.
+found is checked letter by letter, so a wrong guess is never returned; a grid may be missed only if its
+letters move several coordinates at once and it has more congruences or states than the limits below.
 """
 
 import itertools
