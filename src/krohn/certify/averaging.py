@@ -69,6 +69,9 @@ def average(
 def _weights(scores: Scores) -> tuple[float, float, Array, Array] | None:
     """Spread of the letters' scores, range of all scores, weight of a letter and of each padding per t."""
     tau = len(scores.key_of_pad)
+    last = scores.table(0)[scores.letter_keys][:, -1, tau:][:, scores.seen[-1, tau:]]
+    if last.size and last.max() - last.min() > EVEN:
+        return None
     tables = [scores.table(query) for query in range(len(scores.queries))]
     letters = np.stack([table[scores.letter_keys][:, :, tau:] for table in tables])
     seen = scores.seen[:, tau:]

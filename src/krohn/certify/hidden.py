@@ -48,8 +48,44 @@ def activate(value: Affine, codes: npt.NDArray[np.int64], arith: Arithmetic) -> 
     return Affine(centre, tied, loose)
 
 
-def apply(value: Affine, weight: Array, bias: Array, arith: Arithmetic) -> Affine:
-    """One matrix and its bias, rounding included."""
-    centre, rounding = linear(arith, value.centre, value.radius(), weight, bias)
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """``weight = ways @ scales`` up to ``rest``: the different sums a matrix forms, and who takes how much of each.
+
+    Steps of one staircase all read the same sum, so an error of the sum moves them together.
+    """
+
+    ways: Array  # inputs × ways
+    scales: Array  # ways × outputs, one entry per column
+    rest: Array
+
+
+def factor(weight: Array) -> Factors:
+    """Columns grouped by direction."""
+    lead = np.abs(weight).argmax(axis=0)
+    scale = weight[lead, np.arange(weight.shape[1])]
+    unit = weight / np.where(scale == 0, 1.0, scale)
+    _, first, where = np.unique(np.round(unit, 12), axis=1, return_index=True, return_inverse=True)
+    ways = unit[:, first]
+    scales = np.zeros((len(first), weight.shape[1]))
+    scales[where.reshape(-1), np.arange(weight.shape[1])] = scale
+    return Factors(ways, scales, np.abs(weight - ways @ scales))
+
+
+def apply(value: Affine, weight: Array, bias: Array, arith: Arithmetic, *, share: bool = False) -> Affine:
+    """One matrix and its bias, rounding included; ``share`` ties errors of outputs that read the same sum."""
+    radius = value.radius()
+    centre, rounding = linear(arith, value.centre, radius, weight, bias)
     tied = value.tied @ weight
-    return Affine(centre, tied, value.loose @ np.abs(weight) + rounding)
+    if not share:
+        return Affine(centre, tied, value.loose @ np.abs(weight) + rounding)
+    factors = factor(weight)
+    rounding = rounding + (np.abs(value.centre) + radius) @ factors.rest
+    return Affine(centre, with_shared(tied, value.loose @ np.abs(factors.ways), factors.scales), rounding)
+
+
+def with_shared(tied: Array, loose: Array, scales: Array) -> Array:
+    """Symbols for errors ``loose[row, way]`` that outputs share by ``scales[way, output]``."""
+    shared = loose.T[:, :, None] * scales[:, None, :]
+    wide = np.broadcast_to(tied, (len(tied), *shared.shape[1:]))
+    return np.concatenate([wide, shared])

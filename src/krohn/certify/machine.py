@@ -85,19 +85,45 @@ def distinct_rows(rows: Integers) -> tuple[Integers, Integers]:
 
 
 def minimise(machine: Machine) -> Machine:
-    """Merges states that no word tells apart (Moore's refinement); the start state stays number 0."""
-    count, letters = machine.follow.shape
+    """Merges states that no word tells apart (Moore's refinement); the start state stays number 0.
+
+    Rows of block numbers are compared by random 64-bit sums; the partition that results is then checked
+    to be a congruence exactly, so chance decides nothing but the time.
+    """
+    count = len(machine.follow)
     seen = np.concatenate([machine.shown, machine.steps.reshape(count, -1)], axis=1)
-    _, labels = distinct_rows(seen)
+    _, first = distinct_rows(seen)
+    labels = _refined(first, machine.follow, exact=False)
+    chosen = _leaders(labels)
+    if (seen != seen[chosen[labels]]).any() or (
+        labels[machine.follow] != labels[machine.follow[chosen[labels]]]
+    ).any():
+        labels = _refined(first, machine.follow, exact=True)
+    labels = _start_first(labels)
+    chosen = _leaders(labels)
+    return Machine(labels[machine.follow[chosen]], machine.shown[chosen], machine.steps[chosen])
+
+
+def _leaders(labels: Integers) -> Integers:
+    """The first state of every block."""
+    return np.unique(labels, return_index=True)[1]
+
+
+def _refined(labels: Integers, follow: Integers, *, exact: bool) -> Integers:
     blocks = int(labels.max()) + 1
+    dice = np.random.default_rng(0)
     while True:
-        _, finer = distinct_rows(np.concatenate([labels[:, None], labels[machine.follow]], axis=1))
+        if exact:
+            _, finer = distinct_rows(np.concatenate([labels[:, None], labels[follow]], axis=1))
+        else:
+            marks = dice.integers(-(2**62), 2**62, size=(blocks, 1 + follow.shape[1]))
+            codes = marks[labels, 0].copy()
+            for letter in range(follow.shape[1]):
+                codes += marks[labels[follow[:, letter]], 1 + letter]
+            finer = np.unique(codes, return_inverse=True)[1].reshape(-1)
         labels, before, blocks = finer, blocks, int(finer.max()) + 1
         if blocks == before:
-            break
-    labels = _start_first(labels)
-    _, first = np.unique(labels, return_index=True)
-    return Machine(labels[machine.follow[first]], machine.shown[first], machine.steps[first])
+            return labels
 
 
 def _start_first(labels: Integers) -> Integers:

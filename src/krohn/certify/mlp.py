@@ -6,7 +6,7 @@ import numpy as np
 
 from krohn.certify.arithmetic import OWN, SAFE, Arithmetic, Array
 from krohn.certify.findings import Record
-from krohn.certify.hidden import Affine, activate, apply
+from krohn.certify.hidden import Affine, Factors, activate, apply, factor, with_shared
 from krohn.certify.machine import Integers, Machine, distinct_rows, explore
 from krohn.certify.stream import Stream
 from krohn.certify.wide_units import Contribution, contribute, group_units
@@ -73,7 +73,8 @@ def _propagate(value: Affine, mlp: Mlp, first: int, arith: Arithmetic) -> Affine
     for index in range(first, len(mlp.weights)):
         if index:
             value = activate(value, mlp.activations[index - 1], arith)
-        value = apply(value, mlp.weights[index], mlp.biases[index], arith)
+        share = index + 1 < len(mlp.weights)
+        value = apply(value, mlp.weights[index], mlp.biases[index], arith, share=share)
     return value
 
 
@@ -87,8 +88,10 @@ def _residual(
     others = keep * radius
     others[noisy] = 0.0
     error = np.abs(tied).sum(axis=0) + out.loose + others
-    both = (keep > 0) & ((np.abs(out.centre) > 0) | (out.radius() > 0)).any(axis=0) & (
-        (np.abs(vectors).max(axis=0, initial=0.0) > 0) | (radius > 0)
+    both = (
+        (keep > 0)
+        & ((np.abs(out.centre) > 0) | (out.radius() > 0)).any(axis=0)
+        & ((np.abs(vectors).max(axis=0, initial=0.0) > 0) | (radius > 0))
     )
     size = np.abs(vectors) + np.abs(out.centre) + error
     return vectors * keep + out.centre, error + np.where(both, (arith.unit + OWN) * SAFE * size, 0.0)
@@ -123,19 +126,26 @@ def _with_counters(stream: Stream, layer: Layer, arith: Arithmetic, record: Reco
     before = Affine(centre, tied, np.broadcast_to(rounding, centre.shape))
     bare = Affine(centre, tied, np.broadcast_to(residue, centre.shape))
     counted = np.where(plain, 0.0, terms.astype(np.float64))
+    last = len(mlp.weights) == 2
+    factors = Factors(mlp.weights[1], np.eye(mlp.weights[1].shape[1]), np.zeros_like(mlp.weights[1]))
+    factors = factors if last else factor(mlp.weights[1])
     parts = [
-        contribute(g, stream, bare, sizes, counted, mlp.activations[0], mlp.weights[1], arith, record)
+        contribute(
+            g, stream, bare, sizes, counted, mlp.activations[0], factors.ways, last, arith, record
+        )
         for g in groups
     ]
     machine, extended = _extend(stream, parts)
-    return _assemble(replace(stream, machine=machine), layer, before, parts, extended, arith, record)
+    return _assemble(replace(stream, machine=machine), layer, before, parts, factors, extended, arith)
 
 
 def _extend(stream: Stream, parts: list[Contribution]) -> tuple[Machine, Integers]:
     """The machine that also counts modulo each period; rows ``[class, residues…]`` of its classes."""
     old = stream.machine
     periods = np.array([part.period for part in parts], dtype=np.int64)
-    factors = np.array([part.group.factors for part in parts], dtype=np.int64).reshape(len(parts), len(stream.reach))
+    factors = np.array([part.group.factors for part in parts], dtype=np.int64).reshape(
+        len(parts), len(stream.reach)
+    )
 
     def expand(rows: Integers) -> tuple[Integers, Integers]:
         state = rows[:, 0]
@@ -156,16 +166,16 @@ def _assemble(
     layer: Layer,
     before: Affine,
     parts: list[Contribution],
+    factors: Factors,
     extended: Integers,
     arith: Arithmetic,
-    record: Record,
 ) -> Stream:
     mlp = layer.mlp
-    slope = sum((np.outer(p.slope, p.group.factors) for p in parts), np.zeros((len(mlp.biases[1]), len(stream.reach))))
+    slope = np.zeros((factors.ways.shape[1], len(stream.reach)))
+    for part in parts:
+        slope = slope + np.outer(part.slope, part.group.factors)
     wide = stream.wide * layer.keep_mlp[:, None]
     if np.any(slope):
-        if len(mlp.weights) > 2:
-            raise record.refuse("MLP", "a prefix sum passes through two hidden layers")
         wide = wide + slope
         stretched = (slope != 0).any(axis=1)
     else:
@@ -179,7 +189,7 @@ def _assemble(
         chunk = extended[first : first + rows]
         own = chunk[:, 0]
         value = Affine(before.centre[own] * plain, before.tied * plain, before.loose[own] * plain)
-        joined = _join(value, mlp, parts, chunk, arith)
+        joined = _join(value, mlp, parts, factors, chunk, arith)
         out = _propagate(joined, mlp, 2, arith)
         vectors = stream.nominal[own]
         sums, error = _residual(out, vectors, stream.radius, layer, arith)
@@ -190,27 +200,37 @@ def _assemble(
     return replace(stream, nominal=np.concatenate(nominal), radius=radius, wide=wide)
 
 
-def _join(value: Affine, mlp: Mlp, parts: list[Contribution], chunk: Integers, arith: Arithmetic) -> Affine:
+def _join(
+    value: Affine, mlp: Mlp, parts: list[Contribution], factors: Factors, chunk: Integers, arith: Arithmetic
+) -> Affine:
     """Inputs of the second layer: units without counters, the groups' contributions, rounding of the sum."""
-    weight, bias = mlp.weights[1], mlp.biases[1]
+    weight, bias, ways = mlp.weights[1], mlp.biases[1], factors.ways
     hidden = activate(value, mlp.activations[0], arith)
     radius = hidden.radius()
-    centre = hidden.centre @ weight + bias
-    tied = hidden.tied @ weight
-    tied = np.broadcast_to(tied, (tied.shape[0], *centre.shape)).copy()
-    loose = hidden.loose @ np.abs(weight)
-    high = np.abs(hidden.centre) @ np.maximum(weight, 0) + radius @ np.abs(weight) + np.maximum(bias, 0)
-    low = np.abs(hidden.centre) @ np.maximum(-weight, 0) + radius @ np.abs(weight) + np.maximum(-bias, 0)
+    size = np.abs(hidden.centre)
+    sums, tied = hidden.centre @ ways, hidden.tied @ ways
+    tied = np.broadcast_to(tied, (tied.shape[0], *sums.shape)).copy()
+    loose = hidden.loose @ np.abs(ways)
+    high = size @ np.maximum(ways, 0) + radius @ np.abs(ways)
+    low = size @ np.maximum(-ways, 0) + radius @ np.abs(ways)
     busy = ((hidden.centre != 0) | (radius != 0)).astype(np.float64)
-    terms = busy @ (weight != 0).astype(np.float64) + (bias != 0)
+    terms = busy @ (ways != 0).astype(np.float64)
     for number, part in enumerate(parts):
         at = (part.kind_of[chunk[:, 0]], chunk[:, 1 + number])
-        centre, tied, loose = centre + part.centre[at], tied + part.tied[:, at[0], at[1]], loose + part.loose[at]
+        sums, tied, loose = sums + part.centre[at], tied + part.tied[:, at[0], at[1]], loose + part.loose[at]
         high, low, terms = high + part.high[at], low + part.low[at], terms + part.terms[at]
+    scales = factors.scales
+    centre = sums @ scales + bias
+    up, down = np.maximum(scales, 0), np.maximum(-scales, 0)
+    high, low = high @ up + low @ down + np.maximum(bias, 0), high @ down + low @ up + np.maximum(-bias, 0)
+    terms = terms @ (scales != 0).astype(np.float64) + (bias != 0)
     mantissa = np.abs(np.frexp(weight)[0])
     rough = ~((mantissa == 0.5) | (weight == 0)).all(axis=0)
     rounding = arith.inner * (np.maximum(terms - 1, 0) * np.maximum(high, low) + rough * (high + low))
     rounding = SAFE * (rounding + OWN * (terms + 1) * (high + low)) + terms * arith.tiny
+    rounding = rounding + (size + radius).max(axis=0, initial=0.0) @ factors.rest
+    if factors.rest.any():
+        rounding = rounding + 1e-12 * (high + low)
     if arith.half:
-        rounding = rounding + SAFE * arith.unit * (np.abs(centre) + loose) + arith.tiny
-    return Affine(centre, tied, loose + rounding)
+        rounding = rounding + SAFE * arith.unit * (np.abs(centre) + loose @ np.abs(scales)) + arith.tiny
+    return Affine(centre, with_shared(tied @ scales, loose, scales), rounding)

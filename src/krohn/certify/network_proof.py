@@ -23,9 +23,11 @@ def prove(
     stream = settle(embed(stored, length, arith), live[0])
     for index, layer in enumerate(stored.layers):
         record.layer = index
-        stream = settle(attend(stream, layer, stored.mask, arith, record), live[2 * index + 1])
+        mixed = attend(stream, layer, stored.mask, arith, record)
+        stream = settle(mixed, live[2 * index + 1], merge=False)
         _require_range(stream, arith, record)
-        stream = settle(transform(stream, layer, arith, record), live[2 * index + 2])
+        done = transform(stream, layer, arith, record)
+        stream = settle(done, live[2 * index + 2], merge=index + 1 < stored.depth)
         _require_range(stream, arith, record)
     record.layer = stored.depth
     states, margin = decode(stream, stored, arith, record)

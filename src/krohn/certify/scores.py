@@ -1,6 +1,6 @@
 """The scores of one head for every word at once: finitely many query and key classes, all positions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from krohn.network.forward import visible
 from krohn.network.transformer import Head
 
 MAX_SCORES = 1 << 31
+KEPT_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,7 @@ class Scores:
     allowed: npt.NDArray[np.bool_]
     seen: npt.NDArray[np.bool_]
     error: float
+    kept: dict[int, Array] = field(default_factory=dict)
 
     @property
     def letter_keys(self) -> list[int]:
@@ -41,9 +43,15 @@ class Scores:
 
     def table(self, query: int) -> Array:
         """``[key class, letter t, position i]`` for one query class."""
+        if query in self.kept:
+            return self.kept[query]
         queries = self.queries[query] + self.turn_q
         keys = self.keys[:, None, :] + self.turn_k[None, :, :]
-        return np.einsum("tk,bik->bti", queries, keys, optimize=True)
+        flat = keys.reshape(-1, keys.shape[2]) @ queries.T
+        out: Array = np.ascontiguousarray(flat.reshape(len(keys), len(self.turn_k), -1).swapaxes(1, 2))
+        if out.nbytes * len(self.queries) < KEPT_BYTES:
+            self.kept[query] = out
+        return out
 
     def steady(self) -> Array:
         """``[letter t, position i]`` where there is one query class and letters have one key class."""

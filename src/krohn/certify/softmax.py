@@ -24,7 +24,9 @@ class Leak:
 
     def worse(self, other: "Leak") -> "Leak":
         """The worse of both, each in its own respect."""
-        return Leak(max(self.total, other.total), max(self.distance, other.distance), min(self.gap, other.gap))
+        return Leak(
+            max(self.total, other.total), max(self.distance, other.distance), min(self.gap, other.gap)
+        )
 
 
 NO_LEAK = Leak(0.0, 0.0, np.inf)
@@ -76,5 +78,7 @@ def copied_error(
     """
     if leak.total == 0.0:
         return np.zeros_like(size)
-    rounded = 4 * min(leak.total, count * arith.inner) + 4 * arith.inner + (3 * arith.unit if arith.half else 0)
+    rounded = (
+        4 * min(leak.total, count * arith.inner) + 4 * arith.inner + (3 * arith.unit if arith.half else 0)
+    )
     return leak.total * spread + leak.distance * stride + rounded * size * (1 + leak.total)

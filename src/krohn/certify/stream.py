@@ -8,10 +8,13 @@ vectors ``pads`` are plain numbers up to ``pad_radius``.
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.certify.arithmetic import OWN, Arithmetic, Array
 from krohn.certify.machine import Integers, Machine, distinct_rows, minimise, used_classes
 from krohn.network.transformer import Transformer
+
+Flags = npt.NDArray[np.bool_]
 
 DIGITS = 5
 """Vectors that agree to this many decimals (of their channel's size) are one class; the rest is radius."""
@@ -83,14 +86,16 @@ def embed(network: Transformer, length: int, arith: Arithmetic) -> Stream:
     )
 
 
-def settle(stream: Stream, live: np.ndarray) -> Stream:  # type: ignore[type-arg]
+def settle(stream: Stream, live: Flags, *, merge: bool = True) -> Stream:
     """Forgets dead channels and counters, merges classes that look alike and states that act alike."""
     keep = live.astype(np.float64)
     wide = stream.wide * keep[:, None]
     counters = np.flatnonzero((wide != 0).any(axis=0))
     nominal, classes, drift = cluster(stream.nominal * keep)
     machine = used_classes(stream.machine, classes)
-    machine = minimise(Machine(machine.follow, machine.shown, machine.steps[:, :, counters]))
+    machine = Machine(machine.follow, machine.shown, machine.steps[:, :, counters])
+    if merge:
+        machine = minimise(machine)
     return replace(
         stream,
         machine=machine,
@@ -117,7 +122,7 @@ def cluster(vectors: Array) -> tuple[Array, Integers, Array]:
     return chosen, where, np.abs(vectors - chosen[where]).max(axis=0)
 
 
-def live_channels(network: Transformer) -> list[np.ndarray]:  # type: ignore[type-arg]
+def live_channels(network: Transformer) -> list[Flags]:
     """Which channels something later reads: after the embedding, after each attention, after each MLP."""
     live = (network.readout != 0).any(axis=1)
     moments = [live]
@@ -133,7 +138,7 @@ def live_channels(network: Transformer) -> list[np.ndarray]:  # type: ignore[typ
     return moments[::-1]
 
 
-def _read_by_mlp(weights: tuple[Array, ...], live: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _read_by_mlp(weights: tuple[Array, ...], live: Flags) -> Flags:
     wanted = live
     for weight in reversed(weights):
         wanted = (weight[:, wanted] != 0).any(axis=1)

@@ -98,11 +98,13 @@ def contribute(
     terms: Array,
     codes: Integers,
     weight: Array,
+    last: bool,
     arith: Arithmetic,
     record: Record,
 ) -> Contribution:
     """Tabulates a group. ``before`` are the units' inputs without counters, ``sizes`` what all their
-    terms add up to, ``terms`` how many there are (0: at most two, and the product is exact).
+    terms add up to, ``terms`` how many there are (0: at most two, and the product is exact). Only the
+    last matrix may pass a prefix sum on.
     """
     units = group.units
     centre, kind_of, drift = cluster(before.centre[:, units])
@@ -125,7 +127,7 @@ def contribute(
         rounding = rounding + SAFE * arith.unit * result + arith.tiny
     loose = before.loose[:, units].max(axis=0) + drift + rounding
     out = activate(Affine(flat, before.tied[:, :, units], loose), codes[units], arith)
-    return _reduced(group, out, valid, low, kind_of, weight[units], record)
+    return _reduced(group, out, valid, low, kind_of, weight[units], last, record)
 
 
 def _reduced(
@@ -135,11 +137,12 @@ def _reduced(
     low: int,
     kind_of: Integers,
     weight: Array,
+    last: bool,
     record: Record,
 ) -> Contribution:
     shape = (*valid.shape, weight.shape[1])
     centre = (out.centre @ weight).reshape(shape)
-    slope = _slopes(centre, valid)
+    slope = _slopes(centre, valid) if last else np.zeros(shape[2])
     sums = np.arange(low, low + shape[1])
     flat = centre - sums[None, :, None] * slope
     period = _period(flat, valid)
@@ -162,7 +165,9 @@ def _reduced(
         held = np.zeros((shape[0], period, shape[2]))
         for r in range(period):
             at = residue == r
-            held[:, r] = np.where(valid[:, at, None], values.reshape(shape)[:, at], 0.0).max(axis=1, initial=0.0)
+            held[:, r] = np.where(valid[:, at, None], values.reshape(shape)[:, at], 0.0).max(
+                axis=1, initial=0.0
+            )
         return held
 
     return Contribution(
