@@ -8,7 +8,7 @@ from krohn.errors import Unsupported
 from krohn.tasks.batches import task_reasons
 from krohn.training.config import RunConfig
 from krohn.training.device import choose_device, device_reasons
-from krohn.training.loop import TrainResult, _display, _Run
+from krohn.training.loop import Evaluate, TrainResult, _display, _Run
 from krohn.training.progress import Progress
 
 # A checkpoint holds five copies of all weights: gigabytes for the deep networks that only a GPU trains.
@@ -43,12 +43,14 @@ def train_until(
     directory: Path | None,
     device: str | None,
     deadline: float | None,
+    evaluate: Evaluate,
     progress: bool = False,
 ) -> tuple[TrainResult, bool]:
     """Trains until the end or until the first evaluation after ``deadline`` (Unix time).
 
     Returns the result so far and whether the run is finished; a run that is not finished is saved in
-    ``directory`` and goes on from there, bit by bit the same, when it is trained again.
+    ``directory`` and goes on from there, bit by bit the same, when it is trained again. A finished run is
+    given to ``evaluate``.
     """
     automaton = parse_spec(config.task.spec)
     found = [*task_reasons(config.task, automaton), *device_reasons(config.precision, device)]
@@ -64,4 +66,4 @@ def train_until(
             run._save(run.directory)
     finally:
         display.close()
-    return run.result(None), run._done()
+    return run.result(evaluate if run._done() else None), run._done()

@@ -13,8 +13,11 @@ from krohn.experiments.code_version import code_version
 from krohn.experiments.engines.job import Job
 from krohn.experiments.record import Record
 from krohn.experiments.timed import train_until
+from krohn.models.layout import Weights
+from krohn.models.network import Network
+from krohn.tasks.batches import Task
 from krohn.training.device import choose_precision, environment
-from krohn.training.loop import TrainResult
+from krohn.training.loop import Evaluate, TrainResult
 
 
 def work(job: Job) -> tuple[Record, ...]:
@@ -24,15 +27,19 @@ def work(job: Job) -> tuple[Record, ...]:
     directory = None if job.directory is None else job.directory / config.run_id
     try:
         result, finished = train_until(
-            config, directory=directory, device=job.device, deadline=job.deadline, progress=job.progress
+            config,
+            directory=directory,
+            device=job.device,
+            deadline=job.deadline,
+            evaluate=_evaluation(job),
+            progress=job.progress,
         )
-        evaluations = _evaluate(job, result) if finished else {}
     except torch.OutOfMemoryError as error:
         raise LimitExceeded(
             f"run {config.run_id} must fit into the GPU's memory with {config.replicates} replicates of "
             f"{dict(job.run.label)}; it does not: free the GPU or use a larger one"
         ) from error
-    records = _records(job, result, finished, evaluations, started)
+    records = _records(result, finished, started)
     del result
     _free()
     if finished and directory is not None and not job.keep:
@@ -47,21 +54,17 @@ def _free() -> None:
         torch.cuda.empty_cache()
 
 
-def _evaluate(job: Job, result: TrainResult) -> dict[str, list[Any]]:
-    precision = choose_precision(result.config, result.task.device)
-    kind = torch.bfloat16 if precision == "bf16" else torch.float32
-    trained = Trained(
-        network=result.network,
-        weights={name: value.to(kind) for name, value in result.weights.items()},
-        task=result.config.task,
-        automaton=result.task.automaton,
-    )
-    return {evaluation.name: evaluation.measure(trained) for evaluation in job.run.evaluations}
+def _evaluation(job: Job) -> Evaluate:
+    """Every measurement the run asks for, made on the weights in the precision they were trained in."""
+
+    def evaluate(network: Network, weights: Weights, task: Task) -> dict[str, Any]:
+        trained = Trained(network=network, weights=weights, task=task.config, automaton=task.automaton)
+        return {evaluation.name: evaluation.measure(trained) for evaluation in job.run.evaluations}
+
+    return evaluate
 
 
-def _records(
-    job: Job, result: TrainResult, finished: bool, evaluations: dict[str, list[Any]], started: str
-) -> tuple[Record, ...]:
+def _records(result: TrainResult, finished: bool, started: str) -> tuple[Record, ...]:
     config = result.config
     device = result.task.device
     where = environment(device, choose_precision(config, device))
@@ -74,7 +77,7 @@ def _records(
             sequences=_last_step(result, replicate) * config.optimizer.batch,
             config=config.to_dict(),
             metrics=_metrics(result, replicate)
-            | {"evaluations": {name: found[replicate] for name, found in evaluations.items()}},
+            | {"evaluations": {name: found[replicate] for name, found in result.extra.items()}},
             environment=where,
             code=code_version(),
             started=started,
