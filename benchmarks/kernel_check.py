@@ -8,7 +8,6 @@ from torch import Tensor
 
 from krohn import counter
 from krohn.models.kernels import operations, plain
-from krohn.training.kernels import adamw
 from krohn.training.optimizer import plain_update
 
 Function = Callable[[list[Tensor], dict[str, Tensor]], Tensor | tuple[Tensor, ...]]
@@ -105,6 +104,8 @@ def compare(
 
 
 def compare_adamw() -> dict[str, Any]:
+    from krohn.training.kernels import adamw  # Triton exists only beside CUDA builds of torch
+
     replicates, size = 3, 100_003
     make = lambda: torch.randn(replicates, size, device="cuda")  # noqa: E731
     start = [make(), make().bfloat16(), make().bfloat16(), make(), make().abs(), make()]

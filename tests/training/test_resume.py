@@ -1,0 +1,99 @@
+"""A run killed at random points and started again ends with the bits of a run that was left alone."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig
+from krohn.training.loop import _Run, train
+from training.small_runs import LINE, small_run
+
+SCRIPT = """
+import sys, torch
+torch.set_num_threads(1)
+from training.small_runs import LINE
+from krohn.training.config import RunConfig
+from krohn.training.loop import train
+config = RunConfig.from_json(open(sys.argv[1]).read())
+print("ready", flush=True)
+train(config, directory=sys.argv[2], device="cpu", checkpoint_seconds=0.0, automaton=LINE)
+"""
+
+
+def launch(config: Path, directory: Path, *, kill_after: float | None = None) -> int:
+    """Trains in a process of its own; returns its exit status."""
+    tests = str(Path(__file__).parents[1])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": tests}
+    command = [sys.executable, "-c", SCRIPT, str(config), str(directory)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == "ready"
+        if kill_after is not None:
+            time.sleep(kill_after)
+            process.kill()
+        return process.wait(timeout=100)
+
+
+def outcome(directory: Path) -> tuple[bytes, str, object]:
+    result = json.loads((directory / "result.json").read_text())
+    return (
+        (directory / "weights.safetensors").read_bytes(),
+        (directory / "metrics.jsonl").read_text(),
+        result["replicates"],
+    )
+
+
+def test_killed_at_random_points_and_resumed_a_run_ends_with_the_same_bits(tmp_path: Path) -> None:
+    run = small_run(
+        replicates=2,
+        steps=240,
+        optimizer=OptimizerConfig(lr=(3e-3, 1e-3), schedule="plateau", patience=2, warmup=5, batch=4),
+        evaluation=EvaluationConfig(every=10, sequences=16),
+    )
+    config = tmp_path / "run.json"
+    config.write_text(run.to_json())
+    assert launch(config, tmp_path / "whole") == 0
+    rng = random.Random(0)
+    killed = [launch(config, tmp_path / "broken", kill_after=rng.uniform(0.2, 0.6)) for _ in range(2)]
+    assert launch(config, tmp_path / "broken") == 0
+    assert any(killed)
+    assert outcome(tmp_path / "broken") == outcome(tmp_path / "whole")
+
+
+def interrupted(config: RunConfig, directory: Path, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = _Run._judge
+
+    def stop(self: _Run) -> object:
+        if self.step == step:
+            raise KeyboardInterrupt
+        return judge(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_Run, "_judge", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(config, directory=directory, device="cpu", checkpoint_seconds=0.0, automaton=LINE)
+
+
+def test_interrupted_between_checkpoints_a_run_repeats_the_lost_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = small_run(replicates=2, steps=40)
+    train(config, directory=tmp_path / "whole", device="cpu", automaton=LINE)
+    interrupted(config, tmp_path / "broken", 10, monkeypatch)  # before anything was saved
+    interrupted(config, tmp_path / "broken", 30, monkeypatch)
+    train(config, directory=tmp_path / "broken", device="cpu", automaton=LINE)
+    assert outcome(tmp_path / "broken") == outcome(tmp_path / "whole")
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
+    config = small_run(steps=20)
+    first = train(config, directory=tmp_path / "run", device="cpu", automaton=LINE)
+    second = train(config, directory=tmp_path / "run", device="cpu", automaton=LINE)
+    assert second.curves == first.curves
+    assert second.seconds == first.seconds
