@@ -1,12 +1,19 @@
 """Softmax selection and circular embeddings: the bounds hold, and are not wildly loose."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from krohn.construct.paper.circle import circle, neighbour_product, product_bound, rotation
-from krohn.construct.paper.lookback import binary_code, circle_code, nearest_back_meaning
+from krohn.construct.paper.lookback import (
+    binary_code,
+    circle_code,
+    computed_margin,
+    nearest_back_meaning,
+)
+from krohn.construct.paper.scan import scan_gamma
 from krohn.construct.paper.selection import recency_error, selection_distance, selection_error, selection_gap
 from krohn.errors import InvalidInput
 
@@ -68,3 +75,22 @@ def test_the_code_of_many_circles_has_a_gap_that_does_not_shrink_with_the_length
         assert scores[t, t - distance] - others.max(initial=-np.inf) >= 2 - 1e-9
     with pytest.raises(InvalidInput, match="at least one"):
         binary_code(0)
+
+
+@pytest.mark.parametrize("distance", [0, 1, 64])
+def test_computed_scores_make_attention_one_hot(distance) -> None:
+    for states in (2, 120):
+        code = circle_code(1001, 1000, scan_gamma(states, 1000))
+        assert computed_margin(code, distance, "float32") > 104
+        assert computed_margin(code, distance, "float64") > 746
+    wide = binary_code(1000)
+    # Targets before the start have padding positions in the real network, so only distance 0 is compared.
+    assert computed_margin(wide, 0, "float32") > 700
+    assert computed_margin(wide, 0, "float16") > 104
+
+
+def test_a_code_that_cannot_tell_neighbours_apart_has_no_margin() -> None:
+    coarse = circle_code(2001, 2000, scan_gamma(2, 2000))
+    blurred = replace(coarse, points=np.round(coarse.points, 4))
+    assert computed_margin(coarse, 1, "float32") > 104
+    assert computed_margin(blurred, 1, "float64") <= 0

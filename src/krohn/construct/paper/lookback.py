@@ -2,7 +2,7 @@
 
 ``circle``: two channels, angle πt/T. A rotation of the keys by πk/T lets position t find t − k. Neighbours
 differ by 1 − cos(π/T) ~ 5/T² only, so scores must be of size T² and float32 loses the order between T =
-4096 and 8192.
+3000 and 4096 (``computed_margin``).
 
 ``binary``: one circle for each period 2, 4, 8, … up to the number of positions. If two positions differ by
 2^a·odd, the circle of period 2^(a+1) has them on opposite sides, so the best score wins by 2 whatever T is;
@@ -63,3 +63,22 @@ def binary_code(positions: int) -> PositionCode:
 def nearest_back_meaning(positions: int, distance: int) -> list[int]:
     """What a look-back head must select from every position: max(t − distance, 0)."""
     return [max(t - distance, 0) for t in range(positions)]
+
+
+def computed_margin(code: PositionCode, distance: int, dtype: str) -> float:
+    """The least score by which max(t − distance, 0) wins, computed in ``dtype`` as the forward pass does.
+
+    Softmax is one-hot if it exceeds 746 (float64) or 104 (float32); at 0 or less the head is wrong.
+    """
+    points, turned = code.points.astype(dtype), code.scale * code.key_rotation(distance)
+    query, key = points @ (code.scale * np.eye(code.channels)).astype(dtype), points @ turned.astype(dtype)
+    count, worst = len(points), math.inf
+    for first in range(0, count, 512):
+        rows = np.arange(first, min(first + 512, count))
+        scores = (query[rows] @ key.T).astype(np.float64)
+        scores[np.arange(count)[None, :] > rows[:, None]] = -math.inf
+        targets = (np.arange(len(rows)), np.maximum(rows - distance, 0))
+        best = scores[targets]
+        scores[targets] = -math.inf
+        worst = min(worst, float((best - scores.max(axis=1)).min()))
+    return worst
