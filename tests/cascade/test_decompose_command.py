@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 import krohn
+from krohn.automata.zoo import zoo, zoo_names
 from krohn.cascade.cascade_picture import skeleton_picture
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.app import app, run
@@ -100,3 +102,14 @@ def test_names_with_markup_do_not_break_pictures() -> None:
 def test_zoo_automata_decompose(spec: str) -> None:
     found = payload(spec)
     assert found["covering_checked"] is True
+
+
+@pytest.mark.parametrize("name", [name for name in zoo_names() if zoo(name).num_states < 150])
+def test_every_listed_automaton_is_simulated_by_its_plain_cascade_and_by_its_plan(name: str) -> None:
+    automaton = zoo(name)
+    words = np.random.default_rng(0).integers(0, automaton.num_letters, (3, 40))
+    expected = [automaton.run(word.tolist()) for word in words]
+    plain, short = krohn.decompose(automaton, plain=True), krohn.decompose(automaton, time_limit=0.5)
+    assert plain.simulate(words).tolist() == expected
+    assert short.simulate(words).tolist() == expected
+    assert short.levels <= plain.levels

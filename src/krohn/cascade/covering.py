@@ -141,7 +141,8 @@ class _LetterWalk:
         seen = {(0, 0)}
         for pair in queue:
             source, target = pair
-            if images[source] & ~masks[target]:
+            goal = masks[target]
+            if images[source] | goal != goal:
                 return self._escape(source, target)
             inner = tiles[source]
             below: Iterable[Pair] | str

@@ -17,6 +17,7 @@ from krohn.cascade.plan_search import PASSES, PlanSearch
 from krohn.errors import InvalidInput, LimitExceeded
 
 DEFAULT_TIME_LIMIT = 2.0
+_MAX_INNER_SETS = 2_000  # a part of a plan with a larger family is not worth its time
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +159,7 @@ def _first_plan(automaton: Semiautomaton, time_limit: float, max_sets: int) -> P
 def _search(
     automaton: Semiautomaton, passes: tuple[str, ...], known: Plan | None, time_limit: float, max_sets: int
 ) -> tuple[Plan | None, bool]:
-    # Families inside a plan need not be larger than a few times that of the whole automaton.
-    own = known.cascade.skeleton.num_sets if isinstance(known, HolonomyPlan) else automaton.num_states
-    search = PlanSearch(frozenset(passes), time_limit, min(max_sets, 2 * own))
+    search = PlanSearch(frozenset(passes), time_limit, min(max_sets, _MAX_INNER_SETS))
     return search.best(automaton, known), search.is_complete
 
 

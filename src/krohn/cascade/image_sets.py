@@ -7,12 +7,15 @@ tables, one table per block of at most eight states. The semigroup is never list
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from krohn.automata.semiautomaton import Transformation
 from krohn.errors import LimitExceeded
 
 DEFAULT_MAX_SETS = 200_000
 # Tables of 2⁸ entries are quickest to use, tables of 2⁵ to make: the former only for large families.
 _BLOCK, _SMALL_BLOCK, _SMALL_FAMILY = 8, 5, 400
+_WIDE = 200  # from so many states on sets are moved as arrays
 
 Image = Callable[[int], int]
 
@@ -63,6 +66,8 @@ def _close(
     max_sets: int,
 ) -> None:
     """Breadth-first closure; the list of masks is its own queue."""
+    if len(letters[0]) > _WIDE:
+        return _close_wide(masks, number, images, letters, max_sets)
     position = len(letters[0]) + 1
     for block, stop in ((_SMALL_BLOCK, min(_SMALL_FAMILY, max_sets)), (_BLOCK, max_sets)):
         functions = [
@@ -83,6 +88,36 @@ def _close(
         if position == count:
             return
     raise limit_reached(count, max_sets)
+
+
+def _close_wide(
+    masks: list[int],
+    number: dict[int, int],
+    images: list[list[int]],
+    letters: Sequence[Transformation],
+    max_sets: int,
+) -> None:
+    """The same closure for many states: all letters act on an array of the set's states at once."""
+    table = np.array(letters, dtype=np.intp)
+    rows = np.arange(len(letters))[:, None]
+    num_states = table.shape[1]
+    num_bytes = (num_states + 7) // 8
+    position = num_states + 1
+    while position < len(masks):
+        packed = np.frombuffer(masks[position].to_bytes(num_bytes, "little"), dtype=np.uint8)
+        states = np.flatnonzero(np.unpackbits(packed, count=num_states, bitorder="little"))
+        position += 1
+        hit = np.zeros(table.shape, dtype=np.uint8)
+        hit[rows, table[:, states]] = 1
+        for target, row in zip(np.packbits(hit, axis=1, bitorder="little"), images, strict=True):
+            mask = int.from_bytes(target.tobytes(), "little")
+            found = number.get(mask)
+            if found is None:
+                found = number[mask] = len(masks)
+                masks.append(mask)
+            row.append(found)
+        if len(masks) > max_sets:
+            raise limit_reached(len(masks), max_sets)
 
 
 def limit_reached(count: int, max_sets: int) -> LimitExceeded:

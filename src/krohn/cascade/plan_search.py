@@ -44,10 +44,10 @@ PASSES = (REACHABLE, ASYNCHRONOUS, MERGE, PARALLEL, SERIAL, ERROR_BIT, CLAMPED)
 _MAX_AUTOMATA = 300  # automata looked at in one search
 _MAX_PAIRS = 800  # pairs of states from which principal congruences are made
 _MAX_CONGRUENCES = 80
+_MAX_TABLE = 20_000  # states × letters (sets × letters for merges): larger ones are not split
 _MAX_PRODUCT = 4096  # states of a fibre that is a product
 _MAX_SPLITS = 12  # splits tried per automaton and kind, fewer further down
 _SMALL = 8  # automata of one level up to this size are still searched for fewer layers
-_FEWEST_SETS = 1000  # families inside a plan may always grow to this
 
 
 @dataclass
@@ -100,6 +100,9 @@ class PlanSearch:
     def _splits(self, automaton: Semiautomaton) -> Iterator[Plan]:
         if automaton.num_states < 3 or not {PARALLEL, SERIAL} & self.passes or self._is_out():
             return
+        if automaton.table.size > _MAX_TABLE:
+            self.is_complete = False
+            return
         letters = automaton.letters
         principal = principal_congruences(letters, _MAX_PAIRS)
         found = congruences(letters, principal, _MAX_CONGRUENCES)
@@ -135,7 +138,7 @@ class PlanSearch:
         key = automaton.table.tobytes()
         if key not in self._cascades:
             try:
-                self._cascades[key] = decompose(automaton, max_sets=max(_FEWEST_SETS, self.max_sets))
+                self._cascades[key] = decompose(automaton, max_sets=self.max_sets)
             except LimitExceeded:
                 self._cascades[key] = None
         return self._cascades[key]
@@ -149,6 +152,9 @@ class PlanSearch:
         """The cascade with classes merged: all that can be, or only those that help."""
         cascade = self._cascade(automaton) if MERGE in self.passes and not self._is_out() else None
         if cascade is None or cascade.num_levels < 2:
+            return
+        if cascade.skeleton.num_sets * automaton.num_letters > _MAX_TABLE:
+            self.is_complete = False
             return
         for only_gains in (False, True):
             better = self._merge(cascade, only_gains=only_gains)
