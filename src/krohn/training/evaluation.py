@@ -5,7 +5,7 @@ from torch import Tensor
 
 from krohn.models.layout import Weights
 from krohn.models.network import Network
-from krohn.tasks.batches import Batch, Task
+from krohn.tasks.batches import Task
 from krohn.training.metrics import Scores, score, scores_of
 
 _CACHE_ROWS = 4096  # sequences × replicates read at once step by step: bounds the key–value cache
@@ -47,8 +47,3 @@ def read_step_by_step(network: Network, weights: Weights, words: Tensor, num_let
             states.append(decoder.step(letter).argmax(-1))
         parts.append(torch.stack(states, -1))
     return torch.cat(parts, 1)
-
-
-def held_out_batch(task: Task, seed: int, count: int) -> Batch:
-    """The held-out sequences as a batch [1, count, tokens]."""
-    return task.held_out(seed, count)[1]

@@ -95,7 +95,8 @@ def train(
         device: ``cpu`` or ``cuda``; the GPU if there is one by default.
         evaluate: called once at the end with the network, the best weights and the task; its result is kept.
         progress: show a bar on stderr.
-        checkpoint_seconds: least time between two checkpoints; one is always written at the end.
+        checkpoint_seconds: least time between two checkpoints, longer if writing takes more than a tenth of
+            it; one is always written at the end. 0 writes one at every evaluation.
         tensorboard: write TensorBoard files under ``directory``.
         automaton: used instead of parsing ``config.task.spec``.
 
@@ -142,7 +143,8 @@ class _Run:
         if self._done():
             return
         stepper = Stepper(self.config, self.network, self.task, self.state)
-        saved = started = time.monotonic()
+        started = time.monotonic()
+        due = started + checkpoint_seconds
         before = self.seconds
         while not self._done():
             count = min(self.config.evaluation.every, self.config.steps - self.step)
@@ -151,9 +153,12 @@ class _Run:
             self._note(stepper.take_losses(count), scores)
             self.seconds = before + time.monotonic() - started
             display.report(self.step, self._numbers(scores))
-            if self.directory is not None and time.monotonic() - saved >= checkpoint_seconds:
+            began = time.monotonic()
+            if self.directory is not None and began >= due:
                 self._save(self.directory)
-                saved = time.monotonic()
+                # A large state takes long to write: spend at most a tenth of the time on it.
+                ended = time.monotonic()
+                due = ended + max(checkpoint_seconds, 9.0 * (ended - began) if checkpoint_seconds else 0.0)
         if self.directory is not None:
             self._save(self.directory)
 
