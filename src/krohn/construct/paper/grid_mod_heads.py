@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from krohn.construct.paper.channels import add_mlps, basis, lift_mlp
+from krohn.construct.paper.channels import basis, lift_mlp
 from krohn.construct.paper.circle import rotation
 from krohn.construct.paper.circular_mlp import circular_mlp
 from krohn.construct.paper.grid_axis import Axis
@@ -42,13 +42,7 @@ def mod_axis(walls: int, total: int, embedding: str, summed: bool) -> Axis:
         *(["heads"] if summed else [f"visit {j}" for j in range(1, walls + 1)]),
     )
     dim = len(SHARED) + len(names)
-    first_mlp = add_mlps(
-        [
-            lift_mlp(circular_mlp(total, walls + 1, embedding), [SUM], [COS, SIN], dim),
-            # ⊥ leaves the circle, so that its score does not depend on the query.
-            lift_mlp(Mlp((np.eye(1), -np.eye(1)), (np.zeros(1), np.zeros(1))), [BOS], [COS], dim),
-        ]
-    )
+    first_mlp = lift_mlp(circular_mlp(total, walls + 1, embedding), [SUM], [COS, SIN], dim)
     everywhere = np.ones(dim)
     first = Layer((prefix_sum_head(dim, MOVE, SUM, BOS, LOG),), first_mlp, everywhere, everywhere)
     heads = tuple(
@@ -74,6 +68,7 @@ def _head(walls: int, total: int, shift: int, target: int, dim: int) -> Head:
     key[RECENCY, 0] = math.sqrt(gap)
     key[BOS, 0] = (1.0 - gap / 2.0) / math.sqrt(gap)  # half-way between matched and unmatched scores
     key[[COS, SIN], [1, 2]] = 1.0
+    key[BOS, 1] = -1.0  # ⊥ has the sum 0, at (1, 0): taken off, its score does not depend on the query
     return Head(scale * query, scale * key, basis(dim, [SUM]), basis(dim, [target]).T)
 
 

@@ -83,5 +83,6 @@ def _program(states: int, start: int) -> Program:
 
 def _layout() -> Layout:
     fixed = (Channel(), Channel(position="recency"), Channel(position="one"))
-    moments = tuple((Channel(name), *fixed) for name in ("write", "state", "state"))
+    # Between attention and MLP the value is off by up to |Q|·2T·e^(−c/T); the MLP rounds it.
+    moments = tuple((channel, *fixed) for channel in (Channel("write"), Channel(), Channel("state")))
     return Layout(moments, ((HeadMeaning("most recent write", (0,)),),))
