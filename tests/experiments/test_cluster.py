@@ -21,11 +21,11 @@ from krohn.experiments.sweep import SweepOptions, sweep
 from krohn.experiments.work import work
 
 RUNS = 5
-WRONG = 3
+HANGING, WRONG = 2, 3
 
 
 def longer(scale: Scale) -> list[PlannedRun]:
-    return [quick_run("C2", depth, steps=600, every=50) for depth in range(RUNS)]
+    return [quick_run("C2", depth, steps=100, every=50) for depth in range(RUNS)]
 
 
 LONGER = Experiment(
@@ -34,12 +34,21 @@ LONGER = Experiment(
 
 
 def counted(job: Job) -> tuple[Record, ...]:
-    """Trains in earnest, and notes each beginning in a file that outlives a node; one run goes wrong."""
+    """Trains in earnest, and notes each beginning in a file that outlives a node.
+
+    One run goes wrong. Another hangs when it is first tried, so that only the death of its node frees it.
+    """
+    import ray
+
     assert job.directory is not None
-    with (job.directory / "attempts").open("a") as file:
-        file.write(f"{job.run.label['depth']} {os.getpid()}\n")
+    attempts = job.directory / "attempts"
+    first = f"{HANGING} " not in attempts.read_text()
+    with attempts.open("a") as file:
+        file.write(f"{job.run.label['depth']} {ray.get_runtime_context().get_node_id()}\n")
     if job.run.label["depth"] == WRONG:
         raise InvalidInput("this run must go wrong; it did")
+    if job.run.label["depth"] == HANGING and first:
+        time.sleep(600)
     return work(job)
 
 
@@ -75,12 +84,13 @@ def test_every_run_is_finished_once_though_a_node_dies(cluster: Any, tmp_path: P
     attempts = tmp_path / "attempts"
     attempts.touch()
 
-    def kill_a_node_while_both_are_at_work() -> None:
-        while len(attempts.read_text().splitlines()) < 3:
+    def kill_the_node_of_the_hanging_run() -> None:
+        while not (tried := [row for row in begun(attempts) if row[0] == str(HANGING)]):
             time.sleep(0.05)
-        cluster.remove_node(nodes[0], allow_graceful=False)
+        (victim,) = [node for node in nodes if node.node_id == tried[0][1]]
+        cluster.remove_node(victim, allow_graceful=False)
 
-    killer = threading.Thread(target=kill_a_node_while_both_are_at_work)
+    killer = threading.Thread(target=kill_the_node_of_the_hanging_run)
     killer.start()
     options = SweepOptions(engine="ray", device="cpu", directory=tmp_path)
     with Store(tmp_path / "store.sqlite") as store:
@@ -88,11 +98,15 @@ def test_every_run_is_finished_once_though_a_node_dies(cluster: Any, tmp_path: P
         keys = sorted(row.key for row in store.records())
         assert all(row.status == "done" for row in store.records())
     killer.join()
-    begun = attempts.read_text().splitlines()
-    assert len(begun) > RUNS, "the node must die with a run in hand"
+    places = [place for run, place in begun(attempts) if run == str(HANGING)]
+    assert len(places) == len(set(places)) == 2, "the run must be begun again on the other node"
     assert (report.runs, report.done) == (RUNS, RUNS - 1)
     right = [run.config.run_id for run in longer(Scale.SMOKE) if run.label["depth"] != WRONG]
     assert keys == sorted((run_id, replicate) for run_id in right for replicate in range(2))
     (error,) = report.errors
     assert "depth 3" in error
     assert "InvalidInput: this run must go wrong; it did" in error
+
+
+def begun(attempts: Path) -> list[list[str]]:
+    return [line.split() for line in attempts.read_text().splitlines() if len(line.split()) == 2]
