@@ -165,6 +165,15 @@ def test_a_group_that_is_not_solvable_is_named_and_scan_is_offered() -> None:
         compile(krohn.zoo("A5"), 20, method="cascade")
 
 
+def test_float64_allows_shallower_mlps_and_short_formats_get_saturating_steps() -> None:
+    automaton = krohn.zoo("S4")
+    long, short, default = (compile(automaton, 64, dtype=d) for d in ("float64", "float32", None))
+    layers = [max(len(b.mlp.hidden_widths) for b in n.transformer.layers) for n in (long, short, default)]
+    assert layers == [2, 4, 4]
+    for network in (long, short):
+        assert_simulates(network, count=4)
+
+
 def test_a_length_beyond_the_float_format_is_refused_with_the_largest_that_holds() -> None:
     automaton = krohn.zoo("C8")
     with pytest.raises(

@@ -1,13 +1,16 @@
 """Every lowering of an operation against its meaning, on all inputs and at the edge of its tolerance."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
-from construct.gadget_contract import HeadCase, MapCase, check_head, check_map
+from construct.gadget_contract import HeadCase, MapCase, check_head, check_map, map_program
+from krohn.construct.lowering.assembly import lower
 from krohn.construct.lowering.staircase import ramp_width
 from krohn.construct.lowering.table_code import best_code
+from krohn.network.forward import logits
 from krohn.network.operations import (
     Clamp,
     LatestMatch,
@@ -98,10 +101,32 @@ MAPS = [
 ]
 
 
+@pytest.mark.parametrize("saturate", [False, True], ids=["difference", "saturating"])
 @pytest.mark.parametrize("narrow", [False, True], ids=["one round", "two rounds"])
 @pytest.mark.parametrize("case", MAPS, ids=lambda case: case.name)
-def test_a_position_wise_gadget_keeps_its_contract(case: MapCase, narrow: bool) -> None:
-    check_map(case, narrow=narrow)
+def test_a_position_wise_gadget_keeps_its_contract(case: MapCase, narrow: bool, saturate: bool) -> None:
+    check_map(case, narrow=narrow, saturate=saturate)
+
+
+def test_a_saturating_step_is_exact_in_float32_where_a_difference_is_not() -> None:
+    case = MapCase(
+        "long staircase",
+        Table(("a",), ("x",), tuple(((v,), (v % 7,)) for v in range(900))),
+        (R("a", 0, 899), R("x", 0, 6)),
+        rows(range(900)),
+        1e-3,
+        0.0,
+    )
+    words = np.arange(900)[:, None]
+    errors = []
+    for saturate in (False, True):
+        net, layout = lower(map_program(case), 1, saturate=saturate)
+        seen: dict[str, np.ndarray] = {}
+        shaken = replace(net, embedding=net.embedding + 1e-3)
+        logits(shaken, words, np.float32, observe=lambda name, value, seen=seen: seen.update({name: value}))
+        held = seen["layer.0.stream"][:, 1, layout.find(2, "x")]
+        errors.append(float(np.abs(held - words[:, 0] % 7).max()))
+    assert errors[1] == 0.0 < errors[0]
 
 
 @pytest.mark.parametrize("modulus", [2, 3, 5, 8])

@@ -39,9 +39,7 @@ def _choice(kind: Any) -> click.Choice[str]:
 @click.option(
     "--dtype",
     type=click.Choice(list(UNIT)),
-    default="float64",
-    show_default=True,
-    help="Must bear the length.",
+    help="Float format to bear; float64 allows MLPs of fewer hidden layers.  [default: float32 if it can]",
 )
 @click.option(
     "--time-limit", type=float, default=DEFAULT_TIME_LIMIT, show_default=True, help="For the search."

@@ -19,12 +19,15 @@ from krohn.construct.tight.candidates import Candidate, cascade_candidates
 from krohn.construct.tight.scan import scan_depth, scan_program
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.program import Program
 from krohn.network.transformer import Mask
 
 Method = Literal["auto", "scan", "cascade", "paper", "grid"]
 Objective = Literal["depth", "parameters", "width"]
 DEFAULT_TIME_LIMIT = 2.0
 DEFAULT_MAX_SETS = 20_000
+LONG = 2048
+"""Beyond this length saturating steps, whose second matrix is quadratic in the length, must be asked for."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Request:
     mask: Mask = "causal"
     activation: Activation = "relu"
     objective: Objective = "depth"
-    dtype: str = "float64"
+    dtype: str | None = None
     time_limit: float = DEFAULT_TIME_LIMIT
     max_sets: int = DEFAULT_MAX_SETS
     method: Method = field(default="auto")
@@ -50,11 +53,12 @@ class Request:
             "mask": get_args(Mask),
             "activation": get_args(Activation),
             "objective": get_args(Objective),
-            "dtype": tuple(UNIT),
+            "dtype": (*UNIT, None),
         }
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
-                wrong.append(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
+                known = ", ".join(str(value) for value in allowed)
+                wrong.append(f"{name} must be one of {known}; got {getattr(self, name)!r}")
         if wrong:
             raise InvalidInput("; ".join(wrong))
 
@@ -67,7 +71,7 @@ def compile(
     mask: Mask = "causal",
     activation: Activation = "relu",
     objective: Objective = "depth",
-    dtype: str = "float64",
+    dtype: str | None = None,
     time_limit: float = DEFAULT_TIME_LIMIT,
     max_sets: int = DEFAULT_MAX_SETS,
 ) -> CompiledNetwork:
@@ -81,7 +85,9 @@ def compile(
         mask: ``strict`` lets a head see only earlier positions, which saves layers.
         activation: ``sin`` makes modular counters two units wide.
         objective: what to make small first: ``depth``, ``parameters`` or ``width``.
-        dtype: refuse lengths that this float format cannot bear.
+        dtype: the float format to bear: lengths it cannot bear are refused. ``float64`` allows MLPs of
+            fewer hidden layers; for shorter formats steps are built so that they are exact in them, and by
+            default too, wherever float32 bears the length and the length is at most 2048.
         time_limit: seconds for the search of a plan.
         max_sets: largest family of image sets in a decomposition.
     """
@@ -138,19 +144,34 @@ def _scans(request: Request) -> list[CompiledNetwork]:
 
 
 def _lowered(request: Request, candidate: Candidate, method: str) -> Iterator[CompiledNetwork]:
-    """One network per way to count wraps, unless only depth matters."""
-    faults = list(precision_faults(candidate.program, request.length, request.dtype))
+    """One network per way to build steps and count wraps; only one where depth is all that matters."""
+    program, length = candidate.program, request.length
+    faults = list(precision_faults(program, length, request.dtype or "float64"))
     if faults:
-        longest = largest_length(candidate.program, request.dtype)
+        longest = largest_length(program, request.dtype or "float64")
         raise Unsupported(
-            f"length {request.length} is too much for {request.dtype}, which bears {longest}: "
+            f"length {length} is too much for {request.dtype or 'float64'}, which bears {longest}: "
             f"{'; '.join(faults)}"
         )
-    for narrow in (False,) if request.objective == "depth" else (False, True):
+    for narrow, saturate in _ways(request, program):
         network, layout = lower(
-            candidate.program, request.length, activation=request.activation, narrow=narrow
+            program, length, activation=request.activation, narrow=narrow, saturate=saturate
         )
-        yield CompiledNetwork(network, request.automaton, method, candidate.program, layout)
+        yield CompiledNetwork(network, request.automaton, method, program, layout)
+
+
+def _ways(request: Request, program: Program) -> list[tuple[bool, bool]]:
+    """(narrow, saturate): whether wraps are counted in two rounds, and whether steps saturate."""
+    short = request.dtype or ("float32" if request.length <= LONG else "float64")
+    exact = short != "float64" and not any(True for _ in precision_faults(program, request.length, short))
+    if request.objective == "depth":
+        return [(False, exact)]
+    free = request.dtype in (None, "float64")
+    return [
+        (narrow, saturate)
+        for saturate in (sorted({exact, False}) if free else [exact])
+        for narrow in (False, True)
+    ]
 
 
 def _best(request: Request, networks: list[CompiledNetwork]) -> CompiledNetwork:

@@ -40,9 +40,18 @@ Moments = tuple[tuple[Channel, ...], ...]
 
 
 def lower(
-    program: Program, length: int, *, activation: Activation = "relu", narrow: bool = False
+    program: Program,
+    length: int,
+    *,
+    activation: Activation = "relu",
+    narrow: bool = False,
+    saturate: bool = False,
 ) -> tuple[Transformer, Layout]:
-    """The network that computes the program on words up to ``length``, and what its channels mean."""
+    """The network that computes the program on words up to ``length``, and what its channels mean.
+
+    ``narrow`` counts wraps of counters in two rounds; ``saturate`` makes every step exact in short floats.
+    Both trade width against hidden layers of the MLPs.
+    """
     codes = PositionCodes(program.num_padding + length, program.mask)
     added = sums_of_heads(program)
     plans = [
@@ -52,7 +61,7 @@ def lower(
     layers = []
     for index, layer in enumerate(program.layers):
         before, mixed, after = moments[2 * index : 2 * index + 3]
-        context = MapContext(program, codes.count, activation, narrow, MlpBuilder(len(before)))
+        context = MapContext(program, codes.count, activation, narrow, MlpBuilder(len(before), saturate))
         layers.append(
             Layer(
                 heads=tuple(_matrices(plan, before, mixed) for plan in plans[index]),

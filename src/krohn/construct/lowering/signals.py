@@ -46,6 +46,7 @@ class MlpBuilder:
     """Hidden layers as lists of units; equal units are made once."""
 
     dim: int
+    saturate: bool = False
     layers: list[list[Unit]] = field(default_factory=list)
     _known: dict[tuple[object, ...], int] = field(default_factory=dict)
 

@@ -3,6 +3,10 @@
 Between neighbouring points the value changes by one step of two ReLU units; unlike hats, steps leave the
 function exactly flat around every point: an input may be off by a quarter of the distance to the
 neighbour on either side and the output does not move.
+
+A step is relu(x) − relu(x − 1), in one hidden layer, or relu(1 − relu(1 − x)), in two. The second is exactly
+0 or 1 off its ramp in every float format, because nothing large is subtracted from anything large: short
+formats need it, and a builder that is told to saturate uses it throughout.
 """
 
 import numpy as np
@@ -18,18 +22,29 @@ def staircase(builder: MlpBuilder, code: Signal, points: Points, values: Points)
     terms: list[dict[int, float]] = [{} for _ in range(values.shape[1])]
     for index in np.flatnonzero((np.diff(values, axis=0) != 0).any(axis=1)):
         left, right = float(points[index]), float(points[index + 1])
-        width = ramp_width(right - left)
-        start = (left + right - width) / 2
-        rise = builder.unit(code, 1 / width, -start / width)
-        fall = builder.unit(code, 1 / width, -start / width - 1)
+        step = _step(builder, code, left, right)
         for column, change in enumerate(values[index + 1] - values[index]):
             if change:
-                terms[column][rise] = terms[column].get(rise, 0.0) + float(change)
-                terms[column][fall] = terms[column].get(fall, 0.0) - float(change)
+                for unit, sign in step.items():
+                    terms[column][unit] = terms[column].get(unit, 0.0) + sign * float(change)
+    layer = code.layer + (2 if builder.saturate else 1)
     return [
-        Signal(code.layer + 1, made, float(column[0]), float(column.min()), float(column.max()))
+        Signal(layer, made, float(column[0]), float(column.min()), float(column.max()))
         for made, column in zip(terms, values.T, strict=True)
     ]
+
+
+def _step(builder: MlpBuilder, code: Signal, left: float, right: float) -> dict[int, float]:
+    """0 up to a quarter of the way from left to right, 1 from three quarters on: units with their signs."""
+    width = ramp_width(right - left)
+    start = (left + right - width) / 2
+    if not builder.saturate:
+        rise = builder.unit(code, 1 / width, -start / width)
+        fall = builder.unit(code, 1 / width, -start / width - 1)
+        return {rise: 1.0, fall: -1.0}
+    short = builder.unit(code, -1 / width, start / width + 1)
+    missing = Signal(code.layer + 1, {short: 1.0}, 0.0, 0.0, 1.0)
+    return {builder.unit(missing, -1.0, 1.0): 1.0}
 
 
 def ramp_width(distance: float) -> float:

@@ -14,6 +14,8 @@ from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.finite import Finite, Track
 from krohn.network.operations import Row
 
+MANY_PLACES = 4
+
 
 def has_unit_steps(plan: ClampedCounterPlan) -> bool:
     """Whether no letter jumps: the construction needs a walk that visits every value in between."""
@@ -36,7 +38,7 @@ def clamped_track(plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, st
     letters = [plan.steps[a] for a in draft.sources[letter].letters]
     step = draft.source(draft.fresh(f"{name}step"), letters, still + pads)
     total = draft.prefix_sum(step)
-    now = counter.value([(total, 1), *([(step, 1)] if draft.strict else [])], "now")
+    now = counter.now = counter.value([(total, 1), *([(step, 1)] if draft.strict else [])], "now")
     key = counter.circle(now, "class")
     after = counter.place(now, key, key, "place")
     if not draft.strict:
@@ -52,13 +54,18 @@ class _Counter:
         self.plan, self.draft, self.name = plan, draft, name
         self.places = len(plan.line)
         self.modulus = self.places**2
+        self.now = ""
 
     def value(self, terms: list[tuple[str, int]], name: str) -> str:
         """v = z mod (S + 1)²."""
         return self.draft.modulo(terms, self.modulus, self.draft.fresh(f"{self.name}{name}"))
 
     def circle(self, value: str, name: str) -> str:
-        """z mod (S + 1) on a circle."""
+        """z mod (S + 1) on a circle; on a long line by way of the residue, which takes fewer steps."""
+        if self.places > MANY_PLACES:
+            residue = self.draft.modulo([(value, 1)], self.places, self.draft.fresh(f"{self.name}{name}.mod"))
+            same: dict[Row, int] = {(r,): r for r in range(self.places)}
+            return self.draft.circle_of((residue,), same, self.places, self.draft.fresh(f"{self.name}{name}"))
         classes: dict[Row, int] = {(v,): v % self.places for v in range(self.modulus)}
         return self.draft.circle_of((value,), classes, self.places, self.draft.fresh(f"{self.name}{name}"))
 
@@ -67,7 +74,7 @@ class _Counter:
         draft, places = self.draft, self.places
         last = places - 1
         found = [
-            draft.latest_match(query, key, -j, self._key_value(key), f"{self.name}{name}.visit{j}")
+            draft.latest_match(query, key, -j, self.now, f"{self.name}{name}.visit{j}")
             for j in range(1, places)
         ]
         total = draft.linear(
@@ -86,7 +93,3 @@ class _Counter:
         rows: dict[Row, int] = {(r,): state[last - r // places] for r in range(self.modulus)}
         exact: dict[Row, int] = {(r,): rows[r,] for r in range(0, self.modulus, places)}
         return Finite((residue,), exact, {row: q for row, q in rows.items() if row not in exact})
-
-    def _key_value(self, key: str) -> str:
-        """The register whose class the key is: what a head brings back."""
-        return next(change.reads[0] for _, change in self.draft.maps if key in change.writes)
