@@ -19,7 +19,7 @@ def cascade_picture(plan: Plan) -> str:
     width = 2 * _LEFT + widest * (_BOX + _GAP)
     canvas = Canvas(width, _TOP + max(1, len(rows)) * _ROW + 44)
     name = plan.automaton.name or f"{plan.automaton.num_states} states"
-    canvas.text(width / 2, 20, f"{name}: {plan.levels} levels", size=15, fill=_INK)
+    canvas.text(width / 2, 20, f"{name}: {plan.levels} level{'s' * (plan.levels != 1)}", size=15, fill=_INK)
     for level, row in enumerate(rows):
         top = _TOP + level * _ROW
         canvas.text(_LEFT / 2, top + 30, str(level), size=13, fill=_FAINT)

@@ -3,12 +3,14 @@
 from typing import Any
 
 from krohn.algebra.permutation import cycle_notation
+from krohn.cascade.counters import counter_tower
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import Plan
 from krohn.cascade.plan_nodes import HolonomyPlan
 from krohn.cascade.skeleton import SetClass, Skeleton
 from krohn.cascade.words import generator_word, spelled, transport_word
 
+_MAX_GROUP = 2000  # groups up to this order are refined into counters
 _MAX_LISTED = 64  # members of a class, generators of a group: more are counted, not listed
 
 
@@ -53,6 +55,8 @@ def component_as_dict(cascade: Cascade, part: SetClass) -> dict[str, Any]:
         "representative": state_names(frame, part.representative),
         "tile_states": [state_names(frame, tile) for tile in part.tiles],
         "num_members": len(part.members),
+        "counters": _counters(cascade, part),
+        "memory": len(part.tiles) if cascade.is_reset[part.number] else None,
         "generators": [
             {"permutation": list(generator), "cycles": cycle_notation(generator)}
             for generator in list(part.generators)[:_MAX_LISTED]
@@ -66,6 +70,14 @@ def component_as_dict(cascade: Cascade, part: SetClass) -> dict[str, Any]:
             for member in shown[1:]
         ]
     return payload
+
+
+def _counters(cascade: Cascade, part: SetClass) -> list[list[int]] | None:
+    """Moduli of the counters, section by section; None if not solvable or too large to list."""
+    group = cascade.group(part.number)
+    if cascade.group_orders[part.number] > _MAX_GROUP or not group.is_solvable:
+        return None
+    return [list(moduli) for moduli in counter_tower(group).moduli]
 
 
 def state_names(frame: Skeleton, number: int) -> list[str]:

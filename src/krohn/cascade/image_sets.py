@@ -134,6 +134,28 @@ def image_function(letter: Transformation, block: int = _BLOCK) -> Image:
     count = -(-size // block)
     width = -(-size // count)
     tables = [_block_table(letter[start : start + width]) for start in range(0, size, width)]
+    if len(tables) <= 4:
+        return _unrolled(tables, width)
+    if len(tables) <= 8:
+        shift = 4 * width
+        low, first, second = (1 << shift) - 1, _unrolled(tables[:4], width), _unrolled(tables[4:], width)
+        return lambda mask: first(mask & low) | second(mask >> shift)
+    part = (1 << width) - 1
+
+    def image(mask: int) -> int:
+        result = 0
+        for table in tables:
+            result |= table[mask & part]
+            mask >>= width
+            if not mask:
+                break
+        return result
+
+    return image
+
+
+def _unrolled(tables: list[list[int]], width: int) -> Image:
+    """One to four blocks without a loop: small automata spend most of their time here."""
     low = (1 << width) - 1
     double, triple = 2 * width, 3 * width
     match tables:
@@ -143,24 +165,14 @@ def image_function(letter: Transformation, block: int = _BLOCK) -> Image:
             return lambda mask: one[mask & low] | two[mask >> width]
         case [one, two, three]:
             return lambda mask: one[mask & low] | two[mask >> width & low] | three[mask >> double]
-        case [one, two, three, four]:
+        case _:
+            one, two, three, four = tables
             return lambda mask: (
                 one[mask & low]
                 | two[mask >> width & low]
                 | three[mask >> double & low]
                 | four[mask >> triple]
             )
-
-    def image(mask: int) -> int:
-        result = 0
-        for table in tables:
-            result |= table[mask & low]
-            mask >>= width
-            if not mask:
-                break
-        return result
-
-    return image
 
 
 def _block_table(targets: Sequence[int]) -> list[int]:

@@ -20,6 +20,7 @@ from krohn.cascade.symmetric_test import is_symmetric
 from krohn.cascade.tile_search import TileSearch
 
 Permutation = tuple[int, ...]
+_FEW = 16  # so many classes are looked at as they come; more are made distinct first
 _TESTED = 3  # so many generators are looked at before the group is tested for being symmetric
 
 
@@ -179,17 +180,12 @@ class _Draft:
         class_of = self.class_of
         depth = [0] * len(self.members)
         for index, members in enumerate(self.members):
-            below = {class_of[tile] for tile in self.tiles[members[0]]}
-            if len(members) == 1:
-                below.update([class_of[row[members[0]]] for row in self.images])
-            else:
-                for row in self.images:
-                    below.update([class_of[row[member]] for member in members])
-            below.discard(-1)
-            below.discard(index)
+            below = [class_of[tile] for tile in self.tiles[members[0]]]
+            for row in self.images:
+                below += [class_of[row[member]] for member in members]
             level = depth[index] + 1
-            for target in below:
-                if depth[target] < level:
+            for target in below if len(below) < _FEW else set(below):
+                if target != index and target >= 0 and depth[target] < level:
                     depth[target] = level
         self.num_levels = max(depth, default=-1) + 1
         self.class_depth = depth

@@ -64,9 +64,11 @@ def command(
 
 def _text(result: Decomposition) -> str:
     plain = "" if result.cascade is None else f" (plain holonomy: {result.cascade.num_levels})"
-    layers = "not solvable" if result.layers is None else f"{result.layers} layers with a strict mask"
+    count = f"{result.layers} layer{'s' * (result.layers != 1)}"
+    layers = "not solvable" if result.layers is None else f"{count} with a strict mask"
     name = result.automaton.name or "the automaton"
-    parts = [f"{name}: {result.levels} levels{plain}, {layers}; covering proved"]
+    levels = f"{result.levels} level{'s' * (result.levels != 1)}"
+    parts = [f"{name}: {levels}{plain}, {layers}; covering proved"]
     parts.append("\n".join("  " * indent + node.title for indent, node in result.plan.walk()))
     rows = [
         (part.level, part.tiles, part.group, part.group_order, "yes" if part.has_resets else "no", part.kind)
