@@ -13,7 +13,7 @@ Theorem 1. Position 0 holds the initial states and its own letter code 0.
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.holonomy import decompose
+from krohn.cascade.holonomy import Update, decompose
 from krohn.construct.paper.cascade_components import ComponentCascade, component_cascade
 from krohn.construct.paper.cascade_layout import cascade_layout
 from krohn.construct.paper.cascade_stream import CascadeStream
@@ -85,7 +85,7 @@ def _refuse(whole: ComponentCascade, max_rows: int) -> None:
         )
 
 
-def wiring_rows(whole: ComponentCascade, level: int) -> dict[tuple[int, ...], tuple[object, ...]]:
+def wiring_rows(whole: ComponentCascade, level: int) -> dict[tuple[int, ...], tuple[Update, ...]]:
     """(states above before the letter …, letter + 1) ↦ actions of the components of the level."""
     above = [i for i, part in enumerate(whole.components) if part.level < level]
     here = [i for i, part in enumerate(whole.components) if part.level == level]
@@ -144,7 +144,7 @@ def _wiring(whole: ComponentCascade, stream: CascadeStream, level: int) -> Layer
     writes = basis(stream.dim, [stream.previous(i) for i in last])
     head = Head(where, where @ code.key_rotation(1), copies, writes.T)
     rows = {
-        key: [v for i, action in zip(here, actions, strict=True) for v in stream.simulators[i].encode(action)]  # type: ignore[arg-type]
+        key: [v for i, action in zip(here, actions, strict=True) for v in stream.simulators[i].encode(action)]
         for key, actions in wiring_rows(whole, level).items()
     }
     start = (*(whole.initial[i] for i in above), 0)
