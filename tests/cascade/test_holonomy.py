@@ -149,6 +149,14 @@ def test_tiles_that_do_not_cover_their_set_are_named() -> None:
     assert "do not cover" in check_covering(broken).witness
 
 
+def test_a_broken_skeleton_makes_no_cascade() -> None:
+    frame = decompose(golden("T3")).skeleton
+    tiles = list(frame.tiles)
+    tiles[0] = tiles[0][:1]
+    with pytest.raises(AssertionError, match="must cover its automaton: the tiles of set 0"):
+        Cascade(dataclasses.replace(frame, tiles=tiles))
+
+
 @pytest.mark.parametrize("state", [-1, 3])
 def test_coordinates_of_a_state_outside_are_refused(state: int) -> None:
     with pytest.raises(InvalidInput, match=r"a state must lie in \[0, 3\)"):

@@ -16,7 +16,7 @@ from krohn.cascade.holonomy import decompose as holonomy
 from krohn.cascade.merging import mergeable, merged
 from krohn.cascade.plan import Plan
 from krohn.cascade.plan_nodes import ClampedCounterPlan, ErrorBitPlan, HolonomyPlan, ParallelPlan, SerialPlan
-from krohn.cascade.plan_search import PASSES
+from krohn.cascade.plan_search import PASSES, PlanSearch
 from krohn.errors import InvalidInput, LimitExceeded
 
 # Sections 4 and 6 of the construction record: letters, levels of plain holonomy, layers known to be enough.
@@ -244,6 +244,22 @@ def test_a_broken_restriction_is_named() -> None:
     assert "start state" in plan_checks.reachable_fault(automaton, (1, 2), inner)
     assert "goes elsewhere" in plan_checks.reachable_fault(automaton, (0, 2), inner)
     assert "distinct" in plan_checks.reachable_fault(automaton, (0, 0), inner)
+
+
+def test_a_cascade_with_another_start_is_named() -> None:
+    letters = golden("T3").letters
+    fault = plan_checks.holonomy_fault(Semiautomaton.from_letters(letters, start=1), holonomy(golden("T3")))
+    assert fault == "the cascade starts at 0, the automaton at 1"
+
+
+def test_equal_bytes_of_different_tables_are_not_confused() -> None:
+    """Two states by three letters and three states by two letters can have the same bytes."""
+    search = PlanSearch(frozenset(PASSES), 60, 1000)
+    for shape in ((2, 3), (3, 2)):
+        automaton = Semiautomaton(np.array([0, 1, 1, 0, 1, 0]).reshape(shape))
+        plan = search.best(automaton)
+        assert plan is not None
+        assert_simulates(plan)
 
 
 def test_a_cascade_of_another_automaton_is_named() -> None:

@@ -38,7 +38,8 @@ class Section:
 
     def __post_init__(self) -> None:
         fault = section_fault(self)
-        assert not fault, fault
+        if fault:
+            raise AssertionError(fault)
 
     def add(self, first: Counters, second: Counters) -> Counters:
         """Sum of counters."""

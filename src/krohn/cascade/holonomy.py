@@ -54,7 +54,8 @@ class Cascade:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "covering", check_covering(self))
-        assert self.covering.holds, f"holonomy must cover: {self.covering.witness}"
+        if not self.covering.holds:  # not an assert statement: the proof must not be optimised away
+            raise AssertionError(f"a cascade must cover its automaton: {self.covering.witness}")
         # The check has asked for every update there is, so every reset has been looked up by now.
         reset = {self.skeleton.class_of[outer] for _, outer in self._over}
         object.__setattr__(self, "is_reset", tuple(part.number in reset for part in self.components))

@@ -18,6 +18,8 @@ def holonomy_fault(automaton: Semiautomaton, cascade: Cascade, schedule: Schedul
     """The cascade must be one of this automaton's table, and its covering must hold under the schedule."""
     if not np.array_equal(automaton.table, cascade.automaton.table):
         return "the cascade is of another automaton"
+    if automaton.start != cascade.automaton.start:
+        return f"the cascade starts at {cascade.automaton.start}, the automaton at {automaton.start}"
     if schedule is None or schedule.layers == schedule.layers_in_step:
         return cascade.covering.witness
     start, finish = schedule.of_sets(cascade.skeleton)

@@ -49,6 +49,8 @@ _MAX_PRODUCT = 4096  # states of a fibre that is a product
 _MAX_SPLITS = 12  # splits tried per automaton and kind, fewer further down
 _SMALL = 8  # automata of one level up to this size are still searched for fewer layers
 
+_Key = tuple[bytes, int, int]
+
 
 @dataclass
 class PlanSearch:
@@ -59,20 +61,20 @@ class PlanSearch:
     max_sets: int
     is_complete: bool = True
     _deadline: float = field(init=False)
-    _cascades: dict[bytes, Cascade | None] = field(init=False, default_factory=dict)
+    _cascades: dict[_Key, Cascade | None] = field(init=False, default_factory=dict)
     _depth: int = field(init=False, default=0)
     _left: int = field(init=False, default=_MAX_AUTOMATA)
-    _known: dict[tuple[bytes, int, int], Plan | None] = field(init=False, default_factory=dict)
+    _known: dict[_Key, Plan | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._deadline = time.monotonic() + self.time_limit
 
     def best(self, automaton: Semiautomaton, plain: Plan | None = None) -> Plan | None:
         """The plan of least measure that was found; None if no pass can handle the automaton."""
-        key = (automaton.table.tobytes(), automaton.num_letters, automaton.start)
+        key = _key(automaton)
         if key not in self._known:
             if isinstance(plain, HolonomyPlan) and plain.automaton is automaton:
-                self._cascades[key[0]] = plain.cascade
+                self._cascades[key] = plain.cascade
             self._known[key] = plain  # stands while the search below runs
             self._depth += 1
             self._known[key] = self._search(automaton, plain)
@@ -135,7 +137,7 @@ class PlanSearch:
         return None if inner is None else ReachablePlan(automaton, states, inner)
 
     def _cascade(self, automaton: Semiautomaton) -> Cascade | None:
-        key = automaton.table.tobytes()
+        key = _key(automaton)
         if key not in self._cascades:
             try:
                 self._cascades[key] = decompose(automaton, max_sets=self.max_sets)
@@ -260,6 +262,11 @@ class PlanSearch:
         radix = [tuple(row) for row in np.indices(sizes).reshape(len(sizes), -1).tolist()]
         codes = np.ravel_multi_index(tuple(np.array(labels) for labels in maps), sizes).tolist()
         return codes, ParallelPlan(product, tuple(radix), tuple(parts))
+
+
+def _key(automaton: Semiautomaton) -> _Key:
+    """What a plan depends on: the table (its bytes and its width) and the start, not the names."""
+    return automaton.table.tobytes(), automaton.num_letters, automaton.start
 
 
 def _is_enough(plan: Plan) -> bool:
