@@ -91,6 +91,19 @@ def test_interrupted_between_checkpoints_a_run_repeats_the_lost_steps(
     assert outcome(tmp_path / "broken") == outcome(tmp_path / "whole")
 
 
+def test_a_run_stopped_by_its_deadline_goes_on_later(tmp_path: Path) -> None:
+    config = small_run(replicates=2, steps=40)
+    train(config, directory=tmp_path / "whole", device="cpu", automaton=LINE)
+    options = {"directory": tmp_path / "broken", "device": "cpu", "automaton": LINE}
+    first = train(config, deadline=0.0, evaluate=lambda *_: {"judged": True}, **options)  # type: ignore[arg-type]
+    assert not first.finished
+    assert first.extra == {}
+    assert [row["step"] for row in first.curves] == [10]
+    assert not (tmp_path / "broken" / "result.json").exists()
+    assert train(config, **options).finished  # type: ignore[arg-type]
+    assert outcome(tmp_path / "broken") == outcome(tmp_path / "whole")
+
+
 def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
     config = small_run(steps=20)
     first = train(config, directory=tmp_path / "run", device="cpu", automaton=LINE)

@@ -2,11 +2,11 @@
 
 import os
 import platform
-from importlib.metadata import version
 from importlib.util import find_spec
 
 import torch
 
+from krohn import __version__
 from krohn.training.config import RunConfig
 
 
@@ -47,7 +47,7 @@ def environment(device: torch.device, precision: str) -> dict[str, object]:
     """What the result may depend on besides the configuration."""
     gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else None
     return {
-        "krohn": version("krohn") if find_spec("krohn") and _installed() else "source",
+        "krohn": __version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
         "platform": platform.machine(),
@@ -57,13 +57,3 @@ def environment(device: torch.device, precision: str) -> dict[str, object]:
         "precision": precision,
         "threads": torch.get_num_threads(),
     }
-
-
-def _installed() -> bool:
-    from importlib.metadata import PackageNotFoundError
-
-    try:
-        version("krohn")
-    except PackageNotFoundError:
-        return False
-    return True

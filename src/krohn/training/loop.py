@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,58 +21,14 @@ from krohn.training.evaluation import HeldOut
 from krohn.training.metrics import History, Scores
 from krohn.training.optimizer import ema_window
 from krohn.training.progress import Bar, Progress, Silence, TensorBoard
+from krohn.training.result import TrainResult
 from krohn.training.schedule import Plateau
 from krohn.training.state import TrainState
 from krohn.training.step import Stepper
 
+__all__ = ["Evaluate", "TrainResult", "train"]
+
 Evaluate = Callable[[Network, Weights, Task], dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class TrainResult:
-    """What a run gives back.
-
-    Attributes:
-        config: the run.
-        task: its task, on the run's device.
-        network: its architecture.
-        weights: best averaged weights [R, …] by name, fp32.
-        replicates: one dictionary per replicate: status, learning rate, and the numbers of its best and of
-            its last evaluation (accuracy, sequence_accuracy, position_accuracy, loss, step).
-        curves: one row per evaluation, as in metrics.jsonl.
-        seconds: time spent training, resumed parts included; start-up is not counted.
-        sequences_per_second: of all replicates together.
-        extra: what the caller's ``evaluate`` returned.
-    """
-
-    config: RunConfig
-    task: Task
-    network: Network
-    weights: Weights
-    replicates: list[dict[str, Any]]
-    curves: list[dict[str, Any]]
-    seconds: float
-    sequences_per_second: float
-    extra: dict[str, Any]
-
-    @property
-    def best(self) -> int:
-        """Index of the replicate with the highest token accuracy."""
-        return max(range(len(self.replicates)), key=lambda index: self.replicates[index]["accuracy"])
-
-    def replicate(self, index: int) -> dict[str, Tensor]:
-        """Best weights of one replicate by name, on the CPU, without the replicate axis."""
-        return {name: value[index].cpu() for name, value in self.weights.items()}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "run": self.config.run_id,
-            "replicates": self.replicates,
-            "seconds": self.seconds,
-            "sequences_per_second": self.sequences_per_second,
-            "extra": self.extra,
-        }
 
 
 def train(
@@ -84,6 +39,7 @@ def train(
     evaluate: Evaluate | None = None,
     progress: bool = False,
     checkpoint_seconds: float = 120.0,
+    deadline: float | None = None,
     tensorboard: bool = False,
     automaton: Semiautomaton | None = None,
 ) -> TrainResult:
@@ -97,6 +53,7 @@ def train(
         progress: show a bar on stderr.
         checkpoint_seconds: least time between two checkpoints, longer if writing takes more than a tenth of
             it; one is always written at the end. 0 writes one at every evaluation.
+        deadline: Unix time; the first evaluation after it saves and ends the call, without ``evaluate``.
         tensorboard: write TensorBoard files under ``directory``.
         automaton: used instead of parsing ``config.task.spec``.
 
@@ -112,7 +69,7 @@ def train(
     run = _Run(config, chosen, choose_device(device), None if directory is None else Path(directory))
     display = _display(run, progress=progress, tensorboard=tensorboard)
     try:
-        run.finish(display, checkpoint_seconds)
+        run.finish(display, checkpoint_seconds, deadline)
     finally:
         display.close()
     return run.result(evaluate)
@@ -138,8 +95,8 @@ class _Run:
         held = config.evaluation
         self.held_out = HeldOut(self.task, seed=held.seed, count=held.sequences)
 
-    def finish(self, display: Progress, checkpoint_seconds: float) -> None:
-        """Runs from wherever the run stands to its end."""
+    def finish(self, display: Progress, checkpoint_seconds: float, deadline: float | None = None) -> None:
+        """Runs from wherever the run stands to its end, or to the first evaluation after the deadline."""
         if self._done():
             return
         stepper = Stepper(self.config, self.network, self.task, self.state)
@@ -159,6 +116,8 @@ class _Run:
                 # A large state takes long to write: spend at most a tenth of the time on it.
                 ended = time.monotonic()
                 due = ended + max(checkpoint_seconds, 9.0 * (ended - began) if checkpoint_seconds else 0.0)
+            if deadline is not None and time.time() >= deadline:
+                break
         if self.directory is not None:
             self._save(self.directory)
 
@@ -166,7 +125,8 @@ class _Run:
         """The result of the finished run, also written to the directory."""
         weights = self.network.layout.views(self.state.best)
         compute = self.network.layout.views(self.state.best.to(self.state.compute.dtype))
-        extra = {} if evaluate is None else evaluate(self.network, compute, self.task)
+        finished = self._done()
+        extra = evaluate(self.network, compute, self.task) if evaluate is not None and finished else {}
         sequences = self.step * self.config.optimizer.batch * self.config.replicates
         result = TrainResult(
             config=self.config,
@@ -178,8 +138,9 @@ class _Run:
             seconds=self.seconds,
             sequences_per_second=sequences / max(self.seconds, 1e-9),
             extra=extra,
+            finished=finished,
         )
-        if self.directory is not None:
+        if self.directory is not None and finished:
             self.directory.write_result(result.to_dict())
         return result
 
