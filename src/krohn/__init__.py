@@ -23,6 +23,7 @@ _PUBLIC = {
     "compile": "krohn.construct.compiling:compile",
     "CompiledNetwork": "krohn.network.compiled:CompiledNetwork",
     "load": "krohn.network.storage:load",
+    "verify": "krohn.certify.verification:verify",
     "KrohnError": "krohn.errors:KrohnError",
     "RunConfig": "krohn.training.config:RunConfig",
     "train": "krohn.training.loop:train",

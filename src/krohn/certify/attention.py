@@ -12,7 +12,7 @@ from krohn.certify.looking_back import look_back
 from krohn.certify.machine import Integers, Machine, distinct_rows, explore
 from krohn.certify.padding import attend_padding
 from krohn.certify.recalling import recall
-from krohn.certify.scores import scores_of
+from krohn.certify.scores import Scores, scores_of
 from krohn.certify.stream import Stream
 from krohn.certify.values import values_of
 from krohn.network.transformer import Head, Layer
@@ -37,11 +37,13 @@ def attend(stream: Stream, layer: Layer, mask: str, arith: Arithmetic, record: R
     return replace(mixed, pads=np.sum(pad_parts, axis=0), pad_radius=pad_error)
 
 
-def _classify(stream: Stream, head: Head, scores, arith: Arithmetic, record: Record) -> Action | Averaging:  # type: ignore[no-untyped-def]
+def _classify(
+    stream: Stream, head: Head, scores: Scores, arith: Arithmetic, record: Record
+) -> Action | Averaging:
     values = values_of(stream, head, arith, record)
-    found: Action | Averaging | None = look_back(stream, head, scores, values, arith, record)
+    found: Action | Averaging | None = average(stream, head, scores, values, arith, record)
     if found is None:
-        found = average(stream, head, scores, values, arith, record)
+        found = look_back(stream, head, scores, values, arith, record)
     return found if found is not None else recall(stream, head, scores, values, arith, record)
 
 

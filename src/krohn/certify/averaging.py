@@ -13,6 +13,8 @@ from krohn.network.transformer import Head
 
 EVEN = 1e-3
 """Letters whose scores differ by more do not have the same weight."""
+MOST, LEAST = 1.6, 1e6
+"""A head that gives a letter more than 1/1.6 or less than a millionth selects; it does not sum."""
 NEAR = 1e-4
 MAX_MULTIPLE = 64
 
@@ -26,7 +28,7 @@ def average(
         return None
     spread, reach, weight, pad_weight = found
     scale = float(np.median(1 / weight))
-    if not np.isfinite(scale):
+    if not (MOST < scale < LEAST):
         return None
     scale = round(scale) if abs(scale - round(scale)) < NEAR * scale else scale
     relative = _relative_error(scores, weight, scale, spread, reach, arith)

@@ -130,9 +130,7 @@ def _with_counters(stream: Stream, layer: Layer, arith: Arithmetic, record: Reco
     factors = Factors(mlp.weights[1], np.eye(mlp.weights[1].shape[1]), np.zeros_like(mlp.weights[1]))
     factors = factors if last else factor(mlp.weights[1])
     parts = [
-        contribute(
-            g, stream, bare, sizes, counted, mlp.activations[0], factors.ways, last, arith, record
-        )
+        contribute(g, stream, bare, sizes, counted, mlp.activations[0], factors.ways, last, arith, record)
         for g in groups
     ]
     machine, extended = _extend(stream, parts)

@@ -16,7 +16,7 @@ from krohn.certify.looking_back import distance_of
 from krohn.certify.machine import MAX_STATES, Integers
 from krohn.certify.network_proof import stored_network
 from krohn.certify.scores import scores_of
-from krohn.certify.selection_mlp import selections
+from krohn.certify.selection_mlp import Selection, selections
 from krohn.certify.simulation import decode
 from krohn.certify.softmax import Leak, copied_error
 from krohn.certify.stream import Stream, embed
@@ -71,10 +71,11 @@ def prove_scan(
     tau = stored.num_padding
     cover = [tau + t for t in range(length)]  # the first letter that position t stands for
     first: dict[int, int] = {}
+    cache: dict[str, dict[int, Selection]] = {}
     for number, layer in enumerate(stored.layers):
         record.layer = number
         mixed, stream = _attend(stored, layer, stream, maps, arith, record)
-        before, maps = _compose(layer, mixed, maps, arith, record)
+        before, maps = _compose(layer, mixed, maps, arith, record, cache)
         first = first or before
         neutral = [first[channel] for channel in channels] == pads.tolist()
         cover = _extend(cover, mixed.distance, tau, neutral, record)
@@ -183,7 +184,12 @@ def _copied(
 
 
 def _compose(
-    layer: Layer, mixed: Mixed, maps: Maps, arith: Arithmetic, record: Record
+    layer: Layer,
+    mixed: Mixed,
+    maps: Maps,
+    arith: Arithmetic,
+    record: Record,
+    cache: dict[str, dict[int, Selection]],
 ) -> tuple[dict[int, int], Maps]:
     """The MLP composes: the channel of point q becomes f(g(q)), g from further back, f from here.
 
@@ -192,7 +198,7 @@ def _compose(
     points = len(maps.channels)
     lefts = [channel for channel, (_, back) in mixed.source.items() if back]
     rights = [channel for channel, (_, back) in mixed.source.items() if not back]
-    found = selections(layer.mlp, lefts, rights, mixed.radius, points, arith, record)
+    found = selections(layer.mlp, lefts, rights, mixed.radius, points, arith, record, cache)
     if layer.keep_mlp[list({*found, *mixed.source})].any():
         raise record.refuse("composition", "a map is added to what the channel held before")
     before = {} if -1 in maps.point.values() else maps.point

@@ -6,6 +6,7 @@ the output is f(x) for all f if and only if Φ_q′(x, y) − Φ_q′(x, 0) is y
 the rest adds up to 0. Errors are followed in the same way, term by term.
 """
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +49,7 @@ def selections(
     points: int,
     arith: Arithmetic,
     record: Record,
+    cache: dict[str, dict[int, Selection]],
 ) -> dict[int, Selection]:
     """Every output channel that is not constantly 0, proved to be a selection of a right channel by a left one."""
     if any((codes != RELU).any() for codes in mlp.activations) or len(mlp.weights) not in (2, 3):
@@ -56,6 +58,9 @@ def selections(
     others[[*lefts, *rights]] = False
     if mlp.weights[0][others].any():
         raise record.refuse("composition", "the MLP reads channels that hold no map")
+    key = _fingerprint(mlp, lefts, rights, radius, points, arith)
+    if key in cache:
+        return cache[key]
     exact = not radius[[*lefts, *rights]].any() and _is_whole(mlp, lefts + rights, points, arith)
     units = _last_units(mlp, lefts, rights, radius, points, arith, record)
     last, bias = mlp.weights[-1], mlp.biases[-1]
@@ -66,7 +71,18 @@ def selections(
         made[int(channel)] = _selection(
             units, rows, last[rows, channel], float(bias[channel]), rights, known, exact, arith, record
         )
+    cache[key] = made
     return made
+
+
+def _fingerprint(
+    mlp: Mlp, lefts: list[int], rights: list[int], radius: Array, points: int, arith: Arithmetic
+) -> str:
+    """Layers of a scan often share their MLP: what was proved for it once holds again."""
+    state = hashlib.sha256(repr((lefts, rights, points, arith.name)).encode())
+    for part in (*mlp.weights, *mlp.biases, radius):
+        state.update(repr(part.shape).encode() + np.ascontiguousarray(part).tobytes())
+    return state.hexdigest()
 
 
 def _is_whole(mlp: Mlp, channels: list[int], points: int, arith: Arithmetic) -> bool:
@@ -101,39 +117,41 @@ def _last_units(
     record: Record,
 ) -> _Units:
     """Inputs of the last hidden layer with every left channel at x, every right one at y."""
-    values = np.arange(points, dtype=np.float64)
-    sides = []
-    for channels in (lefts, rights):
-        inside = np.zeros(len(radius))
-        inside[channels] = 1.0
-        # One symbol stands for the error of the one channel a unit reads.
-        given = Affine(
-            values[:, None] * inside, (radius * inside)[None, None, :], np.zeros((points, len(radius)))
-        )
-        sides.append(_through(given, mlp, inside, arith))
-    weight = mlp.weights[-2]
-    terms = (weight != 0).sum(axis=0) + 1.0
-    owner = _owners(mlp.weights[0], lefts, rights, record) if len(mlp.weights) == 3 else None
+    owner = _owners(mlp.weights[0], record) if len(mlp.weights) == 3 else None
     left_of = _reads(mlp, lefts, owner, record)
     right_of = _reads(mlp, rights, owner, record)
-    (left, left_size), (right, right_size) = sides
+    left, left_size = _through(mlp, lefts, radius, points, arith)
+    right, right_size = _through(mlp, rights, radius, points, arith)
+    terms = (mlp.weights[-2] != 0).sum(axis=0) + 1.0
     return _Units(left, right, left_size, right_size, terms, mlp.biases[-2], left_of, right_of)
 
 
-def _through(given: Affine, mlp: Mlp, inside: Array, arith: Arithmetic) -> tuple[Affine, Array]:
-    """One side of the inputs of the last hidden layer; units of the other side contribute nothing."""
-    first, bias = mlp.weights[0], mlp.biases[0]
+def _through(
+    mlp: Mlp, channels: list[int], radius: Array, points: int, arith: Arithmetic
+) -> tuple[Affine, Array]:
+    """One side of the inputs of the last hidden layer, and the size of its terms.
+
+    Every unit reads one channel of the side: all may hold the same value, and one symbol stands for the
+    error of whichever it is.
+    """
+    values = np.arange(points, dtype=np.float64)
+    slope, noise = mlp.weights[0][channels].sum(axis=0), radius[channels] @ np.abs(mlp.weights[0][channels])
+    tied = np.copysign(noise, slope)[None, None, :]
+    centre = values[:, None] * slope
+    size = np.abs(centre) + noise
     if len(mlp.weights) == 2:
-        size = (np.abs(given.centre) + given.radius()) @ np.abs(first)
-        return apply(given, first, np.zeros(len(bias)), arith), size
-    mine = (first[inside > 0] != 0).any(axis=0)
-    hidden = activate(apply(given, first, bias, arith), mlp.activations[0], arith)
+        return Affine(centre, tied, np.zeros_like(centre)), size
+    mine = (mlp.weights[0][channels] != 0).any(axis=0)
+    bias = mlp.biases[0]
+    unit = arith.inner + OWN + (arith.unit if arith.half else 0.0)
+    loose = SAFE * 3 * unit * (size + np.abs(bias)) + arith.tiny
+    hidden = activate(Affine(centre + bias, tied, loose), mlp.activations[0], arith)
     hidden = Affine(hidden.centre * mine, hidden.tied * mine, hidden.loose * mine)
     size = (np.abs(hidden.centre) + hidden.radius()) @ np.abs(mlp.weights[1])
     return apply(hidden, mlp.weights[1], np.zeros(len(mlp.biases[1])), arith), size
 
 
-def _owners(first: Array, lefts: list[int], rights: list[int], record: Record) -> Integers:
+def _owners(first: Array, record: Record) -> Integers:
     """The one channel that each unit of the first of two hidden layers reads."""
     used = first != 0
     if (used.sum(axis=0) > 1).any():

@@ -60,7 +60,9 @@ def check_simulation(
         seen[frontier] = True
         if not len(frontier):
             break
-    record.note("simulation", f"all {int(seen.sum()):,} reachable pairs of machine and automaton states agree")
+    record.note(
+        "simulation", f"all {int(seen.sum()):,} reachable pairs of machine and automaton states agree"
+    )
 
 
 def _spelled(trail: list[tuple[Integers, Integers]], place: int) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "analyze": ("analyze", "Semigroup, groups, and the circuit class of the word problem."),
     "decompose": ("decompose", "The Krohn–Rhodes cascade, proved, drawn and shortened."),
     "compile": ("compile", "Explicit weights of a Transformer that simulates the automaton."),
+    "verify": ("verify", "A certificate from the weights: right on every word up to the length."),
     "run": ("run", "Words on stdin to states, by a compiled network."),
     "simulate": ("simulate", "Words on stdin to states, by the automaton itself."),
     "sample": ("sample", "Random words and their states, as a data set."),

@@ -1,0 +1,65 @@
+"""A certificate as an argument people can follow, lemma by lemma."""
+
+from krohn.certify.certificate import Certificate
+from krohn.certify.findings import Check
+
+LEMMAS = {
+    "prefix sum": "Lemma (modular counter). Equal weights on all letters add up what they bring.",
+    "residue": "Lemma (modular counter). What is read off a prefix sum repeats with a period.",
+    "memory": "Lemma (memory). The latest position of the best kind gets all the weight but a leak.",
+    "memory leak": "Lemma (softmax approximates hard max). The leak is the sum of e^(−gap).",
+    "look-back": "Lemma (circle codes). The score depends on positions only; one distance wins.",
+    "MLP": "Lemma (interpolation). Evaluated on every reachable input; inside the error box it is affine.",
+    "composition": "Lemma (function composition). Separable in arguments, hence right for all maps.",
+    "intervals": "Theorem 1. Induction over intervals of letters.",
+    "decode": "Decoding. The right logit is the largest, whatever the errors are.",
+    "simulation": "Simulation. The machine read off the weights runs in step with the automaton.",
+    "range": "Range. No overflow.",
+    "hints": "Description. What krohn.json says fits the weights.",
+}
+
+
+def explain(certificate: Certificate) -> str:
+    """Several lines per layer: the lemma used, the bound, what it must stay below."""
+    lines = [_claim(certificate), ""]
+    layer: int | None = None
+    for check in certificate.checks:
+        if check.layer != layer:
+            layer = check.layer
+            lines.append(_heading(layer, certificate))
+        lines += _step(check)
+    lines += ["", _conclusion(certificate)]
+    return "\n".join(lines)
+
+
+def _claim(certificate: Certificate) -> str:
+    return (
+        f"Claim. In {certificate.dtype}, for every word of length ≤ {certificate.length}, the network "
+        f"{certificate.network[:12]} outputs at every position the state of {certificate.automaton!r}."
+    )
+
+
+def _heading(layer: int, certificate: Certificate) -> str:
+    depth = max((check.layer for check in certificate.checks), default=0)
+    if layer < 0:
+        return "Description"
+    return "Read-out" if layer == depth else f"Layer {layer}"
+
+
+def _step(check: Check) -> list[str]:
+    lemma = LEMMAS.get(check.name, check.name)
+    mark = "✓" if check.passed else "✗"
+    first = f"  {mark} {lemma}"
+    second = f"      {check.text}"
+    if check.bound:
+        second += f"; {check.bound:.3g} < {check.limit:.3g}" if check.passed else ""
+    return [first, second]
+
+
+def _conclusion(certificate: Certificate) -> str:
+    if certificate.certified:
+        tight = certificate.tightest
+        where = f"; tightest: {tight.name} in layer {tight.layer}" if tight else ""
+        return f"Hence certified, with logit margin {certificate.margin:.3g}{where}. ∎"
+    tail = f" Counterexample: {certificate.counterexample.word}." if certificate.counterexample else ""
+    return f"Not certified: {certificate.reason}.{tail}"

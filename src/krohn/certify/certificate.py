@@ -1,0 +1,116 @@
+"""The certificate: what was proved about which weights, as a value and as a JSON file."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from krohn.atomic import write_json
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify.findings import Check
+from krohn.network.storage import tensors_of
+from krohn.network.transformer import Transformer
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A word whose last letter the network gets wrong, found by running it."""
+
+    word: tuple[int, ...]
+    expected: int
+    got: int
+
+    def to_json(self, automaton: Semiautomaton) -> dict[str, Any]:
+        """Numbers and names."""
+        return {
+            "word": list(self.word),
+            "letters": [automaton.letter_names[letter] for letter in self.word],
+            "expected": automaton.state_names[self.expected],
+            "got": automaton.state_names[self.got],
+        }
+
+
+@dataclass(frozen=True)
+class SecondOpinion:
+    """Every word of one length, run on the real network: independent of the proof."""
+
+    length: int
+    words: int
+    wrong: int
+
+    def to_json(self) -> dict[str, int]:
+        """Plain numbers."""
+        return {"length": self.length, "words": self.words, "wrong": self.wrong}
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """The outcome of ``verify``: ``certified`` means right on every word of length ≤ ``length`` in ``dtype``.
+
+    Attributes:
+        margin: least distance of the right logit to the others, all errors taken off; 0 if not certified.
+        checks: every inequality of the proof in order; the last one failed if it is not certified.
+        counterexample: a word the network gets wrong, where one was found.
+        largest: the largest length that this network certifies in this dtype (0: none).
+        reason: why it is not certified, empty if it is.
+    """
+
+    certified: bool
+    length: int
+    dtype: str
+    margin: float
+    checks: tuple[Check, ...]
+    counterexample: Counterexample | None
+    largest: int
+    reason: str
+    second_opinion: SecondOpinion | None
+    network: str
+    automaton: Semiautomaton
+
+    @property
+    def tightest(self) -> Check | None:
+        """The check with the least of its tolerance left."""
+        return min(self.checks, key=lambda check: check.margin, default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object; infinite margins become ``null``."""
+        found = self.counterexample
+        return {
+            "krohn": VERSION,
+            "certified": self.certified,
+            "length": self.length,
+            "dtype": self.dtype,
+            "margin": self.margin if np.isfinite(self.margin) else None,
+            "largest_length": self.largest,
+            "tightest_layer": None if self.tightest is None else self.tightest.layer,
+            "reason": self.reason,
+            "checks": [_finite(check.to_json()) for check in self.checks],
+            "counterexample": None if found is None else found.to_json(self.automaton),
+            "exhaustive": None if self.second_opinion is None else self.second_opinion.to_json(),
+            "network": self.network,
+            "automaton": self.automaton.digest,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Writes the JSON file, whole or not at all."""
+        write_json(Path(path), self.to_json())
+
+
+def _finite(payload: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: None if isinstance(value, float) and not np.isfinite(value) else value
+        for key, value in payload.items()
+    }
+
+
+def network_hash(network: Transformer) -> str:
+    """SHA-256 of mask, names, shapes and bytes of all tensors."""
+    state = hashlib.sha256(network.mask.encode())
+    for name, tensor in sorted(tensors_of(network).items()):
+        state.update(f"{name} {tensor.dtype} {tensor.shape}".encode())
+        state.update(np.ascontiguousarray(tensor).tobytes())
+    return state.hexdigest()

@@ -1,0 +1,111 @@
+"""Hints are not believed: what krohn.json says about registers, channels and heads is compared with the weights.
+
+The proof uses none of this. But a description that does not fit the network misleads whoever reads it, so
+a network with one is refused. Every register the layout names is read off real forward passes, on all
+short words and on words of full length, and must hold what the program says.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.simulation import simulate
+from krohn.certify.findings import Record
+from krohn.certify.search import all_words
+from krohn.errors import InvalidInput
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.forward import logits
+from krohn.network.layout import Channel
+from krohn.network.operations import Values
+from krohn.network.program import Program, interpret_registers
+
+SHORT_WORDS = 256
+LONG_WORDS = 8
+CLOSE = 1e-3
+
+Streams = list[npt.NDArray[np.float64]]
+
+
+def check_hints(compiled: CompiledNetwork, length: int, record: Record) -> None:
+    """Raises ``Refuted`` if program or layout say something else than the matrices do."""
+    record.layer = -1
+    _check_heads(compiled, record)
+    if compiled.program is None:
+        record.note("hints", "there is no program; the layout's names are not part of the proof")
+        return
+    for words in _words(compiled, length):
+        try:
+            values = interpret_registers(compiled.program, words)
+        except InvalidInput as error:
+            raise record.refuse("hints", f"the program has no meaning on some word: {error}") from error
+        _check_program(compiled, compiled.program, words, values, record)
+        _check_channels(compiled, words, values, record)
+    record.note("hints", "program and layout agree with the weights on every word tried")
+
+
+def _words(compiled: CompiledNetwork, length: int) -> list[npt.NDArray[np.int64]]:
+    letters, short = compiled.automaton.num_letters, 0
+    while short < length and letters ** (short + 1) <= SHORT_WORDS:
+        short += 1
+    dice = np.random.default_rng(1)
+    return [all_words(letters, max(short, 1)), dice.integers(letters, size=(LONG_WORDS, length))]
+
+
+def _check_heads(compiled: CompiledNetwork, record: Record) -> None:
+    layers = compiled.program.layers if compiled.program else ()
+    for index, heads in enumerate(compiled.layout.heads):
+        known = len(layers[index].attention) if layers else 0
+        for head in heads:
+            if any(not isinstance(op, int) or not 0 <= op < known for op in head.operations):
+                raise record.refuse("hints", f"layer {index} claims an operation the program does not have")
+
+
+def _check_program(
+    compiled: CompiledNetwork,
+    program: Program,
+    words: npt.NDArray[np.int64],
+    values: dict[str, Values],
+    record: Record,
+) -> None:
+    held = np.stack([values[name] for name in program.readout.registers], axis=-1)
+    states = program.readout.decode(held[:, program.num_padding :])
+    if (states != simulate(compiled.automaton, words)).any():
+        raise record.refuse("hints", "the program does not compute the automaton's states")
+
+
+def _check_channels(
+    compiled: CompiledNetwork, words: npt.NDArray[np.int64], values: dict[str, Values], record: Record
+) -> None:
+    seen: dict[str, npt.NDArray[np.float64]] = {}
+    network = compiled.transformer
+    logits(network, words, observe=lambda name, value: seen.update({name: np.asarray(value, np.float64)}))
+    streams = [seen["embedding"]]
+    for layer in range(network.depth):
+        streams += [seen[f"layer.{layer}.mixed"], seen[f"layer.{layer}.stream"]]
+    for moment, (channels, stream) in enumerate(zip(compiled.layout.moments, streams, strict=True)):
+        for number, channel in enumerate(channels):
+            wanted = _claimed(compiled, channel, values, streams[0])
+            if wanted is None:
+                continue
+            if (np.abs(stream[..., number] - wanted) > CLOSE * (1 + np.abs(wanted))).any():
+                text = f"channel {number} does not hold {channel.name} at moment {moment}"
+                raise record.refuse("hints", text)
+
+
+def _claimed(
+    compiled: CompiledNetwork,
+    channel: Channel,
+    values: dict[str, Values],
+    first: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64] | None:
+    """What the channel must hold at every position, ``None`` if nothing is claimed."""
+    if channel.position:
+        place = compiled.layout.find_position(0, channel.position)
+        return np.full(first.shape[:2], np.nan) if place is None else first[..., place]
+    if not channel.register:
+        return None
+    held = values[channel.register].astype(np.float64)
+    assert compiled.program is not None
+    if channel.part:
+        turn = 2 * np.pi / (compiled.program.register[channel.register].high + 1)
+        held = np.cos(turn * held) if channel.part == "cos" else np.sin(turn * held)
+    return channel.scale * held

@@ -1,0 +1,63 @@
+"""A certificate file against a directory: same weights, same automaton, and the proof goes through again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from krohn.certify.certificate import VERSION, Certificate
+from krohn.certify.verification import verify
+from krohn.errors import InvalidFile
+
+KEYS = {"krohn", "certified", "length", "dtype", "margin", "checks", "network", "automaton", "counterexample"}
+
+
+def recheck(path: str | Path, directory: str | Path) -> tuple[Certificate, list[str]]:
+    """Proves again what the file claims; returns the new certificate and every difference found."""
+    claimed = read_certificate(path)
+    made = verify(directory, claimed["dtype"], claimed["length"], largest=False)
+    fresh = made.to_json()
+    differences = [
+        f"{key}: the file says {claimed[key]!r:.70}, the weights say {fresh[key]!r:.70}"
+        for key in ("network", "automaton", "certified", "length", "dtype")
+        if claimed[key] != fresh[key]
+    ]
+    if len(claimed["checks"]) != len(fresh["checks"]):
+        differences.append(
+            f"checks: the file lists {len(claimed['checks'])}, there are {len(fresh['checks'])}"
+        )
+    else:
+        differences += [
+            f"check {number}: the file says {old.get('name')!r}, the proof says {new['name']!r}"
+            for number, (old, new) in enumerate(zip(claimed["checks"], fresh["checks"], strict=True))
+            if not _same(old, new)
+        ]
+    return made, differences[:20]
+
+
+def _same(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Names and verdicts equal, numbers up to what other hardware may round differently."""
+    if any(old.get(key) != new[key] for key in ("name", "layer", "passed")):
+        return False
+    for key in ("bound", "limit"):
+        left, right = old.get(key), new[key]
+        if (left is None) != (right is None):
+            return False
+        if left is not None and abs(left - right) > 1e-3 * max(abs(left), abs(right)) + 1e-12:
+            return False
+    return True
+
+
+def read_certificate(path: str | Path) -> dict[str, Any]:
+    """The file's content, refused unless it has the form of a certificate."""
+    try:
+        payload = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidFile(f"{path} must be a certificate written by krohn verify --out; {error}") from error
+    if not isinstance(payload, dict) or not set(payload) >= KEYS or payload["krohn"] != VERSION:
+        raise InvalidFile(f"{path} must be a certificate with keys {', '.join(sorted(KEYS))}")
+    checks = payload["checks"]
+    if not isinstance(checks, list) or not all(isinstance(check, dict) for check in checks):
+        raise InvalidFile(f"{path}: checks must be a list of objects")
+    if type(payload["length"]) is not int or not isinstance(payload["dtype"], str):
+        raise InvalidFile(f"{path}: length must be an integer and dtype a name")
+    return payload

@@ -1,0 +1,59 @@
+"""Running a network in a given arithmetic: the plain pass, and one that rounds every tensor to a half type."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.certify.arithmetic import Arithmetic
+from krohn.network.forward import run as run_plain
+from krohn.network.forward import visible
+from krohn.network.transformer import SIN, Head, Mlp, Transformer
+
+Floats = npt.NDArray[np.float32]
+
+
+def run_in(network: Transformer, words: npt.NDArray[Any], arith: Arithmetic) -> npt.NDArray[np.int64]:
+    """The states the network outputs for words ``[batch, length]`` in this arithmetic."""
+    with np.errstate(all="ignore"):
+        if not arith.half:
+            return run_plain(network, words, arith.name)
+        return _run_half(network, words, arith)
+
+
+def _run_half(network: Transformer, words: npt.NDArray[Any], arith: Arithmetic) -> npt.NDArray[np.int64]:
+    def cast(values: npt.NDArray[Any]) -> Floats:
+        return arith.cast(np.asarray(values, dtype=np.float64)).astype(np.float32)
+
+    tau, length = network.num_padding, words.shape[1]
+    tokens = cast(network.embedding)[words]
+    padding = np.broadcast_to(cast(network.padding), (len(words), *network.padding.shape))
+    stream = cast(np.concatenate([padding, tokens], axis=1) + cast(network.positions[: tau + length]))
+    for layer in network.layers:
+        mixed = stream * layer.keep_attention.astype(np.float32)
+        for head in layer.heads:
+            mixed = cast(mixed + _attend_half(head, stream, network.mask, cast))
+        stream = cast(mixed * layer.keep_mlp.astype(np.float32) + _mlp_half(layer.mlp, mixed, cast))
+    logits = cast(stream[:, tau:] @ cast(network.readout) + cast(network.readout_bias))
+    states: npt.NDArray[np.int64] = logits.argmax(axis=-1)
+    return states
+
+
+def _attend_half(head: Head, stream: Floats, mask: str, cast: Any) -> Floats:
+    query, key = cast(stream @ cast(head.query)), cast(stream @ cast(head.key))
+    value = cast(stream @ cast(head.value))
+    scores = np.where(visible(stream.shape[1], mask), query @ key.swapaxes(1, 2), np.float32(-np.inf))
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = cast(weights / weights.sum(axis=-1, keepdims=True))
+    out: Floats = cast(cast(weights @ value) @ cast(head.output))
+    return out
+
+
+def _mlp_half(mlp: Mlp, stream: Floats, cast: Any) -> Floats:
+    hidden = stream
+    for index, (weight, bias) in enumerate(zip(mlp.weights, mlp.biases, strict=True)):
+        hidden = cast(hidden @ cast(weight) + cast(bias))
+        if index < len(mlp.activations):
+            sine = mlp.activations[index] == SIN
+            hidden = cast(np.where(sine, np.sin(hidden), np.maximum(hidden, 0)))
+    return hidden

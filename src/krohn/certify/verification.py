@@ -1,0 +1,111 @@
+"""``verify``: the one entry point. Proof first, then hints, then an independent run; refusals get a word."""
+
+from pathlib import Path
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify.arithmetic import Arithmetic, arithmetic
+from krohn.certify.certificate import Certificate, network_hash
+from krohn.certify.findings import Check, Record, Refuted
+from krohn.certify.hints import check_hints
+from krohn.certify.network_proof import prove
+from krohn.certify.scan_proof import looks_like_scan, prove_scan
+from krohn.certify.search import exhaustive, search
+from krohn.errors import InvalidInput, LimitExceeded
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.storage import load
+from krohn.network.transformer import Transformer
+
+
+def verify(
+    network: CompiledNetwork | str | Path,
+    dtype: str = "float64",
+    length: int | None = None,
+    *,
+    second_opinion: bool = True,
+    largest: bool = True,
+) -> Certificate:
+    """Decides from the weights whether the network is right on every word of length ≤ ``length``.
+
+    Args:
+        network: a compiled network, or the directory it was saved in.
+        dtype: the arithmetic: float64, float32, bfloat16 or float16.
+        length: at most the length it was built for, which is the default.
+        second_opinion: also run all short words, independently of the proof.
+        largest: if it is refused, find the largest length that is certified.
+    """
+    compiled = network if isinstance(network, CompiledNetwork) else load(network)
+    arith = arithmetic(dtype)
+    wanted = compiled.length if length is None else length
+    if not 1 <= wanted <= compiled.length:
+        raise InvalidInput(f"the length must lie in 1..{compiled.length}, as built; got {wanted}")
+    matrices, automaton = compiled.transformer, compiled.automaton
+    record, failure, margin = _attempt(matrices, automaton, wanted, arith)
+    if failure is None:
+        failure = _hint_failure(compiled, wanted, record)
+    opinion, found = exhaustive(matrices, automaton, arith, wanted) if second_opinion else (None, None)
+    if found is not None and failure is None:
+        failure = Refuted("exhaustive run", matrices.depth, "a short word is run wrong", found.word)
+        record.checks.append(Check(failure.name, failure.layer, 1.0, 0.0, False, failure.reason))
+    if failure is not None and found is None:
+        found = search(matrices, automaton, arith, wanted, failure.word)
+    best = wanted if failure is None else 0
+    if failure is not None and largest and found is None:
+        best = _largest(matrices, automaton, wanted, arith)
+    return Certificate(
+        certified=failure is None,
+        length=wanted,
+        dtype=dtype,
+        margin=margin if failure is None else 0.0,
+        checks=tuple(record.checks),
+        counterexample=found,
+        largest=best,
+        reason="" if failure is None else f"layer {failure.layer}: {failure}",
+        second_opinion=opinion,
+        network=network_hash(matrices),
+        automaton=automaton,
+    )
+
+
+def _attempt(
+    network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic
+) -> tuple[Record, Refuted | None, float]:
+    """The proof that fits the network's form: Theorem 1's induction, or machines layer by layer."""
+    proofs = [prove_scan, prove] if looks_like_scan(network) else [prove]
+    outcome: tuple[Record, Refuted | None, float] | None = None
+    for proof in proofs:
+        record = Record()
+        try:
+            with np.errstate(all="ignore"):
+                return record, None, proof(network, automaton, length, arith, record)
+        except Refuted as error:
+            refusal = error
+        except LimitExceeded as error:
+            refusal = record.refuse("size", str(error))
+        # Of two proofs that stop, the one that came further says more.
+        if outcome is None or record.layer > outcome[0].layer:
+            outcome = (record, refusal, 0.0)
+    assert outcome is not None
+    return outcome
+
+
+def _hint_failure(compiled: CompiledNetwork, length: int, record: Record) -> Refuted | None:
+    try:
+        with np.errstate(all="ignore"):
+            check_hints(compiled, length, record)
+    except Refuted as refusal:
+        return refusal
+    return None
+
+
+def _largest(network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic) -> int:
+    """By bisection: errors only grow with the length."""
+    low, high = 0, length
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _attempt(network, automaton, middle, arith)[1] is None:
+            low = middle
+        else:
+            high = middle
+    return low

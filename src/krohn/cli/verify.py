@@ -1,0 +1,82 @@
+"""``krohn verify``: the certificate of a directory."""
+
+from pathlib import Path
+
+import click
+
+from krohn.certify.argument import explain
+from krohn.certify.arithmetic import ARITHMETICS
+from krohn.certify.certificate import Certificate
+from krohn.certify.recheck import recheck
+from krohn.certify.verification import verify
+from krohn.cli.output import emit, json_option, note
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--dtype", type=click.Choice(list(ARITHMETICS)), default="float64", show_default=True)
+@click.option("--length", type=int, help="Certify words up to this length only (default: as built).")
+@click.option("--explain", "as_argument", is_flag=True, help="Print the proof lemma by lemma.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the certificate to this JSON file.")
+@click.option(
+    "--recheck", "claim", type=click.Path(path_type=Path), help="Prove again what this certificate claims."
+)
+@json_option
+def command(
+    directory: Path,
+    dtype: str,
+    length: int | None,
+    as_argument: bool,
+    out: Path | None,
+    claim: Path | None,
+    as_json: bool,
+) -> None:
+    """Decide from the weights in DIRECTORY whether every word up to the length is run right.
+
+    Exit status 0: certified. 1: not certified, with a counterexample where one was found. 2: bad files.
+
+    \b
+    Example:  krohn compile S4 --length 128 --out s4 && krohn verify s4 --dtype float32
+    """
+    differences: list[str] = []
+    if claim is not None:
+        certificate, differences = recheck(claim, directory)
+    else:
+        certificate = verify(directory, dtype, length)
+    if out is not None:
+        certificate.save(out)
+        note(f"wrote {out}")
+    payload = certificate.to_json()
+    if claim is not None:
+        payload["differences"] = differences
+    text = explain(certificate) if as_argument else summary(certificate)
+    emit(payload, as_json=as_json, text=lambda: "\n".join([text, *differences]))
+    if not certificate.certified or differences:
+        raise click.exceptions.Exit(1)
+
+
+def summary(certificate: Certificate) -> str:
+    """A few lines."""
+    name = certificate.automaton.name or "the automaton"
+    opinion = certificate.second_opinion
+    if certificate.certified:
+        tight = certificate.tightest
+        lines = [
+            f"certified: {name}, every word of length ≤ {certificate.length}, {certificate.dtype}",
+            f"logit margin {certificate.margin:.4g} after all errors; {len(certificate.checks)} checks"
+            + (f"; tightest: {tight.name}, layer {tight.layer}" if tight else ""),
+        ]
+    else:
+        lines = [f"not certified: {certificate.reason}"]
+        if certificate.counterexample is not None:
+            shown = certificate.counterexample.to_json(certificate.automaton)
+            lines.append(
+                f"counterexample: {' '.join(shown['letters'])} → {shown['got']}, must be {shown['expected']}"
+            )
+        elif certificate.largest:
+            lines.append(f"certified in {certificate.dtype} up to length {certificate.largest}")
+        else:
+            lines.append("no counterexample found: undecided")
+    if opinion is not None and opinion.length:
+        lines.append(f"independently run: all {opinion.words:,} words of length {opinion.length}, {opinion.wrong} wrong")
+    return "\n".join(lines)
