@@ -39,7 +39,7 @@ def _choice(kind: Any) -> click.Choice[str]:
 @click.option(
     "--dtype",
     type=click.Choice(list(UNIT)),
-    help="Float format to bear; float64 allows MLPs of fewer hidden layers.  [default: float32 if it can]",
+    help="Float format to bear; float64 gives wide MLPs of one or two hidden layers.",
 )
 @click.option(
     "--time-limit", type=float, default=DEFAULT_TIME_LIMIT, show_default=True, help="For the search."

@@ -19,15 +19,12 @@ from krohn.construct.tight.candidates import Candidate, cascade_candidates
 from krohn.construct.tight.scan import scan_depth, scan_program
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.program import Program
 from krohn.network.transformer import Mask
 
 Method = Literal["auto", "scan", "cascade", "paper", "grid"]
 Objective = Literal["depth", "parameters", "width"]
 DEFAULT_TIME_LIMIT = 2.0
 DEFAULT_MAX_SETS = 20_000
-LONG = 2048
-"""Beyond this length saturating steps, whose second matrix is quadratic in the length, must be asked for."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +82,9 @@ def compile(
         mask: ``strict`` lets a head see only earlier positions, which saves layers.
         activation: ``sin`` makes modular counters two units wide.
         objective: what to make small first: ``depth``, ``parameters`` or ``width``.
-        dtype: the float format to bear: lengths it cannot bear are refused. ``float64`` allows MLPs of
-            fewer hidden layers; for shorter formats steps are built so that they are exact in them, and by
-            default too, wherever float32 bears the length and the length is at most 2048.
+        dtype: the float format to bear: lengths it cannot bear are refused. By default, and for short
+            formats, MLPs have steps that are exact in every format and count wraps in two rounds (few
+            units, several hidden layers); ``float64`` gives MLPs of one or two hidden layers instead.
         time_limit: seconds for the search of a plan.
         max_sets: largest family of image sets in a decomposition.
     """
@@ -153,24 +150,20 @@ def _lowered(request: Request, candidate: Candidate, method: str) -> Iterator[Co
             f"length {length} is too much for {request.dtype or 'float64'}, which bears {longest}: "
             f"{'; '.join(faults)}"
         )
-    for narrow, saturate in _ways(request, program):
+    for narrow, saturate in _ways(request):
         network, layout = lower(
             program, length, activation=request.activation, narrow=narrow, saturate=saturate
         )
         yield CompiledNetwork(network, request.automaton, method, program, layout)
 
 
-def _ways(request: Request, program: Program) -> list[tuple[bool, bool]]:
+def _ways(request: Request) -> list[tuple[bool, bool]]:
     """(narrow, saturate): whether wraps are counted in two rounds, and whether steps saturate."""
-    short = request.dtype or ("float32" if request.length <= LONG else "float64")
-    exact = short != "float64" and not any(True for _ in precision_faults(program, request.length, short))
     if request.objective == "depth":
-        return [(False, exact)]
+        return [(False, False) if request.dtype == "float64" else (True, True)]
     free = request.dtype in (None, "float64")
     return [
-        (narrow, saturate)
-        for saturate in (sorted({exact, False}) if free else [exact])
-        for narrow in (False, True)
+        (narrow, saturate) for saturate in ((False, True) if free else (True,)) for narrow in (False, True)
     ]
 
 
