@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from krohn.construct.lowering.assembly import lower
+from krohn.construct.lowering.assembly import head_plan, lower
+from krohn.construct.lowering.position_codes import PositionCodes
 from krohn.network.forward import logits
 from krohn.network.layout import Layout
 from krohn.network.operations import AttentionOperation, PositionMap
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source, interpret_registers
 from krohn.network.transformer import Transformer
 
-ATTENTION_TOLERANCE = 1e-6
+ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
@@ -100,4 +101,6 @@ def check_head(case: HeadCase, words: np.ndarray, length: int, mask: str) -> Non
     program = head_program(case, mask)
     net, layout = lower(program, length)
     meaning = interpret_registers(program, words)
-    _compare(net, layout, words, meaning, ATTENTION_TOLERANCE)
+    stated = head_plan(case.operation, PositionCodes(1 + length, program.mask), program).error
+    assert stated < 1e-6
+    _compare(net, layout, words, meaning, stated + ROUNDING)

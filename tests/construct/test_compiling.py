@@ -188,6 +188,12 @@ def test_a_length_beyond_the_float_format_is_refused_with_the_largest_that_holds
     assert network.run(words, np.float32).tolist() == expected
 
 
+def test_too_many_table_rows_and_too_long_words_are_refused_together() -> None:
+    with pytest.raises(Unsupported, match=r"16 reachable rows, more than 5; raise --max-rows") as caught:
+        compile(krohn.zoo("Q8"), 10**9, method="cascade", dtype="float16", max_rows=5)
+    assert "is too much for float16" in str(caught.value)
+
+
 def test_too_few_image_sets_are_a_reason_to_refuse() -> None:
     states = 11
     cerny = Semiautomaton.from_letters([[(q + 1) % states for q in range(states)], [1, *range(1, states)]])

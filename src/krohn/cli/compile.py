@@ -8,6 +8,7 @@ import click
 from krohn.automata.spec import parse_spec
 from krohn.cli.output import emit, json_option, note, table
 from krohn.construct.compiling import (
+    DEFAULT_MAX_ROWS,
     DEFAULT_MAX_SETS,
     DEFAULT_TIME_LIMIT,
     Method,
@@ -45,6 +46,7 @@ def _choice(kind: Any) -> click.Choice[str]:
     "--time-limit", type=float, default=DEFAULT_TIME_LIMIT, show_default=True, help="For the search."
 )
 @click.option("--max-sets", type=int, default=DEFAULT_MAX_SETS, show_default=True, help="Most image sets.")
+@click.option("--max-rows", type=int, default=DEFAULT_MAX_ROWS, show_default=True, help="Most table rows.")
 @json_option
 def command(spec: str, length: int, out: Path | None, as_json: bool, **options: Any) -> None:
     """Builds the weights, prints their sizes beside the paper's, and writes them to --out.

@@ -19,12 +19,15 @@ from krohn.construct.tight.candidates import Candidate, cascade_candidates
 from krohn.construct.tight.scan import scan_depth, scan_program
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.operations import Table
+from krohn.network.program import Program
 from krohn.network.transformer import Mask
 
 Method = Literal["auto", "scan", "cascade", "paper", "grid"]
 Objective = Literal["depth", "parameters", "width"]
 DEFAULT_TIME_LIMIT = 2.0
 DEFAULT_MAX_SETS = 20_000
+DEFAULT_MAX_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Request:
     dtype: str | None = None
     time_limit: float = DEFAULT_TIME_LIMIT
     max_sets: int = DEFAULT_MAX_SETS
+    max_rows: int = DEFAULT_MAX_ROWS
     method: Method = field(default="auto")
 
     def __post_init__(self) -> None:
@@ -71,6 +75,7 @@ def compile(
     dtype: str | None = None,
     time_limit: float = DEFAULT_TIME_LIMIT,
     max_sets: int = DEFAULT_MAX_SETS,
+    max_rows: int = DEFAULT_MAX_ROWS,
 ) -> CompiledNetwork:
     """A network that outputs the states of ``automaton`` on every word of at most ``length`` letters.
 
@@ -87,8 +92,11 @@ def compile(
             units, several hidden layers); ``float64`` gives MLPs of one or two hidden layers instead.
         time_limit: seconds for the search of a plan.
         max_sets: largest family of image sets in a decomposition.
+        max_rows: most reachable rows of a table.
     """
-    request = Request(automaton, length, mask, activation, objective, dtype, time_limit, max_sets, method)
+    request = Request(
+        automaton, length, mask, activation, objective, dtype, time_limit, max_sets, max_rows, method
+    )
     return BUILDERS[request.method](request)
 
 
@@ -143,18 +151,31 @@ def _scans(request: Request) -> list[CompiledNetwork]:
 def _lowered(request: Request, candidate: Candidate, method: str) -> Iterator[CompiledNetwork]:
     """One network per way to build steps and count wraps; only one where depth is all that matters."""
     program, length = candidate.program, request.length
-    faults = list(precision_faults(program, length, request.dtype or "float64"))
-    if faults:
-        longest = largest_length(program, request.dtype or "float64")
-        raise Unsupported(
-            f"length {length} is too much for {request.dtype or 'float64'}, which bears {longest}: "
-            f"{'; '.join(faults)}"
-        )
+    reasons = list(_refusals(request, program))
+    if reasons:
+        raise Unsupported("; ".join(reasons))
     for narrow, saturate in _ways(request):
         network, layout = lower(
             program, length, activation=request.activation, narrow=narrow, saturate=saturate
         )
         yield CompiledNetwork(network, request.automaton, method, program, layout)
+
+
+def _refusals(request: Request, program: Program) -> Iterator[str]:
+    """Every reason why a program cannot be lowered as asked."""
+    for layer in program.layers:
+        for change in layer.maps:
+            if isinstance(change, Table) and len(change.rows) > request.max_rows:
+                yield (
+                    f"the table for {', '.join(change.outputs)} has {len(change.rows):,} reachable rows, "
+                    f"more than {request.max_rows:,}; raise --max-rows (max_rows= in Python) or use "
+                    "method scan"
+                )
+    dtype = request.dtype or "float64"
+    faults = list(precision_faults(program, request.length, dtype))
+    if faults:
+        longest = largest_length(program, dtype)
+        yield f"length {request.length} is too much for {dtype}, which bears {longest}: {', '.join(faults)}"
 
 
 def _ways(request: Request) -> list[tuple[bool, bool]]:

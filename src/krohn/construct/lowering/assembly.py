@@ -1,6 +1,7 @@
 """The assembly: a program, a length, and out come matrices and the meaning of every channel."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import singledispatch
 
 import numpy as np
@@ -55,7 +56,7 @@ def lower(
     codes = PositionCodes(program.num_padding + length, program.mask)
     added = sums_of_heads(program)
     plans = [
-        [_head_plan(op, codes, program).adding(added) for op in layer.attention] for layer in program.layers
+        [head_plan(op, codes, program).adding(added) for op in layer.attention] for layer in program.layers
     ]
     moments = allocate(_lifetimes(program, plans, added), 2 * program.depth + 1)
     layers = []
@@ -77,7 +78,8 @@ def lower(
     return _outer(program, codes, moments, tuple(layers), length), Layout(moments, texts)
 
 
-def _head_plan(operation: AttentionOperation, codes: PositionCodes, program: Program) -> HeadPlan:
+def head_plan(operation: AttentionOperation, codes: PositionCodes, program: Program) -> HeadPlan:
+    """The head that carries out an attention operation, with its error bound."""
     match operation:
         case PrefixSum():
             return lower_prefix_sum(operation, codes)
@@ -150,9 +152,7 @@ def _lifetimes(program: Program, plans: list[list[HeadPlan]], added: HeadSums) -
 def _matrices(plan: HeadPlan, before: tuple[Channel, ...], mixed: tuple[Channel, ...]) -> Head:
     """Drops outputs that nothing reads."""
     used = [n for n, column in enumerate(plan.output) if all(channel in mixed for channel in column)]
-    kept = HeadPlan(
-        plan.query, plan.key, tuple(plan.value[n] for n in used), tuple(plan.output[n] for n in used)
-    )
+    kept = replace(plan, value=tuple(plan.value[n] for n in used), output=tuple(plan.output[n] for n in used))
     return kept.matrices(before.index, mixed.index, len(before))
 
 

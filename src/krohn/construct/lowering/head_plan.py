@@ -1,7 +1,7 @@
 """A head before channels have numbers: columns of its matrices as sums over named channels."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,12 +19,16 @@ GAP = 18.0
 
 @dataclass(frozen=True)
 class HeadPlan:
-    """``query[j] · key[j]`` are summed to the score; ``value[j]`` goes to the channels ``output[j]``."""
+    """``query[j] · key[j]`` are summed to the score; ``value[j]`` goes to the channels ``output[j]``.
+
+    ``error`` bounds how far, in exact arithmetic, an output may be from its meaning when inputs are exact.
+    """
 
     query: tuple[Column, ...]
     key: tuple[Column, ...]
     value: tuple[Column, ...]
     output: tuple[Column, ...]
+    error: float
 
     @property
     def reads(self) -> set[Channel]:
@@ -40,7 +44,7 @@ class HeadPlan:
                 factor = sums.factor(channel.register)
                 moved[Channel(register=sums.goal(channel.register), part=channel.part)] = weight * factor
             outputs.append(moved)
-        return HeadPlan(self.query, self.key, self.value, tuple(outputs))
+        return replace(self, output=tuple(outputs))
 
     def matrices(self, before: Callable[[Channel], int], after: Callable[[Channel], int], dim: int) -> Head:
         """The head's matrices, once channels have numbers before and after the attention block."""

@@ -6,7 +6,7 @@ Weights: with d = 1 − cos(2π/n), a match scores β(1 + (d/3)·i/2^L), a misma
 Error: Σ e^{−gm} + N·e^{−g·2^L} of the range of values, plus the errors of the codes times β.
 """
 
-from math import cos, log, pi, sin, sqrt
+from math import cos, exp, log, pi, sin, sqrt
 
 from krohn.construct.lowering.head_plan import GAP, HeadPlan, copies, value_range
 from krohn.construct.lowering.position_codes import BOS, ONE, RECENCY, PositionCodes
@@ -21,7 +21,9 @@ def lower_latest_match(
     """One head for all values of the operation."""
     turn = 2 * pi / operation.modulus
     lost = 1 - cos(turn)
-    gain = sqrt(3 * (GAP + log(value_range(program, operation.sources))) * codes.scale / lost)
+    spread = value_range(program, operation.sources)
+    gap = GAP + log(spread)
+    gain = sqrt(3 * gap * codes.scale / lost)
     qx, qy = (Channel(register=operation.query, part=part) for part in ("cos", "sin"))
     kx, ky = (Channel(register=operation.key, part=part) for part in ("cos", "sin"))
     c, s = gain * cos(turn * operation.shift), gain * sin(turn * operation.shift)
@@ -32,4 +34,5 @@ def lower_latest_match(
         {RECENCY: gain * lost / 3, BOS: gain * (1 - lost / 3)},
     )
     value, output = copies(operation.sources, operation.targets)
-    return HeadPlan(query, key, value, output)
+    # Older matches weigh e^(−gap·m); BOS and mismatches, 2^L·gap below, vanish.
+    return HeadPlan(query, key, value, output, error=2.1 * spread * exp(-gap))

@@ -5,7 +5,7 @@ the position code; a wrong shift loses at least ``shift_gap`` of the inner produ
 scores F − gap/2 instead, so it wins exactly when t − k ≤ 0. Error: N·e^{−g} of the range of values.
 """
 
-from math import cos, log, pi, sin, sqrt
+from math import cos, exp, log, pi, sin, sqrt
 
 from krohn.construct.lowering.head_plan import GAP, Column, HeadPlan, copies, value_range
 from krohn.construct.lowering.position_codes import BOS, FREQUENCIES, ONE, PositionCodes, turning
@@ -15,8 +15,9 @@ from krohn.network.program import Program
 
 def lower_look_back(operation: LookBack, codes: PositionCodes, program: Program) -> HeadPlan:
     """One head for all values of the operation."""
-    wanted = GAP + log(value_range(program, operation.sources) * codes.count)
-    gain = sqrt(2 * wanted / codes.shift_gap)
+    spread = value_range(program, operation.sources)
+    gap = GAP + log(spread * codes.count)
+    gain = sqrt(2 * gap / codes.shift_gap)
     query: list[Column] = []
     key: list[Column] = []
     for frequency in range(FREQUENCIES):
@@ -28,4 +29,4 @@ def lower_look_back(operation: LookBack, codes: PositionCodes, program: Program)
     query.append({ONE: gain})
     key.append({BOS: gain * (FREQUENCIES - codes.shift_gap / 2)})
     value, output = copies(operation.sources, operation.targets)
-    return HeadPlan(tuple(query), tuple(key), value, output)
+    return HeadPlan(tuple(query), tuple(key), value, output, error=codes.count * spread * exp(-gap))

@@ -23,7 +23,7 @@ def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]
     for layer in program.layers:
         for operation in layer.attention:
             if _logit_error(operation, codes, program) * unit > 1:
-                yield f"{operation.describe()}: scores would be off by more than a nat"
+                yield f"{operation.describe()}: too coarse"
         for change in layer.maps:
             if isinstance(change, Modulo):
                 reach = sum(

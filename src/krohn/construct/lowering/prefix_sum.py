@@ -13,4 +13,4 @@ from krohn.network.operations import PrefixSum
 def lower_prefix_sum(operation: PrefixSum, codes: PositionCodes) -> HeadPlan:
     """One head for all sums of the operation."""
     value, output = copies(operation.sources, operation.targets, codes.scale)
-    return HeadPlan(({LOG: 1.0},), ({BOS: 1.0},), value, output)
+    return HeadPlan(({LOG: 1.0},), ({BOS: 1.0},), value, output, error=0.0)

@@ -9,19 +9,11 @@ import numpy as np
 from krohn.construct.lowering.map_context import MapContext
 from krohn.construct.lowering.staircase import staircase
 from krohn.construct.lowering.table_code import TableCode, best_code
-from krohn.errors import LimitExceeded
 from krohn.network.operations import Table
-
-MAX_ROWS = 200_000
 
 
 def lower_table(operation: Table, context: MapContext) -> None:
     """Outputs share one code, or take one each where that needs fewer units."""
-    if len(operation.rows) > MAX_ROWS:
-        raise LimitExceeded(
-            f"a table may have at most {MAX_ROWS:,} reachable rows; {', '.join(operation.outputs)} has "
-            f"{len(operation.rows):,}; use --method scan or a smaller automaton"
-        )
     given = np.array([row for row, _ in operation.rows], dtype=np.int64)
     results = np.array([row for _, row in operation.rows], dtype=np.int64)
     joint = best_code(given, results)

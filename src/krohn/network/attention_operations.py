@@ -1,0 +1,190 @@
+"""What attention may do to registers: prefix sums, memories, look-backs, lookups by key.
+
+Every operation has a discrete meaning (``apply``) on integer arrays ``[word, position]`` and says
+which registers it reads and writes. Position 0 is the beginning of the sequence (BOS); a causal
+network sees ``i ≤ t``, a strict one ``i < t`` (position 0 sees itself under both masks).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.errors import InvalidInput
+
+Values = npt.NDArray[np.int64]
+Registers = Mapping[str, Values]
+
+
+def latest(marked: npt.NDArray[np.bool_], mask: str) -> Values:
+    """``[word, t]``: the latest visible position that is marked, 0 where there is none."""
+    positions = np.arange(marked.shape[1])
+    found: Values = np.maximum.accumulate(np.where(marked, positions, 0), axis=1)
+    return found if mask == "causal" else _shifted(found)
+
+
+def _shifted(values: Values) -> Values:
+    return np.concatenate([values[:, :1], values[:, :-1]], axis=1)
+
+
+def _same_number(sources: tuple[str, ...], targets: tuple[str, ...]) -> None:
+    if not sources or len(sources) != len(targets):
+        raise InvalidInput(
+            f"a head must copy as many registers as it writes; got {len(sources)} and {len(targets)}"
+        )
+
+
+@dataclass(frozen=True)
+class PrefixSum:
+    """``target_t = Σ source_i`` over the visible positions (Lemma "modular counter")."""
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _same_number(self.sources, self.targets)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The registers that are summed."""
+        return self.sources
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The wide registers that hold the sums."""
+        return self.targets
+
+    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+        """The discrete meaning."""
+        sums = {name: np.cumsum(values[name], axis=1) for name in self.sources}
+        if mask == "strict":
+            sums = {name: _shifted(total) for name, total in sums.items()}
+        return {target: sums[source] for source, target in zip(self.sources, self.targets, strict=True)}
+
+    def describe(self) -> str:
+        """One line for people."""
+        return f"prefix sum of {', '.join(self.sources)}"
+
+
+@dataclass(frozen=True)
+class LatestWrite:
+    """``target_t = source`` at the latest visible flagged position (Lemma "memory"); BOS is flagged."""
+
+    flag: str
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _same_number(self.sources, self.targets)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Flag and values."""
+        return (self.flag, *self.sources)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The copies."""
+        return self.targets
+
+    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+        """The discrete meaning."""
+        where = latest(values[self.flag] == 1, mask)
+        return _fetch(values, self.sources, self.targets, where)
+
+    def describe(self) -> str:
+        """One line for people."""
+        return f"most recent {', '.join(self.sources)} where {self.flag} = 1"
+
+
+@dataclass(frozen=True)
+class LookBack:
+    """``target_t = source_{max(t−distance, 0)}`` (the heads of Theorem 1)."""
+
+    distance: int
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _same_number(self.sources, self.targets)
+        if self.distance < 1:
+            raise InvalidInput(f"a look-back must reach at least 1 position back; got {self.distance}")
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The registers that are fetched."""
+        return self.sources
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The copies."""
+        return self.targets
+
+    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+        """The discrete meaning."""
+        shape = values[self.sources[0]].shape
+        where = np.broadcast_to(np.maximum(np.arange(shape[1]) - self.distance, 0), shape)
+        return _fetch(values, self.sources, self.targets, where)
+
+    def describe(self) -> str:
+        """One line for people."""
+        return f"{self.distance} back: {', '.join(self.sources)}"
+
+
+@dataclass(frozen=True)
+class LatestMatch:
+    """``target_t = source`` at the latest visible ``i`` with ``key_i ≡ query_t + shift``, BOS if none.
+
+    Query and key are registers on a circle of ``n`` values 0..n−1; equality is modulo ``n``.
+    BOS never matches: it is the default.
+    """
+
+    query: str
+    key: str
+    modulus: int
+    shift: int
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _same_number(self.sources, self.targets)
+        if self.modulus < 2:
+            raise InvalidInput(f"keys must lie on a circle of at least 2 values; got {self.modulus}")
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Query, key and values."""
+        return (self.query, self.key, *self.sources)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The copies."""
+        return self.targets
+
+    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+        """The discrete meaning."""
+        wanted = (values[self.query] + self.shift) % self.modulus
+        key = values[self.key].copy()
+        key[:, 0] = -1
+        where = np.zeros_like(key)
+        for value in range(self.modulus):
+            where = np.where(wanted == value, latest(key == value, mask), where)
+        return _fetch(values, self.sources, self.targets, where)
+
+    def describe(self) -> str:
+        """One line for people."""
+        shift = f" {self.shift:+d}" if self.shift else ""
+        return f"latest {', '.join(self.sources)} where {self.key} = {self.query}{shift} mod {self.modulus}"
+
+
+def _fetch(
+    values: Registers, sources: tuple[str, ...], targets: tuple[str, ...], where: Values
+) -> dict[str, Values]:
+    return {
+        target: np.take_along_axis(values[source], where, axis=1)
+        for source, target in zip(sources, targets, strict=True)
+    }
+
+
+AttentionOperation = PrefixSum | LatestWrite | LookBack | LatestMatch

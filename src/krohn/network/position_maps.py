@@ -1,0 +1,231 @@
+"""What an MLP may do to registers, position by position: tables, residues, sums, clamps, composition."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.errors import InvalidInput
+
+Values = npt.NDArray[np.int64]
+Registers = Mapping[str, Values]
+Row = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """``outputs = rows[inputs]``; only the rows that can occur are listed."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    rows: tuple[tuple[Row, Row], ...]
+
+    def __post_init__(self) -> None:
+        if not (self.inputs and self.outputs and self.rows):
+            raise InvalidInput("a table needs inputs, outputs and at least one row")
+        for given, result in self.rows:
+            if len(given) != len(self.inputs) or len(result) != len(self.outputs):
+                raise InvalidInput(
+                    f"a row must have {len(self.inputs)} inputs and {len(self.outputs)} outputs; "
+                    f"got {given} -> {result}"
+                )
+        if len({given for given, _ in self.rows}) != len(self.rows):
+            raise InvalidInput(
+                f"the rows of the table for {', '.join(self.outputs)} must have distinct inputs"
+            )
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The inputs."""
+        return self.inputs
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The outputs."""
+        return self.outputs
+
+    @cached_property
+    def _dense(self) -> tuple[Values, Values, Values]:
+        given = np.array([row for row, _ in self.rows], dtype=np.int64)
+        low, spans = given.min(axis=0), given.max(axis=0) - given.min(axis=0) + 1
+        dense = np.full((int(np.prod(spans)), len(self.outputs) + 1), -1, dtype=np.int64)
+        codes = np.ravel_multi_index(tuple((given - low).T), tuple(spans))
+        dense[codes, 0] = 1
+        dense[codes, 1:] = np.array([result for _, result in self.rows], dtype=np.int64)
+        return low, spans, dense
+
+    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+        """The discrete meaning; a row that is not listed is refused."""
+        low, spans, dense = self._dense
+        columns = [values[name] - shift for name, shift in zip(self.inputs, low, strict=True)]
+        inside = np.all([(c >= 0) & (c < span) for c, span in zip(columns, spans, strict=True)], axis=0)
+        clipped = [np.clip(c, 0, span - 1) for c, span in zip(columns, spans, strict=True)]
+        found = dense[np.ravel_multi_index(tuple(clipped), tuple(spans))]
+        missing = np.argwhere((found[..., 0] < 0) | ~inside)
+        if len(missing):
+            word, position = missing[0]
+            row = tuple(int(values[name][word, position]) for name in self.inputs)
+            raise InvalidInput(
+                f"the table for {', '.join(self.outputs)} has no row for {self.inputs} = {row}"
+            )
+        return {name: found[..., 1 + index] for index, name in enumerate(self.outputs)}
+
+    def describe(self) -> str:
+        """One line for people."""
+        return f"{', '.join(self.outputs)} = table of {', '.join(self.inputs)} ({len(self.rows)} rows)"
+
+
+@dataclass(frozen=True)
+class Modulo:
+    """``target = values[(Σ cᵢ·termᵢ + offset) mod modulus]``; without ``values`` the residue itself."""
+
+    terms: tuple[tuple[str, int], ...]
+    offset: int
+    modulus: int
+    target: str
+    values: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.modulus < 2 or not self.terms:
+            raise InvalidInput(f"a modulus must be at least 2, of at least one term; got {self.modulus}")
+        if self.values is not None and len(self.values) != self.modulus:
+            raise InvalidInput(f"one value per residue; got {len(self.values)} for {self.modulus}")
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The registers of the sum."""
+        return tuple(name for name, _ in self.terms)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The residue."""
+        return (self.target,)
+
+    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+        """The discrete meaning."""
+        residue = combine(self.terms, self.offset, values) % self.modulus
+        return {self.target: residue if self.values is None else np.array(self.values)[residue]}
+
+    def describe(self) -> str:
+        """One line for people."""
+        mapped = "" if self.values is None else ", then mapped"
+        return f"{self.target} = ({formula(self.terms, self.offset)}) mod {self.modulus}{mapped}"
+
+
+@dataclass(frozen=True)
+class Linear:
+    """``target = Σ cᵢ·termᵢ + offset``."""
+
+    terms: tuple[tuple[str, int], ...]
+    offset: int
+    target: str
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The registers of the sum."""
+        return tuple(name for name, _ in self.terms)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The sum."""
+        return (self.target,)
+
+    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+        """The discrete meaning."""
+        return {self.target: combine(self.terms, self.offset, values)}
+
+    def describe(self) -> str:
+        """One line for people."""
+        return f"{self.target} = {formula(self.terms, self.offset)}"
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """``target = min(max(Σ cᵢ·termᵢ + offset, low), high)``."""
+
+    terms: tuple[tuple[str, int], ...]
+    offset: int
+    low: int
+    high: int
+    target: str
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The registers of the sum."""
+        return tuple(name for name, _ in self.terms)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The clamped sum."""
+        return (self.target,)
+
+    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+        """The discrete meaning."""
+        return {self.target: np.clip(combine(self.terms, self.offset, values), self.low, self.high)}
+
+    def describe(self) -> str:
+        """One line for people."""
+        return f"{self.target} = {formula(self.terms, self.offset)} clamped to {self.low}..{self.high}"
+
+
+@dataclass(frozen=True)
+class Select:
+    """``targets[j] = function[arguments[j]]``: composition of transition maps (Theorem 1).
+
+    ``function`` lists the registers f(0), f(1), …; an argument holds an index into that list.
+    """
+
+    function: tuple[str, ...]
+    arguments: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.arguments or len(self.arguments) != len(self.targets):
+            raise InvalidInput(
+                "a composition needs one target per argument; "
+                f"got {len(self.targets)} for {len(self.arguments)}"
+            )
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The function's values and its arguments."""
+        return (*self.function, *self.arguments)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The composed map."""
+        return self.targets
+
+    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+        """The discrete meaning."""
+        stacked = np.stack([values[name] for name in self.function])
+        return {
+            target: np.take_along_axis(stacked, values[argument][None], axis=0)[0]
+            for argument, target in zip(self.arguments, self.targets, strict=True)
+        }
+
+    def describe(self) -> str:
+        """One line for people."""
+        return f"composition of {len(self.function)}-state maps"
+
+
+PositionMap = Table | Modulo | Linear | Clamp | Select
+
+
+def combine(terms: tuple[tuple[str, int], ...], offset: int, values: Registers) -> Values:
+    """``Σ cᵢ·termᵢ + offset`` at every position."""
+    shape = next(iter(values.values())).shape
+    total: Values = np.full(shape, offset, dtype=np.int64)
+    for name, factor in terms:
+        total = total + factor * values[name]
+    return total
+
+
+def formula(terms: tuple[tuple[str, int], ...], offset: int) -> str:
+    """The sum as people write it."""
+    parts = [name if factor == 1 else f"{factor}·{name}" for name, factor in terms]
+    if offset or not parts:
+        parts.append(str(offset))
+    return " + ".join(parts).replace("+ -", "− ")
