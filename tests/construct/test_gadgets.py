@@ -176,6 +176,13 @@ HEADS = [
         )
         for shift in (0, 1, -2)
     ),
+    HeadCase(
+        "latest match of a constant",
+        LatestMatch("", "place", 5, 2, ("value",), ("x",)),
+        (R("key", 0, 4), R("place", 0, 4, "circle"), R("value", -2, 5), R("x", -2, 5)),
+        (Source("key", (0, 1, 2, 4), (2,)), FLAGGED[1]),
+        (Table(("key",), ("place",), KEYED),),
+    ),
 ]
 
 

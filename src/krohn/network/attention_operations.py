@@ -136,8 +136,8 @@ class LookBack:
 class LatestMatch:
     """``target_t = source`` at the latest visible ``i`` with ``key_i ≡ query_t + shift``, BOS if none.
 
-    Query and key are registers on a circle of ``n`` values 0..n−1; equality is modulo ``n``.
-    BOS never matches: it is the default.
+    Query and key are registers on a circle of ``n`` values 0..n−1; equality is modulo ``n``. Without a
+    query (an empty name) the key looked for is ``shift`` itself. BOS never matches: it is the default.
     """
 
     query: str
@@ -155,7 +155,7 @@ class LatestMatch:
     @property
     def reads(self) -> tuple[str, ...]:
         """Query, key and values."""
-        return (self.query, self.key, *self.sources)
+        return (*((self.query,) if self.query else ()), self.key, *self.sources)
 
     @property
     def writes(self) -> tuple[str, ...]:
@@ -164,8 +164,9 @@ class LatestMatch:
 
     def apply(self, values: Registers, mask: str) -> dict[str, Values]:
         """The discrete meaning."""
-        wanted = (values[self.query] + self.shift) % self.modulus
         key = values[self.key].copy()
+        asked = values[self.query] if self.query else np.zeros_like(key)
+        wanted = (asked + self.shift) % self.modulus
         key[:, 0] = -1
         where = np.zeros_like(key)
         for value in range(self.modulus):
@@ -174,6 +175,8 @@ class LatestMatch:
 
     def describe(self) -> str:
         """One line for people."""
+        if not self.query:
+            return f"latest {', '.join(self.sources)} where {self.key} = {self.shift % self.modulus}"
         shift = f" {self.shift:+d}" if self.shift else ""
         return f"latest {', '.join(self.sources)} where {self.key} = {self.query}{shift} mod {self.modulus}"
 

@@ -207,7 +207,7 @@ def _wrong_kinds(program: Program) -> Iterable[str]:
             if isinstance(operation, LatestWrite) and first.get(operation.flag, (1,)) != (1,):
                 yield f"flag {operation.flag} is not 1 at BOS"
             if isinstance(operation, LatestMatch):
-                pair = (operation.query, operation.key)
+                pair = (*((operation.query,) if operation.query else ()), operation.key)
                 yield from (f"{n} is not a circle register" for n in pair if kinds.get(n) != "circle")
             if isinstance(operation, Table):
                 yield from (f"table reads wide {n}" for n in operation.inputs if kinds.get(n) == "wide")

@@ -8,7 +8,7 @@ Error: Σ e^{−gm} + N·e^{−g·2^L} of the range of values, plus the errors o
 
 from math import cos, exp, log, pi, sin, sqrt
 
-from krohn.construct.lowering.head_plan import GAP, HeadPlan, copies, value_range
+from krohn.construct.lowering.head_plan import GAP, Column, HeadPlan, copies, value_range
 from krohn.construct.lowering.position_codes import BOS, ONE, RECENCY, PositionCodes
 from krohn.network.layout import Channel
 from krohn.network.operations import LatestMatch
@@ -24,10 +24,12 @@ def lower_latest_match(
     spread = value_range(program, operation.sources)
     gap = GAP + log(spread)
     gain = sqrt(3 * gap * codes.scale / lost)
-    qx, qy = (Channel(register=operation.query, part=part) for part in ("cos", "sin"))
     kx, ky = (Channel(register=operation.key, part=part) for part in ("cos", "sin"))
     c, s = gain * cos(turn * operation.shift), gain * sin(turn * operation.shift)
-    query = ({qx: c, qy: -s}, {qx: s, qy: c}, {ONE: gain})
+    query: tuple[Column, ...] = ({ONE: c}, {ONE: s}, {ONE: gain})
+    if operation.query:
+        qx, qy = (Channel(register=operation.query, part=part) for part in ("cos", "sin"))
+        query = ({qx: c, qy: -s}, {qx: s, qy: c}, {ONE: gain})
     key = (
         {kx: gain, BOS: -gain * cos(turn * key_at_bos)},
         {ky: gain, BOS: -gain * sin(turn * key_at_bos)},

@@ -1,9 +1,10 @@
 """A stack of bounded height with a sink for errors (Dyck languages), in three layers.
 
-Layer 1 sums the steps: the height, right until the first error. Layer 2 has one memory head per place of the
-stack (the latest push that reached this height) and one head that fetches what a pop removes (the latest
-push at the height just left). Layer 3 adds up errors: any error so far leads to the sink. No head needs the
-state, so the depth does not grow with the height, as that of the cascade does.
+Layer 1 sums the steps: the height, right until the first error. Layer 2 has one head per place of the stack
+(the latest push that reached this height) and one that fetches what a pop removes (the latest push that
+reached the height just left); all compare heights on one circle. Layer 3 adds up errors: any error so far
+leads to the sink. No head needs the state, so the depth does not grow with the height, as that of the
+cascade does.
 """
 
 from collections.abc import Callable
@@ -75,10 +76,13 @@ def stack_program(automaton: Semiautomaton, stack: Stack, mask: Mask) -> Program
     """The three layers."""
     tokens = _Tokens(ProgramDraft(automaton.num_letters, mask), stack)
     draft, top = tokens.draft, stack.height
-    error = _error(tokens)
+    # A key is the height that a push reached, 0 for everything else.
+    keys = tokens.of_height(lambda h, act: h if act == 1 and 0 < h <= top else 0)
+    key = draft.circle_of((tokens.height, tokens.act), keys, top + 1, "key")
+    error = _error(tokens, key)
     wrong = draft.prefix_sum(error)
     failed = draft.clamp([(wrong, 1), *([(error, 1)] if draft.strict else [])], 0, 0, 1, "failed")
-    places = tuple(_place(tokens, level, failed) for level in range(1, top + 1))
+    places = tuple(_place(tokens, key, level, failed) for level in range(1, top + 1))
     codes = {
         (*(symbol + 1 for symbol in content), *(0,) * (top - len(content))): state
         for state, content in stack.content.items()
@@ -109,14 +113,12 @@ class _Tokens:
         return {(h, act): function(h, act) for h in self.heights for act in (0, 1, 2)}
 
 
-def _error(tokens: _Tokens) -> str:
+def _error(tokens: _Tokens, key: str) -> str:
     """1 where a letter cannot be read: a push that is too high, a pop of nothing or of another symbol.
 
-    A key is the height that a push reached, 0 for everything else; a pop asks for its height plus one.
+    A pop asks for the latest push that reached its own height plus one: what it removes.
     """
     draft, top = tokens.draft, tokens.stack.height
-    keys = tokens.of_height(lambda h, act: h if act == 1 and 0 < h <= top else 0)
-    key = draft.circle_of((tokens.height, tokens.act), keys, top + 1, "key")
     wanted: dict[Row, int] = {(h,): h if 0 <= h <= top else 0 for h in tokens.heights}
     query = draft.circle_of((tokens.height,), wanted, top + 1, "query")
     removed = draft.latest_match(query, key, 1, tokens.symbol, "removed")
@@ -129,18 +131,20 @@ def _error(tokens: _Tokens) -> str:
     return Finite((tokens.height, tokens.act, tokens.symbol, removed), rows).register(draft, "error")
 
 
-def _place(tokens: _Tokens, level: int, failed: str) -> str:
+def _place(tokens: _Tokens, key: str, level: int, failed: str) -> str:
     """0 where the stack is lower, else 1 + symbol; the lowest place says −1 after an error."""
     draft, top = tokens.draft, tokens.stack.height
-    reached = tokens.of_height(lambda h, act: int(act == 2 or (act == 1 and h == level)))
-    flag = Finite((tokens.height, tokens.act), reached).register(draft, f"reaches{level}")
-    found = draft.latest_write(flag, tokens.symbol, f"held{level}")
+    found = draft.latest_match("", key, level, tokens.symbol, f"held{level}")
     if draft.strict:
         # A strict head misses the push of this very position.
         mine: dict[Row, int] = {
-            (f, s, x): s if f else x for f in (0, 1) for s in tokens.symbols for x in tokens.symbols
+            (h, act, s, x): s if act == 1 and h == level else x
+            for h, act in tokens.of_height(lambda h, act: 0)
+            for s in tokens.symbols
+            for x in tokens.symbols
         }
-        found = Finite((flag, tokens.symbol, found), mine).register(draft, f"held{level}.now") or found
+        inputs = (tokens.height, tokens.act, tokens.symbol, found)
+        found = Finite(inputs, mine).register(draft, f"held{level}.now") or found
     sink = -1 if level == 1 else 0
     values: dict[Row, int] = {
         (h, e, x): sink if e else (1 + x if level <= h <= top else 0)
