@@ -47,7 +47,7 @@ class Usage:
 
     met: set[tuple[int, int]] = field(default_factory=set)
 
-    def note(self, query: int, choice: int, where: np.ndarray) -> None:  # type: ignore[type-arg]
+    def note(self, query: int, choice: int, where: np.ndarray) -> None:
         """Notes a choice if it happened anywhere."""
         if where.any():
             self.met.add((query, choice))

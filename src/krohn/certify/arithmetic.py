@@ -87,8 +87,8 @@ def linear(
 ) -> tuple[Array, Array]:
     """``values @ weight + bias`` and how far rounding alone can move it, for inputs within ``radius``.
 
-    ``values [row, n]``, ``radius [n]`` or ``[row, n]``; the second array bounds |computed − exact| for every input of the
-    box, the checker's own rounding of the first included.
+    ``values [row, n]``, ``radius [n]`` or ``[row, n]``; the second array bounds |computed − exact| for every
+    input of the box, the checker's own rounding of the first included.
     """
     offset = np.zeros(weight.shape[1]) if bias is None else bias
     exact = values @ weight + offset
@@ -129,7 +129,8 @@ def _is_exact(
     unit = np.where(touched, grain[:, None] * _lowest_bit(weight), np.inf).min(axis=0, initial=np.inf)
     unit = np.minimum(unit, _lowest_bit(offset))
     limit = np.where(np.isinf(unit), np.inf, np.where(np.isinf(unit), 1.0, unit) * 2.0**arith.bits)
-    return steady & (size <= limit)
+    fits: npt.NDArray[np.bool_] = steady & (size <= limit)
+    return fits
 
 
 def _lowest_bit(numbers: Array) -> Array:

@@ -13,13 +13,16 @@ from krohn.certify.machine import Integers, Machine, distinct_rows, explore
 from krohn.certify.padding import attend_padding
 from krohn.certify.recalling import recall
 from krohn.certify.scores import Scores, scores_of
-from krohn.certify.stream import Stream
+from krohn.certify.stream import Stream, resolved
 from krohn.certify.values import values_of
 from krohn.network.transformer import Head, Layer
 
 
 def attend(stream: Stream, layer: Layer, mask: str, arith: Arithmetic, record: Record) -> Stream:
     """The stream after the heads and the residual."""
+    for head in layer.heads:
+        seen = np.abs(stream.wide).T @ (np.abs(head.query).sum(axis=1) + np.abs(head.key).sum(axis=1))
+        stream = resolved(stream, np.flatnonzero(seen))
     actions: list[Action] = []
     sums: list[Averaging] = []
     pad_parts, pad_error = [stream.pads * layer.keep_attention], stream.pad_radius * layer.keep_attention

@@ -1,6 +1,7 @@
 """Heads that give every letter the same weight: prefix sums (Lemma "modular counter")."""
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.certify.action import Averaging
 from krohn.certify.arithmetic import OWN, Arithmetic, Array
@@ -79,7 +80,7 @@ def _weights(scores: Scores) -> tuple[float, float, Array, Array] | None:
     seen = scores.seen[:, tau:]
     high = np.where(seen, letters, -np.inf).max(axis=(0, 1, 3))
     low = np.where(seen, letters, np.inf).min(axis=(0, 1, 3))
-    some = seen.any(axis=1)
+    some: npt.NDArray[np.bool_] = np.asarray(seen.any(axis=1))
     if not some.any():
         return None
     spread = float((high - low)[some].max())
@@ -108,7 +109,7 @@ def _relative_error(
     scores_off = 2 * scores.error + spread + 4 * arith.inner * (1 + reach)
     rounding = (2 * positions + 12) * arith.inner + positions * 4 * OWN
     drift = float(np.abs(weight * scale - 1).max())
-    return float(np.expm1(scores_off)) * 1.01 + rounding * 1.01 + drift
+    return float(np.expm1(scores_off) * 1.01 + rounding * 1.01 + drift)
 
 
 def _quanta(added: Array, record: Record) -> tuple[list[tuple[int, float]], Integers]:

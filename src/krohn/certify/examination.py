@@ -53,7 +53,7 @@ def examine(
     """Runs a network given as a function from words ``[batch, length]`` to states of the same shape."""
     if length < 1 or samples < 1 or not 0 < confidence < 1:
         raise InvalidInput(
-            f"length and samples must be positive, confidence in (0, 1); got {length}, {samples}, {confidence}"
+            f"length, samples must be positive, confidence in (0, 1); got {length}, {samples}, {confidence}"
         )
     letters, longest = automaton.num_letters, 0
     while longest < length and letters ** (longest + 1) <= min(max_words, MAX_WORDS):

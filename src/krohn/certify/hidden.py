@@ -50,7 +50,7 @@ def activate(value: Affine, codes: npt.NDArray[np.int64], arith: Arithmetic) -> 
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """``weight = ways @ scales`` up to ``rest``: the different sums a matrix forms, and who takes how much of each.
+    """``weight = ways @ scales`` up to ``rest``: the different sums a matrix forms, and who takes how much.
 
     Steps of one staircase all read the same sum, so an error of the sum moves them together.
     """
@@ -62,6 +62,8 @@ class Factors:
 
 def factor(weight: Array) -> Factors:
     """Columns grouped by direction."""
+    if not weight.size:
+        return Factors(np.zeros((weight.shape[0], 1)), np.zeros((1, weight.shape[1])), np.zeros_like(weight))
     lead = np.abs(weight).argmax(axis=0)
     scale = weight[lead, np.arange(weight.shape[1])]
     unit = weight / np.where(scale == 0, 1.0, scale)

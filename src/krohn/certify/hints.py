@@ -1,4 +1,4 @@
-"""Hints are not believed: what krohn.json says about registers, channels and heads is compared with the weights.
+"""Hints are not believed: what krohn.json says about registers and channels is compared with the weights.
 
 The proof uses none of this. But a description that does not fit the network misleads whoever reads it, so
 a network with one is refused. Every register the layout names is read off real forward passes, on all

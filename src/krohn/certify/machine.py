@@ -20,7 +20,7 @@ MAX_STATES = 400_000
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """``follow[s, a]`` next state, ``shown[s, a]`` class, ``steps[s, a, k]`` added to counter k; starts in 0."""
+    """``follow[s, a]`` next state, ``shown[s, a]`` class, ``steps[s, a, k]`` added to counter k; start 0."""
 
     follow: Integers
     shown: Integers
@@ -37,7 +37,7 @@ Expand = Callable[[Integers], tuple[Integers, Integers]]
 
 
 def explore(start: Integers, expand: Expand, depth: int) -> tuple[Integers, Integers]:
-    """Breadth-first: ``follow[s, a]`` and outputs ``[s, a, p]`` of every state that ≤ ``depth`` letters reach.
+    """Breadth-first: ``follow[s, a]`` and outputs ``[s, a, p]`` of all states that ≤ ``depth`` letters reach.
 
     Nothing is said about longer words: a state first reached by the last letter has the start's row.
     """
@@ -106,7 +106,8 @@ def minimise(machine: Machine) -> Machine:
 
 def _leaders(labels: Integers) -> Integers:
     """The first state of every block."""
-    return np.unique(labels, return_index=True)[1]
+    first: Integers = np.unique(labels, return_index=True)[1]
+    return first
 
 
 def _refined(labels: Integers, follow: Integers, *, exact: bool) -> Integers:

@@ -1,15 +1,16 @@
 """One MLP block folded into the stream: evaluated on every reachable class, errors by affine arithmetic."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.certify.arithmetic import OWN, SAFE, Arithmetic, Array
 from krohn.certify.findings import Record
 from krohn.certify.hidden import Affine, Factors, activate, apply, factor, with_shared
 from krohn.certify.machine import Integers, Machine, distinct_rows, explore
 from krohn.certify.stream import Stream
-from krohn.certify.wide_units import Contribution, contribute, group_units
+from krohn.certify.wide_units import Contribution, Table, advance, contribute, group_units, tabulate
 from krohn.network.transformer import Layer, Mlp
 
 ROWS_AT_ONCE = 1 << 24
@@ -116,8 +117,7 @@ def _with_counters(stream: Stream, layer: Layer, arith: Arithmetic, record: Reco
     size = stream.size()
     terms = (first != 0).sum(axis=0) + (bias != 0)
     sizes = size @ np.abs(first) + np.abs(bias)
-    mantissa = np.abs(np.frexp(first)[0])
-    plain = ((mantissa == 0.5) | (first == 0)).all(axis=0) & (terms <= 2)
+    plain = _plain(first) & (terms <= 2)
     value = _input(stream.nominal, stream.radius, mlp)
     centre, tied = value.centre @ first + bias, value.tied @ first
     rounding = SAFE * (arith.inner + OWN) * (terms + 1) * sizes + residue + 4 * arith.tiny
@@ -126,24 +126,56 @@ def _with_counters(stream: Stream, layer: Layer, arith: Arithmetic, record: Reco
     before = Affine(centre, tied, np.broadcast_to(rounding, centre.shape))
     bare = Affine(centre, tied, np.broadcast_to(residue, centre.shape))
     counted = np.where(plain, 0.0, terms.astype(np.float64))
-    last = len(mlp.weights) == 2
-    factors = Factors(mlp.weights[1], np.eye(mlp.weights[1].shape[1]), np.zeros_like(mlp.weights[1]))
-    factors = factors if last else factor(mlp.weights[1])
-    parts = [
-        contribute(g, stream, bare, sizes, counted, mlp.activations[0], factors.ways, last, arith, record)
-        for g in groups
-    ]
-    machine, extended = _extend(stream, parts)
-    return _assemble(replace(stream, machine=machine), layer, before, parts, factors, extended, arith)
+    tables = [tabulate(g, stream, bare, sizes, counted, mlp.activations[0], arith, record) for g in groups]
+    stages = _stages(mlp, tables, len(before.tied), arith, record)
+    machine, extended = _extend(stream, tables, stages)
+    return _assemble(replace(stream, machine=machine), layer, before, tables, stages, extended, arith)
 
 
-def _extend(stream: Stream, parts: list[Contribution]) -> tuple[Machine, Integers]:
-    """The machine that also counts modulo each period; rows ``[class, residues…]`` of its classes."""
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One matrix: the outputs that do not belong to a single group, and what groups add to their sums."""
+
+    inputs: Integers
+    outputs: Integers
+    factors: Factors
+    parts: tuple[Contribution, ...]
+
+
+def _stages(mlp: Mlp, tables: list[Table], symbols: int, arith: Arithmetic, record: Record) -> list[Stage]:
+    """Follows the groups through the layers for as long as units read one group and nothing else."""
+    taken = np.concatenate([table.units for table in tables]) if tables else np.zeros(0, dtype=np.int64)
+    inputs = np.setdiff1d(np.arange(len(mlp.biases[0])), taken)
+    stages = []
+    for index in range(1, len(mlp.weights)):
+        weight, last = mlp.weights[index], index + 1 == len(mlp.weights)
+        readers = [(weight[table.units] != 0).any(axis=0) for table in tables]
+        plain = (weight[inputs] != 0).any(axis=0)
+        crowd = np.sum(readers, axis=0) + plain if tables else plain.astype(np.int64)
+        own = [np.flatnonzero(reads & (crowd == 1)) if not last else inputs[:0] for reads in readers]
+        outputs = np.setdiff1d(np.arange(weight.shape[1]), np.concatenate([inputs[:0], *own]))
+        part = weight[:, outputs]
+        factors = Factors(part, np.eye(len(outputs)), np.zeros_like(part)) if last else factor(part)
+        parts = tuple(contribute(table, symbols, factors.ways, last, record) for table in tables)
+        stages.append(Stage(inputs, outputs, factors, parts))
+        if not last:
+            tables = [
+                advance(table, units, weight, mlp.biases[index], mlp.activations[index], arith)
+                for table, units in zip(tables, own, strict=True)
+            ]
+        inputs = outputs
+    return stages
+
+
+def _extend(stream: Stream, tables: list[Table], stages: list[Stage]) -> tuple[Machine, Integers]:
+    """The machine that also counts modulo each group's period; rows ``[class, residues…]`` of its classes."""
     old = stream.machine
-    periods = np.array([part.period for part in parts], dtype=np.int64)
-    factors = np.array([part.group.factors for part in parts], dtype=np.int64).reshape(
-        len(parts), len(stream.reach)
+    periods = np.array(
+        [np.lcm.reduce([stage.parts[n].period for stage in stages]) for n in range(len(tables))],
+        dtype=np.int64,
     )
+    factors = np.array([table.group.factors for table in tables], dtype=np.int64)
+    factors = factors.reshape(len(tables), len(stream.reach))
 
     def expand(rows: Integers) -> tuple[Integers, Integers]:
         state = rows[:, 0]
@@ -153,8 +185,8 @@ def _extend(stream: Stream, parts: list[Contribution]) -> tuple[Machine, Integer
         shown = np.concatenate([old.shown[state][..., None], residues, old.steps[state]], axis=2)
         return after, shown
 
-    follow, outputs = explore(np.zeros(1 + len(parts), dtype=np.int64), expand, stream.length)
-    width = 1 + len(parts)
+    follow, outputs = explore(np.zeros(1 + len(tables), dtype=np.int64), expand, stream.length)
+    width = 1 + len(tables)
     extended, classes = distinct_rows(outputs[..., :width].reshape(-1, width))
     return Machine(follow, classes.reshape(follow.shape), outputs[..., width:]), extended
 
@@ -163,49 +195,41 @@ def _assemble(
     stream: Stream,
     layer: Layer,
     before: Affine,
-    parts: list[Contribution],
-    factors: Factors,
+    tables: list[Table],
+    stages: list[Stage],
     extended: Integers,
     arith: Arithmetic,
 ) -> Stream:
+    """Every reachable class with its residues through all matrices, a few rows at a time."""
     mlp = layer.mlp
-    slope = np.zeros((factors.ways.shape[1], len(stream.reach)))
-    for part in parts:
+    slope = np.zeros((len(stream.radius), len(stream.reach)))
+    for part in stages[-1].parts:
         slope = slope + np.outer(part.slope, part.group.factors)
-    wide = stream.wide * layer.keep_mlp[:, None]
-    if np.any(slope):
-        wide = wide + slope
-        stretched = (slope != 0).any(axis=1)
-    else:
-        stretched = np.zeros(len(wide), dtype=bool)
-    plain = np.ones(before.centre.shape[1])
-    for part in parts:
-        plain[part.group.units] = 0.0
+    wide = stream.wide * layer.keep_mlp[:, None] + slope
     rows = max(1, ROWS_AT_ONCE // max(1, len(stream.radius) * max(len(b) for b in mlp.biases)))
     nominal, radius = [], np.zeros(len(stream.radius))
     for first in range(0, len(extended), rows):
         chunk = extended[first : first + rows]
-        own = chunk[:, 0]
-        value = Affine(before.centre[own] * plain, before.tied * plain, before.loose[own] * plain)
-        joined = _join(value, mlp, parts, factors, chunk, arith)
-        out = _propagate(joined, mlp, 2, arith)
+        own, inputs = chunk[:, 0], stages[0].inputs
+        value = Affine(before.centre[own][:, inputs], before.tied[..., inputs], before.loose[own][:, inputs])
+        for index, stage in enumerate(stages, start=1):
+            hidden = activate(value, mlp.activations[index - 1][stage.inputs], arith)
+            value = _join(hidden, mlp.weights[index], mlp.biases[index], stage, chunk, arith)
         vectors = stream.nominal[own]
-        sums, error = _residual(out, vectors, stream.radius, layer, arith)
+        sums, error = _residual(value, vectors, stream.radius, layer, arith)
         nominal.append(sums)
         radius = np.maximum(radius, error.max(axis=0, initial=0.0))
     far = np.abs(wide) @ np.abs(stream.reach).max(axis=1, initial=0)
-    radius = radius + np.where(stretched, 8 * arith.unit * far, 0.0)
+    radius = radius + np.where((slope != 0).any(axis=1), 8 * arith.unit * far, 0.0)
     return replace(stream, nominal=np.concatenate(nominal), radius=radius, wide=wide)
 
 
 def _join(
-    value: Affine, mlp: Mlp, parts: list[Contribution], factors: Factors, chunk: Integers, arith: Arithmetic
+    hidden: Affine, weight: Array, bias: Array, stage: Stage, chunk: Integers, arith: Arithmetic
 ) -> Affine:
-    """Inputs of the second layer: units without counters, the groups' contributions, rounding of the sum."""
-    weight, bias, ways = mlp.weights[1], mlp.biases[1], factors.ways
-    hidden = activate(value, mlp.activations[0], arith)
-    radius = hidden.radius()
-    size = np.abs(hidden.centre)
+    """Inputs of the next layer: units without counters, the groups' contributions, rounding of the sum."""
+    ways, scales = stage.factors.ways[stage.inputs], stage.factors.scales
+    offset, radius, size = bias[stage.outputs], hidden.radius(), np.abs(hidden.centre)
     sums, tied = hidden.centre @ ways, hidden.tied @ ways
     tied = np.broadcast_to(tied, (tied.shape[0], *sums.shape)).copy()
     loose = hidden.loose @ np.abs(ways)
@@ -213,22 +237,31 @@ def _join(
     low = size @ np.maximum(-ways, 0) + radius @ np.abs(ways)
     busy = ((hidden.centre != 0) | (radius != 0)).astype(np.float64)
     terms = busy @ (ways != 0).astype(np.float64)
-    for number, part in enumerate(parts):
-        at = (part.kind_of[chunk[:, 0]], chunk[:, 1 + number])
-        sums, tied, loose = sums + part.centre[at], tied + part.tied[:, at[0], at[1]], loose + part.loose[at]
+    for number, part in enumerate(stage.parts):
+        at = (part.kind_of[chunk[:, 0]], chunk[:, 1 + number] % part.period)
+        sums, loose = sums + part.centre[at], loose + part.loose[at]
+        tied[: len(part.tied)] += part.tied[:, at[0], at[1]]
         high, low, terms = high + part.high[at], low + part.low[at], terms + part.terms[at]
-    scales = factors.scales
-    centre = sums @ scales + bias
     up, down = np.maximum(scales, 0), np.maximum(-scales, 0)
-    high, low = high @ up + low @ down + np.maximum(bias, 0), high @ down + low @ up + np.maximum(-bias, 0)
-    terms = terms @ (scales != 0).astype(np.float64) + (bias != 0)
-    mantissa = np.abs(np.frexp(weight)[0])
-    rough = ~((mantissa == 0.5) | (weight == 0)).all(axis=0)
+    high, low = (
+        high @ up + low @ down + np.maximum(offset, 0),
+        high @ down + low @ up + np.maximum(-offset, 0),
+    )
+    terms = terms @ (scales != 0).astype(np.float64) + (offset != 0)
+    rough = ~_plain(weight[:, stage.outputs])
     rounding = arith.inner * (np.maximum(terms - 1, 0) * np.maximum(high, low) + rough * (high + low))
     rounding = SAFE * (rounding + OWN * (terms + 1) * (high + low)) + terms * arith.tiny
-    rounding = rounding + (size + radius).max(axis=0, initial=0.0) @ factors.rest
-    if factors.rest.any():
-        rounding = rounding + 1e-12 * (high + low)
+    if stage.factors.rest.any():
+        # Directions are told apart to 12 digits; what is left of a column is that small a part of it.
+        rounding = rounding + 1e-11 * (high + low)
+    centre = sums @ scales + offset
     if arith.half:
         rounding = rounding + SAFE * arith.unit * (np.abs(centre) + loose @ np.abs(scales)) + arith.tiny
     return Affine(centre, with_shared(tied @ scales, loose, scales), rounding)
+
+
+def _plain(weight: Array) -> npt.NDArray[np.bool_]:
+    """Columns of powers of two, with which products are exact."""
+    mantissa = np.abs(np.frexp(weight)[0])
+    out: npt.NDArray[np.bool_] = ((mantissa == 0.5) | (weight == 0)).all(axis=0)
+    return out

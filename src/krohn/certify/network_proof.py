@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.arithmetic import Arithmetic
+from krohn.certify.arithmetic import Arithmetic, Array
 from krohn.certify.attention import attend
 from krohn.certify.findings import Record
 from krohn.certify.mlp import transform
 from krohn.certify.simulation import check_simulation, decode
-from krohn.certify.stream import Stream, embed, live_channels, settle
+from krohn.certify.stream import Stream, embed, live_channels, resolved, settle
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 
 
@@ -30,6 +30,7 @@ def prove(
         stream = settle(done, live[2 * index + 2], merge=index + 1 < stored.depth)
         _require_range(stream, arith, record)
     record.layer = stored.depth
+    stream = resolved(stream, np.flatnonzero((np.abs(stream.wide).T @ np.abs(stored.readout)).any(axis=1)))
     states, margin = decode(stream, stored, arith, record)
     check_simulation(stream.machine, states, automaton, length, record)
     return margin
@@ -43,7 +44,7 @@ def _require_range(stream: Stream, arith: Arithmetic, record: Record) -> None:
 def stored_network(network: Transformer, arith: Arithmetic, record: Record) -> Transformer:
     """The same network with its weights as the dtype stores them."""
 
-    def cast(matrix: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    def cast(matrix: Array) -> Array:
         made = arith.cast(matrix)
         if not np.isfinite(made).all():
             raise record.refuse("weights", f"a weight does not fit into {arith.name}")

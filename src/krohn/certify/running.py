@@ -1,4 +1,4 @@
-"""Running a network in a given arithmetic: the plain pass, and one that rounds every tensor to a half type."""
+"""Running a network in a given arithmetic: the plain pass, and one that rounds tensors to a half type."""
 
 from typing import Any
 

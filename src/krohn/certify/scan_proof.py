@@ -67,7 +67,7 @@ def prove_scan(
     channels = _map_channels(stored, record)
     _require_maps(stored, stream, channels, record)
     letters, pads = stream.nominal[:, channels], stream.pads[0, channels]
-    maps = Maps({channel: -1 for channel in channels}, np.zeros(stored.dim))
+    maps = Maps(dict.fromkeys(channels, -1), np.zeros(stored.dim))
     tau = stored.num_padding
     cover = [tau + t for t in range(length)]  # the first letter that position t stands for
     first: dict[int, int] = {}
@@ -105,7 +105,7 @@ def _map_channels(network: Transformer, record: Record) -> tuple[int, ...]:
 
 
 def _require_maps(network: Transformer, stream: Stream, channels: tuple[int, ...], record: Record) -> None:
-    """Letters and padding hold maps of the points, exactly; all padding the same: constant or the identity."""
+    """Letters and padding hold maps of the points, exactly, and all padding positions the same one."""
     held, pads = stream.nominal[:, channels], stream.pads[:, channels]
     points = len(channels)
     for values in (held, pads):
@@ -247,11 +247,13 @@ def _decode(
     arith: Arithmetic,
     record: Record,
 ) -> float:
-    """Every value of the coordinates that are read, reached together with the automaton's state, decodes to it."""
+    """Whatever values the coordinates that are read reach, they decode to the automaton's state."""
     read = [channel for channel in maps.channels if network.readout[channel].any()]
     points = [maps.point[channel] for channel in read]
     reached: dict[tuple[tuple[int, ...], int], tuple[int, ...]] = {}
-    frontier = [((tuple(start[q] for q in points), automaton.start), ()) for start in starts]
+    frontier: list[tuple[tuple[tuple[int, ...], int], tuple[int, ...]]] = [
+        ((tuple(start[q] for q in points), automaton.start), ()) for start in starts
+    ]
     while frontier:
         following = []
         for (values, state), word in frontier:

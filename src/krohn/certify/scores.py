@@ -18,7 +18,7 @@ KEPT_BYTES = 1 << 28
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Query class a at position t scores ``(queries[a] + turn_q[t]) · (keys[b] + turn_k[i])`` on class b at i.
+    """Query class a at t scores ``(queries[a] + turn_q[t]) · (keys[b] + turn_k[i])`` on class b at i.
 
     ``error`` bounds how far any computed score is from that. ``allowed[b, i]`` says where class b can
     stand; ``seen[t, i]`` what letter t (counted from 0) sees.
@@ -58,14 +58,14 @@ class Scores:
         whole = self.table(0)
         at = np.full(len(self.turn_k), self.letter_keys[0])
         at[: len(self.key_of_pad)] = self.key_of_pad
-        return whole[at, :, np.arange(len(at))].T
+        out: Array = whole[at, :, np.arange(len(at))].T
+        return out
 
 
 def scores_of(stream: Stream, head: Head, arith: Arithmetic, mask: str, record: Record) -> Scores:
-    """Classes, positions and the error of a head's scores; refuses heads that look at prefix sums."""
+    """Classes, positions and the error of a head's scores; prefix sums they look at must be written out."""
     tau = stream.num_padding
-    if (stream.wide.T @ head.query).any() or (stream.wide.T @ head.key).any():
-        raise record.refuse("scores", "query or key reads an unbounded prefix sum")
+    assert not (stream.wide.T @ head.query).any() and not (stream.wide.T @ head.key).any()
     queries, query_of, query_drift = cluster(stream.nominal @ head.query)
     own_keys = stream.nominal @ head.key
     pad_keys = stream.pads @ head.key - stream.places[:tau] @ head.key
@@ -113,4 +113,4 @@ def _score_error(stream: Stream, head: Head, arith: Arithmetic, drift_q: Array, 
     width = head.query.shape[1]
     # Half types keep scores in the inner type, as fused attention does.
     rounding = SAFE * (arith.inner + 2 * OWN) * (width + 1) * float(query @ key)
-    return float(query @ key_error + key @ query_error) + rounding
+    return float(query @ key_error + key @ query_error + rounding)

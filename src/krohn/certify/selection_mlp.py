@@ -1,9 +1,9 @@
-"""An MLP that composes maps: out = f(g) for every pair of maps of n points at once (Lemma "function composition").
+"""An MLP that composes maps: out = f(g) for all pairs of maps of n points (Lemma "function composition").
 
 There are n^(2n) pairs, far too many to try. But every unit of the last hidden layer sees at most one value
-x = g(q) and one value y = f(q′), so an output is a sum of terms Φ_q′(x, y_q′) and n² values of each decide it:
-the output is f(x) for all f if and only if Φ_q′(x, y) − Φ_q′(x, 0) is y for q′ = x and 0 for all others, and
-the rest adds up to 0. Errors are followed in the same way, term by term.
+x = g(q) and one value y = f(q′), so an output is a sum of terms Φ_q′(x, y_q′) and n² values of each decide
+it: the output is f(x) for all f if and only if Φ_q′(x, y) − Φ_q′(x, 0) is y for q′ = x and 0 for all
+others, and the rest adds up to 0. Errors are followed in the same way, term by term.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from krohn.network.transformer import RELU, Mlp
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What one output channel does: reads ``argument`` and returns the channel ``chosen[x]``, with an error."""
+    """One output channel: the value x of ``argument`` selects the channel ``chosen[x]``, up to ``error``."""
 
     argument: int
     chosen: tuple[int, ...]
@@ -29,7 +29,7 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class _Units:
-    """The last hidden layer: inputs split into parts of x and y, and the channels they come from (−1: none)."""
+    """The last hidden layer: inputs split into parts of x and y, and the channels they read (−1: none)."""
 
     left: Affine  # value x × unit
     right: Affine  # value y × unit
@@ -51,7 +51,7 @@ def selections(
     record: Record,
     cache: dict[str, dict[int, Selection]],
 ) -> dict[int, Selection]:
-    """Every output channel that is not constantly 0, proved to be a selection of a right channel by a left one."""
+    """Every output channel that is not constantly 0, proved to select a right channel by a left one."""
     if any((codes != RELU).any() for codes in mlp.activations) or len(mlp.weights) not in (2, 3):
         raise record.refuse("composition", "a composing MLP must have two or three ReLU layers")
     others = np.ones(len(radius), dtype=bool)

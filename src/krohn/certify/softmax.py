@@ -33,9 +33,9 @@ NO_LEAK = Leak(0.0, 0.0, np.inf)
 
 
 def leak_of(target: Array, before: Array, after: Array, error: float, arith: Arithmetic) -> Leak:
-    """``target[t, i]``: score if i is selected by t (−∞: cannot be); ``before``/``after`` the best scores of others.
+    """``target[t, i]``: score of i if t selects it (−∞: it cannot).
 
-    Position m < i may score up to ``before[t, m]``, m > i up to ``after[t, m]``.
+    Other positions m < i may score up to ``before[t, m]``, m > i up to ``after[t, m]``.
     """
     wanted = np.isfinite(target)
     if not wanted.any():
@@ -47,7 +47,7 @@ def leak_of(target: Array, before: Array, after: Array, error: float, arith: Ari
         _shift(np.maximum.accumulate(after[:, ::-1], axis=1))[:, ::-1],
     )
     gap = float((target[wanted] - best[wanted]).min())
-    # exp's argument is rounded once; what lies beyond `vanish` is 0 and what does not is shifted by less than this.
+    # exp's argument is rounded once: what lies beyond `vanish` is 0, the rest moves by less than this.
     slack = 2 * error + 4 * arith.inner * arith.vanish
     if gap - slack > arith.vanish:
         return Leak(0.0, 0.0, gap)

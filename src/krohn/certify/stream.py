@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.certify.arithmetic import OWN, Arithmetic, Array
-from krohn.certify.machine import Integers, Machine, distinct_rows, minimise, used_classes
+from krohn.certify.machine import Integers, Machine, distinct_rows, explore, minimise, used_classes
 from krohn.network.transformer import Transformer
 
 Flags = npt.NDArray[np.bool_]
@@ -46,12 +46,13 @@ class Stream:
     def size(self) -> Array:
         """The largest absolute value of each channel at a letter's position."""
         far = np.abs(self.reach).max(axis=1, initial=0)
-        return (
+        out: Array = (
             np.abs(self.nominal).max(axis=0, initial=0.0)
             + np.abs(self.wide) @ far
             + np.abs(self.places).max(axis=0, initial=0.0)
             + self.radius
         )
+        return out
 
 
 def embed(network: Transformer, length: int, arith: Arithmetic) -> Stream:
@@ -106,6 +107,28 @@ def settle(stream: Stream, live: Flags, *, merge: bool = True) -> Stream:
         pads=stream.pads * keep,
         pad_radius=stream.pad_radius * keep,
         places=stream.places * keep,
+    )
+
+
+def resolved(stream: Stream, counters: Integers) -> Stream:
+    """The same stream with these counters written out: one class per value, where a sum is read as it is."""
+    if not len(counters):
+        return stream
+    old, count = stream.machine, len(counters)
+
+    def expand(rows: Integers) -> tuple[Integers, Integers]:
+        state = rows[:, 0]
+        sums = rows[:, None, 1:] + old.steps[state][:, :, counters]
+        after = np.concatenate([old.follow[state][..., None], sums], axis=2)
+        return after, np.concatenate([old.shown[state][..., None], sums, old.steps[state]], axis=2)
+
+    follow, outputs = explore(np.zeros(1 + count, dtype=np.int64), expand, stream.length)
+    rows, classes = distinct_rows(outputs[..., : 1 + count].reshape(-1, 1 + count))
+    others = np.setdiff1d(np.arange(len(stream.reach)), counters)
+    machine = Machine(follow, classes.reshape(follow.shape), outputs[..., 1 + count :][..., others])
+    nominal = stream.nominal[rows[:, 0]] + rows[:, 1:] @ stream.wide[:, counters].T
+    return replace(
+        stream, machine=machine, nominal=nominal, wide=stream.wide[:, others], reach=stream.reach[others]
     )
 
 

@@ -41,7 +41,7 @@ def verify(
     if not 1 <= wanted <= compiled.length:
         raise InvalidInput(f"the length must lie in 1..{compiled.length}, as built; got {wanted}")
     matrices, automaton = compiled.transformer, compiled.automaton
-    record, failure, margin = _attempt(matrices, automaton, wanted, arith)
+    record, failure, margin = attempt(matrices, automaton, wanted, arith)
     if failure is None:
         failure = _hint_failure(compiled, wanted, record)
     opinion, found = exhaustive(matrices, automaton, arith, wanted) if second_opinion else (None, None)
@@ -68,7 +68,7 @@ def verify(
     )
 
 
-def _attempt(
+def attempt(
     network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic
 ) -> tuple[Record, Refuted | None, float]:
     """The proof that fits the network's form: Theorem 1's induction, or machines layer by layer."""
@@ -104,7 +104,7 @@ def _largest(network: Transformer, automaton: Semiautomaton, length: int, arith:
     low, high = 0, length
     while high - low > 1:
         middle = (low + high) // 2
-        if _attempt(network, automaton, middle, arith)[1] is None:
+        if attempt(network, automaton, middle, arith)[1] is None:
             low = middle
         else:
             high = middle

@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from krohn.certify.arithmetic import OWN, SAFE, Arithmetic, Array
 from krohn.certify.findings import Record
-from krohn.certify.hidden import Affine, activate
+from krohn.certify.hidden import Affine, activate, apply
 from krohn.certify.machine import Integers, Machine
 from krohn.certify.stream import Stream, cluster
 
 MAX_TABLE = 1 << 27
+MAX_SHARED = 1 << 24
 FEW = 9
 """Fewer values than this are told apart one by one, never fitted by a line."""
 SAME = 1e-4
@@ -34,17 +35,32 @@ class Group:
 
 
 @dataclass(frozen=True, eq=False)
-class Contribution:
-    """What a group adds to the next layer per narrow kind and residue: affine part, sizes for rounding.
+class Table:
+    """A group's units at one layer for every narrow kind and every Y: rows ``[kind · Y]`` of ``out``.
 
-    ``kind_of[c]`` is the kind of class c; arrays are ``[kind, residue, column]``; ``slope`` per unit of Y.
+    ``kind_of[c]`` is the kind of class c, ``valid[kind, Y]`` which sums occur, ``low`` the least of them.
+    """
+
+    group: Group
+    units: Integers
+    out: Affine
+    kind_of: Integers
+    valid: npt.NDArray[np.bool_]
+    low: int
+
+
+@dataclass(frozen=True, eq=False)
+class Contribution:
+    """What a group adds to sums of a later layer per kind and residue: affine part, sizes for rounding.
+
+    Arrays are ``[kind, residue, sum]``; ``slope`` is what a unit of Y adds besides.
     """
 
     group: Group
     period: int
     kind_of: Integers
     centre: Array
-    tied: Array  # symbols × kind × residue × column
+    tied: Array  # symbols × kind × residue × sum
     loose: Array
     high: Array
     low: Array
@@ -80,7 +96,7 @@ def _factors(row: Array, record: Record) -> tuple[int, ...]:
 
 
 def ranges(machine: Machine, classes: int, group: Group, length: int) -> Integers:
-    """``[class, 2]``: ends of Y at a position of each class: its own step plus those of up to T − 1 others."""
+    """``[class, 2]``: ends of Y where each class stands: its own step plus those of ≤ T − 1 others."""
     steps = machine.steps @ group.factors
     low, high = (length - 1) * min(0, int(steps.min())), (length - 1) * max(0, int(steps.max()))
     ends = np.empty((classes, 2), dtype=np.int64)
@@ -90,35 +106,31 @@ def ranges(machine: Machine, classes: int, group: Group, length: int) -> Integer
     return ends
 
 
-def contribute(
+def tabulate(
     group: Group,
     stream: Stream,
     before: Affine,
     sizes: Array,
     terms: Array,
     codes: Integers,
-    weight: Array,
-    last: bool,
     arith: Arithmetic,
     record: Record,
-) -> Contribution:
-    """Tabulates a group. ``before`` are the units' inputs without counters, ``sizes`` what all their
-    terms add up to, ``terms`` how many there are (0: at most two, and the product is exact). Only the
-    last matrix may pass a prefix sum on.
+) -> Table:
+    """The group's first units. ``before`` are their inputs without counters, ``sizes`` what all their terms
+    add up to, ``terms`` how many there are (0: at most two, and the product is exact).
     """
     units = group.units
     centre, kind_of, drift = cluster(before.centre[:, units])
     ends = ranges(stream.machine, len(stream.nominal), group, stream.length)
     low, high = int(ends[:, 0].min()), int(ends[:, 1].max())
     count = high - low + 1
-    if len(centre) * count * (len(units) + (before.tied.shape[0] + 5) * weight.shape[1]) > MAX_TABLE:
+    if len(centre) * count * len(units) * (before.tied.shape[0] + 5) > MAX_TABLE:
         raise record.refuse("MLP", f"a prefix sum with {count:,} values is too much to tabulate")
-    sums = np.arange(low, high + 1)
     valid = np.zeros((len(centre), count), dtype=bool)
     for number, kind in enumerate(kind_of):
         valid[kind, ends[number, 0] - low : ends[number, 1] - low + 1] = True
-    value = centre[:, None, :] + sums[None, :, None] * group.slopes
-    flat = value.reshape(-1, len(units))
+    sums = np.arange(low, high + 1)
+    flat = (centre[:, None, :] + sums[None, :, None] * group.slopes).reshape(-1, len(units))
     slack = np.abs(before.tied[:, :, units]).sum(axis=0) + before.loose[:, units] + drift
     result = np.abs(flat) + slack.max(axis=0)
     rounding = SAFE * arith.inner * np.where(terms[units] > 0, (terms[units] + 1) * sizes[units], result)
@@ -127,32 +139,33 @@ def contribute(
         rounding = rounding + SAFE * arith.unit * result + arith.tiny
     loose = before.loose[:, units].max(axis=0) + drift + rounding
     out = activate(Affine(flat, before.tied[:, :, units], loose), codes[units], arith)
-    return _reduced(group, out, valid, low, kind_of, weight[units], last, record)
+    return Table(group, units, out, kind_of, valid, low)
 
 
-def _reduced(
-    group: Group,
-    out: Affine,
-    valid: npt.NDArray[np.bool_],
-    low: int,
-    kind_of: Integers,
-    weight: Array,
-    last: bool,
-    record: Record,
-) -> Contribution:
+def advance(
+    table: Table, units: Integers, weight: Array, bias: Array, codes: Integers, arith: Arithmetic
+) -> Table:
+    """The units of the next layer that read nothing but the group's."""
+    taken = weight[table.units][:, units]
+    share = len(table.out.centre) * len(units) * len(units) < MAX_SHARED
+    out = activate(apply(table.out, taken, bias[units], arith, share=share), codes[units], arith)
+    return Table(table.group, units, out, table.kind_of, table.valid, table.low)
+
+
+def contribute(table: Table, symbols: int, ways: Array, last: bool, record: Record) -> Contribution:
+    """The sums ``ways`` over the group's units, reduced to residues; only the last layer may pass Y on."""
+    out, valid, weight = table.out, table.valid, ways[table.units]
     shape = (*valid.shape, weight.shape[1])
     centre = (out.centre @ weight).reshape(shape)
     slope = _slopes(centre, valid) if last else np.zeros(shape[2])
-    sums = np.arange(low, low + shape[1])
+    sums = np.arange(table.low, table.low + shape[1])
     flat = centre - sums[None, :, None] * slope
     period = _period(flat, valid)
-    record.note("residue", f"{len(group.units)} units depend on a prefix sum only modulo {period}")
-    positive = np.abs(out.centre)
-    high = positive @ np.maximum(weight, 0) + out.radius() @ np.abs(weight)
-    lower = positive @ np.maximum(-weight, 0) + out.radius() @ np.abs(weight)
-    terms = ((out.centre != 0) | (out.radius() != 0)).astype(np.float64) @ (weight != 0).astype(np.float64)
-    tied = (out.tied @ weight).reshape(-1, *shape)
-    loose = (out.loose @ np.abs(weight)).reshape(shape)
+    record.note("residue", f"{len(table.units)} units depend on a prefix sum only modulo {period}")
+    tied = np.broadcast_to(out.tied @ weight, (len(out.tied), shape[0] * shape[1], shape[2]))
+    own = np.abs(tied[symbols:]).sum(axis=0)
+    tied = tied[:symbols].reshape(symbols, *shape)
+    loose = (out.loose @ np.abs(weight) + own).reshape(shape)
     residue = sums % period
     pick = np.zeros((shape[0], period), dtype=np.int64)
     for kind in range(shape[0]):
@@ -163,25 +176,17 @@ def _reduced(
 
     def worst(values: Array) -> Array:
         held = np.zeros((shape[0], period, shape[2]))
+        given = np.where(valid[:, :, None], values.reshape(shape), 0.0)
         for r in range(period):
-            at = residue == r
-            held[:, r] = np.where(valid[:, at, None], values.reshape(shape)[:, at], 0.0).max(
-                axis=1, initial=0.0
-            )
+            held[:, r] = given[:, residue == r].max(axis=1, initial=0.0)
         return held
 
-    return Contribution(
-        group,
-        period,
-        kind_of,
-        first,
-        first_tied,
-        worst(drift),
-        worst(high),
-        worst(lower),
-        worst(terms),
-        slope,
-    )
+    size, radius = np.abs(out.centre), out.radius()
+    high = size @ np.maximum(weight, 0) + radius @ np.abs(weight)
+    low = size @ np.maximum(-weight, 0) + radius @ np.abs(weight)
+    terms = ((out.centre != 0) | (radius != 0)).astype(np.float64) @ (weight != 0).astype(np.float64)
+    bounds = (worst(drift), worst(high), worst(low), worst(terms))
+    return Contribution(table.group, period, table.kind_of, first, first_tied, *bounds, slope)
 
 
 def _slopes(centre: Array, valid: npt.NDArray[np.bool_]) -> Array:
@@ -197,7 +202,7 @@ def _slopes(centre: Array, valid: npt.NDArray[np.bool_]) -> Array:
 
 
 def _period(flat: Array, valid: npt.NDArray[np.bool_]) -> int:
-    count = flat.shape[1]
+    count = int(flat.shape[1])
     held = flat[valid]
     span = np.maximum(np.ptp(held, axis=0), 1e-6 * np.abs(held).max(axis=0) + 1e-12)
     for period in range(1, count):
@@ -205,6 +210,6 @@ def _period(flat: Array, valid: npt.NDArray[np.bool_]) -> int:
         if not pairs.any():
             continue
         change = np.abs(flat[:, period:] - flat[:, :-period])[pairs]
-        if (change.max(axis=0) <= SAME * span).all():
+        if bool((change.max(axis=0) <= SAME * span).all()):
             return period
     return count

@@ -78,5 +78,6 @@ def summary(certificate: Certificate) -> str:
         else:
             lines.append("no counterexample found: undecided")
     if opinion is not None and opinion.length:
-        lines.append(f"independently run: all {opinion.words:,} words of length {opinion.length}, {opinion.wrong} wrong")
+        ran = f"all {opinion.words:,} words of length {opinion.length}"
+        lines.append(f"independently run: {ran}, {opinion.wrong} wrong")
     return "\n".join(lines)

@@ -1,0 +1,90 @@
+"""Right networks are certified, wrong claims are refused with a word that shows it."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from certify.built_networks import PROGRAMS, compiled, lowered
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify.arithmetic import arithmetic
+from krohn.certify.verification import attempt
+from krohn.network.compiled import CompiledNetwork
+
+
+def refusal(network: CompiledNetwork, length: int, dtype: str = "float64", automaton: Semiautomaton | None = None):  # type: ignore[no-untyped-def]
+    return attempt(network.transformer, automaton or network.automaton, length, arithmetic(dtype))[1]
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 64])
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_every_gadget_is_certified(name: str, length: int, dtype: str) -> None:
+    assert refusal(lowered(name, length), length, dtype) is None
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_programs_mean_their_automata(name: str) -> None:
+    network = lowered(name, 6)
+    letters = network.automaton.num_letters
+    words = np.array(list(itertools.product(range(letters), repeat=6)))
+    assert (network.run(words) == [network.automaton.run(word) for word in words]).all()
+
+
+@pytest.mark.parametrize("spec", ["C3", "D6", "S4", "abab", "Grid4", "Dyck2,2", "T3", "FlipFlop", "Add"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_cascades_are_certified_in_the_dtype_they_were_built_for(spec: str, dtype: str) -> None:
+    assert refusal(compiled(spec, 64, "cascade", dtype), 64, dtype) is None
+
+
+@pytest.mark.parametrize(("spec", "method"), [("S4", "scan"), ("Grid9", "scan"), ("A5", "auto"), ("S5", "auto")])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_scans_are_certified(spec: str, method: str, dtype: str) -> None:
+    assert refusal(compiled(spec, 100, method, dtype), 100, dtype) is None
+
+
+@pytest.mark.parametrize("spec", ["C2", "C6", "D8", "abab", "Grid4", "T3", "Add"])
+def test_theorem_2_is_certified_without_any_hint(spec: str) -> None:
+    network = compiled(spec, 32, "paper")
+    assert network.program is None
+    assert refusal(network, 32) is None
+
+
+@pytest.mark.parametrize("spec", ["Grid4", "Grid9:noop", "Grid3x4"])
+def test_theorem_3_is_certified(spec: str) -> None:
+    assert refusal(compiled(spec, 64, "grid"), 64) is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "method"), [("C3", "cascade"), ("abab", "paper"), ("Grid4", "grid"), ("Grid4", "scan"), ("D6", "auto")]
+)
+def test_a_changed_transition_is_refused_with_a_shortest_word(spec: str, method: str) -> None:
+    network = compiled(spec, 16, method)
+    table = network.automaton.table.copy()
+    state, letter = network.automaton.start, table.shape[1] - 1
+    table[state, letter] = (table[state, letter] + 1) % len(table)
+    other = Semiautomaton(table=table, start=network.automaton.start)
+    found = refusal(network, 16, automaton=other)
+    assert found is not None
+    assert found.word == (letter,)
+
+
+def test_a_network_is_not_certified_beyond_what_its_dtype_holds() -> None:
+    network = compiled("C3", 64, "cascade")
+    assert refusal(network, 64) is None
+    assert refusal(network, 64, "bfloat16") is not None
+
+
+def test_a_scan_with_a_layer_missing_is_refused() -> None:
+    network = compiled("Grid4", 16, "scan").transformer
+    short = type(network)(
+        network.embedding,
+        network.padding,
+        network.positions,
+        network.layers[:-1],
+        network.readout,
+        network.readout_bias,
+    )
+    automaton = compiled("Grid4", 16, "scan").automaton
+    assert attempt(short, automaton, 16, arithmetic("float64"))[1] is not None
+    assert attempt(short, automaton, 8, arithmetic("float64"))[1] is None
