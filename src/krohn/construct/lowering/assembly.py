@@ -140,6 +140,11 @@ def _lifetimes(program: Program, plans: list[list[HeadPlan]], added: HeadSums) -
                 if name not in inside:
                     deaths.update(dict.fromkeys(_channels(program, name), 2 * index + 1))
             inside |= set(change.writes)
+            if isinstance(change, Select):
+                # A composed map is written whole even where one value of it is read: it stays recognisable.
+                deaths.update(
+                    {channel: 2 * index + 2 for n in change.writes for channel in _channels(program, n)}
+                )
         for name in inside:
             born(name, 2 * index + 2)
     for name in program.readout.registers:

@@ -33,6 +33,8 @@ def arrange(
             if needed.intersection(change.writes):
                 used_maps.append((layer, _only_needed(change, needed)))
                 needed.update(change.reads)
+                if isinstance(change, Select):
+                    needed.update(change.writes)  # a map is composed whole, so that it can be recognised
         for head in (head for at, head in heads if at == layer and needed.intersection(head.writes)):
             used_heads.append((layer, head))
             needed.update(head.reads)
@@ -54,9 +56,6 @@ def arrange(
 
 
 def _only_needed(change: PositionMap, needed: set[str]) -> PositionMap:
-    if isinstance(change, Select):
-        pairs = [pair for pair in zip(change.arguments, change.targets, strict=True) if pair[1] in needed]
-        return Select(change.function, tuple(a for a, _ in pairs), tuple(t for _, t in pairs))
     if not isinstance(change, Table) or needed.issuperset(change.outputs):
         return change
     kept = [column for column, name in enumerate(change.outputs) if name in needed]
