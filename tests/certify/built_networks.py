@@ -25,9 +25,7 @@ def ceiling_program() -> Program:
     return Program(
         registers=(Register("step", 0, 1), Register("sum", 0, 1, "wide"), Register("state", 0, 3)),
         sources=(Source("step", (0, 1), (0,)),),
-        layers=(
-            ProgramLayer((PrefixSum(("step",), ("sum",)),), (Clamp((("sum", 1),), 0, 0, 3, "state"),)),
-        ),
+        layers=(ProgramLayer((PrefixSum(("step",), ("sum",)),), (Clamp((("sum", 1),), 0, 0, 3, "state"),)),),
         readout=Readout(("state",), ((0,), (1,), (2,), (3,))),
     )
 

@@ -12,7 +12,9 @@ from krohn.certify.verification import attempt
 from krohn.network.compiled import CompiledNetwork
 
 
-def refusal(network: CompiledNetwork, length: int, dtype: str = "float64", automaton: Semiautomaton | None = None):  # type: ignore[no-untyped-def]
+def refusal(
+    network: CompiledNetwork, length: int, dtype: str = "float64", automaton: Semiautomaton | None = None
+):  # type: ignore[no-untyped-def]
     return attempt(network.transformer, automaton or network.automaton, length, arithmetic(dtype))[1]
 
 
@@ -37,7 +39,9 @@ def test_cascades_are_certified_in_the_dtype_they_were_built_for(spec: str, dtyp
     assert refusal(compiled(spec, 64, "cascade", dtype), 64, dtype) is None
 
 
-@pytest.mark.parametrize(("spec", "method"), [("S4", "scan"), ("Grid9", "scan"), ("A5", "auto"), ("S5", "auto")])
+@pytest.mark.parametrize(
+    ("spec", "method"), [("S4", "scan"), ("Grid9", "scan"), ("A5", "auto"), ("S5", "auto")]
+)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_scans_are_certified(spec: str, method: str, dtype: str) -> None:
     assert refusal(compiled(spec, 100, method, dtype), 100, dtype) is None
@@ -56,7 +60,8 @@ def test_theorem_3_is_certified(spec: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "method"), [("C3", "cascade"), ("abab", "paper"), ("Grid4", "grid"), ("Grid4", "scan"), ("D6", "auto")]
+    ("spec", "method"),
+    [("C3", "cascade"), ("abab", "paper"), ("Grid4", "grid"), ("Grid4", "scan"), ("D6", "auto")],
 )
 def test_a_changed_transition_is_refused_with_a_shortest_word(spec: str, method: str) -> None:
     network = compiled(spec, 16, method)

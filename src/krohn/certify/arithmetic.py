@@ -108,7 +108,8 @@ def linear(
     error = np.where(_is_exact(arith, values, radius, weight, offset, high + low), 0.0, error)
     if arith.half:
         error = error + _stored(arith, exact, error + slack)
-    return exact, error
+    fits = np.maximum(high, low) + error < arith.largest
+    return exact, np.where(fits, error, np.inf)
 
 
 def _stored(arith: Arithmetic, exact: Array, error: Array) -> Array:

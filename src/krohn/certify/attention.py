@@ -28,6 +28,8 @@ def attend(stream: Stream, layer: Layer, mask: str, arith: Arithmetic, record: R
     pad_parts, pad_error = [stream.pads * layer.keep_attention], stream.pad_radius * layer.keep_attention
     for head in layer.heads:
         scores = scores_of(stream, head, arith, mask, record)
+        if not np.isfinite(scores.error):
+            raise record.refuse("range", "scores may overflow")
         added, error = attend_padding(stream, head, mask, scores.error, arith)
         pad_parts.append(added)
         pad_error = pad_error + error

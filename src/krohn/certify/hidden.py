@@ -33,7 +33,7 @@ def activate(value: Affine, codes: npt.NDArray[np.int64], arith: Arithmetic) -> 
     """The activation functions of one hidden layer."""
     radius = value.radius()
     active = value.centre > radius
-    unsure = ~active & (value.centre > -radius)
+    unsure = ~active & ~(value.centre < -radius)  # also where the radius is not a number
     centre = np.maximum(value.centre, 0)
     tied = np.where(active[None], value.tied, 0.0)
     loose = np.where(active, value.loose, 0.0) + np.where(unsure, radius, 0.0)
@@ -50,20 +50,19 @@ def activate(value: Affine, codes: npt.NDArray[np.int64], arith: Arithmetic) -> 
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """``weight = ways @ scales`` up to ``rest``: the different sums a matrix forms, and who takes how much.
+    """``weight = ways @ scales``, exactly: the different sums a matrix forms, and who takes how much.
 
     Steps of one staircase all read the same sum, so an error of the sum moves them together.
     """
 
     ways: Array  # inputs × ways
     scales: Array  # ways × outputs, one entry per column
-    rest: Array
 
 
 def factor(weight: Array) -> Factors:
     """Columns grouped by direction."""
     if not weight.size:
-        return Factors(np.zeros((weight.shape[0], 1)), np.zeros((1, weight.shape[1])), np.zeros_like(weight))
+        return Factors(np.zeros((weight.shape[0], 1)), np.zeros((1, weight.shape[1])))
     lead = np.abs(weight).argmax(axis=0)
     scale = weight[lead, np.arange(weight.shape[1])]
     unit = weight / np.where(scale == 0, 1.0, scale)
@@ -71,7 +70,12 @@ def factor(weight: Array) -> Factors:
     ways = unit[:, first]
     scales = np.zeros((len(first), weight.shape[1]))
     scales[where.reshape(-1), np.arange(weight.shape[1])] = scale
-    return Factors(ways, scales, np.abs(weight - ways @ scales))
+    # Nearly parallel is not parallel: a column that is not met exactly stands for itself.
+    odd = np.flatnonzero((weight != ways @ scales).any(axis=0))
+    scales[:, odd] = 0.0
+    alone = np.zeros((len(odd), weight.shape[1]))
+    alone[np.arange(len(odd)), odd] = 1.0
+    return Factors(np.concatenate([ways, weight[:, odd]], axis=1), np.concatenate([scales, alone]))
 
 
 def apply(value: Affine, weight: Array, bias: Array, arith: Arithmetic, *, share: bool = False) -> Affine:
@@ -82,7 +86,6 @@ def apply(value: Affine, weight: Array, bias: Array, arith: Arithmetic, *, share
     if not share:
         return Affine(centre, tied, value.loose @ np.abs(weight) + rounding)
     factors = factor(weight)
-    rounding = rounding + (np.abs(value.centre) + radius) @ factors.rest
     return Affine(centre, with_shared(tied, value.loose @ np.abs(factors.ways), factors.scales), rounding)
 
 

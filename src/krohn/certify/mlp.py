@@ -22,7 +22,7 @@ def transform(stream: Stream, layer: Layer, arith: Arithmetic, record: Record) -
     tau = stream.num_padding
     if (stream.places[tau:] @ mlp.weights[0]).any():
         raise record.refuse("MLP", "the MLP reads a position code")
-    pads, pad_radius = _known(stream.pads, stream.pad_radius, layer, arith)
+    pads, pad_radius = _known(stream.pads, stream.pad_radius, layer, arith, np.zeros(len(keep)))
     if len(mlp.weights) == 1:
         made = _narrow(stream, layer, arith)
         wide = stream.wide * keep[:, None] + mlp.weights[0].T @ stream.wide
@@ -42,7 +42,7 @@ def _separation(nominal: Array) -> float:
     return min(least) / 2 if least else 1.0
 
 
-def _known(vectors: Array, radius: Array, layer: Layer, arith: Arithmetic) -> tuple[Array, Array]:
+def _known(vectors: Array, radius: Array, layer: Layer, arith: Arithmetic, far: Array) -> tuple[Array, Array]:
     """The block on finitely many known vectors: outputs and error per channel."""
     centre, error = vectors, np.zeros_like(vectors)
     rows = max(1, ROWS_AT_ONCE // max(1, len(radius) * max(len(b) for b in layer.mlp.biases)))
@@ -50,7 +50,7 @@ def _known(vectors: Array, radius: Array, layer: Layer, arith: Arithmetic) -> tu
     for first in range(0, len(vectors), rows):
         part = slice(first, first + rows)
         out = _propagate(_input(centre[part], radius, layer.mlp), layer.mlp, 0, arith)
-        sum_, err = _residual(out, centre[part], radius, layer, arith)
+        sum_, err = _residual(out, centre[part], radius, layer, arith, far)
         outs.append(sum_)
         errors.append(err)
     if not outs:
@@ -80,9 +80,9 @@ def _propagate(value: Affine, mlp: Mlp, first: int, arith: Arithmetic) -> Affine
 
 
 def _residual(
-    out: Affine, vectors: Array, radius: Array, layer: Layer, arith: Arithmetic
+    out: Affine, vectors: Array, radius: Array, layer: Layer, arith: Arithmetic, far: Array
 ) -> tuple[Array, Array]:
-    """``keep ⊙ x + mlp(x)``: the error of a kept channel is the one the MLP saw."""
+    """``keep ⊙ x + mlp(x)``: a kept channel has the error the MLP saw; ``far`` is the size of counters."""
     keep, noisy = layer.keep_mlp, _noisy(radius, layer.mlp)
     tied = out.tied.copy()
     tied[np.arange(len(noisy)), :, noisy] += (keep * radius)[noisy][:, None]
@@ -92,14 +92,15 @@ def _residual(
     both = (
         (keep > 0)
         & ((np.abs(out.centre) > 0) | (out.radius() > 0)).any(axis=0)
-        & ((np.abs(vectors).max(axis=0, initial=0.0) > 0) | (radius > 0))
+        & ((np.abs(vectors).max(axis=0, initial=0.0) > 0) | (radius > 0) | (far > 0))
     )
-    size = np.abs(vectors) + np.abs(out.centre) + error
+    size = np.abs(vectors) + np.abs(out.centre) + error + far
     return vectors * keep + out.centre, error + np.where(both, (arith.unit + OWN) * SAFE * size, 0.0)
 
 
 def _narrow(stream: Stream, layer: Layer, arith: Arithmetic) -> Stream:
-    nominal, radius = _known(stream.nominal, stream.radius, layer, arith)
+    far = np.abs(stream.wide) @ np.abs(stream.reach).max(axis=1, initial=0)
+    nominal, radius = _known(stream.nominal, stream.radius, layer, arith, far)
     return replace(stream, nominal=nominal, radius=radius)
 
 
@@ -111,6 +112,10 @@ def _with_counters(stream: Stream, layer: Layer, arith: Arithmetic, record: Reco
     cancelled = np.abs(coefficients) <= 1e-12 * (np.abs(first).T @ np.abs(stream.wide))
     residue = np.abs(coefficients * cancelled) @ far
     groups = group_units(np.where(cancelled, 0.0, coefficients), record)
+    for group in groups:
+        # Small integers only nearly give the direction of a sum; the rest is error.
+        off = np.abs(coefficients[group.units] - np.outer(group.slopes, group.factors)) @ far
+        residue[group.units] += np.where(off > 0, off, 0.0)
     if not groups and not (np.abs(first).T @ np.abs(stream.wide)).any():
         return replace(_narrow(stream, layer, arith), wide=stream.wide * layer.keep_mlp[:, None])
     # Counters count as size of the terms that are added, for rounding, though not as error.
@@ -155,7 +160,7 @@ def _stages(mlp: Mlp, tables: list[Table], symbols: int, arith: Arithmetic, reco
         own = [np.flatnonzero(reads & (crowd == 1)) if not last else inputs[:0] for reads in readers]
         outputs = np.setdiff1d(np.arange(weight.shape[1]), np.concatenate([inputs[:0], *own]))
         part = weight[:, outputs]
-        factors = Factors(part, np.eye(len(outputs)), np.zeros_like(part)) if last else factor(part)
+        factors = Factors(part, np.eye(len(outputs))) if last else factor(part)
         parts = tuple(contribute(table, symbols, factors.ways, last, record) for table in tables)
         stages.append(Stage(inputs, outputs, factors, parts))
         if not last:
@@ -208,6 +213,7 @@ def _assemble(
     wide = stream.wide * layer.keep_mlp[:, None] + slope
     rows = max(1, ROWS_AT_ONCE // max(1, len(stream.radius) * max(len(b) for b in mlp.biases)))
     nominal, radius = [], np.zeros(len(stream.radius))
+    size = np.abs(stream.wide) @ np.abs(stream.reach).max(axis=1, initial=0)
     for first in range(0, len(extended), rows):
         chunk = extended[first : first + rows]
         own, inputs = chunk[:, 0], stages[0].inputs
@@ -216,7 +222,7 @@ def _assemble(
             hidden = activate(value, mlp.activations[index - 1][stage.inputs], arith)
             value = _join(hidden, mlp.weights[index], mlp.biases[index], stage, chunk, arith)
         vectors = stream.nominal[own]
-        sums, error = _residual(value, vectors, stream.radius, layer, arith)
+        sums, error = _residual(value, vectors, stream.radius, layer, arith, size)
         nominal.append(sums)
         radius = np.maximum(radius, error.max(axis=0, initial=0.0))
     far = np.abs(wide) @ np.abs(stream.reach).max(axis=1, initial=0)
@@ -251,9 +257,6 @@ def _join(
     rough = ~_plain(weight[:, stage.outputs])
     rounding = arith.inner * (np.maximum(terms - 1, 0) * np.maximum(high, low) + rough * (high + low))
     rounding = SAFE * (rounding + OWN * (terms + 1) * (high + low)) + terms * arith.tiny
-    if stage.factors.rest.any():
-        # Directions are told apart to 12 digits; what is left of a column is that small a part of it.
-        rounding = rounding + 1e-11 * (high + low)
     centre = sums @ scales + offset
     if arith.half:
         rounding = rounding + SAFE * arith.unit * (np.abs(centre) + loose @ np.abs(scales)) + arith.tiny

@@ -24,11 +24,11 @@ def prove(
     for index, layer in enumerate(stored.layers):
         record.layer = index
         mixed = attend(stream, layer, stored.mask, arith, record)
+        _require_range(mixed, arith, record)
         stream = settle(mixed, live[2 * index + 1], merge=False)
-        _require_range(stream, arith, record)
         done = transform(stream, layer, arith, record)
+        _require_range(done, arith, record)
         stream = settle(done, live[2 * index + 2], merge=index + 1 < stored.depth)
-        _require_range(stream, arith, record)
     record.layer = stored.depth
     stream = resolved(stream, np.flatnonzero((np.abs(stream.wide).T @ np.abs(stored.readout)).any(axis=1)))
     states, margin = decode(stream, stored, arith, record)

@@ -26,7 +26,9 @@ def attend_padding(
     relative = np.expm1(min(2 * error + 8 * arith.inner * arith.vanish, 500.0))
     seen = visible(count, mask).sum(axis=1, keepdims=True)
     error_mixed = relative * np.einsum("ti,tiv->tv", weights, off) + value_error
-    alone = (seen == 1) | (weights.max(axis=1, keepdims=True) == 1.0) & (_gap(scores) > arith.vanish + error)
+    alone = (seen == 1) | (weights.max(axis=1, keepdims=True) == 1.0) & (
+        _gap(scores) > arith.vanish + 2 * error + 1e-6
+    )
     rounded = (2 * seen + 8) * (arith.inner + OWN) + (2 * arith.unit if arith.half else 0.0)
     error_mixed = error_mixed + np.where(alone, 0.0, rounded * (weights @ np.abs(values)))
     worst = error_mixed.max(axis=0, initial=0.0)

@@ -78,6 +78,9 @@ def prove_scan(
         before, maps = _compose(layer, mixed, maps, arith, record, cache)
         first = first or before
         neutral = [first[channel] for channel in channels] == pads.tolist()
+        held = pads[np.argsort([first[channel] for channel in channels])].astype(np.int64)
+        if (held[held] != held).any():
+            raise record.refuse("embedding", "meeting the padding twice must be meeting it once")
         cover = _extend(cover, mixed.distance, tau, neutral, record)
         stream = replace(
             stream,

@@ -65,7 +65,7 @@ class Scores:
 def scores_of(stream: Stream, head: Head, arith: Arithmetic, mask: str, record: Record) -> Scores:
     """Classes, positions and the error of a head's scores; prefix sums they look at must be written out."""
     tau = stream.num_padding
-    assert not (stream.wide.T @ head.query).any() and not (stream.wide.T @ head.key).any()
+    assert not (stream.wide.T @ np.concatenate([head.query, head.key], axis=1)).any()
     queries, query_of, query_drift = cluster(stream.nominal @ head.query)
     own_keys = stream.nominal @ head.key
     pad_keys = stream.pads @ head.key - stream.places[:tau] @ head.key
@@ -113,4 +113,6 @@ def _score_error(stream: Stream, head: Head, arith: Arithmetic, drift_q: Array, 
     width = head.query.shape[1]
     # Half types keep scores in the inner type, as fused attention does.
     rounding = SAFE * (arith.inner + 2 * OWN) * (width + 1) * float(query @ key)
+    if not max(float(query @ key), float(query.max(initial=0)), float(key.max(initial=0))) < arith.largest:
+        return float("inf")
     return float(query @ key_error + key @ query_error + rounding)

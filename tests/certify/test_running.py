@@ -1,0 +1,44 @@
+"""Half-precision runs against a direct emulation of single operations, and the search for wrong words."""
+
+import numpy as np
+
+from certify.built_networks import compiled
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify.arithmetic import arithmetic
+from krohn.certify.running import run_in
+from krohn.certify.search import all_words, exhaustive, search
+
+
+def test_short_words_run_right_in_half_precision() -> None:
+    network = compiled("FlipFlop", 16, "cascade")
+    words = all_words(3, 5)
+    for name in ("float64", "float32", "float16", "bfloat16"):
+        states = run_in(network.transformer, words, arithmetic(name))
+        assert (states == [network.automaton.run(word) for word in words]).all(), name
+
+
+def test_a_scan_certified_in_float16_runs_right_there() -> None:
+    network = compiled("Grid4", 8, "scan")
+    words = all_words(2, 8)
+    states = run_in(network.transformer, words, arithmetic("float16"))
+    assert (states == [network.automaton.run(word) for word in words]).all()
+
+
+def test_the_exhaustive_run_finds_what_is_wrong() -> None:
+    network = compiled("Parity", 16)
+    swapped = Semiautomaton.from_letters([(1, 0), (0, 1)])
+    opinion, found = exhaustive(network.transformer, swapped, arithmetic("float64"), 16)
+    assert opinion.wrong == opinion.words
+    assert found is not None
+    assert len(found.word) == 1
+
+
+def test_the_search_finds_an_error_that_only_a_long_word_shows() -> None:
+    """A counter to 41 looks like the network of the saturated one until the 41st letter."""
+    network = compiled("Counter5", 64, "cascade")
+    table = np.array([[(state + 1) % 5] for state in range(5)], dtype=np.int32)
+    assert search(network.transformer, Semiautomaton(table=table), arithmetic("float64"), 64, None) is None
+    table[4] = 4
+    found = search(network.transformer, Semiautomaton(table=table), arithmetic("float64"), 64, None)
+    assert found is not None
+    assert (len(found.word), found.expected, found.got) == (5, 4, 0)
