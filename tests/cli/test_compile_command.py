@@ -62,6 +62,12 @@ def test_the_text_shows_built_recipe_bound_and_what_heads_do(capsys: pytest.Capt
         assert part in text
 
 
+def test_thousands_of_states_have_a_bound_too(capsys: pytest.CaptureFixture[str]) -> None:
+    found = compiled(capsys, "Dyck7,2", "--length", "8")
+    assert (found["depth"], found["bound"]["depth"]) == (3, (3 * 256**2 * 8 + 7 * 256))
+    assert found["bound"]["dim"] == "> 1e77"
+
+
 def test_run_answers_like_simulate(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -63,6 +63,13 @@ def test_a_network_survives_the_disk(tmp_path: Path) -> None:
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
 
+def test_names_that_a_file_cannot_hold_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    named = Semiautomaton(PARITY.table, state_names=("on the left", "right"))
+    with pytest.raises(InvalidInput, match="without spaces; got 'on the left'"):
+        save(replace(parity_network(), automaton=named), tmp_path / "net")
+    assert not (tmp_path / "net").exists()
+
+
 def damage_tensors(change):  # type: ignore[no-untyped-def]
     def damage(folder: Path) -> None:
         tensors = load_file(folder / "model.safetensors")

@@ -22,6 +22,9 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import save
 from krohn.network.transformer import Mask
 
+WIDTH = 90
+"""Longest description of a layer's heads."""
+
 
 def _choice(kind: Any) -> click.Choice[str]:
     return click.Choice(get_args(kind))
@@ -98,11 +101,15 @@ def _text(network: CompiledNetwork, report: SizeReport) -> str:
 
 
 def _per_head(layer: tuple[Any, ...]) -> str:
-    return "; ".join(_short(head.text) for head in layer) or "none"
+    """All heads in a line, or the first of many and their number."""
+    line = "; ".join(head.text for head in layer) or "none"
+    if len(line) <= WIDTH or len(layer) == 1:
+        return _short(line)
+    return _short(f"{len(layer)} heads: {line}")
 
 
-def _short(text: str, width: int = 90) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+def _short(text: str) -> str:
+    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
 
 
 def _number(value: object) -> str:

@@ -1,6 +1,7 @@
 """A built network beside the paper's recipe on the same automaton and the theorem's bound."""
 
 from dataclasses import asdict, dataclass
+from math import log2, log10
 from typing import Any
 
 from krohn.cascade.holonomy import decompose
@@ -11,6 +12,9 @@ from krohn.errors import LimitExceeded
 from krohn.network.compiled import CompiledNetwork
 
 THEOREMS = {"scan": "Theorem 1", "cascade": "Theorem 2", "paper": "Theorem 2", "grid": "Theorem 3"}
+
+MANY_STATES = 200
+"""Beyond this many states the bounds of Theorem 2 are given by their power of two."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +34,21 @@ class SizeReport:
 
 def size_report(network: CompiledNetwork) -> SizeReport:
     """The theorem is that of the network's method: 1 for a scan, 3 for a grid, else 2."""
+    theorem = THEOREMS[network.method]
+    states = network.automaton.num_states
+    if theorem == "Theorem 2" and states > MANY_STATES:
+        beyond = _beyond(states)
+        return SizeReport(theorem, _recipe(network), beyond, beyond)
     bounds = bounds_for(network.method, network.automaton, network.length)
-    return SizeReport(
-        THEOREMS[network.method],
-        _recipe(network),
-        _plain(bounds.stated.as_dict()),
-        _plain(bounds.corrected.as_dict()),
-    )
+    stated, corrected = (_plain(bound.as_dict()) for bound in (bounds.stated, bounds.corrected))
+    return SizeReport(theorem, _recipe(network), stated, corrected)
+
+
+def _beyond(states: int) -> dict[str, Any]:
+    """Theorem 2 for many states: its numbers hold a factor 2^|Q|, and |T(A)| would take long to count."""
+    least = f"> 1e{int(states * log10(2))}"
+    depth = round(3 * states**2 * log2(states) + 7 * states)
+    return {"depth": depth, "dim": least, "heads": least, "mlp_width": least, "max_weight": least}
 
 
 def _recipe(network: CompiledNetwork) -> dict[str, Any]:

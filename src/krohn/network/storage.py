@@ -31,6 +31,9 @@ Tensors = dict[str, npt.NDArray[Any]]
 def save(network: CompiledNetwork, directory: str | Path) -> None:
     """Writes both files, each whole or not at all; the matrices first, so a reader never sees half."""
     folder = Path(directory)
+    automaton_from_payload(
+        automaton_payload(network.automaton)
+    )  # names that a file cannot hold are refused now
     data = save_tensors(tensors_of(network.transformer))
     write_whole(folder / MODEL, lambda stream: _write(stream, data))
     write_json(folder / MEANING, _meaning(network))
