@@ -77,9 +77,8 @@ def recall(
         for query, rank in sorted(usage.met):
             leak = leak.worse(_leak(scores, ranking.tiers[query], query, rank, arith))
         kinds = f"{len(cells)} kinds of position" if len(cells) > 1 else "one kind of position"
-        record.require(
-            "memory", 2 * scores.error, leak.gap, f"the latest of {kinds} wins by {leak.gap:.3g} nats"
-        )
+        own = 2 * (scores.error - scores.common)
+        record.require("memory", own, leak.gap, f"the latest of {kinds} wins by {leak.gap:.3g} nats")
         record.require("memory leak", leak.total, 0.5, "weight off the wanted position")
         error = values.error + copied_error(
             leak, values.spread, values.stride, values.size, scores.seen.shape[1], arith
@@ -158,9 +157,11 @@ def _leak(scores: Scores, order: tuple[Tier, ...], query: int, rank: int, arith:
     members = sorted(order[rank])
     higher = {b for tier in order[:rank] for b in tier}
     lower = [b for b in range(len(table)) if b not in higher and b not in order[rank]]
+    # A query's error moves all scores on one key class alike; other classes may gain by it.
     top = np.where(possible, table, -np.inf)
+    top[lower if len(members) == 1 else slice(None)] += 2 * scores.common
     after = top[lower].max(axis=0) if lower else np.full(top.shape[1:], -np.inf)
     before = np.maximum(after, top[members].max(axis=0))
     lowest = np.where(possible[members], table[members], np.inf).min(axis=0)
     target = np.where(np.isposinf(lowest), -np.inf, lowest)
-    return leak_of(target, before, after, scores.error, arith)
+    return leak_of(target, before, after, scores.error - scores.common, arith)

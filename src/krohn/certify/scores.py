@@ -20,7 +20,8 @@ KEPT_BYTES = 1 << 28
 class Scores:
     """Query class a at t scores ``(queries[a] + turn_q[t]) · (keys[b] + turn_k[i])`` on class b at i.
 
-    ``error`` bounds how far any computed score is from that. ``allowed[b, i]`` says where class b can
+    ``error`` bounds how far any computed score is from that; all but ``common`` of it is there even between
+    scores of one query on one key class. ``allowed[b, i]`` says where class b can
     stand; ``seen[t, i]`` what letter t (counted from 0) sees.
     """
 
@@ -34,6 +35,7 @@ class Scores:
     allowed: npt.NDArray[np.bool_]
     seen: npt.NDArray[np.bool_]
     error: float
+    common: float
     kept: dict[int, Array] = field(default_factory=dict)
 
     @property
@@ -76,7 +78,7 @@ def scores_of(stream: Stream, head: Head, arith: Arithmetic, mask: str, record: 
     allowed = np.zeros((len(keys), len(turn_k)), dtype=bool)
     allowed[np.unique(which[: len(own_keys)]), tau:] = True
     allowed[which[len(own_keys) :], np.arange(tau)] = True
-    error = _score_error(stream, head, arith, query_drift, key_drift)
+    error, common = _score_error(stream, head, arith, query_drift, key_drift)
     return Scores(
         queries,
         keys,
@@ -88,10 +90,14 @@ def scores_of(stream: Stream, head: Head, arith: Arithmetic, mask: str, record: 
         allowed,
         visible(len(turn_k), mask)[tau:],
         error,
+        common,
     )
 
 
-def _score_error(stream: Stream, head: Head, arith: Arithmetic, drift_q: Array, drift_k: Array) -> float:
+def _score_error(
+    stream: Stream, head: Head, arith: Arithmetic, drift_q: Array, drift_k: Array
+) -> tuple[float, float]:
+    """The error of a score, and the part of it that a query's own error adds to all keys of one class alike."""
     pad_size = np.abs(stream.pads).max(axis=0, initial=0.0) + stream.pad_radius
     size, radius = np.maximum(stream.size(), pad_size), np.maximum(stream.radius, stream.pad_radius)
 
@@ -113,6 +119,11 @@ def _score_error(stream: Stream, head: Head, arith: Arithmetic, drift_q: Array, 
     width = head.query.shape[1]
     # Half types keep scores in the inner type, as fused attention does.
     rounding = SAFE * (arith.inner + 2 * OWN) * (width + 1) * float(query @ key)
-    if not max(float(query @ key), float(query.max(initial=0)), float(key.max(initial=0))) < arith.largest:
-        return float("inf")
-    return float(query @ key_error + key @ query_error + rounding)
+    # Half types keep scores, but not queries and keys, in float32.
+    stored = max(float(query.max(initial=0)), float(key.max(initial=0)))
+    if not (stored < arith.largest and float(query @ key) < max(arith.largest, 3.4e38)):
+        return float("inf"), 0.0
+    turns = stream.places @ head.key
+    apart = np.ptp(turns, axis=0) if len(turns) else np.zeros(width)
+    common = float(np.maximum(key - apart, 0.0) @ query_error)
+    return float(query @ key_error + key @ query_error + rounding), common
