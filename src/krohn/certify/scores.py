@@ -97,7 +97,7 @@ def scores_of(stream: Stream, head: Head, arith: Arithmetic, mask: str, record: 
 def _score_error(
     stream: Stream, head: Head, arith: Arithmetic, drift_q: Array, drift_k: Array
 ) -> tuple[float, float]:
-    """The error of a score, and the part of it that a query's own error adds to all keys of one class alike."""
+    """The error of a score, and the part of it that a query adds to all keys of one class alike."""
     pad_size = np.abs(stream.pads).max(axis=0, initial=0.0) + stream.pad_radius
     size, radius = np.maximum(stream.size(), pad_size), np.maximum(stream.radius, stream.pad_radius)
 
