@@ -1,50 +1,55 @@
 """``krohn compile``: an automaton as a Transformer with explicit weights."""
 
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
 from krohn.automata.spec import parse_spec
 from krohn.cli.output import emit, json_option, note, table
-from krohn.construct.compiling import (
+from krohn.construct.compiling import compile
+from krohn.construct.request import (
+    CHOICES,
     DEFAULT_MAX_ROWS,
     DEFAULT_MAX_SETS,
     DEFAULT_TIME_LIMIT,
-    Method,
-    Objective,
-    compile,
 )
-from krohn.construct.lowering.map_context import Activation
-from krohn.construct.lowering.precision import UNIT
 from krohn.construct.size_report import SizeReport, size_report
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import save
-from krohn.network.transformer import Mask
 
 WIDTH = 90
 """Longest description of a layer's heads."""
 
 
-def _choice(kind: Any) -> click.Choice[str]:
-    return click.Choice(get_args(kind))
+def _choice(name: str) -> click.Choice[str]:
+    return click.Choice([value for value in CHOICES[name] if value is not None])
 
 
 @click.command()
 @click.argument("spec")
 @click.option("--length", "-T", type=click.IntRange(min=1), required=True, help="The longest word.")
-@click.option("--method", type=_choice(Method), default="auto", show_default=True, help="Construction.")
+@click.option("--method", type=_choice("method"), default="auto", show_default=True, help="Construction.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Directory to write.")
-@click.option("--mask", type=_choice(Mask), default="causal", show_default=True, help="What a head sees.")
+@click.option("--mask", type=_choice("mask"), default="causal", show_default=True, help="What a head sees.")
 @click.option(
-    "--activation", type=_choice(Activation), default="relu", show_default=True, help="Of counters."
+    "--activation", type=_choice("activation"), default="relu", show_default=True, help="Of counters."
 )
-@click.option("--objective", type=_choice(Objective), default="depth", show_default=True, help="Made small.")
+@click.option(
+    "--objective", type=_choice("objective"), default="depth", show_default=True, help="Made small."
+)
 @click.option(
     "--dtype",
-    type=click.Choice(list(UNIT)),
+    type=_choice("dtype"),
     help="Float format to bear; float64 gives wide MLPs of one or two hidden layers.",
 )
+@click.option("--gadget", type=_choice("gadget"), help="Method scan: composes maps.  [default: direct]")
+@click.option(
+    "--positions",
+    type=_choice("positions"),
+    help="Methods scan, paper: position code.  [default: circle if the float format bears it]",
+)
+@click.option("--variant", type=_choice("variant"), help="Method grid: heads and last MLP.  [default: mod]")
 @click.option(
     "--time-limit", type=float, default=DEFAULT_TIME_LIMIT, show_default=True, help="For the search."
 )

@@ -5,63 +5,30 @@ matrices. ``auto`` compares the constructions that fit and takes the shallowest.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Literal, get_args
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.lowering.assembly import lower
 from krohn.construct.lowering.map_context import Activation
-from krohn.construct.lowering.precision import UNIT, largest_length, precision_faults
-from krohn.construct.paper.grid import build_grid
-from krohn.construct.paper.scan import build_scan
-from krohn.construct.paper.theorem2 import build_paper
+from krohn.construct.lowering.precision import largest_length, precision_faults
+from krohn.construct.paper.composition import Gadget
+from krohn.construct.paper.grid import Variant
+from krohn.construct.paper.scan import Positions
+from krohn.construct.paper_methods import grid_as_printed, paper_as_printed, scan_as_printed
+from krohn.construct.request import (
+    DEFAULT_MAX_ROWS,
+    DEFAULT_MAX_SETS,
+    DEFAULT_TIME_LIMIT,
+    Method,
+    Objective,
+    Request,
+)
 from krohn.construct.tight.candidates import Candidate, cascade_candidates
 from krohn.construct.tight.scan import scan_depth, scan_program
-from krohn.errors import InvalidInput, LimitExceeded, Unsupported
+from krohn.errors import LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.operations import Table
 from krohn.network.program import Program
 from krohn.network.transformer import Mask
-
-Method = Literal["auto", "scan", "cascade", "paper", "grid"]
-Objective = Literal["depth", "parameters", "width"]
-DEFAULT_TIME_LIMIT = 2.0
-DEFAULT_MAX_SETS = 20_000
-DEFAULT_MAX_ROWS = 20_000
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be compiled and how; validated, with every fault named at once."""
-
-    automaton: Semiautomaton
-    length: int
-    mask: Mask = "causal"
-    activation: Activation = "relu"
-    objective: Objective = "depth"
-    dtype: str | None = None
-    time_limit: float = DEFAULT_TIME_LIMIT
-    max_sets: int = DEFAULT_MAX_SETS
-    max_rows: int = DEFAULT_MAX_ROWS
-    method: Method = field(default="auto")
-
-    def __post_init__(self) -> None:
-        wrong = []
-        if isinstance(self.length, bool) or not isinstance(self.length, int) or self.length < 1:
-            wrong.append(f"length must be an integer of at least 1; got {self.length!r}")
-        choices = {
-            "method": get_args(Method),
-            "mask": get_args(Mask),
-            "activation": get_args(Activation),
-            "objective": get_args(Objective),
-            "dtype": (*UNIT, None),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                known = ", ".join(str(value) for value in allowed)
-                wrong.append(f"{name} must be one of {known}; got {getattr(self, name)!r}")
-        if wrong:
-            raise InvalidInput("; ".join(wrong))
 
 
 def compile(
@@ -73,6 +40,9 @@ def compile(
     activation: Activation = "relu",
     objective: Objective = "depth",
     dtype: str | None = None,
+    gadget: Gadget | None = None,
+    positions: Positions | None = None,
+    variant: Variant | None = None,
     time_limit: float = DEFAULT_TIME_LIMIT,
     max_sets: int = DEFAULT_MAX_SETS,
     max_rows: int = DEFAULT_MAX_ROWS,
@@ -90,12 +60,29 @@ def compile(
         dtype: the float format to bear: lengths it cannot bear are refused. By default, and for short
             formats, MLPs have steps that are exact in every format and count wraps in two rounds (few
             units, several hidden layers); ``float64`` gives MLPs of one or two hidden layers instead.
+        gadget: how ``scan`` composes maps: ``direct`` (narrowest in memory), ``plateau`` (as printed),
+            ``step2``, ``hat`` (the width Theorem 1 states, no tolerance).
+        positions: how heads of ``scan`` and ``paper`` find places: ``circle`` as printed, ``binary`` for
+            long words in short formats. By default ``circle`` unless ``dtype`` cannot bear it.
+        variant: heads and second MLP of ``grid``; see ``krohn.construct.paper.grid.build_grid``.
         time_limit: seconds for the search of a plan.
         max_sets: largest family of image sets in a decomposition.
         max_rows: most reachable rows of a table.
     """
     request = Request(
-        automaton, length, mask, activation, objective, dtype, time_limit, max_sets, max_rows, method
+        automaton=automaton,
+        length=length,
+        method=method,
+        mask=mask,
+        activation=activation,
+        objective=objective,
+        dtype=dtype,
+        gadget=gadget,
+        positions=positions,
+        variant=variant,
+        time_limit=time_limit,
+        max_sets=max_sets,
+        max_rows=max_rows,
     )
     return BUILDERS[request.method](request)
 
@@ -201,18 +188,10 @@ def _best(request: Request, networks: list[CompiledNetwork]) -> CompiledNetwork:
     return min(networks, key=cost)
 
 
-def _as_printed(request: Request, network: CompiledNetwork) -> CompiledNetwork:
-    if request.mask != "causal":
-        raise Unsupported(
-            f"method {request.method} builds the paper's causal network; mask strict is for cascade and auto"
-        )
-    return network
-
-
 BUILDERS: dict[str, Callable[[Request], CompiledNetwork]] = {
     "auto": build_auto,
     "cascade": build_cascade,
-    "scan": lambda r: _as_printed(r, build_scan(r.automaton, r.length)),
-    "grid": lambda r: _as_printed(r, build_grid(r.automaton, r.length, activation=r.activation)),
-    "paper": lambda r: _as_printed(r, build_paper(r.automaton, r.length, r.activation)),
+    "scan": scan_as_printed,
+    "grid": grid_as_printed,
+    "paper": paper_as_printed,
 }

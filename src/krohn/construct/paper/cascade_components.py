@@ -9,6 +9,7 @@ product").
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from krohn.algebra.permgroup import PermutationGroup
 from krohn.cascade.holonomy import Cascade, Coordinates, Update
 from krohn.errors import LimitExceeded
 
@@ -30,6 +31,11 @@ class PermutationReset:
         """The permutations but the identity."""
         one = tuple(range(self.states))
         return tuple(sorted(a for a in self.actions if isinstance(a, tuple) and a != one))
+
+    @property
+    def group(self) -> PermutationGroup:
+        """The group that the permutations generate on the tiles."""
+        return PermutationGroup(self.permutations or (tuple(range(self.states)),), self.states)
 
     @property
     def has_resets(self) -> bool:

@@ -10,6 +10,8 @@ states
 Theorem 1. Position 0 holds the initial states and its own letter code 0.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
@@ -27,7 +29,7 @@ from krohn.construct.paper.prefix_sum import absorber
 from krohn.construct.paper.scan import scan_gamma
 from krohn.construct.paper.solvable_series import solvable_series
 from krohn.construct.paper.unused_channels import drop_unused_channels
-from krohn.errors import InvalidInput, KrohnError, Unsupported
+from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Head, Layer, Matrix, Transformer
 
@@ -61,28 +63,33 @@ def build_paper(
 
 
 def _refuse(whole: ComponentCascade, max_rows: int) -> None:
-    """Every reason at once."""
-    reasons = []
+    reasons = list(cascade_refusals(whole, max_rows))
+    if reasons:
+        raise Unsupported("; ".join(reasons))
+
+
+def cascade_refusals(whole: ComponentCascade, max_rows: int) -> Iterator[str]:
+    """Every reason why the theorem cannot be built, each with what to do about it."""
+    raised = f"more than {max_rows:,}; raise --max-rows (max_rows= in Python) or use method cascade or scan"
     for number, part in enumerate(whole.components):
-        try:
-            series = solvable_series(part.permutations, part.states)
-        except KrohnError as error:
-            reasons.append(f"component {number}: {error}")
-            continue
-        rows = table_rows(part, series)
-        if rows > max_rows:
-            reasons.append(
-                f"component {number} (group of order {len(series.elements)}) needs {rows} table rows"
+        group = part.group
+        if not group.is_solvable:
+            yield (
+                f"method paper needs solvable groups: the group {group.name()} of order {group.order} on "
+                f"{part.states} tiles (level {part.level}) is not solvable; use method scan"
             )
+            continue
+        try:
+            rows = table_rows(part, solvable_series(part.permutations, part.states))
+        except LimitExceeded as error:
+            yield f"component {number}: {error}"
+            continue
+        if rows > max_rows:
+            yield f"component {number} (group of order {group.order}) needs {rows:,} table rows, {raised}"
     for level in range(1, whole.num_levels):
         rows = len(wiring_rows(whole, level))
         if rows > max_rows:
-            reasons.append(f"the wiring into level {level} needs {rows} table rows")
-    if reasons:
-        raise Unsupported(
-            f"method paper allows {max_rows} table rows (option max_rows) and solvable groups only: "
-            f"{'; '.join(reasons)}; use method cascade or scan"
-        )
+            yield f"the wiring into level {level} needs {rows:,} table rows, {raised}"
 
 
 def wiring_rows(whole: ComponentCascade, level: int) -> dict[tuple[int, ...], tuple[Update, ...]]:

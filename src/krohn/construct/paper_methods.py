@@ -1,0 +1,138 @@
+"""Methods ``scan``, ``paper`` and ``grid``: the paper's constructions, with the options they have.
+
+As printed they are made for real numbers. A request that names a short float format gets the variant that
+bears it where there is one (binary positions, counters by steps, clamped circles), or a refusal with the
+largest length that holds.
+"""
+
+from collections.abc import Callable, Iterator
+
+from krohn.cascade.holonomy import decompose
+from krohn.construct.paper.cascade_components import ComponentCascade, component_cascade
+from krohn.construct.paper.float_limits import (
+    circle_fault,
+    composition_fault,
+    counter_fault,
+    grid_fault,
+    longest,
+    memory_fault,
+)
+from krohn.construct.paper.grid import build_grid
+from krohn.construct.paper.grid_geometry import grid_run
+from krohn.construct.paper.grid_recognition import recognise_grid
+from krohn.construct.paper.scan import Positions, build_scan
+from krohn.construct.paper.theorem2 import build_paper, cascade_refusals
+from krohn.construct.request import Request
+from krohn.errors import Unsupported
+from krohn.network.compiled import CompiledNetwork
+
+Faults = Callable[[int], Iterator[str]]
+
+
+def scan_as_printed(request: Request) -> CompiledNetwork:
+    """Theorem 1."""
+    states, dtype = request.automaton.num_states, _format(request)
+    positions = _positions(request, states)
+
+    def faults(length: int) -> Iterator[str]:
+        if positions == "circle":
+            yield from _given(circle_fault(states, length, dtype))
+        yield from _given(composition_fault(states, dtype))
+
+    _refuse(request, faults)
+    return build_scan(request.automaton, request.length, request.gadget or "direct", positions)
+
+
+def paper_as_printed(request: Request) -> CompiledNetwork:
+    """Theorem 2."""
+    dtype, positions = _format(request), request.positions or "circle"
+    counting: str = request.activation
+    if dtype != "float64":
+        whole = component_cascade(decompose(request.automaton, max_sets=request.max_sets))
+        states = max((part.states for part in whole.components), default=1)
+        positions = _positions(request, states)
+        others = tuple(cascade_refusals(whole, request.max_rows))
+        _refuse(request, lambda length: _cascade_faults(whole, states, length, dtype, positions), others)
+        counting = "steps" if counting == "relu" else counting
+    return build_paper(request.automaton, request.length, counting, request.max_rows, positions)
+
+
+def _cascade_faults(
+    whole: ComponentCascade, states: int, length: int, dtype: str, positions: Positions
+) -> Iterator[str]:
+    yield from _given(counter_fault(_largest_counter(whole), length, dtype))
+    if any(part.has_resets for part in whole.components):
+        yield from _given(memory_fault(states, length, dtype))
+    if positions == "circle" and whole.num_levels > 1:
+        yield from _given(circle_fault(states, length, dtype))
+
+
+def grid_as_printed(request: Request) -> CompiledNetwork:
+    """Theorem 3."""
+    variant, dtype = request.variant or "mod", _format(request)
+    grid = recognise_grid(request.automaton)
+
+    def faults(length: int) -> Iterator[str]:
+        if grid is not None:
+            total = grid_run(request.automaton, grid, length).total
+            for walls in {size - 1 for size in grid.shape}:
+                yield from _given(grid_fault(walls, total, dtype, variant.startswith("mod")))
+
+    _refuse(request, faults)
+    circle = "clamped" if dtype != "float64" and request.activation == "relu" else request.activation
+    return build_grid(request.automaton, request.length, variant, circle)
+
+
+def _format(request: Request) -> str:
+    return request.dtype or "float64"
+
+
+def _positions(request: Request, states: int) -> Positions:
+    """As asked for; else one circle, unless the float format cannot tell its points apart."""
+    if request.positions is not None:
+        return request.positions
+    return "circle" if circle_fault(states, request.length, _format(request)) is None else "binary"
+
+
+def _largest_counter(whole: ComponentCascade) -> int:
+    """The largest prime that divides the order of a group: composition series count modulo primes."""
+    orders = [part.group.order for part in whole.components]
+    return max((_largest_prime(order) for order in orders), default=1)
+
+
+def _largest_prime(number: int) -> int:
+    found, divisor = 1, 2
+    while divisor * divisor <= number:
+        if number % divisor:
+            divisor += 1
+        else:
+            found, number = divisor, number // divisor
+    return max(found, number)
+
+
+def _given(fault: str | None) -> Iterator[str]:
+    if fault is not None:
+        yield fault
+
+
+def _refuse(request: Request, faults: Faults, others: tuple[str, ...] = ()) -> None:
+    """Refuses what the format cannot bear, naming the ``other`` reasons along with it."""
+    reasons = list(faults(request.length))
+    if not reasons:
+        return
+    bears = longest(faults)
+    holds = f"the largest that holds is {bears}" if bears else "no length holds"
+    too_long = (
+        f"method {request.method} at length {request.length} is too much for {_format(request)}, {holds}: "
+        f"{'; '.join(reasons)}; {_remedy(request)}"
+    )
+    raise Unsupported("; ".join((too_long, *others)))
+
+
+def _remedy(request: Request) -> str:
+    """What to do instead."""
+    if request.positions == "circle":
+        return "use --positions binary, a longer format or method auto"
+    if request.variant not in (None, "mod"):
+        return "use --variant mod, a longer format or method auto"
+    return "use a longer format or method auto"

@@ -1,0 +1,85 @@
+"""What is to be compiled and how: one value, validated once, that every builder reads."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.construct.lowering.map_context import Activation
+from krohn.construct.lowering.precision import UNIT
+from krohn.construct.paper.composition import Gadget
+from krohn.construct.paper.grid import Variant
+from krohn.construct.paper.scan import Positions
+from krohn.errors import InvalidInput
+from krohn.network.transformer import Mask
+
+Method = Literal["auto", "scan", "cascade", "paper", "grid"]
+Objective = Literal["depth", "parameters", "width"]
+DEFAULT_TIME_LIMIT = 2.0
+DEFAULT_MAX_SETS = 20_000
+DEFAULT_MAX_ROWS = 20_000
+
+OPTION_METHODS = {"gadget": ("scan",), "positions": ("scan", "paper"), "variant": ("grid",)}
+"""The options of the paper's constructions and the methods that have them."""
+
+CHOICES: dict[str, tuple[str | None, ...]] = {
+    "method": get_args(Method),
+    "mask": get_args(Mask),
+    "activation": get_args(Activation),
+    "objective": get_args(Objective),
+    "dtype": (*UNIT, None),
+    "gadget": (*get_args(Gadget), None),
+    "positions": (*get_args(Positions), None),
+    "variant": (*get_args(Variant), None),
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be compiled and how; validated, with every fault named at once."""
+
+    automaton: Semiautomaton
+    length: int
+    method: Method = "auto"
+    mask: Mask = "causal"
+    activation: Activation = "relu"
+    objective: Objective = "depth"
+    dtype: str | None = None
+    gadget: Gadget | None = None
+    positions: Positions | None = None
+    variant: Variant | None = None
+    time_limit: float = DEFAULT_TIME_LIMIT
+    max_sets: int = DEFAULT_MAX_SETS
+    max_rows: int = DEFAULT_MAX_ROWS
+
+    def __post_init__(self) -> None:
+        wrong = list(_faults(self))
+        if wrong:
+            raise InvalidInput("; ".join(wrong))
+
+
+def _faults(request: Request) -> Iterator[str]:
+    if isinstance(request.length, bool) or not isinstance(request.length, int) or request.length < 1:
+        yield f"length must be an integer of at least 1; got {request.length!r}"
+    for name, allowed in CHOICES.items():
+        if getattr(request, name) not in allowed:
+            known = ", ".join(str(value) for value in allowed)
+            yield f"{name} must be one of {known}; got {getattr(request, name)!r}"
+    for name, methods in OPTION_METHODS.items():
+        if getattr(request, name) is not None and request.method not in methods:
+            yield f"{name} is an option of method {' and '.join(methods)}; got method {request.method}"
+    if request.method in ("scan", "paper", "grid"):
+        yield from _tight_only(request)
+    for name in ("max_sets", "max_rows", "time_limit"):
+        if not getattr(request, name) > 0:
+            yield f"{name} must be positive; got {getattr(request, name)!r}"
+
+
+def _tight_only(request: Request) -> Iterator[str]:
+    """What the paper's networks do not have: they are causal and of one size."""
+    for name, usual in (("mask", "causal"), ("objective", "depth")):
+        value = getattr(request, name)
+        if value != usual:
+            yield f"{name} {value} is for methods cascade and auto; got method {request.method}"
+    if request.method == "scan" and request.activation != "relu":
+        yield f"activation {request.activation} is of counters, which method scan has none of"
