@@ -1,0 +1,91 @@
+"""Writes the two tables of README.md from docs/sizes.md and results/: nothing there is typed by hand.
+
+Run: python benchmarks/readme_tables.py [--check]
+"""
+
+import argparse
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from krohn.experiments.catalogue import EXPERIMENTS
+from krohn.experiments.experiment import cells_of
+from krohn.experiments.scale import Scale
+from krohn.experiments.store import Store
+from krohn.experiments.text_form import import_text
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+SHOWN = ("C2", "D8", "Q8", "A4", "S4", "Grid9", "Dyck4,2", "A5", "S5")
+COLUMNS = {
+    "automaton": "automaton",
+    "method": "method",
+    "depth": "layers",
+    "dim": "dimensions",
+    "parameters": "parameters",
+    "paper's recipe: depth / dim / heads": "paper's recipe: layers / dimensions / heads",
+    "Theorem 1: depth / dim / MLP": "Theorem 1: layers / dimensions / MLP",
+}
+
+
+def markdown(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def sizes() -> str:
+    """Some rows and columns of the first table of docs/sizes.md."""
+    lines = [line for line in (ROOT / "docs" / "sizes.md").read_text().splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    header, body = cells[0], cells[2:]
+    chosen = [header.index(name) for name in COLUMNS]
+    first = {row[0]: row for row in reversed(body)}
+    return markdown(list(COLUMNS.values()), [[first[name][column] for column in chosen] for name in SHOWN])
+
+
+def depths() -> str:
+    """Best and median accuracy of every task and depth that was run."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder) / "results.sqlite")
+        import_text(store, ROOT / "results" / "depth-small.jsonl")
+        rows = EXPERIMENTS["depth"].table(cells_of(store, "depth", Scale.SMALL))
+    header = ["task", "layers", "best of 20", "median", "sequences each"]
+    return markdown(
+        header,
+        [
+            [
+                row["task"],
+                str(row["depth"]),
+                f"{100 * row['max_accuracy']:.2f}%",
+                f"{100 * row['median_accuracy']:.2f}%",
+                f"{row['sequences']:,}",
+            ]
+            for row in rows
+        ],
+    )
+
+
+def filled(text: str) -> str:
+    for name, table in (("sizes", sizes()), ("depths", depths())):
+        block = f"<!-- {name} -->\n{table}\n<!-- end -->"
+        text, count = re.subn(rf"<!-- {name} -->.*?<!-- end -->", lambda _, b=block: b, text, flags=re.DOTALL)
+        assert count == 1, f"README.md must have one place for {name}"
+    return text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="exit 1 if README.md would change")
+    options = parser.parse_args()
+    before = README.read_text()
+    after = filled(before)
+    if options.check:
+        print("README.md is up to date" if before == after else "README.md is out of date")
+        return int(before != after)
+    README.write_text(after)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
