@@ -53,7 +53,9 @@ def main() -> int:
     text = "\n\n".join([table("network", rows), table("change", kinds)])
     print(text)
     if options.out:
-        options.out.write_text(text + "\n", encoding="utf-8")
+        about = f"words of length ≤ {options.length} in {options.dtype}; every row must end in 0."
+        head = f"# Mutants\n\nWritten by `benchmarks/bench_mutants.py --count {options.count}`: {about}"
+        options.out.write_text(f"{head}\n\n{text}\n", encoding="utf-8")
     return int(sum(row["certified, wrong"] for row in rows.values()) > 0)
 
 

@@ -15,6 +15,7 @@ LEMMAS = {
     "decode": "Decoding. The right logit is the largest, whatever the errors are.",
     "simulation": "Simulation. The machine read off the weights runs in step with the automaton.",
     "range": "Range. No overflow.",
+    "program": "Program. The registers and operations krohn.json describes, as a finite machine.",
     "hints": "Description. What krohn.json says fits the weights.",
 }
 

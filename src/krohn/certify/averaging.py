@@ -16,6 +16,7 @@ EVEN = 1e-3
 """Letters whose scores differ by more do not have the same weight."""
 MOST, LEAST = 1.6, 1e6
 """A head that gives a letter more than 1/1.6 or less than a millionth selects; it does not sum."""
+ANY = 4.0
 NEAR = 1e-4
 MAX_MULTIPLE = 64
 
@@ -81,19 +82,18 @@ def _weights(scores: Scores) -> tuple[float, float, Array, Array] | None:
     high = np.where(seen, letters, -np.inf).max(axis=(0, 1, 3))
     low = np.where(seen, letters, np.inf).min(axis=(0, 1, 3))
     some: npt.NDArray[np.bool_] = np.asarray(seen.any(axis=1))
-    if not some.any():
-        return None
-    spread = float((high - low)[some].max())
+    spread = float((high - low)[some].max()) if some.any() else 0.0
     pads = np.stack([table[scores.key_of_pad, :, np.arange(tau)].T for table in tables])
     if spread > EVEN or np.ptp(pads, axis=0).max() > EVEN:
         return None
-    level = np.where(some, (high + np.where(some, low, 0.0)) / 2, 0.0)
+    level = np.where(some, (np.where(some, high, 0.0) + np.where(some, low, 0.0)) / 2, 0.0)
     with np.errstate(over="ignore"):
         relative = np.exp(pads[0] - level[:, None])  # position 0 is seen by all
     seen_pads = scores.seen[:, :tau]
     total = seen.sum(axis=1) + (relative * seen_pads).sum(axis=1)
     weight = np.where(some, 1 / total, np.nan)
-    filled = np.where(np.isnan(weight), weight[some][0], weight)
+    # Where no letter is visible its weight does not matter: that of another position, or any.
+    filled = np.where(some, weight, weight[some][0] if some.any() else 1 / ANY)
     shares = relative * seen_pads / total[:, None]
     only = np.exp(pads[0] - pads[0].max(axis=1, keepdims=True)) * seen_pads
     shares = np.where(some[:, None], shares, only / only.sum(axis=1, keepdims=True))

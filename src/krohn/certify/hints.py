@@ -2,7 +2,8 @@
 
 The proof uses none of this. But a description that does not fit the network misleads whoever reads it, so
 a network with one is refused. Every register the layout names is read off real forward passes, on all
-short words and on words of full length, and must hold what the program says.
+short words and on words of full length, and must hold what the program says; the program itself is proved to
+be the automaton.
 """
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy.typing as npt
 
 from krohn.automata.simulation import simulate
 from krohn.certify.findings import Record
+from krohn.certify.program_proof import has_finite_memory, prove_program
 from krohn.certify.search import all_words
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import logits
 from krohn.network.layout import Channel
@@ -32,6 +34,7 @@ def check_hints(compiled: CompiledNetwork, length: int, record: Record) -> None:
     if compiled.program is None:
         record.note("hints", "there is no program; the layout's names are not part of the proof")
         return
+    _prove_program(compiled.program, compiled, length, record)
     for words in _words(compiled, length):
         try:
             values = interpret_registers(compiled.program, words)
@@ -40,6 +43,17 @@ def check_hints(compiled: CompiledNetwork, length: int, record: Record) -> None:
         _check_program(compiled, compiled.program, words, values, record)
         _check_channels(compiled, words, values, record)
     record.note("hints", "program and layout agree with the weights on every word tried")
+
+
+def _prove_program(program: Program, compiled: CompiledNetwork, length: int, record: Record) -> None:
+    """The discrete proof, where a machine can do it; scans are proved from the weights by induction."""
+    if not has_finite_memory(program):
+        record.note("program", "the program looks far back: proved with the weights, by intervals")
+        return
+    try:
+        prove_program(program, compiled.automaton, length, record)
+    except LimitExceeded as error:
+        record.note("program", f"compared on words only: {error}")
 
 
 def _words(compiled: CompiledNetwork, length: int) -> list[npt.NDArray[np.int64]]:

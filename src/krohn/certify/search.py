@@ -16,7 +16,7 @@ Words = npt.NDArray[np.int64]
 Runner = Callable[[Words], npt.NDArray[np.int64]]
 
 MAX_WORDS = 10**6
-MAX_WORK = 3 * 10**9
+MAX_WORK = 4 * 10**8
 """Multiplications that the exhaustive run may cost: a second or two."""
 BATCH_WORK = 1 << 26
 

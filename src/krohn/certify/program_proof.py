@@ -1,0 +1,335 @@
+"""The program that krohn.json describes, proved to be the automaton: operation by operation, a machine.
+
+Registers are integers here, exactly. A prefix sum becomes a counter Z, a memory or a look-back cells of the
+machine, a residue a counter modulo n; a register that carries prefix sums is an integer plus a combination
+of counters. After every layer the machine is minimised with respect to the registers still read. Where only
+residues of prefix sums are read, or sums that grow until they are clamped, the proof holds for words of
+every length; a sum that is read as it is bounds it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify.findings import Record
+from krohn.certify.machine import Integers, Machine, distinct_rows, explore, minimise
+from krohn.certify.simulation import check_simulation
+from krohn.errors import InvalidInput
+from krohn.network.operations import (
+    AttentionOperation,
+    Clamp,
+    LatestMatch,
+    LatestWrite,
+    Linear,
+    LookBack,
+    Modulo,
+    PositionMap,
+    PrefixSum,
+)
+from krohn.network.program import Program, interpret_registers
+
+UNBOUNDED = 1 << 30
+LONGEST = 32
+"""Sums that are read as they are and may fall are followed on words up to this length only."""
+FARTHEST = 4
+"""Look-backs beyond this belong to Theorem 1, which is proved from the weights by induction instead."""
+
+Advance = Callable[[Integers, Integers, Integers], tuple[Integers, Integers]]
+
+
+@dataclass(frozen=True, eq=False)
+class Registers:
+    """``value[name][c]`` plus ``share[name] · Z`` in class c; ``pads[name]`` at the padding positions."""
+
+    machine: Machine
+    value: dict[str, Integers]
+    share: dict[str, Integers]
+    pads: dict[str, Integers]
+    limit: int  # words up to this length are described
+
+    def is_narrow(self, name: str) -> bool:
+        """Whether it holds a plain integer."""
+        return not self.share[name].any()
+
+
+def prove_program(program: Program, automaton: Semiautomaton, length: int, record: Record) -> None:
+    """Raises ``Refuted`` unless the program computes the automaton's states; notes for which lengths."""
+    state = _start(program)
+    needed = _needed(program)
+    try:
+        for index, layer in enumerate(program.layers):
+            for operation in layer.attention:
+                state = _attend(state, operation, program.mask, length)
+            for change in layer.maps:
+                state = _map(state, change, length)
+            state = _forget(state, needed[index])
+        read = list(program.readout.registers)
+        state = _resolved(state, read, length)
+    except InvalidInput as error:
+        raise record.refuse("program", f"the program has no meaning on some word: {error}") from error
+    states = program.readout.decode(np.stack([state.value[name] for name in read], axis=-1))
+    reach = min(state.limit, UNBOUNDED)
+    check_simulation(state.machine, states, automaton, reach, record)
+    words = "every length" if reach == UNBOUNDED else f"length ≤ {reach}"
+    record.note("program", f"the program computes the automaton's states on words of {words}")
+
+
+def has_finite_memory(program: Program) -> bool:
+    """Whether its look-backs are short enough for a machine to remember."""
+    heads = [operation for layer in program.layers for operation in layer.attention]
+    return all(not isinstance(head, LookBack) or head.distance <= FARTHEST for head in heads)
+
+
+def _start(program: Program) -> Registers:
+    letters = program.num_letters
+    pads = interpret_registers(program, np.zeros((1, 0), dtype=np.int64))
+    machine = Machine(
+        np.zeros((1, letters), dtype=np.int64),
+        np.arange(letters)[None, :],
+        np.zeros((1, letters, 0), dtype=np.int64),
+    )
+    value = {source.register: np.array(source.letters, dtype=np.int64) for source in program.sources}
+    share = {name: np.zeros(0, dtype=np.int64) for name in value}
+    return Registers(machine, value, share, {name: held[0] for name, held in pads.items()}, UNBOUNDED)
+
+
+def _needed(program: Program) -> list[set[str]]:
+    """Per layer the registers that something after it reads."""
+    later = set(program.readout.registers)
+    found = []
+    for layer in reversed(program.layers):
+        found.append(set(later))
+        later |= {name for operation in layer.operations for name in operation.reads}
+    return found[::-1]
+
+
+def _remembering(
+    state: Registers, start: Integers, advance: Advance, length: int
+) -> tuple[Registers, Integers]:
+    """The registers with a machine that also keeps a memory; and what the memory shows, per class."""
+    old = state.machine
+
+    def expand(rows: Integers) -> tuple[Integers, Integers]:
+        shown, steps = old.shown[rows[:, 0]], old.steps[rows[:, 0]]
+        memory, out = advance(rows[:, 1:], shown, steps)
+        after = np.concatenate([old.follow[rows[:, 0]][..., None], memory], axis=2)
+        return after, np.concatenate([shown[..., None], out, steps], axis=2)
+
+    depth = min(state.limit, UNBOUNDED)
+    follow, outputs = explore(np.concatenate([[0], start]).astype(np.int64), expand, depth)
+    width = outputs.shape[2] - old.steps.shape[2]
+    rows, classes = distinct_rows(outputs[..., :width].reshape(-1, width))
+    machine = Machine(follow, classes.reshape(follow.shape), outputs[..., width:])
+    value = {name: held[rows[:, 0]] for name, held in state.value.items()}
+    return Registers(machine, value, state.share, state.pads, state.limit), rows[:, 1:]
+
+
+def _attend(state: Registers, operation: AttentionOperation, mask: str, length: int) -> Registers:
+    if isinstance(operation, PrefixSum):
+        return _summed(state, operation, mask)
+    sources = list(operation.sources)
+    shares = np.stack([state.share[name] for name in sources])
+    held = np.stack([state.value[name] for name in sources], axis=1)
+    if isinstance(operation, LookBack):
+        start, advance = _line(state, operation, held, shares)
+    else:
+        start, advance = _cells(state, operation, held, shares, mask)
+    after, shown = _remembering(state, start, advance, length)
+    value, share = dict(after.value), dict(after.share)
+    for number, (source, target) in enumerate(zip(sources, operation.targets, strict=True)):
+        value[target], share[target] = shown[:, number], state.share[source]
+    return Registers(after.machine, value, share, after.pads, after.limit)
+
+
+def _summed(state: Registers, operation: PrefixSum, mask: str) -> Registers:
+    machine, value, share = state.machine, dict(state.value), dict(state.share)
+    steps, count = [machine.steps], machine.steps.shape[2]
+    for source, target in zip(operation.sources, operation.targets, strict=True):
+        if not state.is_narrow(source):
+            raise InvalidInput(f"{source} is summed though it is itself a sum")
+        steps.append(state.value[source][machine.shown][..., None])
+        begun = int(state.pads[source].sum())
+        value[target] = np.full_like(state.value[source], begun)
+        if mask == "strict":
+            value[target] = value[target] - state.value[source]
+    total = count + len(operation.sources)
+    share = {
+        name: np.concatenate([held, np.zeros(total - count, dtype=np.int64)]) for name, held in share.items()
+    }
+    for number, target in enumerate(operation.targets):
+        share[target] = np.eye(total, dtype=np.int64)[count + number]
+    made = Machine(machine.follow, machine.shown, np.concatenate(steps, axis=2))
+    return Registers(made, value, share, state.pads, state.limit)
+
+
+def _line(
+    state: Registers, operation: LookBack, held: Integers, shares: Integers
+) -> tuple[Integers, Advance]:
+    distance, width = operation.distance, held.shape[1]
+    tau = len(state.pads[operation.sources[0]])
+    places = [max(tau - 1 - back, 0) for back in range(distance)]
+    start = np.stack([state.pads[name][places] for name in operation.sources], axis=1)
+
+    def advance(memory: Integers, shown: Integers, steps: Integers) -> tuple[Integers, Integers]:
+        count, letters = shown.shape
+        line = memory.reshape(count, 1, distance, width) - (steps @ shares.T)[:, :, None, :]
+        whole = np.concatenate([held[shown][:, :, None, :], line], axis=2)
+        return whole[:, :, :distance].reshape(count, letters, -1), whole[:, :, distance]
+
+    return start.reshape(-1), advance
+
+
+def _filing(state: Registers, operation: LatestWrite | LatestMatch) -> tuple[Integers, Integers, Integers]:
+    """Cell that each class is filed under (−1: none), cell it reads, cell of each padding position."""
+    if isinstance(operation, LatestWrite):
+        flags, pads = state.value[operation.flag], state.pads[operation.flag]
+        return np.where(flags == 1, 0, -1), np.zeros_like(flags), np.where(pads == 1, 0, -1)
+    if not all(state.is_narrow(name) for name in (operation.key, operation.query) if name):
+        raise InvalidInput(f"{operation.key} is compared though it is a sum")
+    keys, pads = state.value[operation.key], state.pads[operation.key]
+    asked = state.value[operation.query] if operation.query else np.zeros_like(keys)
+    wanted, reads = np.unique((asked + operation.shift) % operation.modulus, return_inverse=True)
+    number = np.full(max(operation.modulus, int(keys.max()) + 1, int(pads.max()) + 1), -1, dtype=np.int64)
+    number[wanted] = np.arange(len(wanted))
+    return number[keys], reads.reshape(-1), number[pads]
+
+
+def _cells(
+    state: Registers, operation: LatestWrite | LatestMatch, held: Integers, shares: Integers, mask: str
+) -> tuple[Integers, Advance]:
+    """One cell per key that is asked for and one for BOS, forgotten once no key is without a value."""
+    filed, wanted, pad_filed = _filing(state, operation)
+    keys, width = int(wanted.max()) + 1, held.shape[1]
+    start = np.zeros((keys + 1, 1 + width), dtype=np.int64)
+    pads = np.stack([state.pads[name] for name in operation.sources], axis=1)
+    start[keys] = [1, *pads[0]]
+    for place in range(1, len(pads)):
+        if pad_filed[place] >= 0:
+            start[pad_filed[place]] = [1, *pads[place]]
+
+    def advance(memory: Integers, shown: Integers, steps: Integers) -> tuple[Integers, Integers]:
+        count, letters = shown.shape
+        cells = memory.reshape(count, 1, keys + 1, 1 + width).repeat(letters, axis=1)
+        cells[..., 1:] -= (steps @ shares.T)[:, :, None, :] * cells[..., :1]
+        after = cells.copy()
+        for number in range(keys):
+            hit = filed[shown] == number
+            after[hit, number, 0], after[hit, number, 1:] = 1, held[shown][hit]
+        read = after if mask == "causal" else cells
+        chosen = np.take_along_axis(read, wanted[shown][:, :, None, None], axis=2)[:, :, 0]
+        out = np.where(chosen[..., :1] > 0, chosen[..., 1:], read[:, :, keys, 1:])
+        after = after.copy()
+        after[(after[:, :, :keys, 0] > 0).all(axis=2), keys] = 0
+        return after.reshape(count, letters, -1), out
+
+    return start.reshape(-1), advance
+
+
+def _map(state: Registers, change: PositionMap, length: int) -> Registers:
+    if isinstance(change, Linear):
+        return _linear(state, change)
+    if isinstance(change, Modulo):
+        return _counted(
+            state,
+            change.terms,
+            lambda sums: sums % change.modulus,
+            lambda sums: _residues(change, sums),
+            change.target,
+        )
+    if isinstance(change, Clamp):
+        return _clamped(state, change, length)
+    if not all(state.is_narrow(name) for name in change.reads):
+        raise InvalidInput(f"{', '.join(change.writes)} reads a sum as it is")
+    given = {name: state.value[name][None, :] for name in change.reads}
+    value, share = dict(state.value), dict(state.share)
+    for name, held in change.apply(given, "causal").items():
+        value[name], share[name] = held[0], np.zeros(state.machine.steps.shape[2], dtype=np.int64)
+    return Registers(state.machine, value, share, state.pads, state.limit)
+
+
+def _clamped(state: Registers, change: Clamp, length: int) -> Registers:
+    """A sum that only grows is followed until it is clamped for good; any other one up to a length."""
+    total, shared = _combined(state, change.terms)
+
+    def meaning(sums: Integers) -> Integers:
+        return np.clip(sums + change.offset, change.low, change.high)
+
+    if not shared.any():
+        return _counted(state, change.terms, None, meaning, change.target)
+    if (state.machine.steps @ shared).min() >= 0:
+        cap = max(0, change.high - change.offset - int(total.min()))
+        return _counted(state, change.terms, lambda sums: np.minimum(sums, cap), meaning, change.target)
+    limit = min(state.limit, length, LONGEST)
+    bounded = Registers(state.machine, state.value, state.share, state.pads, limit)
+    return _counted(bounded, change.terms, None, meaning, change.target)
+
+
+def _residues(change: Modulo, total: Integers) -> Integers:
+    residue = (total + change.offset) % change.modulus
+    return residue if change.values is None else np.array(change.values, dtype=np.int64)[residue]
+
+
+def _combined(state: Registers, terms: tuple[tuple[str, int], ...]) -> tuple[Integers, Integers]:
+    plain = next(iter(state.value.values()))
+    value, share = np.zeros_like(plain), np.zeros(state.machine.steps.shape[2], dtype=np.int64)
+    for name, factor in terms:
+        value, share = value + factor * state.value[name], share + factor * state.share[name]
+    return value, share
+
+
+def _linear(state: Registers, change: Linear) -> Registers:
+    total, shared = _combined(state, change.terms)
+    value, share = dict(state.value), dict(state.share)
+    value[change.target], share[change.target] = total + change.offset, shared
+    return Registers(state.machine, value, share, state.pads, state.limit)
+
+
+def _counted(
+    state: Registers,
+    terms: tuple[tuple[str, int], ...],
+    reduce: Callable[[Integers], Integers] | None,
+    meaning: Callable[[Integers], Integers],
+    target: str,
+) -> Registers:
+    """Follows a combination of counters, reduced as far as the meaning allows, and applies the meaning."""
+    total, shared = _combined(state, terms)
+    after, sums = state, np.zeros((len(total), 1), dtype=np.int64)
+    if shared.any():
+
+        def advance(memory: Integers, shown: Integers, steps: Integers) -> tuple[Integers, Integers]:
+            moved = memory[:, None, :] + (steps @ shared)[..., None]
+            moved = moved if reduce is None else reduce(moved)
+            return moved, moved
+
+        after, sums = _remembering(state, np.zeros(1, dtype=np.int64), advance, state.limit)
+        total, _ = _combined(after, terms)
+    value, share = dict(after.value), dict(after.share)
+    value[target] = meaning(total + sums[:, 0])
+    share[target] = np.zeros(after.machine.steps.shape[2], dtype=np.int64)
+    return Registers(after.machine, value, share, after.pads, after.limit)
+
+
+def _resolved(state: Registers, names: list[str], length: int) -> Registers:
+    """Sums that the read-out reads as they are, followed exactly up to the length."""
+    for name in names:
+        if not state.is_narrow(name):
+            bounded = Registers(
+                state.machine, state.value, state.share, state.pads, min(state.limit, length, LONGEST)
+            )
+            state = _counted(bounded, ((name, 1),), None, lambda total: total, name)
+    return state
+
+
+def _forget(state: Registers, needed: set[str]) -> Registers:
+    """Keeps the registers that are still read, the counters they carry, and no state twice."""
+    names = sorted(set(state.value) & needed)
+    shares = np.array([state.share[name] for name in names], dtype=np.int64).reshape(len(names), -1)
+    counters = np.flatnonzero(shares.any(axis=0))
+    rows, classes = distinct_rows(np.stack([state.value[name] for name in names], axis=1))
+    machine = state.machine
+    machine = minimise(Machine(machine.follow, classes[machine.shown], machine.steps[:, :, counters]))
+    value = {name: rows[:, number] for number, name in enumerate(names)}
+    share = {name: state.share[name][counters] for name in names}
+    return Registers(machine, value, share, state.pads, state.limit)
