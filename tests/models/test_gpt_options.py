@@ -79,7 +79,8 @@ def test_shifted_positions_start_at_a_random_offset_per_batch_in_training_only()
     plainly, shifted = gpt(positions="sinusoidal"), gpt(positions="shifted")
     torch.testing.assert_close(logits(shifted, None), logits(plainly, None))
     table = positions.sinusoidal(410, 16, torch.device("cpu"))
-    found = shifted._encoding(torch.zeros(2, 1, 6), noise, 0)
+    nothing = {"wte": torch.zeros(2, 16, 16, dtype=torch.float64)}
+    found = shifted.embed(nothing, torch.zeros(2, 1, 6, dtype=torch.int32), noise)
     for row, offset in enumerate(offsets.tolist()):
         assert 0 <= offset <= 400
         torch.testing.assert_close(found[row], table[offset : offset + 6])
@@ -125,3 +126,18 @@ def test_what_cannot_be_built_is_named(options: dict[str, object], reason: str) 
     reasons = model_config("gpt", **options).reasons(length=9)
     assert len(reasons) == 1
     assert reason in reasons[0]
+
+
+@pytest.mark.parametrize("kind", positions.KINDS)
+@pytest.mark.parametrize("recency", [False, True])
+def test_reading_two_tokens_at_a_time_gives_the_logits_of_one_pass(kind: str, recency: bool) -> None:
+    network = gpt(positions=kind, recency=recency)
+    flat = network.layout.initial(counter.replicate_keys(4, 2)).double() * 4
+    weights = network.layout.views(flat)
+    tokens = torch.randint(3, (2, 3, 6), generator=torch.Generator().manual_seed(1))
+    decoder = network.decoder(weights, 3, 6)
+    wanted = network.logits(weights, tokens)
+    for end in (2, 4, 6):
+        torch.testing.assert_close(
+            decoder.step(tokens[..., end - 2 : end]), wanted[:, :, end - 1], rtol=0, atol=1e-9
+        )

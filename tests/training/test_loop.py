@@ -102,6 +102,23 @@ def test_a_scratchpad_network_is_judged_on_the_states_it_fills_in_itself() -> No
     assert result.replicates[0]["accuracy"] == pytest.approx(sum(right) / len(right))
 
 
+def test_what_is_watched_of_a_scratchpad_bounds_what_it_does_step_by_step() -> None:
+    task = TaskConfig(spec="line", length=6, scratchpad=True)
+    config = small_run(task=task, steps=40, replicates=3)
+    result = run(config)
+    held_out = HeldOut(result.task, seed=5, count=64)
+    watched = held_out.watch(result.network, result.weights)
+    judged = held_out.judge(result.network, result.weights)
+    assert torch.equal(watched.sequence, judged.sequence)
+    assert (watched.position <= judged.position).all()
+    # The last letters before any mistake are the same by both readings.
+    assert torch.equal(watched.position[:, 0], judged.position[:, 0])
+    assert 0.0 < float(watched.token.max()) < 1.0
+    for replicate, entry in enumerate(result.replicates):
+        assert max(row["accuracy"][replicate] for row in result.curves) <= entry["accuracy"]
+        assert entry["final"]["step"] == 40
+
+
 def test_the_callers_evaluation_gets_the_best_weights() -> None:
     def evaluate(network: Network, weights: Weights, task: Task) -> dict[str, object]:
         return {"replicates": len(weights["wte"]), "classes": network.classes, "letters": task.vocabulary}

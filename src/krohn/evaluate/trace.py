@@ -8,7 +8,7 @@ from torch import Tensor
 from krohn.errors import Unsupported
 from krohn.evaluate.trained import Trained
 from krohn.models.architectures.gpt import Gpt
-from krohn.models.kernels import operations, plain
+from krohn.models.kernels import plain
 from krohn.models.layout import Weights
 
 
@@ -36,7 +36,7 @@ def trace(trained: Trained, words: Tensor) -> Trace:
     weights = {name: value.float() for name, value in trained.weights.items()}
     count, length = words.shape
     tokens = words.int().expand(trained.replicates, count, length)
-    x = network._embed(weights, tokens, None, operations.PLAIN)
+    x = network.embed(weights, tokens)
     attention, residual = [], [x]
     for layer in range(network.config.layers):
         block = {name.removeprefix(f"h.{layer}."): value for name, value in weights.items()}

@@ -12,12 +12,14 @@ from krohn.evaluate.trained import Trained
 from krohn.experiments.code_version import code_version
 from krohn.experiments.engines.job import Job
 from krohn.experiments.record import Record
-from krohn.experiments.timed import train_until
 from krohn.models.layout import Weights
 from krohn.models.network import Network
 from krohn.tasks.batches import Task
-from krohn.training.device import choose_precision, environment
-from krohn.training.loop import Evaluate, TrainResult
+from krohn.training.device import choose_device, choose_precision, environment
+from krohn.training.loop import Evaluate, TrainResult, train
+
+# A checkpoint holds five copies of all weights: gigabytes for the deep networks that only a GPU trains.
+CHECKPOINT_SECONDS = {"cpu": 60.0, "cuda": 600.0}
 
 
 def work(job: Job) -> tuple[Record, ...]:
@@ -26,20 +28,21 @@ def work(job: Job) -> tuple[Record, ...]:
     config = job.run.config
     directory = None if job.directory is None else job.directory / config.run_id
     try:
-        result, finished = train_until(
+        result = train(
             config,
             directory=directory,
             device=job.device,
-            deadline=job.deadline,
             evaluate=_evaluation(job),
             progress=job.progress,
+            checkpoint_seconds=CHECKPOINT_SECONDS[choose_device(job.device).type],
+            deadline=job.deadline,
         )
     except torch.OutOfMemoryError as error:
         raise LimitExceeded(
             f"run {config.run_id} must fit into the GPU's memory with {config.replicates} replicates of "
             f"{dict(job.run.label)}; it does not: free the GPU or use a larger one"
         ) from error
-    records = _records(result, finished, started)
+    records, finished = _records(result, started), result.finished
     del result
     _free()
     if finished and directory is not None and not job.keep:
@@ -64,7 +67,7 @@ def _evaluation(job: Job) -> Evaluate:
     return evaluate
 
 
-def _records(result: TrainResult, finished: bool, started: str) -> tuple[Record, ...]:
+def _records(result: TrainResult, started: str) -> tuple[Record, ...]:
     config = result.config
     device = result.task.device
     where = environment(device, choose_precision(config, device))
@@ -73,7 +76,7 @@ def _records(result: TrainResult, finished: bool, started: str) -> tuple[Record,
             run_id=config.run_id,
             replicate=replicate,
             seed=config.seed,
-            status=_status(outcome["status"], finished),
+            status=_status(outcome["status"], result.finished),
             sequences=_last_step(result, replicate) * config.optimizer.batch,
             config=config.to_dict(),
             metrics=_metrics(result, replicate)

@@ -38,11 +38,11 @@ class Noise:
 
 
 class Decoder(ABC):
-    """A network that reads one token of every sequence at a time."""
+    """A network that reads every sequence a few tokens at a time."""
 
     @abstractmethod
     def step(self, tokens: Tensor) -> Tensor:
-        """Logits [R, B, classes] after one more token [R, B]."""
+        """Logits [R, B, classes] after the last of n more tokens [R, B, n]."""
 
 
 class Network(ABC):

@@ -6,7 +6,7 @@ from torch import Tensor
 from krohn.models.layout import Weights
 from krohn.models.network import Network
 from krohn.tasks.batches import Task
-from krohn.training.metrics import Scores, score, scores_of
+from krohn.training.metrics import Scores, right_answers, scores_of
 
 _CACHE_ROWS = 4096  # sequences × replicates read at once step by step: bounds the key–value cache
 
@@ -20,20 +20,34 @@ class HeldOut:
 
     def judge(self, network: Network, weights: Weights) -> Scores:
         """Accuracy of every replicate; with a scratchpad the network reads its own states back."""
+        right, loss = self._right(network, weights)
+        if self.task.config.scratchpad:
+            predicted = read_step_by_step(network, weights, self.words, self.task.automaton.num_letters)
+            right = predicted == self.batch.targets[..., 0::2]
+        return scores_of(right, loss)
+
+    def watch(self, network: Network, weights: Weights) -> Scores:
+        """The same in one pass; with a scratchpad a lower bound.
+
+        Until its first mistake a network that reads its own states back reads the true ones. So the letters
+        before the first mistake of a pass over the true states are right step by step too, and the share of
+        sequences without mistake is the same.
+        """
+        right, loss = self._right(network, weights)
+        return scores_of(right.cumprod(-1) if self.task.config.scratchpad else right, loss)
+
+    def _right(self, network: Network, weights: Weights) -> tuple[Tensor, Tensor]:
         replicates = len(next(iter(weights.values())))
-        batch = self.batch
         per_pass = max(1, min(256, 8192 // replicates))
-        scores = score(network, weights, batch, per_pass=per_pass)
-        if not self.task.config.scratchpad:
-            return scores
-        wanted = batch.targets[..., 0::2]
-        predicted = read_step_by_step(network, weights, self.words, self.task.automaton.num_letters)
-        return scores_of(predicted == wanted, scores.loss)
+        return right_answers(network, weights, self.batch, per_pass=per_pass)
 
 
 @torch.no_grad()
 def read_step_by_step(network: Network, weights: Weights, words: Tensor, num_letters: int) -> Tensor:
-    """States [R, sequences, T] predicted for ``words`` [1 or R, sequences, T], each fed back as a token."""
+    """States [R, sequences, T] predicted for ``words`` [1 or R, sequences, T], each fed back as a token.
+
+    A state is read together with the letter that follows it: T steps, not 2T − 1.
+    """
     replicates = len(next(iter(weights.values())))
     per_pass = max(1, _CACHE_ROWS // replicates)
     parts = []
@@ -41,9 +55,8 @@ def read_step_by_step(network: Network, weights: Weights, words: Tensor, num_let
         part = words[:, first : first + per_pass].expand(replicates, -1, -1)
         decoder = network.decoder(weights, part.shape[1], 2 * part.shape[2] - 1)
         states: list[Tensor] = []
-        for position, letter in enumerate(part.unbind(-1)):
-            if position:
-                decoder.step(states[-1] + num_letters)
-            states.append(decoder.step(letter).argmax(-1))
+        for letter in part.unbind(-1):
+            read = [states[-1] + num_letters, letter] if states else [letter]
+            states.append(decoder.step(torch.stack(read, -1)).argmax(-1))
         parts.append(torch.stack(states, -1))
     return torch.cat(parts, 1)

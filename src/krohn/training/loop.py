@@ -124,8 +124,8 @@ class _Run:
     def result(self, evaluate: Evaluate | None) -> TrainResult:
         """The result of the finished run, also written to the directory."""
         weights = self.network.layout.views(self.state.best)
-        compute = self.network.layout.views(self.state.best.to(self.state.compute.dtype))
         finished = self._done()
+        compute = self._computed(self.state.best)
         extra = evaluate(self.network, compute, self.task) if evaluate is not None and finished else {}
         sequences = self.step * self.config.optimizer.batch * self.config.replicates
         result = TrainResult(
@@ -167,8 +167,10 @@ class _Run:
                 self.state.average[row].copy_(self.state.weight[row])
 
     def _judge(self) -> Scores:
-        average = self.state.average.to(self.state.compute.dtype)
-        return self.held_out.judge(self.network, self.network.layout.views(average))
+        return self.held_out.watch(self.network, self._computed(self.state.average))
+
+    def _computed(self, flat: Tensor) -> Weights:
+        return self.network.layout.views(flat.to(self.state.compute.dtype))
 
     def _note(self, train_loss: Tensor, scores: Scores) -> None:
         """Records an evaluation: best weights, plateau, and which replicates are done."""
@@ -197,7 +199,11 @@ class _Run:
         }
 
     def _replicates(self) -> list[dict[str, Any]]:
-        best = self.history.best or [{"accuracy": 0.0}] * self.config.replicates
+        best, finals = self.history.best or [{"accuracy": 0.0}] * self.config.replicates, self.history.final
+        if self.config.task.scratchpad and finals:
+            # What was watched is a lower bound; what is reported was read step by step.
+            best = self._read_step_by_step(best, self.state.best)
+            finals = self._read_step_by_step(finals, self.state.average)
         return [
             {
                 "status": "finished" if status == "training" else status,
@@ -206,9 +212,13 @@ class _Run:
                 "final": final,
             }
             for status, rate, entry, final in zip(
-                self.status, self.config.learning_rates, best, self.history.final, strict=True
+                self.status, self.config.learning_rates, best, finals, strict=True
             )
         ]
+
+    def _read_step_by_step(self, entries: list[dict[str, Any]], flat: Tensor) -> list[dict[str, Any]]:
+        scores = self.held_out.judge(self.network, self._computed(flat))
+        return [entry | scores.of(replicate) for replicate, entry in enumerate(entries)]
 
     def _save(self, directory: RunDirectory) -> None:
         progress = {

@@ -28,10 +28,24 @@ class Scores:
     position: Tensor
     loss: Tensor
 
+    def of(self, replicate: int) -> dict[str, Any]:
+        """One replicate's numbers as plain values."""
+        return {
+            "accuracy": float(self.token[replicate]),
+            "sequence_accuracy": float(self.sequence[replicate]),
+            "position_accuracy": self.position[replicate].tolist(),
+            "loss": _number(self.loss[replicate]),
+        }
+
 
 @torch.no_grad()
-def score(network: Network, weights: Weights, batch: Batch, *, per_pass: int = 64) -> Scores:
-    """Accuracy on ``batch`` [1 or R, sequences, tokens]; only positions with a label count."""
+def right_answers(
+    network: Network, weights: Weights, batch: Batch, *, per_pass: int = 64
+) -> tuple[Tensor, Tensor]:
+    """Which answers [R, sequences, T] on ``batch`` [1 or R, sequences, tokens] are right, and the loss [R].
+
+    Only positions with a label count.
+    """
     replicates, count = len(next(iter(weights.values()))), batch.tokens.shape[1]
     asked = batch.shown[0, 0].bool()
     right, losses = [], []
@@ -44,7 +58,7 @@ def score(network: Network, weights: Weights, batch: Batch, *, per_pass: int = 6
         chance = torch.log_softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), -1)
         losses.append(-chance.gather(-1, wanted[..., None]).sum((1, 2, 3)))
     total = torch.stack(losses).sum(0) / (count * int(asked.sum()))
-    return scores_of(torch.cat(right, 1), total)
+    return torch.cat(right, 1), total
 
 
 def scores_of(right: Tensor, loss: Tensor) -> Scores:
@@ -75,7 +89,7 @@ class History:
                 "status": list(status),
             }
         )
-        self.final = [_summary(step, scores, index) for index in range(self.replicates)]
+        self.final = [{"step": step, **scores.of(index)} for index in range(self.replicates)]
         if not self.best:
             self.best = [dict(entry) for entry in self.final]
             return [True] * self.replicates
@@ -93,16 +107,6 @@ class History:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {"rows": self.rows, "best": self.best, "final": self.final}
-
-
-def _summary(step: int, scores: Scores, index: int) -> dict[str, Any]:
-    return {
-        "step": step,
-        "accuracy": float(scores.token[index]),
-        "sequence_accuracy": float(scores.sequence[index]),
-        "position_accuracy": scores.position[index].tolist(),
-        "loss": _number(scores.loss[index]),
-    }
 
 
 def _numbers(values: Tensor) -> list[float | None]:

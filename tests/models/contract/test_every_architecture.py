@@ -96,8 +96,18 @@ def test_a_loss_has_no_gradient_in_another_replicate(network: Network) -> None:
 def test_reading_step_by_step_gives_the_same_logits(network: Network) -> None:
     weights, tokens = weights_of(network, 2), some_tokens(2)
     decoder = network.decoder(weights, BATCH, LENGTH)
-    stepwise = torch.stack([decoder.step(token) for token in tokens.unbind(-1)], 2)
+    stepwise = torch.stack([decoder.step(token[..., None]) for token in tokens.unbind(-1)], 2)
     torch.testing.assert_close(stepwise, network.logits(weights, tokens), rtol=0, atol=1e-12)
+
+
+def test_several_tokens_read_in_one_step_are_as_good_as_one_by_one(network: Network) -> None:
+    weights, tokens = weights_of(network, 2), some_tokens(2)
+    decoder = network.decoder(weights, BATCH, LENGTH)
+    wanted = network.logits(weights, tokens)
+    for first, end in ((0, 1), (1, 3), (3, LENGTH)):
+        torch.testing.assert_close(
+            decoder.step(tokens[..., first:end]), wanted[:, :, end - 1], rtol=0, atol=1e-12
+        )
 
 
 def test_a_run_with_it_survives_json(kind: str) -> None:

@@ -92,14 +92,9 @@ class Gpt(Network):
 
     def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
         """See ``Network.decoder``."""
-        ops = operations.PLAIN
-
-        def embed(tokens: Tensor, start: int) -> Tensor:
-            return self._embed(weights, tokens[..., None], None, ops, start)
-
         config = self.config
         shape = GptShape(config.layers, config.heads, config.recency, batch, length, self.classes)
-        return GptDecoder(shape, weights, embed)
+        return GptDecoder(shape, weights, self._position_rows(weights, length))
 
     def writes_gradients(self, weights: Weights) -> bool:
         """See ``Network.writes_gradients``."""
@@ -110,7 +105,7 @@ class Gpt(Network):
         _, batch, length = tokens.shape
         slopes = plain.alibi_slopes(config.heads, tokens.device) if config.recency else None
         heads = plain.Heads(batch, length, config.heads, slopes)
-        x = self._embed(weights, tokens, noise, ops)
+        x = self.embed(weights, tokens, noise, ops)
         y: Tensor | None = None
         bias: Tensor | None = None
         for layer in range(config.layers):
@@ -126,35 +121,44 @@ class Gpt(Network):
         _, h = ops.add_norm(x, y, bias, weights["ln_f.weight"], weights["ln_f.bias"], drop)
         return ops.linear(h, weights["head.weight"])
 
-    def _embed(
+    def embed(
         self,
         weights: Weights,
         tokens: Tensor,
-        noise: Noise | None,
-        ops: operations.Operations,
-        start: int = 0,
+        noise: Noise | None = None,
+        ops: operations.Operations = operations.PLAIN,
     ) -> Tensor:
+        """The residual stream [R, B·T, d] before the first block, for tokens [R, B, T]."""
         table = weights["wte"]
         x = ops.linear(one_hot(tokens, table.shape[1], table.dtype), table)
         if self.config.positions == "learned":
-            where = start + torch.arange(tokens.shape[2], device=tokens.device).expand(tokens.shape)
+            where = torch.arange(tokens.shape[2], device=tokens.device).expand(tokens.shape)
             x = x + ops.linear(one_hot(where, self.config.context, table.dtype), weights["wpe"])
         elif self.config.positions != "none":
-            rows = self._encoding(tokens, noise, start).to(x.dtype)
+            rows = self._encoding(tokens.shape[2], tokens.device, noise).to(x.dtype)
             x = (x.view(*tokens.shape, -1) + rows[:, None]).flatten(1, 2)
         drop = self._dropout(noise, -1)
         return x if drop is None else x * drop.mask(x)
 
-    def _encoding(self, tokens: Tensor, noise: Noise | None, start: int) -> Tensor:
-        """Rows [R or 1, T, d] of the fixed encodings for positions ``start``, ``start`` + 1, …"""
-        config, end = self.config, start + tokens.shape[2]
+    def _position_rows(self, weights: Weights, length: int) -> Tensor | None:
+        """What ``embed`` adds at each position [R or 1, T, d] when there is no noise."""
+        if self.config.positions == "none":
+            return None
+        if self.config.positions == "learned":
+            return weights["wpe"][:, :length]
+        like = weights["wte"]
+        return self._encoding(length, like.device, None).to(like.dtype)
+
+    def _encoding(self, length: int, device: torch.device, noise: Noise | None) -> Tensor:
+        """Rows [R or 1, T, d] of the fixed encodings."""
+        config = self.config
         if config.positions == "linear":
-            return positions.linear(end, config.dim, tokens.device)[None, start:] * config.position_scale
+            return positions.linear(length, config.dim, device)[None] * config.position_scale
         if config.positions == "sinusoidal" or noise is None:
-            return positions.sinusoidal(end, config.dim, tokens.device)[None, start:] * config.position_scale
-        table = positions.sinusoidal(end + positions.LARGEST_SHIFT, config.dim, tokens.device)
+            return positions.sinusoidal(length, config.dim, device)[None] * config.position_scale
+        table = positions.sinusoidal(length + positions.LARGEST_SHIFT, config.dim, device)
         offset = counter.integers(noise.site(_SHIFT_SITE), positions.LARGEST_SHIFT + 1)
-        return table[offset[:, None] + torch.arange(start, end, device=tokens.device)] * config.position_scale
+        return table[offset[:, None] + torch.arange(length, device=device)] * config.position_scale
 
     def _dropout(self, noise: Noise | None, site: int) -> plain.Dropout | None:
         if noise is None or self.config.dropout == 0.0:

@@ -1,14 +1,14 @@
 """Step-by-step reading with a key–value cache, for scratchpad inference."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from krohn.models.kernels import plain
 from krohn.models.layout import Weights
-from krohn.models.network import Decoder
+from krohn.models.network import Decoder, one_hot
 
 
 @dataclass(frozen=True)
@@ -24,29 +24,33 @@ class GptShape:
 
 
 class GptDecoder(Decoder):
-    """Keeps the keys and values of all past positions; ``embed(tokens, position)`` gives the input rows."""
+    """Keeps the keys and values of all past positions.
 
-    def __init__(self, shape: GptShape, weights: Weights, embed: Callable[[Tensor, int], Tensor]) -> None:
-        self._shape, self._weights, self._embed = shape, weights, embed
+    ``rows`` [R or 1, length, d] are the position encodings, or none. Whatever does not depend on the tokens
+    is made once: a step is a few small kernels per layer, and on a GPU starting them is what takes time.
+    """
+
+    def __init__(self, shape: GptShape, weights: Weights, rows: Tensor | None) -> None:
+        self._shape, self._weights, self._rows = shape, weights, rows
         like = weights["ln_f.weight"]
         replicates, dim = like.shape
-        size = (shape.layers, 2, replicates, shape.batch, shape.heads, shape.length, dim // shape.heads)
+        size = (shape.layers, 2, replicates * shape.batch, shape.heads, shape.length, dim // shape.heads)
         self._cache = torch.zeros(size, dtype=like.dtype, device=like.device)
-        self._slopes = plain.alibi_slopes(shape.heads, like.device).to(like.dtype)
+        self._slopes = plain.alibi_slopes(shape.heads, like.device) * (1.0 if shape.recency else 0.0)
         self._position = 0
 
     def step(self, tokens: Tensor) -> Tensor:
         """See ``Decoder.step``."""
-        weights, position = self._weights, self._position
-        assert position < self._shape.length, "the cache is full"
-        x = self._embed(tokens, position)
+        weights, count = self._weights, tokens.shape[2]
+        assert self._position + count <= self._shape.length, "the cache is full"
+        x, mask = self._embed(tokens), self._mask(count)
         y: Tensor | None = None
         bias: Tensor | None = None
         for layer in range(self._shape.layers):
             name = f"h.{layer}."
             norm = weights[f"{name}ln_1.weight"], weights[f"{name}ln_1.bias"]
             x, h = plain.add_norm(x, y, bias, *norm, None)
-            y, bias = self._attend(layer, h), weights[f"{name}attn.c_proj.bias"]
+            y, bias = self._attend(layer, h, mask), weights[f"{name}attn.c_proj.bias"]
             norm = weights[f"{name}ln_2.weight"], weights[f"{name}ln_2.bias"]
             x, h = plain.add_norm(x, y, bias, *norm, None)
             hidden = plain.linear(h, weights[f"{name}mlp.c_fc.weight"])
@@ -54,20 +58,36 @@ class GptDecoder(Decoder):
             y = plain.linear(hidden, weights[f"{name}mlp.c_proj.weight"])
             bias = weights[f"{name}mlp.c_proj.bias"]
         _, h = plain.add_norm(x, y, bias, weights["ln_f.weight"], weights["ln_f.bias"], None)
-        scores = plain.linear(h, weights["head.weight"]) + weights["head.bias"][:, None]
-        self._position += 1
+        last = h.view(*tokens.shape, -1)[:, :, -1].contiguous()
+        scores = plain.linear(last, weights["head.weight"]) + weights["head.bias"][:, None]
+        self._position += count
         return scores[..., : self._shape.classes]
 
-    def _attend(self, layer: int, h: Tensor) -> Tensor:
-        weights, name, end = self._weights, f"h.{layer}.attn.", self._position + 1
+    def _embed(self, tokens: Tensor) -> Tensor:
+        table, first = self._weights["wte"], self._position
+        x = plain.linear(one_hot(tokens, table.shape[1], table.dtype), table)
+        if self._rows is None:
+            return x
+        rows = self._rows[:, None, first : first + tokens.shape[2]]
+        return (x.view(*tokens.shape, -1) + rows).flatten(1, 2)
+
+    def _mask(self, count: int) -> Tensor | None:
+        """Added to the scores of ``count`` new tokens; one without recency sees everything before it."""
+        if count == 1 and not self._shape.recency:
+            return None
+        place = torch.arange(self._position + count, device=self._slopes.device)
+        distance = place[self._position :, None] - place
+        bias = (-self._slopes[:, None, None] * distance).masked_fill(distance < 0, float("-inf"))
+        return bias.to(self._cache.dtype)
+
+    def _attend(self, layer: int, h: Tensor, mask: Tensor | None) -> Tensor:
+        weights, name, first = self._weights, f"h.{layer}.attn.", self._position
+        end = first + h.shape[1] // self._shape.batch
         qkv = plain.linear(h, weights[f"{name}c_attn.weight"]) + weights[f"{name}c_attn.bias"][:, None]
-        q, k, v = qkv.view(*qkv.shape[:2], 3, self._shape.heads, -1).unbind(2)
-        self._cache[layer, 0, :, :, :, end - 1] = k
-        self._cache[layer, 1, :, :, :, end - 1] = v
-        keys, values = self._cache[layer, :, :, :, :, :end]
-        scores = (keys @ q[..., None]).squeeze(-1) * plain.head_scale(q.shape[-1])
-        if self._shape.recency:
-            distance = torch.arange(end - 1, -1, -1, device=h.device)
-            scores = scores - self._slopes[:, None] * distance
-        mixed = (scores.softmax(-1)[..., None, :] @ values).flatten(2)
-        return plain.linear(mixed, weights[f"{name}c_proj.weight"])
+        # [R, B·n, 3·d] -> queries, keys and values [R·B, head, n, head_dim]
+        split = qkv.view(self._cache.shape[2], end - first, 3, self._shape.heads, -1).permute(2, 0, 3, 1, 4)
+        self._cache[layer, :, :, :, first:end] = split[1:]
+        keys, values = self._cache[layer, :, :, :, :end]
+        mixed = functional.scaled_dot_product_attention(split[0], keys, values, attn_mask=mask)
+        rows = mixed.transpose(1, 2).reshape(h.shape[0], h.shape[1], -1)
+        return plain.linear(rows, weights[f"{name}c_proj.weight"])

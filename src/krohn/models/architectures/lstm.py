@@ -98,8 +98,8 @@ class _LstmDecoder(Decoder):
         self._h = self._c = _zeros(weights, batch, hidden)
 
     def step(self, tokens: Tensor) -> Tensor:
-        gate = _input_gates(self._weights, tokens[..., None])
-        self._h, self._c = _cell(self._weights, gate, self._h, self._c)
+        for gate in _input_gates(self._weights, tokens).view(*tokens.shape, -1).unbind(2):
+            self._h, self._c = _cell(self._weights, gate, self._h, self._c)
         scores = plain.linear(self._h, self._weights["head.weight"]) + self._weights["head.bias"][:, None]
         return scores[..., : self._classes]
 
