@@ -8,6 +8,7 @@ from algebra.test_transition_semigroup import letter_lists
 from krohn.algebra.analysis import Analysis, analyze
 from krohn.algebra.transformation import product_of_word
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.zoo import zoo
 from krohn.errors import InvalidInput, LimitExceeded
 
 
@@ -93,8 +94,8 @@ def test_a_verdict_survives_the_limit_on_the_size() -> None:
 
 
 def test_a_verdict_beyond_the_limit_of_image_sets_names_the_option() -> None:
-    with pytest.raises(LimitExceeded, match="--max-images"):
-        analysis_of(letters_of(CASES["T7"]), max_images=10)
+    with pytest.raises(LimitExceeded, match=r"raise the limit .max_images, --max-images"):
+        analysis_of(zoo("Dyck4,2").letters, max_images=3)
     with pytest.raises(InvalidInput, match="limits must be at least 1"):
         analysis_of(letters_of(CASES["T3"]), max_images=0)
 
@@ -107,3 +108,31 @@ def test_letters_that_all_act_as_the_identity_are_a_trivial_group() -> None:
 def test_one_state_is_fine() -> None:
     found = analysis_of(((0,),))
     assert (found.semigroup_size, found.complexity) == (1, "AC0")
+
+
+def test_permuting_letters_give_the_verdict_where_the_image_sets_are_too_many() -> None:
+    report = analyze(zoo("T8"), max_images=10)
+    assert (report.complexity, report.is_aperiodic, report.is_solvable) == ("NC1-complete", False, False)
+    assert report.groups[0].factors == ("A8", "C2")
+    assert report.is_partial
+    assert report.semigroup_size is None
+    assert "--max-images" in report.notes[0]
+
+
+def test_large_image_sets_count_against_the_limit_too() -> None:
+    with pytest.raises(LimitExceeded, match="with 400 states together"):
+        analyze(zoo("Grid100"), max_images=10)
+
+
+def test_many_states_count_against_the_limit_on_r_classes() -> None:
+    report = analyze(zoo("Dyck6,2"), max_classes=250)
+    assert report.complexity == "AC0"
+    assert report.semigroup_size is None
+    assert "--max-classes" in report.notes[0]
+
+
+def test_groups_whose_idempotent_is_not_found_still_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("krohn.algebra.subgroups._ALL_PAIRS", 0)
+    report = analyze(zoo("T5"))
+    assert report.complexity == "NC1-complete"
+    assert [group.order for group in report.groups] == [120, 24, 6, 2]

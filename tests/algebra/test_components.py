@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from krohn.algebra.components import strong_components
+from krohn.algebra.components import component_numbers, strong_components
 
 graphs = st.integers(1, 9).flatmap(
     lambda n: st.lists(st.lists(st.integers(0, n - 1), max_size=4), min_size=n, max_size=n)
@@ -19,10 +19,11 @@ def test_components_are_mutual_reachability_in_reverse_topological_order(graph: 
                     queue.append(target)
         return seen
 
-    component, count = strong_components(graph)
+    found = strong_components(graph)
+    component = component_numbers(found)
     reach = [reachable(vertex) for vertex in range(len(graph))]
     for a in range(len(graph)):
         for b in range(len(graph)):
             assert (component[a] == component[b]) == (a in reach[b] and b in reach[a])
         assert all(component[b] <= component[a] for b in graph[a])
-    assert sorted(set(component)) == list(range(count))
+    assert sorted(set(component)) == list(range(len(found)))

@@ -131,3 +131,10 @@ def test_a_directory_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "data.npz").mkdir()
     with pytest.raises(InvalidInput, match="directory"):
         write_dataset(Sampler(zoo("Parity"), 5), 5, tmp_path / "data.npz")
+
+
+@pytest.mark.parametrize("suffix", ["npz", "parquet", "jsonl"])
+def test_a_file_that_no_disk_can_hold_is_refused_before_it_is_begun(suffix: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="must fit on the disk"):
+        write_dataset(Sampler(zoo("Parity"), 5), 10**26, tmp_path / f"huge.{suffix}")
+    assert list(tmp_path.iterdir()) == []

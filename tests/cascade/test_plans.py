@@ -10,12 +10,19 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.cascade import plan_checks
 from krohn.cascade.covering import check_covering
-from krohn.cascade.decomposition import decompose
+from krohn.cascade.decomposition import Decomposition, decompose
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.holonomy import decompose as holonomy
 from krohn.cascade.merging import mergeable, merged
 from krohn.cascade.plan import Plan
-from krohn.cascade.plan_nodes import ClampedCounterPlan, ErrorBitPlan, HolonomyPlan, ParallelPlan, SerialPlan
+from krohn.cascade.plan_nodes import (
+    ClampedCounterPlan,
+    ErrorBitPlan,
+    HolonomyPlan,
+    ParallelPlan,
+    ReachablePlan,
+    SerialPlan,
+)
 from krohn.cascade.plan_search import PASSES, PlanSearch
 from krohn.errors import InvalidInput, LimitExceeded
 
@@ -35,6 +42,52 @@ def assert_simulates(plan: Plan, seed: int = 0, starts: tuple[int | None, ...] =
         assert plan.simulate(words, start).tolist() == expected
 
 
+def assert_coordinates_follow(result: Decomposition) -> None:
+    """Every state has coordinates, and stepping them by any letter gives those of the next state."""
+    table = result.automaton.table
+    for state in range(result.automaton.num_states):
+        try:
+            coordinates = result.coordinates(state)
+        except InvalidInput:
+            assert any(isinstance(node, ReachablePlan) for _, node in result.plan.walk())
+            continue
+        assert len(coordinates) == result.plan.num_coordinates
+        assert result.state(coordinates) == state
+        for letter in range(result.automaton.num_letters):
+            assert result.state(result.step(coordinates, letter)) == table[state, letter]
+
+
+@pytest.mark.parametrize(
+    "spec", ["Dyck3,2", "Grid9", "Grid3x4", "C2xC3", "S4", "abab", "T3", "Memory3", "D8"]
+)
+@pytest.mark.parametrize("plain", [True, False])
+def test_coordinates_step_as_the_automaton_does_for_plain_and_shortened_results(
+    spec: str, plain: bool
+) -> None:
+    result = decompose(parse_spec(spec), plain=plain)
+    assert_coordinates_follow(result)
+    coordinates, word = result.initial, [0, 1, 1, 0, 1] * 4
+    states = []
+    for letter in word:
+        coordinates = result.step(coordinates, letter)
+        states.append(result.state(coordinates))
+    assert states == result.automaton.run(word)
+
+
+@pytest.mark.parametrize("spec", ["Dyck3,2", "Grid9", "C2xC3", "S4"])
+def test_coordinates_of_nothing_are_refused(spec: str) -> None:
+    result = decompose(parse_spec(spec))
+    for state in (-1, result.automaton.num_states):
+        with pytest.raises(InvalidInput, match="a state must"):
+            result.coordinates(state)
+    for broken in ((), (*result.initial, 0)):
+        with pytest.raises(InvalidInput, match="coordinate"):
+            result.state(broken)
+    for letter in (-1, result.automaton.num_letters):
+        with pytest.raises(InvalidInput, match="a letter must lie in"):
+            result.step(result.initial, letter)
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_random_automata_get_plans_that_simulate_them_and_are_never_deeper(seed: int) -> None:
     automaton = random_automaton(seed)
@@ -43,6 +96,7 @@ def test_random_automata_get_plans_that_simulate_them_and_are_never_deeper(seed:
     assert result.covering_checked
     assert result.levels <= plain.num_levels
     assert_simulates(result.plan, seed)
+    assert_coordinates_follow(result)
 
 
 @pytest.mark.parametrize("name", GOLDEN)

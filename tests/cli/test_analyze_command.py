@@ -69,7 +69,7 @@ def test_a_limit_leaves_the_verdict_and_a_note(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.parametrize(
     "arguments",
-    [["Nonsense"], ["T6", "--max-images", "0"], ["T6", "--max-images", "5"], ["regex:(("], []],
+    [["Nonsense"], ["T6", "--max-images", "0"], ["Grid9", "--max-images", "5"], ["regex:(("], []],
 )
 def test_bad_input_is_one_line_and_status_two(
     arguments: list[str], capsys: pytest.CaptureFixture[str]

@@ -8,6 +8,7 @@ elements; its size and Green's relations are added where the limits allow.
 from dataclasses import dataclass
 
 from krohn.algebra.green import GreenCounts
+from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import is_permutation
 from krohn.algebra.subgroups import Subgroup
 from krohn.algebra.transition_semigroup import MAX_CLASSES, MAX_IMAGES, TransitionSemigroup
@@ -31,6 +32,7 @@ class Analysis:
         green: the numbers of Green's classes; ``None`` beyond the limits.
         reason: why the verdict holds, in words.
         notes: what was left out and which limit to raise.
+        is_partial: whether only the letters that permute all states were looked at, enough for a verdict.
     """
 
     num_states: int
@@ -45,6 +47,7 @@ class Analysis:
     green: GreenCounts | None
     reason: str
     notes: tuple[str, ...]
+    is_partial: bool = False
 
 
 def analyze(
@@ -52,15 +55,30 @@ def analyze(
 ) -> Analysis:
     """The algebra report of an automaton; for a minimal DFA it is that of the syntactic monoid.
 
-    ``max_images`` bounds the image sets that are searched (needed for the verdict), ``max_classes``
-    the R-classes (needed only for the size of the semigroup).
+    ``max_images`` bounds the image sets that are searched (needed for the verdict, unless the letters
+    that permute all states generate a group that is not solvable), ``max_classes`` the R-classes
+    (needed only for the size of the semigroup).
+
+    Example:
+        >>> report = krohn.analyze(krohn.zoo("S5"))
+        >>> report.complexity, report.groups[0].factors
+        ('NC1-complete', ('A5', 'C2'))
     """
     if max_images < 1 or max_classes < 1:
         raise InvalidInput(f"limits must be at least 1; got {max_images} images, {max_classes} classes")
     semigroup = TransitionSemigroup(automaton.letters, max_images=max_images, max_classes=max_classes)
-    groups = semigroup.subgroups
-    size, green, notes = _size(semigroup)
     permuting = [is_permutation(letter) for letter in automaton.letters]
+    size: int | None
+    partial = False
+    try:
+        groups = semigroup.subgroups
+        size, green, notes = _size(semigroup)
+    except LimitExceeded as limit:
+        groups = _unsolvable_units(automaton, permuting)
+        if not groups:
+            raise
+        size, green, partial = None, None, True
+        notes = (f"the verdict rests on the letters that permute all states, for {limit}",)
     return Analysis(
         num_states=automaton.num_states,
         num_letters=automaton.num_letters,
@@ -74,7 +92,15 @@ def analyze(
         green=green,
         reason=reason(automaton, groups),
         notes=notes,
+        is_partial=partial,
     )
+
+
+def _unsolvable_units(automaton: Semiautomaton, permuting: list[bool]) -> tuple[Subgroup, ...]:
+    """The group of the letters that permute all states, if it settles the verdict alone."""
+    letters = [letter for letter, permutes in zip(automaton.letters, permuting, strict=True) if permutes]
+    units = PermutationGroup(letters, automaton.num_states)
+    return () if units.is_solvable else (Subgroup(units, tuple(range(automaton.num_states)), None),)
 
 
 def _size(semigroup: TransitionSemigroup) -> tuple[int | None, GreenCounts | None, tuple[str, ...]]:

@@ -12,7 +12,7 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from krohn.algebra.components import strong_components
+from krohn.algebra.components import component_numbers, strong_components
 from krohn.algebra.long_layers import LongLayers
 from krohn.algebra.transformation import Row, rows_for
 from krohn.errors import InvalidInput, LimitExceeded
@@ -90,17 +90,18 @@ class ElementList:
     @cached_property
     def r_class(self) -> list[int]:
         """The number of each element's R-class: strong components of the right Cayley graph."""
-        return strong_components(self.right.tolist())[0]
+        return component_numbers(strong_components(self.right.tolist()))
 
     @cached_property
     def l_class(self) -> list[int]:
         """The number of each element's L-class: strong components of the left Cayley graph."""
-        return strong_components(self.left.tolist())[0]
+        return component_numbers(strong_components(self.left.tolist()))
 
     @cached_property
     def d_class(self) -> list[int]:
         """The number of each element's D-class, which for finite semigroups is its J-class."""
-        return strong_components(np.concatenate([self.right, self.left], axis=1).tolist())[0]
+        both = np.concatenate([self.right, self.left], axis=1)
+        return component_numbers(strong_components(both.tolist()))
 
     @cached_property
     def h_class(self) -> list[int]:

@@ -133,10 +133,7 @@ def d_classes(classes: RClasses) -> tuple[DClass, ...]:
     count = len(classes.orbit.letters)
     edges = classes.left_edges
     graph: Sequence[Sequence[int]] = [edges[i : i + count] for i in range(0, len(edges), count)]
-    numbers, found = strong_components(graph)
-    members: list[list[int]] = [[] for _ in range(found)]
-    for index, number in enumerate(numbers):
-        members[number].append(index)
+    members = [sorted(part) for part in strong_components(graph)]
     components = classes.orbit.components
     component_of = classes.component_numbers
     parts = [DClass(classes, tuple(part), components[component_of[part[0]]]) for part in reversed(members)]

@@ -8,6 +8,8 @@ from krohn.algebra.permutation import order
 from krohn.algebra.transformation import product_of_word
 from krohn.errors import LimitExceeded
 
+MAX_PAIRS = 200_000  # pairs of image sets searched for one idempotent
+
 
 @dataclass(frozen=True)
 class Idempotent:
@@ -27,7 +29,7 @@ def idempotent_power(letters: Sequence[Sequence[int]], word: Sequence[int]) -> I
     return Idempotent(product_of_word([images], [0] * exponent), tuple(word), exponent)
 
 
-def idempotent_onto(component: ImageComponent, limit: int = 200_000) -> Idempotent | None:
+def idempotent_onto(component: ImageComponent, limit: int = MAX_PAIRS) -> Idempotent | None:
     """An idempotent whose image is the component's representative P; ``None`` if there is none.
 
     There is one exactly if some word w maps P and all of Q onto the same member of the component:

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from krohn.algebra.components import strong_components
+from krohn.algebra.components import component_numbers, strong_components
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import Row, Rows, Table, rows_for
 from krohn.errors import LimitExceeded
+
+_SET_SIZE = 40  # states per image set for which the limit leaves room: memory must stay bounded too
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,7 @@ class ImageOrbit:
                 origin.append((-1, letter))
         sets = list(number)
         successors: list[list[int]] = []
+        total = 0
         for index, members in enumerate(sets):
             images = [pack(sorted(set(send(members, table)))) for table in tables]
             # A dictionary's length numbers the next new set.
@@ -60,10 +63,11 @@ class ImageOrbit:
                 if target == len(sets):
                     sets.append(images[letter])
                     origin.append((index, letter))
-            if index > self.limit:
+            total += len(members)
+            if index > self.limit or total > _SET_SIZE * self.limit:
                 raise LimitExceeded(
-                    f"at most {self.limit:,} image sets are searched and this automaton has more: "
-                    "raise the limit (max_images, --max-images)"
+                    f"at most {self.limit:,} image sets, with {_SET_SIZE * self.limit:,} states together, "
+                    "are searched and this automaton has more: raise the limit (max_images, --max-images)"
                 )
         return sets, number, successors, origin
 
@@ -83,21 +87,14 @@ class ImageOrbit:
         return self._graph[2]
 
     @cached_property
-    def _components(self) -> tuple[list[int], int]:
-        return strong_components(self.successors)
-
-    @property
-    def component_of(self) -> list[int]:
-        """The component number of each set; edges between components lead to smaller numbers."""
-        return self._components[0]
+    def components(self) -> tuple["ImageComponent", ...]:
+        """The strong components by number; the first set found of each represents it."""
+        return tuple(ImageComponent(self, tuple(sorted(part))) for part in strong_components(self.successors))
 
     @cached_property
-    def components(self) -> tuple["ImageComponent", ...]:
-        """The strong components by number."""
-        members: list[list[int]] = [[] for _ in range(self._components[1])]
-        for index, component in enumerate(self.component_of):
-            members[component].append(index)
-        return tuple(ImageComponent(self, tuple(part)) for part in members)
+    def component_of(self) -> list[int]:
+        """The component number of each set; edges between components lead to smaller numbers."""
+        return component_numbers([component.members for component in self.components])
 
     def word_to(self, index: int) -> list[int]:
         """A shortest word whose image is the given set."""

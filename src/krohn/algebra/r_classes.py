@@ -19,6 +19,9 @@ from krohn.errors import LimitExceeded
 
 BATCH = 256  # representatives waiting from which whole arrays are quicker than one at a time
 
+_WORK = 50  # images of states per R-class for which the limit leaves room: many states cost time and memory
+_OVERHEAD = 50  # a product costs as much as this many images, whatever the number of states
+
 
 @dataclass(frozen=True, eq=False)
 class ListedSearch:
@@ -65,7 +68,7 @@ class RClasses:
             chunk = queue[done : done + 64]
             done += len(chunk)
             self._multiply(chunk, relabelling, index, (queue, components, edges))
-            self._refuse(len(index))
+            self._refuse(len(index), done)
             if degree <= MAX_STATES and len(queue) - done > BATCH:
                 return BatchSearch.run(self.orbit, queue[1:], queue[done:], self._refuse)
         return ListedSearch(queue[1:], edges[len(self.orbit.letters) :], components)
@@ -98,11 +101,16 @@ class RClasses:
                     components.append(relabel[1])
                 record(number)
 
-    def _refuse(self, count: int) -> None:
-        if count > self.limit:
+    def _refuse(self, count: int, multiplied: int = 0) -> None:
+        """Stops at the limit, or once the images computed for ``multiplied`` classes would take minutes."""
+        letters = self.orbit.letters
+        degree = len(letters[0])
+        images = degree if degree <= 256 else 4 * degree  # a tuple takes longer than bytes
+        work = multiplied * len(letters) * (images + _OVERHEAD)
+        if count > self.limit or work > _WORK * self.limit:
             raise LimitExceeded(
-                f"at most {self.limit:,} R-classes are searched and this semigroup has more: "
-                "raise the limit (max_classes, --max-classes)"
+                f"R-classes are searched up to {self.limit:,}, or {_WORK * self.limit:,} images of states, "
+                "and this semigroup needs more: raise the limit (max_classes, --max-classes)"
             )
 
     def _relabel(self, first: Row) -> tuple[Table | None, int]:

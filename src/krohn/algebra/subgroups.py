@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
-from krohn.algebra.idempotent import Idempotent, idempotent_onto
+from krohn.algebra.idempotent import MAX_PAIRS, Idempotent, idempotent_onto
 from krohn.algebra.image_orbit import ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.errors import LimitExceeded
+
+_ALL_PAIRS = 1_000_000  # pairs of image sets searched for the idempotents of all groups together
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,11 @@ def maximal_subgroups(orbit: ImageOrbit) -> tuple[Subgroup, ...]:
     a group that divides those of others, so leaving it out changes no verdict.
     """
     found = []
-    for component in sorted(orbit.components, key=lambda component: -component.rank):
-        if component.group.is_trivial:
-            continue
+    parts = [component for component in orbit.components if not component.group.is_trivial]
+    limit = min(MAX_PAIRS, _ALL_PAIRS // max(1, len(parts)))
+    for component in sorted(parts, key=lambda component: -component.rank):
         try:
-            idempotent = idempotent_onto(component)
+            idempotent = idempotent_onto(component, limit)
         except LimitExceeded:
             idempotent = None
         else:

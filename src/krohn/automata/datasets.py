@@ -1,6 +1,7 @@
 """Data sets on disk: a sample streamed to .npz, .parquet or .jsonl in bounded memory."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -38,8 +39,24 @@ def write_dataset(
         raise InvalidInput(f"the count of a data set must be at least 1; got {count}")
     if target.is_dir():
         raise InvalidInput(f"the name of a data set must not be that of a directory; got {str(path)!r}")
+    _check_space(sampler, count, target)
     chunks = _reported(sampler.chunks(count, threads=threads), progress)
     write_whole(target, lambda stream: _WRITERS[target.suffix](stream, sampler, chunks, count))
+
+
+def _check_space(sampler: Sampler, count: int, target: Path) -> None:
+    """Refuses a file that the disk has no room for before anything is drawn."""
+    per_word = sampler.length * sum(kind.itemsize for kind in sampler.column_types.values())
+    # Parquet packs small numbers into bits: an eighth is the least that any form needs.
+    needed = count * per_word // (8 if target.suffix == ".parquet" else 1)
+    folder = next(folder for folder in target.absolute().parents if folder.exists())
+    _, used, free = shutil.disk_usage(folder)
+    # Virtual folders such as /proc have no size at all; writing there fails by itself.
+    if needed > free and used + free > 0:
+        raise InvalidInput(
+            f"the data set must fit on the disk, which has {free:,} bytes free; {count:,} words need "
+            f"{needed:,}: lower the count or choose another disk"
+        )
 
 
 def _reported(chunks: Iterator[Sample], progress: Progress | None) -> Iterator[Sample]:
@@ -63,7 +80,7 @@ def _description(sampler: Sampler) -> dict[str, Any]:
 def _write_npz(stream: IO[bytes], sampler: Sampler, chunks: Iterator[Sample], count: int) -> None:
     names = {key: np.array(getattr(sampler.automaton, key)) for key in ("letter_names", "state_names")}
     shapes: dict[str, tuple[tuple[int, ...], Any]] = {
-        key: ((count, sampler.length), column.dtype) for key, column in sampler.chunk(0).columns().items()
+        key: ((count, sampler.length), kind) for key, kind in sampler.column_types.items()
     }
     shapes |= {key: (values.shape, values.dtype) for key, values in names.items()}
     with NpzStream(stream, shapes) as archive:
@@ -81,9 +98,9 @@ def _write_parquet(stream: IO[bytes], sampler: Sampler, chunks: Iterator[Sample]
     except ImportError as error:
         raise MissingDependency("writing parquet needs pyarrow: pip install pyarrow") from error
     del count
-    columns = sampler.chunk(0).columns()
+    columns = sampler.column_types
     schema = pyarrow.schema(
-        [(key, pyarrow.list_(pyarrow.from_numpy_dtype(column.dtype))) for key, column in columns.items()],
+        [(key, pyarrow.list_(pyarrow.from_numpy_dtype(kind))) for key, kind in columns.items()],
         metadata={"krohn": json.dumps(_description(sampler))},
     )
     # Dictionary encoding packs small integers into few bits; compressing them again is not worth its time.

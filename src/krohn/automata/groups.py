@@ -11,8 +11,8 @@ def cyclic(n: int, letters: tuple[int, ...] | None = None) -> Semiautomaton:
     """Addition modulo ``n``; the letters are all elements unless some are chosen."""
     if n < 1:
         raise InvalidInput(f"a cyclic group Cn must have n ≥ 1; got C{n}: write C2, C3, …")
+    check_size(f"C{n}", n, n if letters is None else len(letters))
     chosen = tuple(range(n)) if letters is None else letters
-    check_size(f"C{n}", n, len(chosen))
     table = (np.arange(n)[:, None] + np.array(chosen)[None, :]) % n
     return Semiautomaton(table, letter_names=tuple(map(str, chosen)), name=f"C{n}")
 

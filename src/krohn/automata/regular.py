@@ -30,6 +30,11 @@ def from_regex(pattern: str, alphabet: Iterable[str] | None = None) -> Semiautom
     The syntax is automata-lib's: ``| * + ? . & ^ {m,n} [a-c]`` and parentheses over one-character letters.
     The letters are those of the pattern and of ``alphabet``, sorted; state 0 is the start, the others
     follow in breadth-first order.
+
+    Example:
+        >>> even = krohn.from_regex("(ab)*")
+        >>> even.num_states, even.letter_names, [even.observe[state] for state in even.run([0, 1, 1])]
+        (3, ('a', 'b'), [0, 1, 0])
     """
     _check_expansion(pattern)
     nfa = _nondeterministic(pattern, set(alphabet or ()))

@@ -84,6 +84,15 @@ class Sampler:
         """Words in a chunk."""
         return max(1, min(_CHUNK_WORDS, _CHUNK_LETTERS // self.length))
 
+    @property
+    def column_types(self) -> dict[str, np.dtype[Any]]:
+        """The columns that every chunk has, and the type of their entries."""
+        automaton = self.automaton
+        sizes = {"letters": automaton.num_letters, "states": automaton.num_states}
+        if automaton.observe is not None:
+            sizes["observations"] = automaton.num_observations
+        return {name: np.dtype(letter_type(size)) for name, size in sizes.items()}
+
     def chunk(self, number: int) -> Sample:
         """The chunk of that number."""
         origin = self._source
@@ -136,16 +145,21 @@ def sample(
 
     ``distribution`` is ``uniform``, ``feasible``, ``bernoulli:P`` or ``abab:P``; by default the paper's
     choice for the automaton. The result depends on the seed, not on ``threads``.
+
+    Example:
+        >>> data = krohn.sample(krohn.zoo("Parity"), length=4, count=2, seed=7)
+        >>> bool((data.states == krohn.simulate(krohn.zoo("Parity"), data.letters)).all()), len(data)
+        (True, 2)
     """
     sampler = Sampler(automaton, length, distribution, seed)
-    columns = sampler.chunk(0).columns()
-    needed = count * length * sum(column.itemsize for column in columns.values())
+    columns = sampler.column_types
+    needed = count * length * sum(kind.itemsize for kind in columns.values())
     if needed > MAX_IN_MEMORY:
         raise LimitExceeded(
             f"a sample in memory may take at most {MAX_IN_MEMORY:,} bytes; {count:,} words of length "
             f"{length:,} need {needed:,}: draw them with Sampler(...).chunks(count)"
         )
-    whole = {key: np.empty((max(0, count), length), dtype=column.dtype) for key, column in columns.items()}
+    whole = {key: np.empty((max(0, count), length), dtype=kind) for key, kind in columns.items()}
     begin = 0
     for part in sampler.chunks(count, threads=threads):
         for key, column in part.columns().items():

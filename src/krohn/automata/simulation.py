@@ -19,6 +19,10 @@ def simulate(
     """The state after each letter, for every word of an integer array of shape (words, length).
 
     The loop runs over positions, never over words.
+
+    Example:
+        >>> krohn.simulate(krohn.zoo("Parity"), [[1, 0, 1], [1, 1, 1]]).tolist()
+        [[1, 1, 0], [1, 0, 1]]
     """
     letters = np.asarray(words)
     if letters.ndim != 2 or not np.issubdtype(letters.dtype, np.integer):

@@ -19,7 +19,8 @@ def dyck(depth: int, kinds: int) -> Semiautomaton:
         raise InvalidInput(f"Dyckn,k must have n ≥ 1 and k ≥ 1; got Dyck{depth},{kinds}: write Dyck4,2")
     name = f"Dyck{depth},{kinds}"
     most = capped_power(kinds, depth)
-    num_states = most if most > 10**12 else sum(kinds**length for length in range(depth + 1)) + 1
+    stacks_in_all = depth + 1 if kinds == 1 else (most * kinds - 1) // (kinds - 1)
+    num_states = stacks_in_all + 1
     check_size(name, num_states, 2 * kinds)
     opens, closes = bracket_names(kinds)
     table = np.full((num_states, 2 * kinds), num_states - 1, dtype=np.int32)

@@ -18,7 +18,7 @@ from krohn.errors import InvalidInput, UnknownName
 
 Observation = Callable[[Semiautomaton], list[int]]
 
-_N = r"(\d{1,9})"
+_N = r"([0-9]{1,30})"  # ASCII digits; what is too large is refused by its size
 _MAX_FACTORS = 16
 
 
@@ -95,7 +95,7 @@ FAMILIES = (
     ),
     Family(
         "Gridn, GridAxB, Grid…:noop",
-        r"Grid(\d{1,9}(?:x\d{1,9}){0,7})(:noop)?",
+        r"Grid([0-9]{1,30}(?:x[0-9]{1,30}){0,7})(:noop)?",
         _grid,
         "gridworld on a line, in the plane, in a box",
         ("Grid4", "Grid9", "Grid9:noop", "Grid3x4"),
@@ -139,7 +139,13 @@ _PRODUCTS = ("C2xC2", "C2xC2xC2")
 
 
 def zoo(name: str) -> Semiautomaton:
-    """The automaton of that name: ``zoo("S4")``, ``zoo("C2xC2")``, ``zoo("Dyck4,8@top")``."""
+    """The automaton of that name: ``zoo("S4")``, ``zoo("C2xC2")``, ``zoo("Dyck4,8@top")``.
+
+    Example:
+        >>> grid = krohn.zoo("Grid4")
+        >>> grid.num_states, grid.letter_names, grid.run([1, 1, 0])
+        (4, ('L', 'R'), [1, 2, 1])
+    """
     text, at, observation = name.partition("@")
     # A product sign stands before the next factor's first letter; the one in Grid3x4 stands before a digit.
     factors = re.split(r"x(?=[A-Z]|abab)", text)
@@ -177,5 +183,6 @@ def _named(name: str) -> tuple[Family, Semiautomaton]:
     typed = {known.lower(): known for known in zoo_names()}
     hint = "".join(f": did you mean {typed[close]}?" for close in get_close_matches(name.lower(), typed, n=1))
     raise UnknownName(
-        f"an automaton must be named {forms}; AxB; regex:PATTERN; or a path/to/file.json; got {name!r}{hint}"
+        f"an automaton must be named {forms}; AxB; regex:PATTERN; or a path/to/file.json; "
+        f"got {name[:60]!r}{hint}"
     )

@@ -11,7 +11,7 @@ from krohn.cascade.cascade_picture import cascade_picture
 from krohn.cascade.export import plan_as_dict
 from krohn.cascade.group_order import UNSOLVABLE_LAYERS
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
-from krohn.cascade.plan import Component, Plan
+from krohn.cascade.plan import Component, Coordinates, Plan
 from krohn.cascade.plan_nodes import HolonomyPlan
 from krohn.cascade.plan_search import PASSES, PlanSearch
 from krohn.errors import InvalidInput, LimitExceeded
@@ -82,6 +82,25 @@ class Decomposition:
         """States after each letter, for words of shape (batch, length), computed by the plan."""
         return self.plan.simulate(words, start)
 
+    @property
+    def initial(self) -> Coordinates:
+        """The coordinates of the start state."""
+        return self.coordinates(self.automaton.start)
+
+    def coordinates(self, state: int) -> Coordinates:
+        """Coordinates of a state in the chosen plan, plain or shortened."""
+        return self.plan.coordinates(state)
+
+    def state(self, coordinates: Coordinates) -> int:
+        """The covering map: the state that the coordinates stand for."""
+        return self.plan.state(coordinates)
+
+    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
+        """The coordinates after one letter."""
+        if not 0 <= letter < self.automaton.num_letters:
+            raise InvalidInput(f"a letter must lie in [0, {self.automaton.num_letters}); got {letter}")
+        return self.plan.step(coordinates, letter)
+
     def as_dict(self) -> dict[str, Any]:
         """The decomposition as plain data, ready for JSON."""
         plain = self.cascade
@@ -125,6 +144,12 @@ def decompose(
         explain: also report what each pass saves (one search per pass).
         time_limit: seconds after which the search keeps the best plan so far.
         max_sets: largest family of image sets.
+
+    Example:
+        >>> cascade = krohn.decompose(krohn.zoo("Dyck4,2"))
+        >>> there = cascade.step(cascade.initial, 0)  # read an opening bracket
+        >>> cascade.state(there), cascade.levels
+        (1, 3)
     """
     if time_limit < 0:
         raise InvalidInput(f"a time limit must be at least 0 seconds; got {time_limit}")

@@ -13,10 +13,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.bulk import States, Words
 from krohn.cascade.group_order import UNSOLVABLE_LAYERS
+from krohn.errors import InvalidInput
+
+Coordinates = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,30 @@ class Plan(ABC):
     @abstractmethod
     def simulate(self, words: Words, start: int | None = None) -> States:
         """States after each letter, for words of shape (batch, length), computed by the plan."""
+
+    @property
+    @abstractmethod
+    def num_coordinates(self) -> int:
+        """How many coordinates name a state: one per level of each leaf, one per error bit."""
+
+    @abstractmethod
+    def coordinates(self, state: int) -> Coordinates:
+        """Coordinates of a state, those of the children in order."""
+
+    @abstractmethod
+    def state(self, coordinates: Coordinates) -> int:
+        """The covering map: the state that the coordinates stand for."""
+
+    @abstractmethod
+    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
+        """The coordinates after one letter, moved by the parts and never by the automaton itself."""
+
+    def _split(self, coordinates: Coordinates) -> list[Coordinates]:
+        """The coordinates of each child."""
+        if len(coordinates) != self.num_coordinates:
+            raise InvalidInput(f"there must be {self.num_coordinates} coordinates; got {len(coordinates)}")
+        ends = list(accumulate((child.num_coordinates for child in self.children), initial=0))
+        return [coordinates[begin:end] for begin, end in pairwise(ends)]
 
     @property
     def covering_checked(self) -> bool:

@@ -1,4 +1,4 @@
-"""The nodes of a plan: two kinds of leaves, four ways to put smaller automata together."""
+"""The nodes of a plan: four ways to put smaller automata together; the leaves stand in plan_leaves."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -7,70 +7,20 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.cascade import plan_checks
-from krohn.cascade.bulk import States, Words, run_cascade
-from krohn.cascade.holonomy import Cascade
-from krohn.cascade.plan import Component, Plan
+from krohn.cascade.bulk import States, Words
+from krohn.cascade.plan import Component, Coordinates, Plan
+from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, Labels, label_of
+from krohn.errors import InvalidInput
 
-Labels = tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class HolonomyPlan(Plan):
-    """A holonomy cascade, plain or with merged classes, in step with its levels or asynchronous."""
-
-    cascade: Cascade
-    is_asynchronous: bool = False
-
-    def fault(self) -> str:
-        """The cascade must be of this automaton and cover it, under the schedule that is used."""
-        return plan_checks.holonomy_fault(
-            self.automaton, self.cascade, self.cascade.schedule if self.is_asynchronous else None
-        )
-
-    @property
-    def levels(self) -> int:
-        """Levels of the cascade."""
-        return self.cascade.num_levels
-
-    @property
-    def layers(self) -> int:
-        """Layers of the schedule."""
-        schedule = self.cascade.schedule
-        return schedule.layers if self.is_asynchronous else schedule.layers_in_step
-
-    @property
-    def size(self) -> int:
-        """All tiles."""
-        return sum(len(part.tiles) for part in self.cascade.components)
-
-    @cached_property
-    def components(self) -> tuple[Component, ...]:
-        """One per class."""
-        cascade = self.cascade
-        return tuple(
-            Component(
-                part.level,
-                len(part.tiles),
-                cascade.group_orders[part.number],
-                cascade.group(part.number).name(),
-                cascade.group(part.number).is_solvable,
-                cascade.is_reset[part.number],
-            )
-            for part in cascade.components
-        )
-
-    @property
-    def title(self) -> str:
-        """Holonomy, with the number of sets."""
-        merges = sum(part.is_merged for part in self.cascade.components)
-        extra = f", {merges} merged component{'s' * (merges != 1)}" if merges else ""
-        if self.is_asynchronous and self.cascade.schedule.layers < self.cascade.schedule.layers_in_step:
-            extra += ", asynchronous"
-        return f"holonomy of {self.cascade.skeleton.num_sets} sets{extra}"
-
-    def simulate(self, words: Words, start: int | None = None) -> States:
-        """Runs the coordinates, level by level."""
-        return run_cascade(self.cascade, words, self._origin(start))
+__all__ = [
+    "ClampedCounterPlan",
+    "ErrorBitPlan",
+    "HolonomyPlan",
+    "Labels",
+    "ParallelPlan",
+    "ReachablePlan",
+    "SerialPlan",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +64,25 @@ class ReachablePlan(Plan):
         inside = self.inner.simulate(words, self.states.index(self._origin(start)))
         renamed: States = np.array(self.states, dtype=np.int32)[inside]
         return renamed
+
+    @property
+    def num_coordinates(self) -> int:
+        """As inside."""
+        return self.inner.num_coordinates
+
+    def coordinates(self, state: int) -> Coordinates:
+        """As inside; the state must be reachable."""
+        if state not in self.states:
+            raise InvalidInput(f"a state must be reachable from the start to have coordinates; got {state}")
+        return self.inner.coordinates(self.states.index(state))
+
+    def state(self, coordinates: Coordinates) -> int:
+        """The inner state, renamed."""
+        return self.states[self.inner.state(coordinates)]
+
+    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
+        """As inside."""
+        return self.inner.step(coordinates, letter)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +134,33 @@ class ParallelPlan(Plan):
         ]
         states: States = table[tuple(runs)]
         return states
+
+    @property
+    def num_coordinates(self) -> int:
+        """Those of all parts."""
+        return sum(part.num_coordinates for part in self.parts)
+
+    def coordinates(self, state: int) -> Coordinates:
+        """Those of the state's class in every part."""
+        pairs = zip(self.parts, self.maps, strict=True)
+        return sum((part.coordinates(label_of(labels, state)) for part, labels in pairs), ())
+
+    @cached_property
+    def _meeting(self) -> dict[Labels, int]:
+        return {classes: state for state, classes in enumerate(zip(*self.maps, strict=True))}
+
+    def state(self, coordinates: Coordinates) -> int:
+        """The one state in all the classes."""
+        split = self._split(coordinates)
+        classes = tuple(part.state(values) for part, values in zip(self.parts, split, strict=True))
+        if classes not in self._meeting:
+            raise InvalidInput(f"the coordinates must be those of a state; {coordinates} name none")
+        return self._meeting[classes]
+
+    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
+        """Every part reads the letter."""
+        split = self._split(coordinates)
+        return sum((part.step(values, letter) for part, values in zip(self.parts, split, strict=True)), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +230,34 @@ class SerialPlan(Plan):
         states: States = table[after, places]
         return states
 
+    @property
+    def num_coordinates(self) -> int:
+        """The quotient's and the fibre's."""
+        return self.quotient.num_coordinates + self.fiber.num_coordinates
+
+    def coordinates(self, state: int) -> Coordinates:
+        """Those of the block, then those of the place in it."""
+        block, place = label_of(self.blocks, state), label_of(self.labels, state)
+        return self.quotient.coordinates(block) + self.fiber.coordinates(place)
+
+    @cached_property
+    def _member(self) -> dict[tuple[int, int], int]:
+        return {pair: state for state, pair in enumerate(zip(self.blocks, self.labels, strict=True))}
+
+    def state(self, coordinates: Coordinates) -> int:
+        """The state at that place of that block."""
+        above, below = self._split(coordinates)
+        pair = (self.quotient.state(above), self.fiber.state(below))
+        if pair not in self._member:
+            raise InvalidInput(f"the coordinates must be those of a state; {coordinates} name none")
+        return self._member[pair]
+
+    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
+        """The quotient reads the letter; the fibre what the block before it makes of the letter."""
+        above, below = self._split(coordinates)
+        following = self.quotient.step(above, letter)
+        return following + self.fiber.step(below, self.drive[self.quotient.state(above)][letter])
+
 
 @dataclass(frozen=True, eq=False)
 class ErrorBitPlan(Plan):
@@ -297,53 +321,29 @@ class ErrorBitPlan(Plan):
         failed = np.logical_or.accumulate(self.errors[_shifted(after, first), words], axis=1)
         return np.where(failed, np.int32(self.sink), np.array(self.states, dtype=np.int32)[after])
 
-
-@dataclass(frozen=True, eq=False)
-class ClampedCounterPlan(Plan):
-    """States on a line, every letter a step that stops at both ends: ``line[q]`` is the place of q."""
-
-    line: Labels
-    steps: Labels
-
-    def fault(self) -> str:
-        """Every letter must be x ↦ min(max(x + step, 0), n − 1) along the line."""
-        return plan_checks.clamped_fault(self.automaton, self.line, self.steps)
-
     @property
-    def levels(self) -> int:
-        """A single component."""
-        return 1
+    def num_coordinates(self) -> int:
+        """The inner ones and the bit."""
+        return self.inner.num_coordinates + 1
 
-    @property
-    def layers(self) -> int:
-        """Two: prefix sums, then the most recent contact with an end (the gridworld construction)."""
-        return 2
+    def coordinates(self, state: int) -> Coordinates:
+        """The inner ones and 0; for the sink those of inner state 0, which no longer matter, and 1."""
+        if state == self.sink:
+            return (*self.inner.coordinates(0), 1)
+        if state not in self.states:
+            raise InvalidInput(f"a state must lie in [0, {self.automaton.num_states}); got {state}")
+        return (*self.inner.coordinates(self.states.index(state)), 0)
 
-    @property
-    def size(self) -> int:
-        """The length of the line."""
-        return len(self.line)
+    def state(self, coordinates: Coordinates) -> int:
+        """The sink once the bit is set."""
+        (inside,) = self._split(coordinates)
+        return self.sink if coordinates[-1] else self.states[self.inner.state(inside)]
 
-    @property
-    def components(self) -> tuple[Component, ...]:
-        """The counter."""
-        return (Component(0, len(self.line), 1, "1", True, True, "clamped counter"),)
-
-    @property
-    def title(self) -> str:
-        """Length of the line."""
-        return f"clamped counter on {len(self.line)} places"
-
-    def simulate(self, words: Words, start: int | None = None) -> States:
-        """Steps and clips, all words at once."""
-        steps = np.array(self.steps, dtype=np.int64)[words]
-        places = np.full(steps.shape[0], self.line[self._origin(start)], dtype=np.int64)
-        result = np.empty(steps.shape, dtype=np.int32)
-        for time in range(steps.shape[1]):
-            places = np.clip(places + steps[:, time], 0, len(self.line) - 1)
-            result[:, time] = places
-        states: States = np.argsort(np.array(self.line)).astype(np.int32)[result]
-        return states
+    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
+        """The inner step; an error sets the bit for good."""
+        (inside,) = self._split(coordinates)
+        following = self.inner.step(inside, letter)
+        return (*following, int(coordinates[-1] or self.errors[self.inner.state(inside), letter]))
 
 
 def _shifted(after: States, first: int) -> States:

@@ -13,9 +13,9 @@ All sets are named by their number in the family (``masks[i]`` is the bit mask o
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from krohn.algebra.components import strong_components
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS, ImageSets, image_sets
-from krohn.cascade.strong_components import strong_components
 from krohn.cascade.symmetric_test import is_symmetric
 from krohn.cascade.tile_search import TileSearch
 

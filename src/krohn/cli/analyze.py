@@ -68,10 +68,12 @@ def _levels(automaton: Semiautomaton, analysis: Analysis) -> tuple[int | None, t
         return int(automaton.num_states > 1), ()
     if automaton.num_states > _MAX_SKELETON_STATES:
         return None, (f"levels are not counted beyond {_MAX_SKELETON_STATES:,} states",)
+    if analysis.is_partial:
+        return None, ()
     try:
         return skeleton(automaton).num_levels, ()
     except LimitExceeded as limit:
-        return None, (f"the number of levels is not known: {limit}",)
+        return None, (f"the number of levels is not known (krohn decompose may tell): {limit}",)
 
 
 def _payload(automaton: Semiautomaton, analysis: Analysis, levels: int | None) -> dict[str, Any]:
