@@ -60,8 +60,9 @@ class Canvas:
         self.path(data, marker_end="url(#arrow)", **style)
 
     def text(self, x: float, y: float, content: str, *, size: float = 12, **style: object) -> None:
-        """Text centred on (x, y) unless ``text_anchor`` or ``dominant_baseline`` say otherwise."""
-        place = {"x": x, "y": y, "font_size": size, "text_anchor": "middle", "dominant_baseline": "central"}
+        """Text centred on (x, y) unless ``text_anchor`` or ``dy`` say otherwise."""
+        # Not every program that shows SVG knows dominant-baseline; a third of the size does the same.
+        place = {"x": x, "y": y, "dy": "0.35em", "font_size": size, "text_anchor": "middle"}
         self._shapes.append(f"<text{_attributes({**place, **style})}>{_printable(content)}</text>")
 
     def title(self, content: str) -> None:

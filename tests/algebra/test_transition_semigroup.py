@@ -118,9 +118,9 @@ def test_many_states_are_handled_as_few(degree: int) -> None:
 
 def test_the_search_of_image_sets_stops_at_its_limit() -> None:
     letters = letters_of(CASES["T7"])
-    with pytest.raises(LimitExceeded, match=r"at most 20 image sets .* --max-images"):
+    with pytest.raises(LimitExceeded, match=r"at most 20 image sets.* --max-images"):
         _ = TransitionSemigroup(letters, max_images=20).subgroups
-    with pytest.raises(LimitExceeded, match=r"at most 100 R-classes .* --max-classes"):
+    with pytest.raises(LimitExceeded, match=r"at most 100 R-classes.* --max-classes"):
         _ = TransitionSemigroup(letters, max_classes=100).size
 
 

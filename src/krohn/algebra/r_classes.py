@@ -109,7 +109,7 @@ class RClasses:
         work = multiplied * len(letters) * (images + _OVERHEAD)
         if count > self.limit or work > _WORK * self.limit:
             raise LimitExceeded(
-                f"R-classes are searched up to {self.limit:,}, or {_WORK * self.limit:,} images of states, "
+                f"at most {self.limit:,} R-classes, or {_WORK * self.limit:,} images of states, are searched "
                 "and this semigroup needs more: raise the limit (max_classes, --max-classes)"
             )
 

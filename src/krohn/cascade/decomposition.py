@@ -151,7 +151,7 @@ def decompose(
         >>> cascade.state(there), cascade.levels
         (1, 3)
     """
-    if time_limit < 0:
+    if not time_limit >= 0:  # refuses nan too
         raise InvalidInput(f"a time limit must be at least 0 seconds; got {time_limit}")
     if max_sets < 1:
         raise InvalidInput(f"the limit on image sets must be at least 1; got {max_sets}")

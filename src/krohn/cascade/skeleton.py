@@ -84,8 +84,8 @@ class Skeleton:
 
     def states(self, number: int) -> tuple[int, ...]:
         """The states of a set, in increasing order."""
-        mask = self.masks[number]
-        return tuple(state for state in range(self.automaton.num_states) if mask >> state & 1)
+        bits = f"{self.masks[number]:b}"[::-1]
+        return tuple(state for state, bit in enumerate(bits) if bit == "1")
 
     def singleton(self, state: int) -> int:
         """The number of the set {state}."""

@@ -59,7 +59,7 @@ def command(
     if dot is not None:
         write_text(dot, plan_dot(result.plan))
         note(f"graph written to {dot}")
-    emit(result.as_dict(), as_json=as_json, text=lambda: _text(result))
+    emit(result.as_dict() if as_json else {}, as_json=as_json, text=lambda: _text(result))
 
 
 def _text(result: Decomposition) -> str:
