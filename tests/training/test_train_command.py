@@ -2,7 +2,9 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
+from krohn.automata.zoo import zoo_names
 from krohn.cli.app import run
 
 SMALL = ["--length", "5", "--layers", "1", "--dim", "16", "--heads", "2", "--mlp", "16", "--device", "cpu"]
@@ -50,6 +52,16 @@ def test_training_prints_a_table_for_people(capsys: pytest.CaptureFixture[str]) 
         ),
         (["Grid4", "--model", "lstm", "--heads", "3"], "options of lstm must be among"),
         (["Grid4", "--distribution", "zipf"], "a distribution must be one of"),
+        (["Grid4", "--positions", "learned", "--context", "8", "--length", "9"], "reach 8 tokens; got 9"),
+        (
+            ["Grid4", "--positions", "learned", "--context", "8", "--length", "5", "--scratchpad"],
+            "reach 8 tokens; got 9",
+        ),
+        (["C2", "--target", "observation"], "needs an automaton with an observation map"),
+        (["Grid4@boundary", "--target", "observation", "--scratchpad"], "a scratchpad holds states"),
+        (["Grid4", "--tensorboard"], "TensorBoard files need a directory"),
+        (["Grid4", "--distribution", "bernoulli:0.5", "--ema", "1"], "ema must lie in [0, 1)"),
+        (["--config", "c.json", "--steps", "5", "--lr", "1e-3"], "leave out --lr, --steps"),
         ([], "give either an automaton SPEC or --config FILE"),
         (["--config", "nowhere.json"], "must be a readable file"),
     ],
@@ -62,3 +74,44 @@ def test_wrong_combinations_are_refused_in_one_line(
     assert captured.startswith("error: ")
     assert message in captured
     assert captured.count("\n") == 1
+
+
+def test_all_reasons_are_given_at_once_whatever_part_they_come_from(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    wrong = ["--model", "mamba", "--length", "0", "--lr", "-1", "--steps", "0", "--stop-at", "2"]
+    assert run(["train", "NoSuch", *wrong, "--precision", "fp8", "--reveal", "7"]) == 2
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    for reason in (
+        "a model must be one of gpt, lstm; got 'mamba'",
+        "length must be at least 1; got 0",
+        "lr must be one or more positive numbers",
+        "replicates and steps must be at least 1",
+        "stop_at must lie in (0, 1]",
+        "precision must be one of",
+        "reveal must",
+        "NoSuch",
+    ):
+        assert reason in line
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_one_reason_among_others(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["train", "C2", "--device", "cuda", "--heads", "3", "--target", "observation"]) == 2
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert "cuda needs a GPU" in line
+    assert "divisible by heads" in line
+    assert "observation map" in line
+
+
+@pytest.mark.parametrize("name", zoo_names())
+def test_every_automaton_of_the_zoo_can_be_trained(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["train", name, *SMALL, *QUICK, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"replicates", "seconds", "sequences_per_second"} <= set(found)
+    (entry,) = found["replicates"]
+    assert 0.0 <= entry["accuracy"] <= 1.0
+    assert entry["status"] == "finished"
+    assert entry["loss"] > 0.0

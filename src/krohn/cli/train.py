@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from krohn.cli.output import emit, json_option, note, table
-from krohn.errors import InvalidFile, Unsupported
+from krohn.errors import InvalidFile, KrohnError, Unsupported
 
 _TASK = ("length", "target", "reveal", "scratchpad", "distribution")
 _GPT = ("layers", "dim", "heads", "mlp", "positions", "context", "recency", "dropout")
@@ -73,13 +74,14 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
     if (spec is None) == (config is None):
         raise click.UsageError("give either an automaton SPEC or --config FILE")
     if config is not None:
+        _refuse_beside_config()
         try:
             run = RunConfig.from_json(config.read_text())
         except OSError as error:
             raise InvalidFile(f"--config must be a readable file; {error}") from error
     else:
         assert spec is not None
-        run = RunConfig(**_checked(_parts(spec, options), options["device"]))
+        run = RunConfig(**_checked(spec, options))
     note(
         f"run {run.run_id}: {run.task.spec}, {run.model.kind}, {run.replicates} replicates, {run.steps} steps"
     )
@@ -93,39 +95,63 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
     emit(result.to_dict(), as_json=as_json, text=lambda: _text(result.to_dict()))
 
 
+def _refuse_beside_config() -> None:
+    """A config is complete: an option that would change it must not be ignored in silence."""
+    context = click.get_current_context()
+    allowed = {"config", "spec", "device", "out", "tensorboard", "as_json"}
+    typed = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name is not None
+        and option.name not in allowed
+        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    ]
+    if typed:
+        raise Unsupported(f"--config holds the whole run; leave out {', '.join(typed)}")
+
+
+def _checked(spec: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The parts of the run, if nothing speaks against them; all reasons at once otherwise."""
+    from krohn.automata.spec import parse_spec
+    from krohn.models.architectures.gpt import GptConfig
+    from krohn.tasks.batches import task_reasons
+    from krohn.training.config import model_config, run_reasons
+    from krohn.training.device import device_reasons
+
+    # Only what was typed reaches the model, so that an option of another architecture is refused by name.
+    typed = {name: options[name] for name in (*_GPT, *_LSTM) if options[name] is not None}
+    parts, found = _parts(spec, options), []
+    try:
+        parts["model"] = model_config(options["model"], **typed)
+    except KrohnError as error:
+        parts["model"] = GptConfig()
+        found.append(str(error))
+    found += run_reasons(**parts)
+    try:
+        found += task_reasons(parts["task"], parse_spec(spec))
+    except KrohnError as error:
+        found.append(str(error))
+    found += device_reasons(options["precision"], options["device"])
+    if options["tensorboard"] and options["out"] is None:
+        found.append("TensorBoard files need a directory: give --out")
+    if found:
+        raise Unsupported("; ".join(dict.fromkeys(found)))
+    return parts
+
+
 def _parts(spec: str, options: dict[str, Any]) -> dict[str, Any]:
-    from krohn.training.config import EvaluationConfig, OptimizerConfig, TaskConfig, model_config
+    """All of the run but the model."""
+    from krohn.training.config import EvaluationConfig, OptimizerConfig, TaskConfig
 
     given = {name: value for name, value in options.items() if value is not None and value != ()}
-    kind = options["model"]
-    # Only what was typed reaches the model, so that an option of another architecture is refused by name.
-    typed = {name: given[name] for name in (*_GPT, *_LSTM) if name in given}
     return {
         "task": TaskConfig(spec=spec, **{name: options[name] for name in _TASK}),
-        "model": model_config(kind, **typed),
         "optimizer": OptimizerConfig(**{name: given[name] for name in _OPTIMIZER if name in given}),
         "evaluation": EvaluationConfig(
             every=options["eval_every"], sequences=options["eval_sequences"], stop_at=options["stop_at"]
         ),
         **{name: options[name] for name in ("replicates", "steps", "precision", "seed")},
     }
-
-
-def _checked(parts: dict[str, Any], device: str | None) -> dict[str, Any]:
-    """The same parts, if nothing speaks against them; all reasons at once otherwise."""
-    from krohn.automata.spec import parse_spec
-    from krohn.tasks.batches import task_reasons
-    from krohn.training.config import run_reasons
-    from krohn.training.device import device_reasons
-
-    found = [
-        *run_reasons(**parts),
-        *task_reasons(parts["task"], parse_spec(parts["task"].spec)),
-        *device_reasons(parts["precision"], device),
-    ]
-    if found:
-        raise Unsupported("; ".join(dict.fromkeys(found)))
-    return parts
 
 
 def _text(result: dict[str, Any]) -> str:
