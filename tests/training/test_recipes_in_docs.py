@@ -1,0 +1,47 @@
+"""The commands in docs/training.md are the runs whose results stand beside them."""
+
+import json
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from krohn.cli import train
+from krohn.experiments.catalogue import experiment
+from krohn.experiments.scale import Scale
+from krohn.experiments.text_form import parse_text
+from krohn.training.config import RunConfig
+
+ROOT = Path(__file__).parents[2]
+ROW = re.compile(
+    r"^\| (\S+) \| `krohn train (.*?)` \| ([\d.]+)% \| ([\d.]+)% \| ([\d,]+) \| (\d+) s \|$", re.MULTILINE
+)
+ROWS = ROW.findall((ROOT / "docs" / "training.md").read_text(encoding="utf-8"))
+
+
+def run_of(arguments: list[str]) -> RunConfig:
+    context = train.command.make_context("train", arguments)
+    options = {name: value for name, value in context.params.items() if name not in ("spec", "config")}
+    with click.Context(train.command):
+        return RunConfig(**train._checked(context.params["spec"], options))
+
+
+def test_the_table_is_found() -> None:
+    assert [row[0] for row in ROWS] == ["Grid9", "Dyck4,2", "C2", "C3", "D6"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
+def test_a_recipe_is_a_published_run_with_these_numbers(row: tuple[str, ...]) -> None:
+    task, command, best, median, sequences, seconds = row
+    run = run_of(command.split())
+    assert run.run_id in {planned.config.run_id for planned in experiment("depth").plan(Scale.SMALL)}
+    records, _ = parse_text(ROOT / "results" / "depth-small.jsonl")
+    own = [record for record in records if record.run_id == run.run_id]
+    assert own[0].config == json.loads(run.to_json())
+    accuracy = sorted(record.metrics["accuracy"] for record in own)
+    assert (len(own), run.task.spec) == (20, task)
+    assert f"{accuracy[-1]:.2%}" == f"{best}%"
+    assert f"{(accuracy[9] + accuracy[10]) / 2:.2%}" == f"{median}%"
+    assert f"{max(record.sequences for record in own):,}" == sequences
+    assert f"{own[0].metrics['seconds']:.0f}" == seconds
