@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from krohn.errors import InvalidInput
-from krohn.evaluate.heads import HeadScore, best_heads, last_visit, score_heads
+from krohn.evaluate.heads import HeadScore, best_heads, last_visit, score_heads, telling_words
+from krohn.evaluate.packing import pack_shares, unpack_shares
+from krohn.figures.attention_map import AttentionMap, picture
 
 LENGTH, LAST = 40, 4
 
@@ -108,3 +110,44 @@ def test_states_that_do_not_fit_the_attention_are_refused() -> None:
         score_heads(attention, np.zeros((2, 5), dtype=np.int64), LAST)
     with pytest.raises(InvalidInput, match="at least two words"):
         score_heads(attention[:, :, :1], np.zeros((1, 6), dtype=np.int64), LAST)
+
+
+def long_walks(words: int = 64, length: int = 128, last: int = 8) -> np.ndarray:
+    moves = np.random.default_rng(9).choice([-1, 1], size=(words, length))
+    states = np.zeros((words, length), dtype=np.int64)
+    for word in range(words):
+        place = 0
+        for t in range(length):
+            place = min(max(place + int(moves[word, t]), 0), last)
+            states[word, t] = place
+    return states
+
+
+def test_a_head_on_the_last_right_visit_scores_as_right_alone_and_is_drawn_there() -> None:
+    states = long_walks()
+    attention = pointing(last_visit(states, (8,)))
+    (score,) = score_heads(attention[None, None], states, 8)
+    # One less what the head would put there by chance: walks of other words have been there too.
+    assert score.right > 0.9
+    assert abs(score.left) < 0.1
+    word = telling_words(states, 8, 1)[0]
+    weights = unpack_shares(pack_shares(attention[word]))
+    pixels = picture(AttentionMap(title="", weights=weights, states=states[word].tolist(), last_state=8))
+    visited = states[word].tolist()
+    brightest = pixels.sum(-1)
+    for t in range(128):
+        wanted = naive_last_visit(visited, (8,), t)
+        assert int(brightest[t, : t + 1].argmax()) == (wanted if wanted >= 0 else t)
+
+
+def test_a_head_on_the_last_wall_of_either_kind_scores_on_both_sides() -> None:
+    states = long_walks()
+    (score,) = score_heads(pointing(last_visit(states, (0, 8)))[None, None], states, 8)
+    assert min(score.left, score.right) > 0.8
+
+
+def test_the_telling_words_go_from_wall_to_wall() -> None:
+    states = np.array(
+        [[0, 1, 0, 1, 0, 1, 2], [0, 1, 2, 1, 0, 1, 2], [1, 1, 1, 1, 1, 1, 1], [0, 1, 2, 2, 1, 0, 0]]
+    )
+    assert telling_words(states, 2, 3) == [1, 3, 0]

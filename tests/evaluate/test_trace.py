@@ -7,6 +7,7 @@ import torch
 from evaluate.made_networks import LSTM, untrained
 from krohn.errors import InvalidInput, Unsupported
 from krohn.evaluate.attention import AttentionHeads, score_from_row
+from krohn.evaluate.heads import telling_words
 from krohn.evaluate.packing import pack_shares, unpack_shares
 from krohn.evaluate.trace import trace
 from krohn.models.architectures.gpt import GptConfig
@@ -49,14 +50,17 @@ def test_every_head_is_scored_and_the_maps_of_one_replicate_are_kept() -> None:
     results = AttentionHeads(length=16, words=6, drawn=2).measure(trained)
     assert [[score_from_row(row).head for row in result["heads"]] for result in results] == [[0, 1, 0, 1]] * 3
     (kept,) = [index for index, result in enumerate(results) if "maps" in result]
-    words = trained.task_with(length=16).held_out(2**42, 6)[0][0]
-    attention = trace(trained, words).attention
+    words, batch = trained.task_with(length=16).held_out(2**42, 6)
+    states = batch.targets[0].numpy()
+    chosen = telling_words(states, 3, 2)
+    attention = trace(trained, words[0]).attention
     for shown in results[kept]["maps"]:
-        real = attention[kept, shown["layer"], shown["head"], :2].numpy()
+        real = attention[kept, shown["layer"], shown["head"], chosen].numpy()
         assert np.abs(unpack_shares(shown["weights"]) - real).max() <= 1 / 510 + 1e-6
     assert {(shown["layer"], shown["head"]) for shown in results[kept]["maps"]} >= {(1, 0), (1, 1)}
     assert results[kept]["last_state"] == 3
-    assert np.array(results[kept]["states"]).shape == (2, 16)
+    assert results[kept]["states"] == states[chosen].tolist()
+    assert results[kept]["words"] == 6
 
 
 def test_packing_refuses_what_is_no_share() -> None:

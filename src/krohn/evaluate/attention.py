@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from krohn.evaluate.heads import HeadScore, best_heads, score_heads
+from krohn.evaluate.heads import HeadScore, best_heads, score_heads, telling_words
 from krohn.evaluate.packing import pack_shares
 from krohn.evaluate.trace import trace
 from krohn.evaluate.trained import Trained
@@ -15,8 +15,8 @@ from krohn.evaluate.trained import Trained
 class AttentionHeads:
     """Scores every head of every replicate on ``words`` random walks of ``length`` steps.
 
-    Maps are large, so they are kept for ``drawn`` words and for the last layer and the best head of each
-    kind, of the one replicate whose detectors score highest.
+    Maps are large, so they are kept for the ``drawn`` most telling words and for the last layer and the
+    best head of each kind, of the one replicate whose detectors score highest.
     """
 
     length: int = 128
@@ -45,14 +45,19 @@ class AttentionHeads:
     ) -> dict[str, Any]:
         if maps is None:
             return result
-        layers = maps.shape[0]
+        layers, words = maps.shape[0], telling_words(states, last, self.drawn)
         chosen = {(score.layer, score.head) for score in best_heads(scores).values()}
         chosen |= {(layers - 1, head) for head in range(maps.shape[1])}
         kept = [
-            {"layer": layer, "head": head, "weights": pack_shares(np.tril(maps[layer, head, : self.drawn]))}
+            {"layer": layer, "head": head, "weights": pack_shares(np.tril(maps[layer, head, words]))}
             for layer, head in sorted(chosen)
         ]
-        return result | {"maps": kept, "states": states[: self.drawn].tolist(), "last_state": last}
+        return result | {
+            "maps": kept,
+            "states": states[words].tolist(),
+            "last_state": last,
+            "words": self.words,
+        }
 
 
 _Result = tuple[dict[str, Any], list[HeadScore], Any]

@@ -6,6 +6,7 @@ score for each kind, so that they are found automatically.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,8 @@ class HeadScore:
     ``uniform`` is one minus the total variation distance from the plain average. ``left`` and ``right``
     are the attention on the last visit of that wall, given that it was the last wall visited, less what
     the same attention puts there when it is shown another word: a head that attends by position alone
-    scores 0. ``before`` is the attention on everything earlier than the last visit of a wall.
+    scores 0, and a head that follows either wall scores on both sides. ``before`` is the attention on
+    everything earlier than the last visit of a wall.
     """
 
     layer: int
@@ -70,6 +72,21 @@ def best_heads(scores: list[HeadScore]) -> dict[str, HeadScore]:
     return {
         kind: max(scores, key=lambda score: getattr(score, kind)) for kind in ("uniform", "left", "right")
     }
+
+
+def telling_words(states: NDArray[np.integer], last_state: int, count: int) -> list[int]:
+    """The ``count`` words ``[word, t]`` that go from wall to wall most often, the best first.
+
+    Among equals the word that is longest at the wall it visits less, then the earlier one. On a word that
+    meets one wall only, a detector of the other shows nothing.
+    """
+
+    def rank(word: int) -> tuple[int, int]:
+        walls = [state for state in states[word].tolist() if state in (0, last_state)]
+        switches = sum(one != other for one, other in pairwise(walls))
+        return switches, min(walls.count(0), walls.count(last_state))
+
+    return sorted(range(len(states)), key=rank, reverse=True)[:count]
 
 
 def _score(

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from krohn.evaluate.attention import AttentionHeads, score_from_row
-from krohn.evaluate.heads import HeadScore, best_heads
+from krohn.evaluate.heads import HeadScore, best_heads, telling_words
 from krohn.evaluate.packing import unpack_shares
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.record import Record
@@ -78,20 +80,33 @@ def _draw(stored: dict[str, Any], scores: list[HeadScore], caption: str) -> dict
             kind=kind,
         )
 
+    # Most telling first; results from before words were chosen hold the first ones drawn, in any order.
+    words = telling_words(np.array(stored["states"]), stored["last_state"], len(stored["states"]))
     best = [
-        shown(score, 0, f"{kind} {getattr(score, kind):.2f}\n", kind if score.kind == kind else "")
+        shown(score, words[0], f"{_title(score, kind)}\n", kind if score.kind == kind else "")
         for kind, score in best_heads(scores).items()
     ]
     layer = [
         shown(by_place[place], word, "", by_place[place].kind)
-        for word in range(len(stored["states"]))
+        for word in words
         for place in sorted(place for place in weights if place[0] == last)
     ]
-    note = f"{caption}\nstrips above the diagonal: state 0 white, last state grey"
+    scored = f"{stored['words']} words" if "words" in stored else "all words scored"
+    strips = "strips above the diagonal: state 0 white, last state grey"
+    note = f"{caption}\n{strips}; scores are means over {scored}"
+    one = "drawn: one word, of those kept the one that goes from wall to wall most often"
+    several = f"drawn: the {len(words)} words kept, the one that goes from wall to wall most often first"
     return {
-        "attention-best": attention_maps(best, columns=3, note=note),
-        "attention-layer": attention_maps(layer, columns=4, note=note),
+        "attention-best": attention_maps(best, columns=3, note=f"{note}\n{one}"),
+        "attention-layer": attention_maps(layer, columns=4, note=f"{note}\n{several}"),
     }
+
+
+def _title(score: HeadScore, kind: str) -> str:
+    """The score that won, and a detector's other side: many heads follow whichever wall came last."""
+    other = {"left": "right", "right": "left"}.get(kind)
+    won = f"{kind} {getattr(score, kind):.2f}"
+    return f"{won}, {other} {getattr(score, other):.2f}" if other else won
 
 
 EXPERIMENT = Experiment(
