@@ -38,8 +38,20 @@ ZOO = (
         "A5",
         "S5",
     ),
-    *("Grid4", "Grid9", "Grid9:noop", "Grid3x4", "Dyck4,2", "FlipFlop", "Memory3", "abab", "Parity", "Add"),
-    *("Counter5", "T3", "PermReset5"),
+    *(
+        "Grid4",
+        "Grid9",
+        "Grid9:noop",
+        "Grid3x4",
+        "Dyck4,2",
+        "Dyck4,8",
+        "FlipFlop",
+        "Memory3",
+        "abab",
+        "Parity",
+        "Add",
+    ),
+    *("Counter5", "T3"),
 )
 LENGTHS = (1, 2, 7, 64, 100, 128)
 METHODS = ("auto", "cascade", "scan", "paper", "grid")

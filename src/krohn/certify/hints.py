@@ -20,7 +20,8 @@ from krohn.network.layout import Channel
 from krohn.network.operations import Values
 from krohn.network.program import Program, interpret_registers
 
-SHORT_WORDS = 256
+MAX_WORK = 10**9
+SHORT_WORDS = 2048
 LONG_WORDS = 8
 CLOSE = 1e-3
 
@@ -58,10 +59,13 @@ def _prove_program(program: Program, compiled: CompiledNetwork, length: int, rec
 
 def _words(compiled: CompiledNetwork, length: int) -> list[npt.NDArray[np.int64]]:
     letters, short = compiled.automaton.num_letters, 0
-    while short < length and letters ** (short + 1) <= SHORT_WORDS:
+    positions = max(4, MAX_WORK // compiled.transformer.num_parameters)
+    while short < length and letters ** (short + 1) * (short + 1) <= min(SHORT_WORDS, positions):
         short += 1
     dice = np.random.default_rng(1)
-    return [all_words(letters, max(short, 1)), dice.integers(letters, size=(LONG_WORDS, length))]
+    reach = min(length, positions)
+    count = max(1, min(LONG_WORDS, positions // reach))
+    return [all_words(letters, max(short, 1)), dice.integers(letters, size=(count, reach))]
 
 
 def _check_heads(compiled: CompiledNetwork, record: Record) -> None:

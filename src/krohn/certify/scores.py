@@ -49,7 +49,7 @@ class Scores:
             return self.kept[query]
         queries = self.queries[query] + self.turn_q
         keys = self.keys[:, None, :] + self.turn_k[None, :, :]
-        flat = keys.reshape(-1, keys.shape[2]) @ queries.T
+        flat = keys.reshape(len(keys) * len(self.turn_k), keys.shape[2]) @ queries.T
         out: Array = np.ascontiguousarray(flat.reshape(len(keys), len(self.turn_k), -1).swapaxes(1, 2))
         if out.nbytes * len(self.queries) < KEPT_BYTES:
             self.kept[query] = out

@@ -72,6 +72,13 @@ def attempt(
     network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic
 ) -> tuple[Record, Refuted | None, float]:
     """The proof that fits the network's form: Theorem 1's induction, or machines layer by layer."""
+    if network.num_padding == 0:
+        record = Record()
+        return (
+            record,
+            record.refuse("padding", "the proof starts from a padding position; there is none"),
+            0.0,
+        )
     proofs = [prove_scan, prove] if looks_like_scan(network) else [prove]
     outcome: tuple[Record, Refuted | None, float] | None = None
     for proof in proofs:
