@@ -62,6 +62,39 @@ def test_the_text_shows_built_recipe_bound_and_what_heads_do(capsys: pytest.Capt
         assert part in text
 
 
+def test_heads_that_differ_in_numbers_only_are_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["compile", "Grid9", "--length", "20"]) == 0
+    assert "8 × latest unclamped place where class = class -1…8 mod 9" in capsys.readouterr().out
+
+
+def test_hidden_layers_are_counted_honestly(capsys: pytest.CaptureFixture[str]) -> None:
+    deep = compiled(capsys, "S4", "--length", "100")
+    wide = compiled(capsys, "S4", "--length", "100", "--dtype", "float64")
+    assert (deep["mlp_depth"], wide["mlp_depth"]) == (6, 2)
+    assert deep["mlp_width"] < wide["mlp_width"]
+
+
+def test_a_network_in_the_way_is_replaced_and_other_files_stay(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    compiled(capsys, "S4", "--length", "8", "--out", str(tmp_path))
+    compiled(capsys, "C3", "--length", "5", "--out", str(tmp_path))
+    assert krohn.load(tmp_path).automaton.num_states == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "krohn.json",
+        "model.safetensors",
+        "notes.txt",
+    ]
+
+
+def test_options_of_the_paper_s_methods_are_passed_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compiled(capsys, "Q8", "-T", "9", "--method", "scan", "--gadget", "hat")["mlp_width"] == 72
+    assert compiled(capsys, "Grid9", "-T", "9", "--method", "grid", "--variant", "mod_sum")["dim"] == 9
+    binary = compiled(capsys, "C2", "-T", "9", "--method", "scan", "--positions", "binary")
+    assert binary["dim"] == 4 + 2 * 5
+
+
 def test_thousands_of_states_have_a_bound_too(capsys: pytest.CaptureFixture[str]) -> None:
     found = compiled(capsys, "Dyck7,2", "--length", "8")
     assert (found["depth"], found["bound"]["depth"]) == (3, (3 * 256**2 * 8 + 7 * 256))
@@ -71,7 +104,7 @@ def test_thousands_of_states_have_a_bound_too(capsys: pytest.CaptureFixture[str]
 def test_run_answers_like_simulate(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    words = "a b a b\n\nb\na a a a a a\n"
+    words = "a b a b\r\n\nb\na a a a a a"
     assert run(["compile", "abab", "--length", "6", "--out", str(tmp_path)]) == 0
     capsys.readouterr()
     answers = []
@@ -92,6 +125,9 @@ def test_run_answers_like_simulate(
         (["compile", "S4", "--length", "9", "--method", "grid"], "needs a gridworld"),
         (["compile", "S4", "--length", "0"], "0 is not in the range"),
         (["compile", "Nope", "--length", "4"], "Nope"),
+        (["compile", "S5", "--length", "9", "--method", "paper"], "S5 of order 120"),
+        (["compile", "S4", "--length", "9", "--gadget", "hat"], "an option of method scan"),
+        (["barrington", "x & y", "--assign", "x=1,y=1,q=0"], "not in it: q"),
         (["run", "no/such/directory"], "must exist"),
     ],
 )
@@ -109,7 +145,10 @@ def test_a_word_that_is_too_long_or_has_a_foreign_letter_is_refused(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert run(["compile", "abab", "--length", "2", "--out", str(tmp_path)]) == 0
-    for words, message in (("a b a\n", "length ≤ 2; got 3"), ("a z\n", "line 1, letter 2")):
+    for words, message in (
+        ("a\na b a\n", "at most 2 letters here; line 2 has 3; compile with --length 3"),
+        ("a z\n", "line 1, letter 2"),
+    ):
         monkeypatch.setattr("sys.stdin", io.StringIO(words))
         assert run(["run", str(tmp_path)]) == 2
         assert message in capsys.readouterr().err

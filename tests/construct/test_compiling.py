@@ -144,7 +144,7 @@ def test_the_paper_s_methods_are_reached_by_name(method: str) -> None:
     network = compile(krohn.zoo("Grid4"), 16, method=method)  # type: ignore[arg-type]
     assert network.method == method
     assert_simulates(network, count=4)
-    with pytest.raises(Unsupported, match="mask strict is for cascade and auto"):
+    with pytest.raises(InvalidInput, match="mask strict is for methods cascade and auto"):
         compile(krohn.zoo("Grid4"), 16, method=method, mask="strict")  # type: ignore[arg-type]
 
 

@@ -90,7 +90,7 @@ def test_a_bad_formula_is_refused_with_its_place(text, message) -> None:
 def test_limits_and_missing_values_are_refused() -> None:
     with pytest.raises(LimitExceeded, match="at most 10 letters; this formula needs 16"):
         barrington("a & b & c & d", max_length=10)
-    with pytest.raises(InvalidInput, match="every variable needs a value; y has none"):
+    with pytest.raises(InvalidInput, match="every variable needs a value; without one: y"):
         barrington("x & y").word({"x": True})
 
 

@@ -49,13 +49,15 @@ def test_options_of_other_methods_are_refused_together() -> None:
         compile(parse_spec("C2"), 5, method="scan", activation="sin")
 
 
-def test_a_long_scan_in_float32_takes_binary_positions_where_one_circle_fails() -> None:
+def test_a_scan_takes_binary_positions_where_one_circle_fails() -> None:
     automaton = parse_spec("C2")
-    network = compile(automaton, 2304, method="scan", dtype="float32")
-    assert network.transformer.dim > 2 * 2 + 2
-    words = np.random.default_rng(0).integers(0, 2, (1, 2304))
-    assert network.run(words, np.float32).tolist() == [automaton.run(words[0].tolist())]
     assert compile(automaton, 100, method="scan", dtype="float32").transformer.dim == 2 * 2 + 2
+    assert compile(automaton, 4096, method="scan", dtype="float32").transformer.dim == 2 * 2 + 2 * 13
+    network = compile(automaton, 48, method="scan", dtype="float16")
+    assert network.transformer.dim == 2 * 2 + 2 * 7
+    words = np.random.default_rng(0).integers(0, 2, (4, 48))
+    expected = [automaton.run(word) for word in words.tolist()]
+    assert network.run(words, np.float16).tolist() == expected
 
 
 @pytest.mark.parametrize("name", ["C2", "S4"])

@@ -63,6 +63,28 @@ def test_a_network_survives_the_disk(tmp_path: Path) -> None:
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
 
+def test_a_crash_while_replacing_never_pairs_new_matrices_with_an_old_meaning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(parity_network(), tmp_path)
+
+    def crash(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("krohn.network.storage.write_json", crash)
+    with pytest.raises(OSError, match="disk full"):
+        save(parity_network(), tmp_path)
+    with pytest.raises(InvalidFile, match=r"krohn\.json must exist"):
+        load(tmp_path)
+    save_whole = "krohn.network.storage.write_whole"
+    monkeypatch.undo()
+    save(parity_network(), tmp_path)
+    monkeypatch.setattr(save_whole, crash)
+    with pytest.raises(OSError, match="disk full"):
+        save(parity_network(), tmp_path)
+    assert load(tmp_path).length == parity_network().length
+
+
 def test_names_that_a_file_cannot_hold_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     named = Semiautomaton(PARITY.table, state_names=("on the left", "right"))
     with pytest.raises(InvalidInput, match="without spaces; got 'on the left'"):

@@ -40,6 +40,9 @@ def command(formula: str, assign: str | None, as_json: bool) -> None:
     }
     if assign is not None:
         values = parse_assignment(assign)
+        unknown = sorted(values.keys() - set(program.formula.variables()))
+        if unknown:
+            raise InvalidInput(f"values must be of the formula's variables; not in it: {', '.join(unknown)}")
         payload["letters"] = [name(letter) for letter in program.word(values)]
         payload["value"] = program.accepts(values)
     emit(payload, as_json=as_json, text=lambda: _text(program, payload))

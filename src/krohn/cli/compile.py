@@ -1,5 +1,7 @@
 """``krohn compile``: an automaton as a Transformer with explicit weights."""
 
+import re
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,13 @@ from krohn.construct.request import (
 )
 from krohn.construct.size_report import SizeReport, size_report
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.layout import HeadMeaning
 from krohn.network.storage import save
 
 WIDTH = 90
-"""Longest description of a layer's heads."""
+"""Longest description of a layer's heads; ``--json`` gives them whole."""
+
+DIGITS = re.compile(r"\d+")
 
 
 def _choice(name: str) -> click.Choice[str]:
@@ -30,7 +35,11 @@ def _choice(name: str) -> click.Choice[str]:
 @click.argument("spec")
 @click.option("--length", "-T", type=click.IntRange(min=1), required=True, help="The longest word.")
 @click.option("--method", type=_choice("method"), default="auto", show_default=True, help="Construction.")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Directory to write.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory to write; a network in it is replaced, other files stay.",
+)
 @click.option("--mask", type=_choice("mask"), default="causal", show_default=True, help="What a head sees.")
 @click.option(
     "--activation", type=_choice("activation"), default="relu", show_default=True, help="Of counters."
@@ -105,12 +114,22 @@ def _text(network: CompiledNetwork, report: SizeReport) -> str:
     return "\n\n".join([title, sizes, table(("layer", "heads", "MLP"), layers)])
 
 
-def _per_head(layer: tuple[Any, ...]) -> str:
-    """All heads in a line, or the first of many and their number."""
-    line = "; ".join(head.text for head in layer) or "none"
-    if len(line) <= WIDTH or len(layer) == 1:
-        return _short(line)
-    return _short(f"{len(layer)} heads: {line}")
+def _per_head(layer: tuple[HeadMeaning, ...]) -> str:
+    """All heads of a layer in a line; heads that differ in numbers only are told once, with the range."""
+    runs = groupby((head.text for head in layer), key=lambda text: DIGITS.sub("#", text))
+    return _short("; ".join(_alike(list(texts)) for _, texts in runs) or "none")
+
+
+def _alike(texts: list[str]) -> str:
+    if len(texts) == 1:
+        return texts[0]
+    numbers = iter(zip(*(DIGITS.findall(text) for text in (texts[0], texts[-1])), strict=True))
+
+    def merged(_: re.Match[str]) -> str:
+        first, last = next(numbers)
+        return first if first == last else f"{first}…{last}"
+
+    return f"{len(texts)} × {DIGITS.sub(merged, texts[0])}"
 
 
 def _short(text: str) -> str:

@@ -1,6 +1,6 @@
 """``krohn run``: words in, states out, by a compiled network."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from krohn.cli.output import emit, json_option
 from krohn.cli.words_on_stdin import read_words
+from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import load
 
@@ -40,11 +41,8 @@ def command(directory: Path, dtype: str, device: str, as_json: bool) -> None:
     network = load(directory)
     forward = _forward(network, dtype, device)
     names = network.automaton.state_names
-    lines = (
-        [names[state] for state in states]
-        for words in read_words(network.automaton.letter_names)
-        for states in _run_all(words, forward)
-    )
+    batches = _fitting(read_words(network.automaton.letter_names), network.length)
+    lines = ([names[state] for state in states] for words in batches for states in _run_all(words, forward))
     if as_json:
         payload: dict[str, Any] = {"directory": str(directory), "states": list(lines)}
         emit(payload, as_json=True, text=str)
@@ -60,6 +58,20 @@ def _forward(network: CompiledNetwork, dtype: str, device: str) -> Forward:
     from krohn.bridge import states_on_device
 
     return states_on_device(network, dtype, "cpu" if device == "numpy" else device)
+
+
+def _fitting(batches: Iterable[list[list[int]]], longest: int) -> Iterator[list[list[int]]]:
+    """The batches, up to the first word that the network was not built for."""
+    line = 0
+    for words in batches:
+        for word in words:
+            line += 1
+            if len(word) > longest:
+                raise InvalidInput(
+                    f"words must have at most {longest} letters here; line {line} has {len(word)}; "
+                    f"compile with --length {len(word)} or more"
+                )
+        yield words
 
 
 def _run_all(words: list[list[int]], forward: Forward) -> list[list[int]]:

@@ -41,7 +41,7 @@ class BarringtonProgram:
         """The letters that an assignment selects."""
         missing = [name for name in self.formula.variables() if name not in assignment]
         if missing:
-            raise InvalidInput(f"every variable needs a value; {', '.join(missing)} has none")
+            raise InvalidInput(f"every variable needs a value; without one: {', '.join(missing)}")
         return tuple(
             i.if_true if not i.variable or assignment[i.variable] else i.if_false for i in self.instructions
         )

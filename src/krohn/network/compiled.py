@@ -71,6 +71,7 @@ class CompiledNetwork:
             "heads": net.heads,
             "head_dim": net.head_dim,
             "mlp_width": net.mlp_width,
+            "mlp_depth": net.mlp_depth,
             "max_weight": net.max_weight,
             "num_parameters": net.num_parameters,
         }

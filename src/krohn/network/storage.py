@@ -29,13 +29,20 @@ Tensors = dict[str, npt.NDArray[Any]]
 
 
 def save(network: CompiledNetwork, directory: str | Path) -> None:
-    """Writes both files, each whole or not at all; the matrices first, so a reader never sees half."""
+    """Writes both files whole; a network that is there is replaced, other files stay.
+
+    The old meaning goes before the new matrices come: no reader, and no crash, pairs matrices with the
+    meaning of others.
+    """
     folder = Path(directory)
     automaton_from_payload(
         automaton_payload(network.automaton)
     )  # names that a file cannot hold are refused now
     data = save_tensors(tensors_of(network.transformer))
-    write_whole(folder / MODEL, lambda stream: _write(stream, data))
+    pending = folder / f"{MODEL}.new"
+    write_whole(pending, lambda stream: _write(stream, data))
+    (folder / MEANING).unlink(missing_ok=True)
+    pending.replace(folder / MODEL)
     write_json(folder / MEANING, _meaning(network))
 
 

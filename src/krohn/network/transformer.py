@@ -167,6 +167,11 @@ class Transformer:
         return max((width for layer in self.layers for width in layer.mlp.hidden_widths), default=0)
 
     @property
+    def mlp_depth(self) -> int:
+        """The most hidden layers of an MLP; the depth of the network does not count them."""
+        return max((len(layer.mlp.hidden_widths) for layer in self.layers), default=0)
+
+    @property
     def max_weight(self) -> float:
         """∞-norm of the parameters of the blocks, the paper's weight norm (no embeddings, no read-out)."""
         return max(

@@ -38,13 +38,13 @@ def clamped_track(plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, st
     letters = [plan.steps[a] for a in draft.sources[letter].letters]
     step = draft.source(draft.fresh(f"{name}step"), letters, still + pads)
     total = draft.prefix_sum(step)
-    now = counter.now = counter.value([(total, 1), *([(step, 1)] if draft.strict else [])], "now")
+    now = counter.now = counter.value([(total, 1), *([(step, 1)] if draft.strict else [])], "unclamped place")
     key = counter.circle(now, "class")
     after = counter.place(now, key, key, "place")
     if not draft.strict:
         return Track(after, after)
-    then = counter.value([(total, 1)], "then")
-    return Track(after, counter.place(then, counter.circle(then, "class.then"), key, "place.then"))
+    then = counter.value([(total, 1)], "unclamped place before")
+    return Track(after, counter.place(then, counter.circle(then, "class before"), key, "place before"))
 
 
 class _Counter:
@@ -63,7 +63,7 @@ class _Counter:
     def circle(self, value: str, name: str) -> str:
         """z mod (S + 1) on a circle; on a long line by way of the residue, which takes fewer steps."""
         if self.places > MANY_PLACES:
-            residue = self.draft.modulo([(value, 1)], self.places, self.draft.fresh(f"{self.name}{name}.mod"))
+            residue = self.draft.modulo([(value, 1)], self.places, self.draft.fresh(f"{self.name}{name} mod"))
             same: dict[Row, int] = {(r,): r for r in range(self.places)}
             return self.draft.circle_of((residue,), same, self.places, self.draft.fresh(f"{self.name}{name}"))
         classes: dict[Row, int] = {(v,): v % self.places for v in range(self.modulus)}
@@ -74,19 +74,19 @@ class _Counter:
         draft, places = self.draft, self.places
         last = places - 1
         found = [
-            draft.latest_match(query, key, -j, self.now, f"{self.name}{name}.visit{j}")
+            draft.latest_match(query, key, -j, self.now, f"{self.name}{name} visit {j}")
             for j in range(1, places)
         ]
         total = draft.linear(
             [(visit, 1) for visit in found],
             0,
             (0, last * (self.modulus - 1)),
-            draft.fresh(f"{self.name}{name}.visits"),
+            draft.fresh(f"{self.name}{name} visits"),
         )
         residue = draft.modulo(
             [(total, 1), (value, -last)],
             self.modulus,
-            draft.fresh(f"{self.name}{name}.residue"),
+            draft.fresh(f"{self.name}{name} residue"),
             offset=last * places // 2,
         )
         state = {place: q for q, place in enumerate(self.plan.line)}

@@ -35,7 +35,7 @@ def moved(
     kinds = sorted(kind.values)
     if len(kinds) == 1:
         return value if kinds == [0] else _through(value, readings[kinds[0] - 1], undo)
-    which, held = kind.register(draft, f"{name}.kind"), value.register(draft, f"{name}.value")
+    which, held = kind.register(draft, f"{name} kind"), value.register(draft, f"{name} value")
     values = value.values if held else {0}
     parts = []
     for number in kinds:
@@ -48,9 +48,9 @@ def moved(
         }
         inputs = (which, *((held,) if held else ()), *reading.counters)
         part = Finite(inputs, rows if held else {(r[0], *r[2:]): y for r, y in rows.items()})
-        parts.append(part.register(draft, f"{name}.{number}"))
+        parts.append(part.register(draft, f"{name} by kind {number}"))
     top = max(draft.registers[part].high for part in parts if part)
-    total = draft.linear([(part, 1) for part in parts if part], 0, (0, top), draft.fresh(f"{name}.tile"))
+    total = draft.linear([(part, 1) for part in parts if part], 0, (0, top), draft.fresh(f"{name} tile"))
     return Finite((total,), {(x,): x for x in range(top + 1)})
 
 

@@ -26,12 +26,20 @@ class RunningCounters:
     @property
     def letter(self) -> str:
         """The register that holds the number of the current section's letter."""
-        return f"{self.name}.letter.{self.section}"
+        return f"{self.name} section {self.section + 1} letter"
 
     @property
     def steps(self) -> tuple[str, ...]:
         """The registers that hold its residues."""
-        return tuple(f"{self.name}.step.{self.section}.{i}" for i in range(len(self._moduli)))
+        return tuple(self._named("step", index) for index in range(len(self._moduli)))
+
+    def counter(self, index: int) -> str:
+        """The register that counts the steps of the current section."""
+        return self._named("count", index)
+
+    def _named(self, what: str, index: int) -> str:
+        which = f" no. {index + 1}" if len(self._moduli) > 1 else ""
+        return f"{self.name} section {self.section + 1} {what} mod {self._moduli[index]}{which}"
 
     @property
     def _moduli(self) -> Residues:
@@ -66,10 +74,10 @@ def _count_section(draft: ProgramDraft, group: RunningCounters) -> None:
     section = group.tower.sections[group.section]
     now, before = [], []
     for index, (step, modulus) in enumerate(zip(group.steps, section.moduli, strict=True)):
-        counter = f"{group.name}.count.{group.section}.{index}"
+        counter = group.counter(index)
         total = draft.prefix_sum(step)
         if draft.strict:
-            before.append(draft.modulo([(total, 1)], modulus, f"{counter}.before"))
+            before.append(draft.modulo([(total, 1)], modulus, f"{counter} before"))
             now.append(draft.modulo([(total, 1), (step, 1)], modulus, counter))
         else:
             now.append(draft.modulo([(total, 1)], modulus, counter))

@@ -83,7 +83,7 @@ class ProgramDraft:
 
     def prefix_sum(self, source: str) -> str:
         """A sum over the visible positions."""
-        return self._attended(PrefixSum((source,), (self.fresh(f"{source}.sum"),)), "wide")
+        return self._attended(PrefixSum((source,), (self.fresh(f"sum of {source}"),)), "wide")
 
     def latest_write(self, flag: str, source: str, target: str) -> str:
         """The most recent flagged value."""
@@ -91,7 +91,7 @@ class ProgramDraft:
 
     def look_back(self, source: str, distance: int = 1) -> str:
         """The value some positions back."""
-        return self._attended(LookBack(distance, (source,), (self.fresh(f"{source}.before"),)))
+        return self._attended(LookBack(distance, (source,), (self.fresh(f"{source} ({distance} back)"),)))
 
     def latest_match(self, query: str, key: str, shift: int, source: str, target: str) -> str:
         """The value at the most recent position whose key is the query plus a shift."""

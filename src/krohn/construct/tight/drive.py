@@ -45,7 +45,7 @@ def driven(draft: ProgramDraft, track: Track, letter: str, drive: Drive, name: s
     answers = drive.by_after(states)
     if answers is not None:
         return _tabled(draft, track.after, letter, answers, drive, name)
-    held = track.after.register(draft, f"{name}.state")
+    held = track.after.register(draft, f"{name} state")
     reached: dict[Row, int] = {(q,): q for q in track.after.all_rows.values()}
     earlier = Finite((draft.look_back(held),), reached) if held else track.after
     return _tabled(draft, earlier, letter, drive.by_before(states), drive, name)

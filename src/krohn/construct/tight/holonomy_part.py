@@ -44,13 +44,15 @@ def _lagged(draft: ProgramDraft, plans: list[LevelPlan], letter: str, name: str)
     stages = [Finite((), {(): 0})] * (lags + 1)
     for plan in plans:
         shift = int(plan.needs_before and not plan.is_constant)
-        held = [_held(draft, stage, f"{name}{plan.level}~{lag}.stage") for lag, stage in enumerate(stages)]
+        held = [
+            _held(draft, stage, f"{name}{plan.level} at t−{lag} stage") for lag, stage in enumerate(stages)
+        ]
         stages = [
             _LevelWriter(
                 draft,
                 plan,
                 letters[lag],
-                f"{name}{plan.level}~{lag}",
+                f"{name}{plan.level} at t−{lag}",
                 Track(held[lag], held[lag + shift]),
                 True,
             )
@@ -91,7 +93,11 @@ class _LevelWriter:
                 *(part.renamed(self._initial_tile) for part in (self.stages.after, self.stages.before))
             )
         after, before = self._staged()
-        groups = [running(f"{self.name}.group{n}", tower, plan.moves[n]) for n, tower in plan.towers.items()]
+        several = len(plan.towers) > 1
+        groups = [
+            running(f"{self.name} group {n}" if several else self.name, tower, plan.moves[n])
+            for n, tower in plan.towers.items()
+        ]
         self._actions(after, before, groups)
         for group in groups:
             count(draft, group)
@@ -99,13 +105,13 @@ class _LevelWriter:
         then = [CounterReading(group.tower, group.before) for group in groups]
         memory = self._memory(after, now)
         if not draft.strict:
-            tile = moved(draft, memory, after.renamed(plan.kind), now, f"{self.name}.now", undo=False)
+            tile = moved(draft, memory, after.renamed(plan.kind), now, f"{self.name} now", undo=False)
             below = self._below(after, tile)
             return Track(below, below)
-        old = moved(draft, memory, before.renamed(plan.kind), then, f"{self.name}.then", undo=False)
+        old = moved(draft, memory, before.renamed(plan.kind), then, f"{self.name} then", undo=False)
         if plan.has_resets:
             return Track(self._stepped(after, old), self._below(before, old))
-        tile = moved(draft, memory, after.renamed(plan.kind), now, f"{self.name}.now", undo=False)
+        tile = moved(draft, memory, after.renamed(plan.kind), now, f"{self.name} now", undo=False)
         return Track(self._below(after, tile), self._below(before, old))
 
     def _initial_tile(self, stage: int) -> int:
@@ -115,9 +121,9 @@ class _LevelWriter:
     def _staged(self) -> tuple[Finite, Finite]:
         """The stage sets in registers, numbered from 0; before the letter only if the actions ask for it."""
         plan, draft = self.plan, self.draft
-        after = _held(draft, self.stages.after, f"{self.name}.stage")
+        after = _held(draft, self.stages.after, f"{self.name} stage")
         if draft.strict or (self.knows_before and plan.needs_before):
-            return after, _held(draft, self.stages.before, f"{self.name}.earlier")
+            return after, _held(draft, self.stages.before, f"{self.name} earlier")
         if not plan.needs_before:
             return after, Finite((), {(): plan.start})
         earlier = draft.look_back(after.inputs[0])
@@ -139,7 +145,7 @@ class _LevelWriter:
                 for v in g.values(plan.move(n, new, action))
             ]
             rows[row] = (int(written), plan.target(action), plan.action_number(action), *moves)
-        outputs = [f"{self.name}.{what}" for what in ("reset", "target", "action")]
+        outputs = [f"{self.name} {what}" for what in ("reset", "target", "action")]
         self.draft.table(inputs, (*outputs, *(name for group in groups for name in group.outputs())), rows)
 
     def _memory(self, after: Finite, now: list[CounterReading]) -> Finite:
@@ -147,17 +153,17 @@ class _LevelWriter:
         plan, draft = self.plan, self.draft
         if not plan.has_resets:
             return Finite((), {(): plan.initial})
-        target = register_value(f"{self.name}.target", set(range(plan.num_tiles)))
-        written = moved(draft, target, after.renamed(plan.kind), now, f"{self.name}.write", undo=True)
-        held = written.register(draft, f"{self.name}.written")
-        found = draft.latest_write(f"{self.name}.reset", held, f"{self.name}.memory")
+        target = register_value(f"{self.name} target", set(range(plan.num_tiles)))
+        written = moved(draft, target, after.renamed(plan.kind), now, f"{self.name} write", undo=True)
+        held = written.register(draft, f"{self.name} written")
+        found = draft.latest_write(f"{self.name} reset", held, f"{self.name} memory")
         return register_value(found, set(range(plan.num_tiles)))
 
     def _below(self, stage: Finite, tile: Finite) -> Finite:
         """The stage set one level down: the tile of an active set, the same set otherwise."""
         many = len(stage.rows) > 1 and len(tile.inputs) > 1
         if many:
-            tile = register_value(tile.register(self.draft, f"{self.name}.tile"), tile.values)
+            tile = register_value(tile.register(self.draft, f"{self.name} tile"), tile.values)
         rows: dict[Row, int] = {}
         for row, number in stage.rows.items():
             tiles = self.plan.tiles(number)
@@ -169,7 +175,7 @@ class _LevelWriter:
     def _stepped(self, after: Finite, old: Finite) -> Finite:
         """The stage set after the letter from the coordinate before it and the action."""
         plan = self.plan
-        held = old.register(self.draft, f"{self.name}.old")
+        held = old.register(self.draft, f"{self.name} old")
         rows: dict[Row, int] = {}
         pairs = {(new, action) for (_, _, new), action in plan.triples.items()}
         place = {number: row for row, number in after.rows.items()}
@@ -180,4 +186,4 @@ class _LevelWriter:
                 if action is None or result is not None:
                     row = (*place[new], plan.action_number(action), x)
                     rows[row] = new if action is None or result is None else tiles[result]
-        return Finite((*after.inputs, f"{self.name}.action", held), rows)
+        return Finite((*after.inputs, f"{self.name} action", held), rows)

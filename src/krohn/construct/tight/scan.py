@@ -39,10 +39,10 @@ def scan_program(automaton: Semiautomaton, length: int, mask: Mask) -> Program:
     letters = automaton.letters if points is None else points.letters
     draft = ProgramDraft(automaton.num_letters, mask)
     size = len(letters[0])
-    maps = [draft.source(f"map0.{x}", [letter[x] for letter in letters], x) for x in range(size)]
+    maps = [draft.source(f"{x} after 1 letters", [letter[x] for letter in letters], x) for x in range(size)]
     for index in range(1, scan_depth(length) + 1):
         backs = [draft.look_back(name, 2 ** (index - 1)) for name in maps]
-        names = [f"map{index}.{x}" for x in range(size)]
+        names = [f"{x} after {2**index} letters" for x in range(size)]
         draft.select(maps, backs, names)
         maps = names
     if points is None:

@@ -134,7 +134,7 @@ def _error(tokens: _Tokens, key: str) -> str:
 def _place(tokens: _Tokens, key: str, level: int, failed: str) -> str:
     """0 where the stack is lower, else 1 + symbol; the lowest place says −1 after an error."""
     draft, top = tokens.draft, tokens.stack.height
-    found = draft.latest_match("", key, level, tokens.symbol, f"held{level}")
+    found = draft.latest_match("", key, level, tokens.symbol, f"held at height {level}")
     if draft.strict:
         # A strict head misses the push of this very position.
         mine: dict[Row, int] = {
@@ -144,7 +144,7 @@ def _place(tokens: _Tokens, key: str, level: int, failed: str) -> str:
             for x in tokens.symbols
         }
         inputs = (tokens.height, tokens.act, tokens.symbol, found)
-        found = Finite(inputs, mine).register(draft, f"held{level}.now") or found
+        found = Finite(inputs, mine).register(draft, f"held at height {level} now") or found
     sink = -1 if level == 1 else 0
     values: dict[Row, int] = {
         (h, e, x): sink if e else (1 + x if level <= h <= top else 0)
@@ -152,4 +152,4 @@ def _place(tokens: _Tokens, key: str, level: int, failed: str) -> str:
         for e in (0, 1)
         for x in tokens.symbols
     }
-    return Finite((tokens.height, failed, found), values).register(draft, f"place{level}")
+    return Finite((tokens.height, failed, found), values).register(draft, f"place {level}")
