@@ -88,14 +88,14 @@ def drain(sampler: Sampler, count: int, threads: int) -> None:
 
 
 def measure(name: str, count: int, path: Path) -> tuple[object, ...]:
-    """Plain gather, sampler on one and two threads, processor time, sampler to a file."""
+    """Plain gather, sampler on one and two threads, processor time, sampler to a file, its processor time."""
     automaton = zoo(name)
     sampler = Sampler(automaton, LENGTH)
     choices = feasible_letters(automaton) if name.startswith("Dyck") else None
     plain = PLAIN / best(lambda: plain_gather(automaton, choices, PLAIN))[0]
     one, _ = best(lambda: drain(sampler, count, 1))
     two, processor = best(lambda: drain(sampler, count, THREADS))
-    disk, _ = best(lambda: write_dataset(sampler, count, path, threads=THREADS))
+    disk, disk_processor = best(lambda: write_dataset(sampler, count, path, threads=THREADS))
     rates = (plain, count / one, count / two, count / disk)
     millions = [f"{rate / 1e6:.2f} M" for rate in rates]
     free = f"{2 * count / processor / 1e6:.2f} M"
@@ -106,6 +106,7 @@ def measure(name: str, count: int, path: Path) -> tuple[object, ...]:
         f"{processor / count * 1e9:.0f}",
         free,
         millions[3],
+        f"{2 * count / disk_processor / 1e6:.2f} M",
     )
 
 
@@ -118,7 +119,7 @@ def main() -> None:
     print(
         f"limit: {2 * LENGTH} bytes a sequence at {speed / 1e9:.1f} GB/s = {speed / 2 / LENGTH / 1e6:.0f} M\n"
     )
-    header = ("automaton", "plain", "1 thread", "2 threads", "ratio", "core·ns", "2 free cores", "to .npz")
+    header = ("automaton", "plain", "1 thread", "2 threads", "ratio", "core·ns", "2 free cores", "to .npz", "2 free cores")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.npz"
         print(table(header, [measure(name, count, path) for name in NAMES]))

@@ -3,7 +3,7 @@
 For one letter a, a pair (P, P′) stands for all pairs of chains that agree with it so far: P is the set
 reached in the chain before the letter, P′ in the chain after it. From (Q, Q) the checker follows every
 choice of tile in P and what the cascade answers in P′, in the order in which the coordinates become
-known, until both are single states; then {q}·a = {q′} must hold. The pairs are finitely many, each is
+known, until P′ is a single state {q′}; then P·a = {q′} must hold, and so for every q of P. The pairs are finitely many, each is
 visited once, so the answer is exact: a chain of either side is a path of pairs. P·a ⊆ P′ is checked on
 the way, for a witness as high up as possible: tiles only shrink, so a state outside stays outside.
 
@@ -137,19 +137,26 @@ class _LetterWalk:
         """The first pair at which the cascade and the automaton disagree, in words."""
         masks, tiles, images = self.frame.masks, self.frame.tiles, self.images
         start, finish = self.start, self.finish
+        update, letter = self.cascade.update, self.letter
         queue: list[Pair] = [(0, 0)]
         seen = {(0, 0)}
-        for pair in queue:
-            source, target = pair
+        for source, target in queue:
             goal = masks[target]
             if images[source] | goal != goal:
                 return self._escape(source, target)
+            outer = tiles[target]
+            if not outer:
+                continue  # P·a = {q′}: every state of P goes there, whatever chain leads on to it
             inner = tiles[source]
             below: Iterable[Pair] | str
-            if not tiles[target] or (inner and finish[source] <= start[target]):
+            if inner and finish[source] <= start[target]:
                 below = [(tile, target) for tile in inner]
             else:
-                below = self._below(source, target)
+                change = update(source, letter, target)
+                if isinstance(change, int) and 0 <= change < len(outer):
+                    below = ((source, outer[change]),)
+                else:
+                    below = self._below(source, target, change)
                 if isinstance(below, str):
                     return below
             for following in below:
@@ -161,13 +168,10 @@ class _LetterWalk:
         self.num_pairs = len(seen)
         return ""
 
-    def _below(self, source: int, target: int) -> Iterable[Pair] | str:
-        """The pairs after the cascade's answer, or what is wrong with that answer."""
+    def _below(self, source: int, target: int, change: int | tuple[int, ...]) -> Iterable[Pair] | str:
+        """The pairs after a permutation that the cascade answers, or what is wrong with its answer."""
         goal = self.frame.tiles[target]
-        change = self.cascade.update(source, self.letter, target)
         if isinstance(change, int):
-            if 0 <= change < len(goal):
-                return ((source, goal[change]),)
             return f"{self._at(source, target)}: reset to tile {change} of {len(goal)}"
         inner = self.frame.tiles[source]
         if self.start[source] != self.start[target]:
