@@ -1,6 +1,7 @@
 """All nine experiments at scale smoke through the command line, from runs to table and figure."""
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,17 @@ def the_table_is_printed_for_people(folder: Path, capsys: pytest.CaptureFixture[
     assert "the paper: at least 99.6% in every column; LSTM 100%" in captured.out
     assert "99.60%" in captured.out
     assert "14 of 14 runs done" in captured.err
+    store = ["--store", str(folder / "results.sqlite"), "--show", "--markdown"]
+    assert run(["reproduce", "depth", *store]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["| task | L = 1 | L = 2 |", "| --- | --- | --- |"]
+    assert [line.split(" | ")[0].removeprefix("| ") for line in lines[2:21]] == list(TASKS)
+    assert re.fullmatch(r"\| Grid4 \| [\d.]+ \([\d.]+\) \| [\d.]+ \([\d.]+\) \|", lines[2])
+    assert "best (median)" in lines[-1]
+    assert run(["reproduce", "length", *store]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("| task | model | max accuracy |")
+    assert {line.count("|") for line in lines[:14]} == {lines[0].count("|")}
 
 
 def results_can_be_listed_shown_exported_imported_and_merged(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from experiments.made_up_records import member, record
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
-from krohn.experiments.record import Record, survivor
+from krohn.experiments.record import Record, conflict_lines, survivor
 from krohn.experiments.store import APPLICATION_ID, Store, StoreUnwritable
 
 
@@ -61,6 +61,42 @@ def test_merge_reports_results_that_disagree(tmp_path: Path) -> None:
         assert (conflict.run_id, conflict.replicate) == ("aa", 0)
         assert conflict.kept != conflict.dropped
         assert here.records() == [record()]
+
+
+def test_results_that_differ_in_time_and_place_alone_do_not_disagree(tmp_path: Path) -> None:
+    again = record(
+        metrics={**record().metrics, "seconds": 9.5},
+        environment={"torch": "2.13", "device": "cpu", "threads": 3},
+        started="2026-03-01T00:00:00Z",
+        finished="2026-03-01T00:02:00Z",
+    )
+    with Store(tmp_path / "s") as store:
+        store.put([record(metrics={**record().metrics, "seconds": 3.0})])
+        assert store.put([again]) == []
+        assert store.records()[0].metrics["seconds"] == 3.0
+
+
+def test_results_with_other_evaluations_disagree_only_where_both_measured(tmp_path: Path) -> None:
+    def with_evaluations(**evaluations: list[float]) -> Record:
+        return record(metrics={**record().metrics, "evaluations": evaluations})
+
+    with Store(tmp_path / "s") as store:
+        store.put([with_evaluations(length=[1])])
+        assert store.put([with_evaluations(length=[1], ones=[0.5])]) == []
+        assert store.records() == [with_evaluations(length=[1], ones=[0.5])]
+        assert len(store.put([with_evaluations(length=[0.9])])) == 1
+
+
+def test_conflicts_are_told_once_for_each_run(tmp_path: Path) -> None:
+    with Store(tmp_path / "s") as store:
+        store.put([record("a", 0), record("a", 1), record("b", 0)])
+        changed = [record(run, replicate, metrics={"accuracy": 0.1}) for run, replicate in
+                   (("b", 0), ("a", 0), ("a", 1))]  # fmt: skip
+        lines = conflict_lines(store.put(changed))
+    assert [line.split(";")[0] for line in lines] == [
+        "run a: two different results of 2 replicates",
+        "run b: two different results of 1 replicate",
+    ]
 
 
 records_of_one_replicate = st.builds(

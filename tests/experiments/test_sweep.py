@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from experiments.made_up_records import record
 from experiments.quick_experiment import QUICK, quick_run
 from krohn.errors import InvalidInput, UnknownName
+from krohn.experiments.catalogue import EXPERIMENTS
 from krohn.experiments.engines.job import Job
 from krohn.experiments.experiment import PlannedRun, cells_of
 from krohn.experiments.record import Member, Record
@@ -80,7 +82,9 @@ def test_a_run_that_lacks_an_evaluation_is_made_again(tmp_path: Path) -> None:
         report = sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made))
         assert made == EVERYTHING
         assert report.done == 4
-        assert report.conflicts != []
+        # What both measured is the same: the fuller record stands, and nothing is in conflict.
+        assert report.conflicts == []
+        assert all(row.evaluations for row in store.records())
 
 
 def test_a_run_made_for_another_experiment_counts(tmp_path: Path) -> None:
@@ -117,6 +121,55 @@ def test_tasks_that_are_solved_already_wait(tmp_path: Path) -> None:
         store.put([finished(first, 0, accuracy=0.995), finished(first, 1)])
         sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made))
     assert made == [("Grid4", 1), ("Grid4", 2), ("C2", 2)]
+
+
+@pytest.mark.parametrize("sequences", [None, 64])
+def test_a_run_that_experiments_share_gets_the_evaluations_of_all(
+    tmp_path: Path, sequences: int | None
+) -> None:
+    """Whichever of them comes first, nothing is trained twice."""
+    asked: dict[str, set[str]] = {}
+    bare = {
+        name: replace(EXPERIMENTS[name], plan=partial(one_evaluation, name)) for name in ("ood", "length")
+    }
+
+    def pretend(job: Job) -> tuple[Record, ...]:
+        names = {evaluation.name: {} for evaluation in job.run.evaluations}
+        asked[job.run.config.run_id] = set(names)
+        made = replace(finished(job.run, 0), metrics={"accuracy": 0.5, "seconds": 3, "evaluations": names})
+        return made, replace(made, replicate=1)
+
+    options = SweepOptions(selection=Selection(sequences=sequences))
+    with Store(tmp_path / "s") as store, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("krohn.experiments.sweep.EXPERIMENTS", bare)
+        sweep(bare["ood"], Scale.SMOKE, store, options, work=pretend)
+        assert set(map(frozenset, asked.values())) == {frozenset({"probability", "length"})}
+        first = set(asked)
+        joined = store.members("length", "smoke")
+        assert {member.run_id for member in joined} == first
+        assert {member.label["task"] for member in joined} == {"C2"}
+        asked.clear()
+        report = sweep(bare["length"], Scale.SMOKE, store, options, work=pretend)
+    assert len(first) == 4
+    assert not first & set(asked)
+    assert (report.done, len(asked)) == (12, 8)
+
+
+def test_a_run_made_for_another_experiment_fills_its_cell_without_a_new_sweep(tmp_path: Path) -> None:
+    planned = QUICK.plan(Scale.SMOKE)
+    with Store(tmp_path / "s") as store:
+        store.put([finished(planned[0], 0)])
+        assert cells_of(store, "quick", "smoke") == []
+        (cell,) = cells_of(store, "quick", "smoke", planned)
+        assert cell.label == planned[0].label
+
+
+def one_evaluation(name: str, scale: Scale) -> list[PlannedRun]:
+    wanted = {"ood": "probability", "length": "length"}[name]
+    return [
+        replace(run, evaluations=tuple(e for e in run.evaluations if e.name == wanted))
+        for run in EXPERIMENTS[name].plan(scale)
+    ]
 
 
 def test_a_selection_runs_a_part(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ _HIDDEN = {"standard_error", "partial", "length", "lr_of_best"}
 @click.option("--keep-weights", is_flag=True, help="Keep the weights of finished runs beside the store.")
 @click.option("--checkpoints", help="Folder of unfinished runs, or none. Default: beside the store.")
 @click.option("--show", is_flag=True, help="Print from the store; run nothing.")
+@click.option("--markdown", is_flag=True, help="Print the table alone, as Markdown.")
 @json_option
 def command(
     name: str,
@@ -52,6 +53,7 @@ def command(
     store_path: Path,
     figures: Path | None,
     show: bool,
+    markdown: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -74,7 +76,7 @@ def command(
         found = reproduce(name, scale, store, figures=place, options=chosen, say=note)
     for line in _remarks(found):
         note(line)
-    emit(_payload(found, scale), as_json=as_json, text=lambda: _text(found))
+    emit(_payload(found, scale), as_json=as_json, text=lambda: _markdown(found) if markdown else _text(found))
     if found.report.errors:
         raise click.exceptions.Exit(1)
 
@@ -126,14 +128,12 @@ def _joined(pieces: list[str], known: set[str]) -> str:
 
 
 def _remarks(found: "Reproduction") -> list[str]:
+    from krohn.experiments.record import conflict_lines
+
     report = found.report
     lines = [f"{report.done} of {report.runs} runs done, {report.partial} begun"]
     lines += [f"run failed: {error}" for error in report.errors]
-    lines += [
-        f"two results of run {conflict.run_id}, replicate {conflict.replicate}; kept {conflict.kept}"
-        for conflict in report.conflicts
-    ]
-    return lines
+    return lines + conflict_lines(report.conflicts)
 
 
 def _payload(found: "Reproduction", scale: str) -> dict[str, Any]:
@@ -158,17 +158,51 @@ def _text(found: "Reproduction") -> str:
     lines = [f"{found.title} ({found.caption})", f"the paper: {found.claim}"]
     lines += [f"departures: {found.departures}", ""]
     if found.table:
-        columns = [
-            column
-            for column in dict.fromkeys(column for row in found.table for column in row)
-            if column not in _HIDDEN
-        ]
-        rows = [[_cell(column, row) for column in columns] for row in found.table]
-        lines.append(table([column.replace("_", " ") for column in columns], rows))
+        lines.append(table(*_columns(found.table)))
         if any(row.get("partial") for row in found.table):
             lines.append("* stopped before its last sequence")
     lines += [f"figure: {path}" for path in found.figures]
     return "\n".join(lines)
+
+
+def _columns(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
+    """Header and cells as people read them."""
+    names = dict.fromkeys(column for row in rows for column in row)
+    columns = [column for column in names if column not in _HIDDEN]
+    cells = [[_cell(column, row) for column in columns] for row in rows]
+    return [column.replace("_", " ") for column in columns], cells
+
+
+def _markdown(found: "Reproduction") -> str:
+    """The table for a README, with its caption; tasks by depth where the experiment has depths."""
+    if not found.table:
+        return found.caption
+    deep = all("depth" in row for row in found.table)
+    header, cells = _by_depth(found.table) if deep else _columns(found.table)
+    lines: list[list[object]] = [[*header], ["---"] * len(header), *cells]
+    text = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
+    remarks = [found.caption]
+    if deep:
+        remarks.append("best (median) token accuracy over replicates, per cent; bold from 99")
+    if any(row.get("partial") for row in found.table):
+        remarks.append("* stopped before its last sequence")
+    return "\n".join([*text, "", "; ".join(remarks)])
+
+
+def _by_depth(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
+    from krohn.figures.heat_map import percent
+
+    depths = sorted({row["depth"] for row in rows})
+    tasks: dict[str, dict[int, str]] = {}
+    for row in rows:
+        best = percent(row["max_accuracy"])
+        shown = f"**{best}**" if row["max_accuracy"] >= 0.99 else best
+        mark = "*" if row.get("partial") else ""
+        tasks.setdefault(row["task"], {})[row["depth"]] = f"{shown} ({percent(row['median_accuracy'])}){mark}"
+    cells: list[list[object]] = [
+        [task, *(of.get(depth, "") for depth in depths)] for task, of in tasks.items()
+    ]
+    return ["task", *(f"L = {depth}" for depth in depths)], cells
 
 
 def _cell(column: str, row: dict[str, Any]) -> object:

@@ -147,6 +147,7 @@ def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
     \b
     Example:  krohn results merge a.sqlite b.sqlite --store runs/results.sqlite
     """
+    from krohn.experiments.record import conflict_lines
     from krohn.experiments.store import Store
 
     conflicts = []
@@ -157,8 +158,8 @@ def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
                 conflicts += store.merge(other)
         after = len(store.records())
     found = [vars(conflict) for conflict in conflicts]
-    for conflict in conflicts:
-        note(f"two results of run {conflict.run_id}, replicate {conflict.replicate}; kept {conflict.kept}")
+    for line in conflict_lines(conflicts):
+        note(line)
     payload = {"store": str(store_path), "added": after - before, "records": after, "conflicts": found}
     text = f"{after - before} records added, {after} in {store_path}, {len(found)} conflicts"
     emit(payload, as_json=as_json, text=lambda: text)

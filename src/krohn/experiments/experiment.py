@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from krohn.evaluate.evaluation import Evaluation
-from krohn.experiments.record import Record, canonical
+from krohn.experiments.record import Member, Record, canonical
 from krohn.experiments.scale import Scale
 from krohn.experiments.store import Store
 from krohn.figures.files import Figure
@@ -54,13 +54,20 @@ class Experiment:
     departures: Mapping[Scale, str] = field(default_factory=dict)
 
 
-def cells_of(store: Store, experiment: str, scale: str) -> list[Cell]:
-    """The cells an experiment has in a store.
+def cells_of(store: Store, experiment: str, scale: str, planned: Sequence[PlannedRun] = ()) -> list[Cell]:
+    """The cells an experiment has in a store; a planned run made for another experiment fills its cell too.
 
     When a recipe or its length was changed, two runs may carry one label; the longer one stands.
     """
     best: dict[str, Cell] = {}
-    for member in store.members(experiment, scale):
+    known = [
+        *store.members(experiment, scale),
+        *(
+            Member(experiment=experiment, scale=scale, run_id=run.config.run_id, label=run.label)
+            for run in planned
+        ),
+    ]
+    for member in known:
         records = tuple(store.of_run(member.run_id))
         name = canonical(dict(member.label))
         if records and (name not in best or _extent(records) > _extent(best[name].records)):

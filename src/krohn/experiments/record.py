@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,15 +91,34 @@ def survivor(first: Record, second: Record) -> tuple[Record, Conflict | None]:
 
     The rule depends on the two records alone, never on their order, so that merging stores in any
     order ends in the same store: further along beats less far, then more sequences, then more
-    evaluations, then the earlier one, then the smaller digest. Two finished records with different
-    metrics are reported as a conflict.
+    evaluations, then the earlier one, then the smaller digest. Two finished records are reported as a
+    conflict when something that both measured differs; how long it took and where it ran do not count.
     """
     assert first.key == second.key
     kept, dropped = sorted((first, second), key=_precedence)
-    disagree = canonical(first.metrics) != canonical(second.metrics)
-    if first.status == second.status == "done" and disagree:
-        return kept, Conflict(*first.key, digest(kept.metrics), digest(dropped.metrics))
+    both = set(first.evaluations) & set(second.evaluations)
+    outcomes = [digest(_outcome(record, both)) for record in (kept, dropped)]
+    if first.status == second.status == "done" and outcomes[0] != outcomes[1]:
+        return kept, Conflict(*first.key, *outcomes)
     return kept, None
+
+
+def conflict_lines(conflicts: Sequence[Conflict]) -> list[str]:
+    """One line for each run that has conflicts."""
+    counts = Counter(conflict.run_id for conflict in conflicts)
+    return [
+        f"run {run_id}: two different results of {count} replicate{'s' if count > 1 else ''}; "
+        "kept of each pair the more complete, else the earlier one"
+        for run_id, count in sorted(counts.items())
+    ]
+
+
+def _outcome(record: Record, evaluations: set[str]) -> dict[str, Any]:
+    """What the same run must give again on the same machine, as far as the named evaluations go."""
+    timeless = {
+        name: value for name, value in record.metrics.items() if name not in ("seconds", "evaluations")
+    }
+    return timeless | {"evaluations": {name: record.evaluations[name] for name in evaluations}}
 
 
 def _precedence(record: Record) -> tuple[int, int, int, str, str]:

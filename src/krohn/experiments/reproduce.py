@@ -53,7 +53,7 @@ def reproduce(
         report = SweepReport(len(planned), done, begun - done)
     else:
         report = sweep(chosen_one, scale, store, options, say=say)
-    cells = cells_of(store, name, scale)
+    cells = cells_of(store, name, scale, planned)
     caption = caption_of(cells, scale)
     drawn: list[Path] = []
     if cells:

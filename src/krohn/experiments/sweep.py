@@ -7,6 +7,8 @@ from pathlib import Path
 from statistics import median
 
 from krohn.errors import UnknownName
+from krohn.evaluate.evaluation import Evaluation
+from krohn.experiments.catalogue import EXPERIMENTS
 from krohn.experiments.engines.cluster import run_on_ray
 from krohn.experiments.engines.job import Engine, Job, Outcome, Work
 from krohn.experiments.engines.local import run_local
@@ -74,6 +76,7 @@ def sweep(
     planned = options.selection.of(experiment.plan(scale))
     _join(store, experiment, scale, [run for run in planned if store.of_run(run.config.run_id)])
     missing = [run for run in planned if not is_done(store, run)]
+    everywhere = _everywhere(experiment, scale, options.selection)
     deadline = None if options.time_limit is None else time.time() + options.time_limit
     jobs = [
         Job(
@@ -84,7 +87,7 @@ def sweep(
             keep=options.keep,
             progress=options.progress,
         )
-        for run in _once_each(_unsolved_first(missing, store, planned))
+        for run in _once_each(_unsolved_first(missing, store, planned), [run for _, run in everywhere])
     ]
     errors: list[str] = []
     conflicts: list[Conflict] = []
@@ -93,8 +96,8 @@ def sweep(
         say(_news(outcome))
         if outcome.error:
             errors.append(f"{run.config.run_id} ({_words(run)}): {outcome.error}")
-        same = [other for other in planned if other.config == run.config]
-        conflicts += store.put(outcome.records, _members(experiment, scale, same if outcome.records else []))
+        same = [found for found in everywhere if outcome.records and found[1].config == run.config]
+        conflicts += store.put(outcome.records, _members(scale, same))
     done = sum(is_done(store, run) for run in planned)
     begun = sum(bool(store.of_run(run.config.run_id)) for run in planned)
     return SweepReport(len(planned), done, begun - done, errors, conflicts)
@@ -112,19 +115,28 @@ def _ended(record: Record, run: PlannedRun) -> bool:
     )
 
 
-def _once_each(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
-    """Two cells may share a run; it is made once, with the evaluations of both."""
-    merged: dict[str, PlannedRun] = {}
-    for run in runs:
-        name = run.config.run_id
-        if name in merged:
-            both = {
-                evaluation.name: evaluation for evaluation in (*merged[name].evaluations, *run.evaluations)
-            }
-            merged[name] = replace(merged[name], evaluations=tuple(both.values()))
-        else:
-            merged[name] = run
-    return list(merged.values())
+def _everywhere(
+    experiment: Experiment, scale: Scale, selection: Selection
+) -> list[tuple[Experiment, PlannedRun]]:
+    """The runs of all experiments at this scale, at the selected number of sequences; this one's first."""
+    whole = Selection(sequences=selection.sequences)
+    others = [other for other in EXPERIMENTS.values() if other.name != experiment.name]
+    return [(found, run) for found in (experiment, *others) for run in whole.of(found.plan(scale))]
+
+
+def _once_each(runs: Sequence[PlannedRun], others: Sequence[PlannedRun]) -> list[PlannedRun]:
+    """Each run once, with the evaluations of every cell that shares it, here or in another experiment.
+
+    Weights are not kept, so what is not measured at the end of a run would cost training it again.
+    """
+    asked: dict[str, dict[str, Evaluation]] = {}
+    for run in (*runs, *others):
+        found = asked.setdefault(run.config.run_id, {})
+        for evaluation in run.evaluations:
+            found.setdefault(evaluation.name, evaluation)
+    once = {run.config.run_id: run for run in reversed(runs)}
+    order = dict.fromkeys(run.config.run_id for run in runs)
+    return [replace(once[name], evaluations=tuple(asked[name].values())) for name in order]
 
 
 def _unsolved_first(
@@ -147,13 +159,13 @@ def _unsolved_first(
 
 def _join(store: Store, experiment: Experiment, scale: Scale, runs: Sequence[PlannedRun]) -> None:
     """Runs made for another experiment count for this one too."""
-    store.put([], _members(experiment, scale, runs))
+    store.put([], _members(scale, [(experiment, run) for run in runs]))
 
 
-def _members(experiment: Experiment, scale: Scale, runs: Sequence[PlannedRun]) -> list[Member]:
+def _members(scale: Scale, runs: Sequence[tuple[Experiment, PlannedRun]]) -> list[Member]:
     return [
         Member(experiment=experiment.name, scale=scale, run_id=run.config.run_id, label=run.label)
-        for run in runs
+        for experiment, run in runs
     ]
 
 
