@@ -7,7 +7,12 @@ import pytest
 
 from krohn.construct.paper.bounds import solvable_group_bounds
 from krohn.construct.paper.direct_product import direct_product
-from krohn.construct.paper.group_simulator import GroupSimulator, cyclic_simulator, trivial_simulator
+from krohn.construct.paper.group_simulator import (
+    SHARED,
+    GroupSimulator,
+    cyclic_simulator,
+    trivial_simulator,
+)
 from krohn.construct.paper.prefix_sum import absorber
 from krohn.construct.paper.semidirect_product import semidirect_product
 from krohn.construct.paper.solvable_group import solvable_simulator
@@ -49,6 +54,52 @@ def assert_multiplies(sim: GroupSimulator, elements: list) -> None:
             for t, letter in enumerate(word):
                 current = sim.multiply(elements[letter], current) if t else current
                 np.testing.assert_allclose(codes[row, t], sim.encode(current), atol=0.02)
+
+
+def shared_once(sims: list[GroupSimulator]) -> int:
+    """Σ dim of the lemmas, less the two shared channels that all but one do not need again."""
+    return sum(sim.dim for sim in sims) - SHARED * (len(sims) - 1)
+
+
+def test_a_direct_product_has_the_sizes_of_its_lemma() -> None:
+    s3 = solvable_simulator(solvable_series(GROUPS["S3"], 3), LENGTH)
+    parts = [cyclic_simulator(2, LENGTH), cyclic_simulator(5, LENGTH), s3]
+    sim = direct_product(parts)
+    assert sim.depth == max(part.depth for part in parts)
+    assert sim.dim == shared_once(parts) <= sum(part.dim for part in parts)
+    assert sim.heads <= sum(part.heads for part in parts)
+    # A part that is done or idle is carried along by its residual, so no part needs units for it.
+    assert sim.mlp_width <= sum(part.mlp_width for part in parts)
+    assert sim.max_weight <= max(part.max_weight for part in parts)
+    assert (sim.rep_dim, sim.rep_size) == (
+        sum(part.rep_dim for part in parts),
+        max(part.rep_size for part in parts),
+    )
+
+
+@pytest.mark.parametrize(("n", "h", "power"), [(5, 2, 4), (7, 3, 2), (9, 2, 8), (13, 4, 5)])
+def test_a_semidirect_product_has_the_sizes_of_its_lemma(n, h, power) -> None:
+    normal, acting = cyclic_simulator(n, LENGTH), cyclic_simulator(h, LENGTH)
+    sim = semidirect_product(normal, acting, lambda k, g: g * power**k % n)
+    assert sim.depth == normal.depth + acting.depth + 2
+    assert sim.dim == shared_once([normal, acting])
+    assert sim.heads == max(normal.heads, acting.heads)
+    # Two coordinates are told apart by 4 units each, and there is one unit per pair (Lemma mlp-nd).
+    assert sim.mlp_width <= max(normal.mlp_width, acting.mlp_width, 4 * n * h)
+    assert sim.max_weight <= max(normal.max_weight, acting.max_weight, 6 * n, 2)
+    assert (sim.rep_dim, sim.rep_size) == (2, max(normal.rep_size, acting.rep_size))
+
+
+@pytest.mark.parametrize(("n", "h"), [(2, 2), (2, 3), (3, 2), (5, 3)])
+def test_a_wreath_product_has_the_sizes_of_its_lemma(n, h) -> None:
+    normal, top = cyclic_simulator(n, LENGTH), cyclic_simulator(h, LENGTH)
+    sim = wreath_product(normal, top, h)
+    assert sim.depth == normal.depth + top.depth + 2
+    assert sim.dim <= h * normal.dim + top.dim
+    assert sim.heads == max(h * normal.heads, top.heads)
+    assert sim.mlp_width <= max(h * normal.mlp_width, top.mlp_width, 5 * h**2 * n)
+    assert sim.max_weight <= max(normal.max_weight, top.max_weight, 6 * h)
+    assert (sim.rep_dim, sim.rep_size) == (h * normal.rep_dim + 1, max(normal.rep_size, top.rep_size))
 
 
 def test_a_direct_product_runs_in_the_depth_of_its_deepest_factor() -> None:

@@ -1,6 +1,7 @@
 """Theorem 2: permutation-reset components, the cascade, and whole automata, within the (corrected) bounds."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -16,10 +17,16 @@ from construct_paper.paper_oracles import (
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.cascade.holonomy import decompose
-from krohn.construct.paper.bounds import bounds_for
+from krohn.construct.paper.bounds import bounds_for, memory_bounds
 from krohn.construct.paper.cascade_components import PermutationReset, component_cascade
-from krohn.construct.paper.permutation_reset import permutation_reset_meaning, reset_simulator, table_rows
+from krohn.construct.paper.permutation_reset import (
+    SHARED,
+    permutation_reset_meaning,
+    reset_simulator,
+    table_rows,
+)
 from krohn.construct.paper.recipe import component_recipe, paper_recipe_size
+from krohn.construct.paper.solvable_group import solvable_simulator
 from krohn.construct.paper.solvable_series import solvable_series
 from krohn.construct.paper.theorem2 import build_paper
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
@@ -110,6 +117,37 @@ def test_sizes_of_a_component_are_those_of_the_lemma() -> None:
     assert table_rows(part, series) == 6 * 6 * 3
     assert simulator.layers[-1].mlp.hidden_widths[1] == 6 * 6 * 3
     assert len(simulator.channels) + 4 <= component_recipe(series.primes).dim
+
+
+@pytest.mark.parametrize(
+    ("states", "permutations"),
+    [(2, [(1, 0)]), (3, [(1, 2, 0), (1, 0, 2)]), (4, [(1, 2, 3, 0), (0, 3, 2, 1)]), (5, [(1, 2, 3, 4, 0)])],
+)
+def test_a_permutation_reset_component_keeps_the_bounds_of_the_lemma(states, permutations) -> None:
+    length = 20
+    simulator = reset_simulator(PermutationReset(0, states, 0, frozenset([*permutations, 1])), length)
+    order = len(solvable_series(permutations, states).elements)
+    group = solvable_simulator(solvable_series(permutations, states), length)
+    memory = memory_bounds(states, length).corrected
+    dim = len(simulator.channels) + len(SHARED)
+    heads = [head for layer in simulator.layers for head in layer.heads]
+    widths = [width for layer in simulator.layers for width in layer.mlp.hidden_widths]
+    norm = max(abs(array).max(initial=0.0) for array in _arrays(simulator.layers))
+    assert len(simulator.layers) == group.depth + 2 <= 3 * math.log2(order) + 2
+    # Erratum 33: 4|G| + 4 (and the copy of ⊥ and one) where |G| + |Q| + 4 is printed.
+    assert dim <= group.dim + group.rep_dim + memory.dim <= 4 * order + 4 + 2
+    assert max(len(layer.heads) for layer in simulator.layers) <= 2 * order + 1
+    assert max(head.query.shape[1] for head in heads) <= 2 * order + 3
+    assert max(head.value.shape[1] for head in heads) <= 2 * order + 3
+    assert max(widths) <= 20 * states * length * order + 4 * states + order**2 * states
+    assert norm <= max(group.max_weight, memory.max_weight, 6 * states)
+
+
+def _arrays(layers):
+    for layer in layers:
+        yield from (*layer.mlp.weights, *layer.mlp.biases)
+        for head in layer.heads:
+            yield from (head.query, head.key, head.value, head.output)
 
 
 def test_an_automaton_that_never_leaves_its_start_needs_no_component() -> None:

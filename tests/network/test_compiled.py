@@ -48,7 +48,7 @@ def test_the_picture_is_well_formed_and_names_every_register_and_head() -> None:
     text = explanation_svg(parity_network().explain((1, 0, 1)))
     root = ElementTree.fromstring(text)
     words = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"bit", "sum", "state", "layer 0 head 0: prefix sum of bit"} <= set(words)
+    assert {"bit", "sum", "state", "layer 1 head 1", "prefix sum of bit", "output"} <= set(words)
 
 
 def test_a_network_survives_the_disk(tmp_path: Path) -> None:

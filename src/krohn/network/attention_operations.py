@@ -28,32 +28,36 @@ def _shifted(values: Values) -> Values:
     return np.concatenate([values[:, :1], values[:, :-1]], axis=1)
 
 
-def _same_number(sources: tuple[str, ...], targets: tuple[str, ...]) -> None:
-    if not sources or len(sources) != len(targets):
-        raise InvalidInput(
-            f"a head must copy as many registers as it writes; got {len(sources)} and {len(targets)}"
-        )
-
-
-@dataclass(frozen=True)
-class PrefixSum:
-    """``target_t = Σ source_i`` over the visible positions (Lemma "modular counter")."""
+class _Copies:
+    """What all heads have in common: each source gives one target."""
 
     sources: tuple[str, ...]
     targets: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        _same_number(self.sources, self.targets)
+        if not self.sources or len(self.sources) != len(self.targets):
+            raise InvalidInput(
+                "a head must copy as many registers as it writes; "
+                f"got {len(self.sources)} and {len(self.targets)}"
+            )
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The registers that are summed."""
+        """The registers that are summed or fetched."""
         return self.sources
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The wide registers that hold the sums."""
+        """The sums or copies."""
         return self.targets
+
+
+@dataclass(frozen=True)
+class PrefixSum(_Copies):
+    """``target_t = Σ source_i`` over the visible positions (Lemma "modular counter")."""
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
 
     def apply(self, values: Registers, mask: str) -> dict[str, Values]:
         """The discrete meaning."""
@@ -68,25 +72,17 @@ class PrefixSum:
 
 
 @dataclass(frozen=True)
-class LatestWrite:
+class LatestWrite(_Copies):
     """``target_t = source`` at the latest visible flagged position (Lemma "memory"); BOS is flagged."""
 
     flag: str
     sources: tuple[str, ...]
     targets: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        _same_number(self.sources, self.targets)
-
     @property
     def reads(self) -> tuple[str, ...]:
         """Flag and values."""
         return (self.flag, *self.sources)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The copies."""
-        return self.targets
 
     def apply(self, values: Registers, mask: str) -> dict[str, Values]:
         """The discrete meaning."""
@@ -99,7 +95,7 @@ class LatestWrite:
 
 
 @dataclass(frozen=True)
-class LookBack:
+class LookBack(_Copies):
     """``target_t = source_{max(t−distance, 0)}`` (the heads of Theorem 1)."""
 
     distance: int
@@ -107,19 +103,9 @@ class LookBack:
     targets: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        _same_number(self.sources, self.targets)
+        super().__post_init__()
         if self.distance < 1:
             raise InvalidInput(f"a look-back must reach at least 1 position back; got {self.distance}")
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The registers that are fetched."""
-        return self.sources
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The copies."""
-        return self.targets
 
     def apply(self, values: Registers, mask: str) -> dict[str, Values]:
         """The discrete meaning."""
@@ -133,7 +119,7 @@ class LookBack:
 
 
 @dataclass(frozen=True)
-class LatestMatch:
+class LatestMatch(_Copies):
     """``target_t = source`` at the latest visible ``i`` with ``key_i ≡ query_t + shift``, BOS if none.
 
     Query and key are registers on a circle of ``n`` values 0..n−1; equality is modulo ``n``. Without a
@@ -148,7 +134,7 @@ class LatestMatch:
     targets: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        _same_number(self.sources, self.targets)
+        super().__post_init__()
         if self.modulus < 2:
             raise InvalidInput(f"keys must lie on a circle of at least 2 values; got {self.modulus}")
 
@@ -156,11 +142,6 @@ class LatestMatch:
     def reads(self) -> tuple[str, ...]:
         """Query, key and values."""
         return (*((self.query,) if self.query else ()), self.key, *self.sources)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The copies."""
-        return self.targets
 
     def apply(self, values: Registers, mask: str) -> dict[str, Values]:
         """The discrete meaning."""

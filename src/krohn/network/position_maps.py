@@ -14,6 +14,23 @@ Registers = Mapping[str, Values]
 Row = tuple[int, ...]
 
 
+class _OfSum:
+    """What the functions of one sum ``Σ cᵢ·termᵢ`` have in common."""
+
+    terms: tuple[tuple[str, int], ...]
+    target: str
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The registers of the sum."""
+        return tuple(name for name, _ in self.terms)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The one result."""
+        return (self.target,)
+
+
 @dataclass(frozen=True)
 class Table:
     """``outputs = rows[inputs]``; only the rows that can occur are listed."""
@@ -78,7 +95,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Modulo:
+class Modulo(_OfSum):
     """``target = values[(Σ cᵢ·termᵢ + offset) mod modulus]``; without ``values`` the residue itself."""
 
     terms: tuple[tuple[str, int], ...]
@@ -93,16 +110,6 @@ class Modulo:
         if self.values is not None and len(self.values) != self.modulus:
             raise InvalidInput(f"one value per residue; got {len(self.values)} for {self.modulus}")
 
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The registers of the sum."""
-        return tuple(name for name, _ in self.terms)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The residue."""
-        return (self.target,)
-
     def apply(self, values: Registers, mask: str) -> dict[str, Values]:
         """The discrete meaning."""
         residue = combine(self.terms, self.offset, values) % self.modulus
@@ -115,22 +122,12 @@ class Modulo:
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(_OfSum):
     """``target = Σ cᵢ·termᵢ + offset``."""
 
     terms: tuple[tuple[str, int], ...]
     offset: int
     target: str
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The registers of the sum."""
-        return tuple(name for name, _ in self.terms)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The sum."""
-        return (self.target,)
 
     def apply(self, values: Registers, mask: str) -> dict[str, Values]:
         """The discrete meaning."""
@@ -142,7 +139,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Clamp:
+class Clamp(_OfSum):
     """``target = min(max(Σ cᵢ·termᵢ + offset, low), high)``."""
 
     terms: tuple[tuple[str, int], ...]
@@ -150,16 +147,6 @@ class Clamp:
     low: int
     high: int
     target: str
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The registers of the sum."""
-        return tuple(name for name, _ in self.terms)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """The clamped sum."""
-        return (self.target,)
 
     def apply(self, values: Registers, mask: str) -> dict[str, Values]:
         """The discrete meaning."""
