@@ -69,12 +69,20 @@ def test_a_limit_leaves_the_verdict_and_a_note(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.parametrize(
     "arguments",
-    [["Nonsense"], ["T6", "--max-images", "0"], ["Grid9", "--max-images", "5"], ["regex:(("], []],
+    [
+        ["Nonsense"],
+        ["T6", "--max-images", "0"],
+        ["Grid9", "--max-images", "5"],
+        ["T6", "--eggbox", "--max-classes", "10"],
+        ["regex:(("],
+        [],
+    ],
 )
 def test_bad_input_is_one_line_and_status_two(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["analyze", *arguments]) == 2
-    error = capsys.readouterr().err
+    output, error = capsys.readouterr()
+    assert output == ""
     assert error.startswith("error: ")
     assert error.count("\n") == 1

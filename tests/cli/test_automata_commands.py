@@ -11,6 +11,7 @@ from krohn.automata.files import dump_automaton
 from krohn.automata.simulation import simulate
 from krohn.automata.zoo import zoo, zoo_names
 from krohn.cli.app import run
+from krohn.cli.simulate import run_all
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -117,3 +118,11 @@ def test_sample_shows_a_progress_bar_on_a_terminal(
 @pytest.mark.parametrize("command", ["zoo", "simulate", "sample"])
 def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"krohn {command}" in answer(capsys, command, "--help")
+
+
+def test_few_words_and_many_of_one_length_are_run_alike() -> None:
+    automaton = zoo("Dyck4,2")
+    words = [[index % 4, 2, index % 3, 1, 0] for index in range(40)]
+    expected = [automaton.run(word) for word in words]
+    assert list(run_all(automaton, words)) == expected
+    assert list(run_all(automaton, words[:3])) == expected[:3]

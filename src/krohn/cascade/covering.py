@@ -3,9 +3,10 @@
 For one letter a, a pair (P, P′) stands for all pairs of chains that agree with it so far: P is the set
 reached in the chain before the letter, P′ in the chain after it. From (Q, Q) the checker follows every
 choice of tile in P and what the cascade answers in P′, in the order in which the coordinates become
-known, until P′ is a single state {q′}; then P·a = {q′} must hold, and so for every q of P. The pairs are finitely many, each is
-visited once, so the answer is exact: a chain of either side is a path of pairs. P·a ⊆ P′ is checked on
-the way, for a witness as high up as possible: tiles only shrink, so a state outside stays outside.
+known, until P′ is a single state {q′}; then P·a = {q′} must hold, and so for every q of P. The pairs are
+finitely many, each is visited once, so the answer is exact: a chain of either side is a path of pairs.
+P·a ⊆ P′ is checked on the way, for a witness as high up as possible: tiles only shrink, so a state
+outside stays outside.
 
 The order is a schedule: the coordinate of a set is decided at its ``start`` and readable from its
 ``finish`` on. Levels are the plain schedule, start = depth and finish = depth + 1.
@@ -137,7 +138,7 @@ class _LetterWalk:
         """The first pair at which the cascade and the automaton disagree, in words."""
         masks, tiles, images = self.frame.masks, self.frame.tiles, self.images
         start, finish = self.start, self.finish
-        update, letter = self.cascade.update, self.letter
+        update, letter, valid = self.cascade.update, self.letter, self.valid
         queue: list[Pair] = [(0, 0)]
         seen = {(0, 0)}
         for source, target in queue:
@@ -153,12 +154,20 @@ class _LetterWalk:
                 below = [(tile, target) for tile in inner]
             else:
                 change = update(source, letter, target)
+                # The two usual answers are read here, all others are looked into one by one.
                 if isinstance(change, int) and 0 <= change < len(outer):
                     below = ((source, outer[change]),)
+                elif (
+                    isinstance(change, tuple)
+                    and change in valid
+                    and len(change) == len(inner) == len(outer)
+                    and start[source] == start[target]
+                ):
+                    below = zip(inner, map(outer.__getitem__, change), strict=True)
                 else:
                     below = self._below(source, target, change)
-                if isinstance(below, str):
-                    return below
+                    if isinstance(below, str):
+                        return below
             for following in below:
                 if following not in seen:
                     seen.add(following)

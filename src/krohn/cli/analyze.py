@@ -22,7 +22,9 @@ _MAX_SKELETON_STATES = 2_000
 @click.command()
 @click.argument("spec")
 @click.option("--eggbox", is_flag=True, help="Print the eggbox picture of Green's classes.")
-@click.option("--svg", type=click.Path(path_type=Path), help="Write the eggbox picture to this file.")
+@click.option(
+    "--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write the eggbox picture to this file."
+)
 @click.option(
     "--max-images",
     type=click.IntRange(1),
@@ -49,17 +51,18 @@ def command(
     """
     automaton = parse_spec(spec)
     analysis = analyze(automaton, max_images=max_images, max_classes=max_classes)
+    # Before anything is printed: a picture beyond the limits is bad input, not half an answer.
+    semigroup = TransitionSemigroup(automaton.letters, max_images=max_images, max_classes=max_classes)
+    parts = semigroup.d_classes if eggbox or svg is not None else ()
     levels, notes = _levels(automaton, analysis)
     for text in (*analysis.notes, *notes):
         note(text)
     emit(_payload(automaton, analysis, levels), as_json=as_json, text=lambda: _text(spec, analysis, levels))
-    if eggbox or svg is not None:
-        semigroup = TransitionSemigroup(automaton.letters, max_images=max_images, max_classes=max_classes)
-        if svg is not None:
-            write_text(svg, eggbox_svg(semigroup.d_classes))
-            note(f"wrote {svg}")
-        if eggbox and not as_json:
-            click.echo("\n" + eggbox_text(semigroup.d_classes))
+    if svg is not None:
+        write_text(svg, eggbox_svg(parts))
+        note(f"wrote {svg}")
+    if eggbox and not as_json:
+        click.echo("\n" + eggbox_text(parts))
 
 
 def _levels(automaton: Semiautomaton, analysis: Analysis) -> tuple[int | None, tuple[str, ...]]:

@@ -12,6 +12,8 @@ from krohn.automata.spec import parse_spec
 from krohn.cli.output import emit, json_option
 from krohn.cli.words_on_stdin import read_words
 
+_FEW = 8  # words of one length up to which letter by letter beats an array operation per position
+
 
 @click.command()
 @click.argument("spec")
@@ -55,6 +57,10 @@ def run_all(automaton: Semiautomaton, words: list[list[int]]) -> Iterator[list[i
         by_length.setdefault(len(word), []).append(index)
     answers: list[list[int]] = [[] for _ in words]
     for length, places in by_length.items():
+        if len(places) <= _FEW:
+            for place in places:
+                answers[place] = automaton.run(words[place])
+            continue
         batch = np.array([words[place] for place in places], dtype=np.int64).reshape(len(places), length)
         for place, states in zip(places, simulate(automaton, batch).tolist(), strict=True):
             answers[place] = states
