@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import krohn
 from construct_paper.paper_oracles import all_words, assert_simulates, random_automaton, random_words
 from construct_paper.printed_versions import error_rate, with_heads, with_layer
 from krohn.construct.paper.bounds import counter_bounds, memory_bounds, scan_bounds
@@ -33,6 +34,20 @@ def test_every_erratum_of_the_page_has_a_test_and_every_test_an_erratum() -> Non
     sources = "".join(path.read_text() for path in sorted(TESTS.glob("test_errata*.py")))
     tested = {int(number) for number in re.findall(r"def test_erratum_(\d+)_", sources)}
     assert listed == tested == set(range(1, max(listed) + 1))
+
+
+def test_every_erratum_is_cited_in_the_code() -> None:
+    folder = Path(krohn.__file__).parent / "construct"
+    sources = " ".join(path.read_text() for path in sorted(folder.rglob("*.py")))
+    lists = re.findall(r"[Ee]rrat(?:um|a) (\d+(?:(?:, | and | to )\d+)*)", " ".join(sources.split()))
+    cited = {int(number) for found in lists for number in re.findall(r"\d+", found)}
+    cited |= {int(number) for number in re.findall(r"\((\d\d?)\)[,:. ]", _texts_that_name_the_page(sources))}
+    assert set(range(1, 40)) - cited == set()
+
+
+def _texts_that_name_the_page(sources: str) -> str:
+    """Docstrings that refer to docs/errata.md and then give numbers in parentheses."""
+    return " ".join(text for text in sources.split('"""') if "docs/errata.md" in text)
 
 
 def test_erratum_01_the_second_bias_of_the_table_makes_it_constantly_zero() -> None:

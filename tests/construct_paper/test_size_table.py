@@ -16,6 +16,7 @@ def test_a_row_holds_built_recipe_and_bounds() -> None:
     table = compiled_table([parse_spec("S4")], 16, lambda automaton: build_scan(automaton, 16))
     row = dict(zip(table.header, table.rows[0], strict=True))
     assert (row["method"], row["depth"], row["dim"], row["MLP width"]) == ("scan", "4", "50", "1152")
+    assert row["MLP hidden layers"] == "1"
     assert row["paper's recipe: depth / dim / heads"] == "12 / 71 / 22"
     assert row["Theorem 2: depth / dim / MLP"] == "8091 / 8.7e8 / 1e23156110"
     assert row["Theorem 1: depth / dim / MLP"] == "4 / 50 / 600"

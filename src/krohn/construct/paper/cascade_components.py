@@ -3,7 +3,8 @@
 One component per class of image sets. Its state is the tile number while its class is on the chain, else 0;
 leaving the chain is a reset to 0, which keeps the wiring tables small. The dependency function of a
 component reads the states of the components above *before* the letter, and the letter (Definition "cascade
-product").
+product"). Erratum 35: the group of a component acts on tiles, so it is a quotient of a subgroup of T(A), not
+a subgroup.
 """
 
 from collections.abc import Iterable

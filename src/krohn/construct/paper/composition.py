@@ -86,7 +86,10 @@ _INDICATORS: dict[str, Callable[[int], _Indicators]] = {"plateau": _plateau, "st
 
 
 def _by_indicators(states: int, indicators: _Indicators) -> Mlp:
-    """As printed: indicators, then relu(M·1[g(q)=q'] + f(q') − M) = f(q')·1[g(q)=q'] with M = |Q|."""
+    """Indicators, then relu(M·1[g(q)=q'] + f(q') − M) = f(q')·1[g(q)=q'] with M = |Q|.
+
+    Erratum 8: printed as a product with g(q'), and with a third matrix that sums over q' alone.
+    """
     per_state, total = len(indicators.bias), float(states)
     first = np.zeros((2 * states, states * per_state + states))
     second = np.zeros((states * per_state + states, states * states))

@@ -2,7 +2,7 @@
 
 Erratum 22: the network section never adds the padding that Algorithm 1 asks for, and Algorithm 1 starts at
 0 only. S moves towards one wall and then min(q₀, S − q₀) back lead to q₀ from anywhere and visit S + 1
-prefix sums (the sum 0 of the first position counts).
+prefix sums (the sum 0 of the first position counts). Erratum 23: S + 1 distinct sums span S, not S + 1.
 """
 
 from collections.abc import Sequence

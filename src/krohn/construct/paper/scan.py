@@ -42,7 +42,11 @@ def scan_depth(length: int) -> int:
 
 
 def scan_gamma(states: int, length: int) -> float:
-    """γ = 100·T²·(log |Q| + log T), with |Q| ≥ 2 as the paper assumes."""
+    """γ = 100·T²·(log |Q| + log T), with |Q| ≥ 2 as the paper assumes.
+
+    Erratum 9: right maps are passed on without rounding, so the errors of all layers add up. The text asks
+    for 0.1 per layer, too much from three layers on; this γ gives 0.1/T.
+    """
     return 100.0 * length**2 * (math.log(max(states, 2)) + math.log(length))
 
 
@@ -80,7 +84,8 @@ def _scan_layers(states: int, code: PositionCode, depth: int, gadget: str) -> tu
     dim = 2 * states + code.channels
     left, right = np.arange(states), np.arange(states, 2 * states)
     mlp = lift_mlp(composition_mlp(states, gadget), [*left, *right], [*right], dim)
-    # Only the position channels carry a residual: the scan works in place, as the paper says.
+    # The scan works in place, as the paper says; but positions need a residual (erratum 11), or they are
+    # gone after one layer.
     keep = np.concatenate([np.zeros(2 * states), np.ones(code.channels)])
     where = code.scale * basis(dim, range(2 * states, dim))
     value = basis(dim, [*right])  # erratum 5: the maps live in the right channels

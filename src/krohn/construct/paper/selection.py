@@ -1,4 +1,7 @@
-"""Lemma "Softmax approximates hard max": how close soft attention comes to copying one position."""
+"""Lemma "Softmax approximates hard max": how close soft attention comes to copying one position.
+
+Erratum 30: its proof writes e^t for e^(z_t); the mask before it hides t > t′ where it must hide t′ > t.
+"""
 
 import math
 

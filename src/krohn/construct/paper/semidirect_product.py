@@ -1,7 +1,7 @@
 """Lemma "Semidirect product via 4-stage cascade": N ⋊ H from simulators of N and H.
 
 (g, h)(g′, h′) = (g·φ_h(g′), h·h′). With h_≤t known, φ⁻¹_{h_≤t}(g_≤t) is the plain product of
-φ⁻¹_{h_≤s}(g_s), so: simulate H; change basis; simulate N (erratum 30: the text says Sim_H again); change
+φ⁻¹_{h_≤s}(g_s), so: simulate H; change basis; simulate N (erratum 36: the text says Sim_H again); change
 back.
 """
 

@@ -41,7 +41,7 @@ def compiled_table(automata: Iterable[Semiautomaton], length: int, compile_netwo
     """Built sizes beside recipe and bound."""
     header = (
         *("automaton", "states", "letters", "method"),
-        *("depth", "dim", "heads", "MLP width", "max weight", "parameters"),
+        *("depth", "dim", "heads", "MLP width", "MLP hidden layers", "max weight", "parameters"),
         *(
             "paper's recipe: depth / dim / heads",
             "Theorem 2: depth / dim / MLP",
@@ -52,7 +52,7 @@ def compiled_table(automata: Iterable[Semiautomaton], length: int, compile_netwo
     for automaton in automata:
         net = compile_network(automaton)
         sizes = net.sizes()
-        built = [f"{sizes[key]:.0f}" for key in ("depth", "dim", "heads", "mlp_width")]
+        built = [f"{sizes[key]:.0f}" for key in ("depth", "dim", "heads", "mlp_width", "mlp_depth")]
         rows.append(
             (
                 *(automaton.name, str(automaton.num_states), str(automaton.num_letters), net.method),

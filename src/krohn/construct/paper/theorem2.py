@@ -4,10 +4,12 @@ Per level: the permutation-reset simulators of the level in parallel, then one w
 the states above and the letter into the letters of the next level (lemma "Implementing the transformation
 cascade").
 
-Erratum 28: dependency functions read states *before* the letter, but the channels at position t hold the
-states
+Erratum 28: dependency functions read states *before* the letter, but the channels at position t hold those
 *after* it. So the wiring layer's attention is not the identity but a look-back by one position, as in
 Theorem 1. Position 0 holds the initial states and its own letter code 0.
+
+Erratum 39: "solvable" is defined through one chosen decomposition; it is a property of T(A), which is why
+the holonomy cascade may decide it. Erratum 38: automata that are not solvable begin at five states, not 60.
 """
 
 from collections.abc import Iterator
