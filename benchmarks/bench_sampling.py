@@ -119,7 +119,17 @@ def main() -> None:
     print(
         f"limit: {2 * LENGTH} bytes a sequence at {speed / 1e9:.1f} GB/s = {speed / 2 / LENGTH / 1e6:.0f} M\n"
     )
-    header = ("automaton", "plain", "1 thread", "2 threads", "ratio", "core·ns", "2 free cores", "to .npz", "2 free cores")
+    header = (
+        "automaton",
+        "plain",
+        "1 thread",
+        "2 threads",
+        "ratio",
+        "core·ns",
+        "2 free cores",
+        "to .npz",
+        "2 free cores",
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.npz"
         print(table(header, [measure(name, count, path) for name in NAMES]))
