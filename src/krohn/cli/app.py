@@ -69,11 +69,19 @@ def app() -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status: 0 done, 1 decided and false, 2 bad input."""
     try:
-        result = app.main(args=arguments, prog_name="krohn", standalone_mode=False)
+        # Not `app.main`: it would turn a broken pipe into exit status 1, which means "does not hold" here.
+        with app.make_context("krohn", list(sys.argv[1:] if arguments is None else arguments)) as context:
+            result = app.invoke(context)
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         return 2
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "krohn"
+        return _refuse(f"{error.format_message().rstrip('.')}: see {where} --help")
     except click.ClickException as error:
         return _refuse(error.format_message())
     except (click.Abort, KeyboardInterrupt):
