@@ -2,7 +2,7 @@
 
 ``relu``     Lemma 1D as printed: width 4(2T′+1). Its alternating sum of large terms costs about 1e-3 in
 float32.
-``clamped``  one more layer rounds every indicator to 0 or 1 before it is used; fit for float32.
+``clamped``  indicators in two hidden layers, 2(2T′+1) and 2T′+1 units, exactly 0 or 1; fit for float32.
 ``sin``      periodic activations: two units, whatever T′ is (the paper's remark; its footnote says one).
 """
 
@@ -10,12 +10,14 @@ import math
 from typing import Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
-from krohn.construct.paper.interpolation_1d import SIGNS, UNITS_PER_POINT, interpolate_1d
+from krohn.construct.paper.interpolation_1d import interpolate_1d
 from krohn.errors import InvalidInput
-from krohn.network.transformer import SIN, Mlp
+from krohn.network.transformer import SIN, Matrix, Mlp
 
 Embedding = Literal["relu", "clamped", "sin"]
+Integers = npt.NDArray[np.int64]
 EMBEDDINGS: tuple[str, ...] = get_args(Embedding)
 
 
@@ -28,17 +30,18 @@ def circular_mlp(total: int, period: float, embedding: str = "relu") -> Mlp:
         weights = (np.full((1, 2), frequency), np.eye(2))
         return Mlp(weights, (np.array([math.pi / 2, 0.0]), np.zeros(2)), (np.full(2, SIN),))
     sums = np.arange(-total, total + 1)
-    angle = 2.0 * math.pi * sums / period
+    # Reduced first: sums of one residue class get equal numbers, not only nearly equal ones.
+    angle = 2.0 * math.pi * np.mod(sums, period) / period
     values = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    table = interpolate_1d((sums / (2.0 * total)).tolist(), values, gap=1.0 / (2.0 * total))
-    return table if embedding == "relu" else _clamped(table, values)
+    if embedding == "clamped":
+        return _clamped(sums, total, values)
+    return interpolate_1d((sums / (2.0 * total)).tolist(), values, gap=1.0 / (2.0 * total))
 
 
-def _clamped(table: Mlp, values: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> Mlp:
-    """Indicators cut off at 0 and 1: v ↦ (v − ¼)_+ and (v − ¾)_+, twice their difference."""
-    points = len(values)
-    combine = np.kron(np.eye(points), SIGNS[:, None]) @ np.repeat(np.eye(points), 2, axis=1)
-    bias = np.tile([-0.25, -0.75], points)
-    third = np.repeat(values, 2, axis=0) * np.tile([2.0, -2.0], points)[:, None]
-    assert combine.shape[0] == UNITS_PER_POINT * points
-    return Mlp((table.weights[0], combine, third), (table.biases[0], bias, np.zeros(2)))
+def _clamped(sums: Integers, total: int, values: Matrix) -> Mlp:
+    """Indicators (1 − 4(|y − z| − ¼)_+)_+ with y = 2T′x: 1 or 0 exactly, so one stored value comes out."""
+    slope = 8.0 * total
+    first = np.tile([slope, -slope], len(sums))
+    bias = np.kron(-4.0 * sums, [1.0, -1.0]) - 1.0
+    second: Matrix = np.repeat(-np.eye(len(sums)), 2, axis=0)
+    return Mlp((first[None, :], second, values), (bias, np.ones(len(sums)), np.zeros(2)))

@@ -4,7 +4,8 @@ Erratum 12: the printed map is T·s mod n; the head computes (1/2T)·Σ σ, so i
 added.
 
 ``relu``   Lemma 1D as printed: 4((n−1)T + 1) units.
-``steps``  y − n·#{k : y ≥ kn}: one step per multiple of n, 2⌊((n−1)T + q₀)/n⌋ + 1 units, then rounded.
+``steps``  y − n·#{k : y ≥ kn}: one step per multiple of n, ⌊((n−1)T + q₀)/n⌋ + 1 units twice, then
+           n − 1 units twice to round. Steps saturate: they are exactly 0 or 1 in every float format.
 ``sin``    periodic activations: a function on Z_n is a sum of ⌊n/2⌋ sines (its Fourier series), so the
 width does
            not depend on T; a last layer rounds (Lemma 1D on n values).
@@ -44,16 +45,22 @@ def modular_meaning(prefix_sum: int, modulus: int, start: int) -> int:
 
 
 def _steps(modulus: int, length: int, start: int) -> Mlp:
-    """With y = 2T·s + q₀: y − n·Σ_k [2(y − kn + ¾)_+ − 2(y − kn + ¼)_+], then rounded; y is one unit."""
+    """With y = 2T·s + q₀: r = y − n·#{k : y ≥ kn}, then #{k < n : r ≥ k}, which rounds; y is one unit.
+
+    A step is (1 − (1 − 2(y − k + ¾))_+)_+. As a difference of two ReLU it would subtract large numbers, which
+    short formats round; here nothing large is left after the second ReLU.
+    """
     count = ((modulus - 1) * length + start) // modulus
     edges = modulus * np.arange(1, count + 1, dtype=np.float64)
-    offsets = np.stack([0.75 - edges, 0.25 - edges], axis=1).reshape(-1)
-    slopes = np.concatenate([np.full(2 * count, 4.0 * length), [2.0 * length]])
-    bias = np.concatenate([2.0 * (offsets + start), [float(start)]])
-    combine = np.concatenate([np.tile([-float(modulus), float(modulus)], count), [1.0]])
-    rounding = interpolate_1d(list(range(modulus)), list(range(modulus)))
-    weights = (slopes[None, :], combine[:, None] @ rounding.weights[0], rounding.weights[1])
-    return Mlp(weights, (bias, *rounding.biases))
+    slopes = np.concatenate([np.full(count, -4.0 * length), [2.0 * length]])
+    bias = np.concatenate([2.0 * (edges - start) - 0.5, [float(start)]])
+    wraps = np.diag(np.concatenate([-np.ones(count), [1.0]]))
+    residue = np.concatenate([np.full(count, -float(modulus)), [1.0]])
+    values = np.arange(1, modulus, dtype=np.float64)
+    rounds = residue[:, None] @ np.full((1, modulus - 1), -2.0)
+    weights = (slopes[None, :], wraps, rounds, -np.eye(modulus - 1), np.ones((modulus - 1, 1)))
+    ones = np.concatenate([np.ones(count), [0.0]])
+    return Mlp(weights, (bias, ones, 2.0 * values - 0.5, np.ones(modulus - 1), np.zeros(1)))
 
 
 def _sines(modulus: int, length: int, start: int) -> Mlp:
