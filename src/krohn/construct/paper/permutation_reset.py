@@ -17,7 +17,7 @@ from krohn.cascade.holonomy import Update
 from krohn.construct.paper.cascade_components import PermutationReset
 from krohn.construct.paper.channels import lift_mlp
 from krohn.construct.paper.interpolation_1d import interpolate_1d
-from krohn.construct.paper.interpolation_nd import interpolate_nd
+from krohn.construct.paper.interpolation_nd import table_mlp
 from krohn.construct.paper.memory import memory_head, memory_score
 from krohn.construct.paper.solvable_group import solvable_simulator
 from krohn.construct.paper.solvable_series import SolvableSeries, inverse, product, solvable_series
@@ -93,7 +93,7 @@ def reset_simulator(part: PermutationReset, length: int, counting: str = "relu")
     if part.has_resets:
         layers.append(_lookup(part, length, width, dim))
     if width:
-        layers.append(_apply(part, series, width, dim))
+        layers.append(_apply(part, series, width, dim, counting))
     return ResetSimulator(part, series, tuple(layers), tuple(names))
 
 
@@ -108,7 +108,7 @@ def _lookup(part: PermutationReset, length: int, width: int, dim: int) -> Layer:
     return Layer((head,), lift_mlp(table, [value], [value], dim), keep, keep)
 
 
-def _apply(part: PermutationReset, series: SolvableSeries, width: int, dim: int) -> Layer:
+def _apply(part: PermutationReset, series: SolvableSeries, width: int, dim: int, counting: str) -> Layer:
     """The table (g, h, q) ↦ Φ(g·h⁻¹)(q), or g ↦ Φ(g)(q₀) if there are no resets."""
     codes = series.codes
     if part.has_resets:
@@ -122,7 +122,7 @@ def _apply(part: PermutationReset, series: SolvableSeries, width: int, dim: int)
     else:
         value, reads = width, [*range(width)]
         rows = {codes[g]: g[part.initial] for g in series.elements}
-    mlp = interpolate_nd(np.array(list(rows)), np.array(list(rows.values())))
+    mlp = table_mlp(np.array(list(rows)), np.array(list(rows.values())), counting)
     keep = np.ones(dim)
     keep[value] = 0.0
     return Layer((), lift_mlp(mlp, reads, [value], dim), np.ones(dim), keep)

@@ -23,7 +23,7 @@ from krohn.construct.paper.cascade_layout import cascade_layout
 from krohn.construct.paper.cascade_stream import CascadeStream
 from krohn.construct.paper.channels import basis, identity_layer, lift_layer, lift_mlp, parallel_layers
 from krohn.construct.paper.integer_readout import integer_readout
-from krohn.construct.paper.interpolation_nd import interpolate_nd
+from krohn.construct.paper.interpolation_nd import table_mlp
 from krohn.construct.paper.lookback import PositionCode, binary_code, circle_code
 from krohn.construct.paper.mlp_sequence import then_table
 from krohn.construct.paper.permutation_reset import reset_simulator, table_rows
@@ -47,7 +47,8 @@ def build_paper(
 ) -> CompiledNetwork:
     """The network of Theorem 2 on the holonomy cascade; refuses, with every reason, what does not fit.
 
-    ``activation`` of the counters: ``relu`` as printed, ``steps`` (narrower), ``sin`` (width independent
+    ``activation`` of the counters: ``relu`` as printed, ``steps`` (narrower, with tables that
+    saturate as its steps do), ``sin`` (width independent
     of the length). ``positions`` of the look-backs: ``circle`` as in Theorem 1, ``binary`` (fit for float16).
     """
     if length < 1:
@@ -56,7 +57,7 @@ def build_paper(
     _refuse(whole, max_rows)
     simulators = tuple(reset_simulator(part, length, activation) for part in whole.components)
     stream = CascadeStream(simulators, look_back_code(whole, length, positions))
-    layers, texts = _all_layers(whole, stream)
+    layers, texts = _all_layers(whole, stream, activation)
     network = _network(automaton, whole, stream, layers, length)
     network, layout = drop_unused_channels(
         network, cascade_layout(network, stream.names, stream.position_names, texts)
@@ -114,12 +115,14 @@ def look_back_code(whole: ComponentCascade, length: int, positions: str) -> Posi
     return circle_code(1 + length, length, scan_gamma(most, length))
 
 
-def _all_layers(whole: ComponentCascade, stream: CascadeStream) -> tuple[list[Layer], list[list[str]]]:
+def _all_layers(
+    whole: ComponentCascade, stream: CascadeStream, counting: str
+) -> tuple[list[Layer], list[list[str]]]:
     layers: list[Layer] = []
     texts: list[list[str]] = []
     for level in range(whole.num_levels):
         if level:
-            layers.append(_wiring(whole, stream, level))
+            layers.append(_wiring(whole, stream, level, counting))
             texts.append([f"copies the states of level {level - 1} from 1 back"])
         parts = [i for i, part in enumerate(whole.components) if part.level == level]
         depth = max(len(stream.simulators[i].layers) for i in parts)
@@ -134,15 +137,13 @@ def _all_layers(whole: ComponentCascade, stream: CascadeStream) -> tuple[list[La
     if not layers:
         layers, texts = [identity_layer(stream.dim)], [[]]
     reads = [stream.value(i) for i in range(len(whole.components))]
-    table = (
-        interpolate_nd(np.array(list(whole.state)), np.array(list(whole.state.values()))) if reads else None
-    )
-    if table is not None:
+    if reads:
+        table = table_mlp(np.array(list(whole.state)), np.array(list(whole.state.values())), counting)
         layers[-1] = then_table(layers[-1], table, reads, stream.state)
     return layers, texts
 
 
-def _wiring(whole: ComponentCascade, stream: CascadeStream, level: int) -> Layer:
+def _wiring(whole: ComponentCascade, stream: CascadeStream, level: int, counting: str) -> Layer:
     """Look back by one, then the table of the dependency functions of the next level."""
     above = [i for i, part in enumerate(whole.components) if part.level < level]
     last = [i for i in above if whole.components[i].level == level - 1]
@@ -158,7 +159,7 @@ def _wiring(whole: ComponentCascade, stream: CascadeStream, level: int) -> Layer
     }
     start = (*(whole.initial[i] for i in above), 0)
     rows[start] = [v for i in here for v in stream.simulators[i].initial()]
-    mlp = interpolate_nd(np.array(list(rows)), np.array(list(rows.values())))
+    mlp = table_mlp(np.array(list(rows)), np.array(list(rows.values())), counting)
     reads = [*(stream.previous(i) for i in above), stream.letter]
     targets = [channel for i in here for channel in stream.inputs(i)]
     everywhere = np.ones(stream.dim)
