@@ -7,6 +7,7 @@ they are certified in. ``largest`` is found by compiling for longer and longer w
 """
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -68,20 +69,28 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     lengths = (7, 128) if options.quick else LENGTHS
-    parts = []
+    parts = {}
     if "zoo" in options.parts:
-        parts.append(zoo_table(options.only or ZOO, lengths))
+        parts["zoo"] = zoo_table(options.only or ZOO, lengths)
     if "random" in options.parts:
-        parts.append(random_table(20 if options.quick else 200, 10 if options.quick else 50))
+        parts["random"] = random_table(20 if options.quick else 200, 10 if options.quick else 50)
     if "largest" in options.parts:
-        parts.append(largest_table(options.only or ZOO, options.reach, options.dtypes))
-    text = "\n\n".join(parts)
-    print(text)
+        parts["largest"] = largest_table(options.only or ZOO, options.reach, options.dtypes)
+    print("\n\n".join(parts.values()))
     if options.out:
-        options.out.write_text(
-            f"# What is certified\n\nWritten by `benchmarks/certify_all.py`.\n\n{text}\n", encoding="utf-8"
-        )
+        command = "python benchmarks/certify_all.py " + " ".join(sys.argv[1:])
+        options.out.write_text(page(options.out, parts, command), encoding="utf-8")
     return 0
+
+
+def page(path: Path, parts: dict[str, str], command: str) -> str:
+    """The page with the parts that were run replaced, each with its command; the others stay."""
+    text = path.read_text(encoding="utf-8") if path.exists() else "# What is certified\n"
+    for name, table in parts.items():
+        block = f"<!-- {name} -->\n{table}\n\nWritten by `{command}`.\n<!-- end -->"
+        found = re.search(rf"<!-- {name} -->.*?<!-- end -->", text, flags=re.DOTALL)
+        text = text.replace(found.group(), block) if found else f"{text}\n{block}\n"
+    return text
 
 
 def certified(spec: str, method: str, length: int, dtype: str) -> tuple[str, float]:
