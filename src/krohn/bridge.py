@@ -29,6 +29,7 @@ class TorchHead(nn.Module):
     def forward(self, stream: Tensor, strict: bool) -> Tensor:
         """Mixes values over the visible positions of ``stream [batch, position, channel]``."""
         query, key, value = stream @ self.W_Q, stream @ self.W_K, stream @ self.W_V
+        wide = torch.promote_types(stream.dtype, torch.float32)
         batch, length, _ = stream.shape
         rows = max(1, SCORE_ENTRIES // max(1, batch * length))
         places = torch.arange(length, device=stream.device)
@@ -38,8 +39,10 @@ class TorchHead(nn.Module):
             hidden = places > here - int(strict)
             if strict and first == 0:
                 hidden[0, 0] = False
-            scores = (query[:, first : first + rows] @ key.mT).masked_fill(hidden, float("-inf"))
-            mixed.append(scores.softmax(dim=-1) @ value)
+            # Half types keep scores and softmax in float32, as fused attention and the certificate do.
+            scores = query[:, first : first + rows].to(wide) @ key.to(wide).mT
+            weights = scores.masked_fill(hidden, float("-inf")).softmax(dim=-1)
+            mixed.append(weights.to(stream.dtype) @ value)
         return torch.cat(mixed, dim=1) @ self.W_C if mixed else stream
 
 
@@ -150,4 +153,6 @@ def states_on_device(
 
 
 def _parameter(matrix: np.ndarray, dtype: torch.dtype) -> nn.Parameter:
-    return nn.Parameter(torch.tensor(np.array(matrix), dtype=dtype))
+    """Rounded by numpy first, so that a half type does not depend on how torch was built."""
+    rounded = matrix.astype({torch.float16: np.float16, torch.float64: np.float64}.get(dtype, np.float32))
+    return nn.Parameter(torch.tensor(rounded, dtype=dtype))

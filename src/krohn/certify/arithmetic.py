@@ -18,6 +18,8 @@ from krohn.errors import InvalidInput
 Array = npt.NDArray[np.float64]
 
 SAFE = 1.01
+EXP = 64.0
+"""Relative error of exp in units of roundoff: PyTorch's vectorised softmax promises 20 ulp on x86."""
 OWN = 2.0**-53
 """Unit roundoff of the checker itself: nominal values are computed in float64."""
 
@@ -47,6 +49,11 @@ class Arithmetic:
     def half(self) -> bool:
         """Whether tensors are kept with fewer bits than sums."""
         return self.unit > self.inner
+
+    @property
+    def least(self) -> float:
+        """The least positive number of the inner type: no product is exact below it."""
+        return 2.0**-1074 if self.bits == 53 else 2.0**-149
 
     def cast(self, values: npt.NDArray[Any]) -> Array:
         """The stored value nearest to each number, as float64; infinite where it does not fit."""
@@ -107,9 +114,16 @@ def linear(
     error = error + SAFE * OWN * (terms + 1) * (high + low) + terms * arith.tiny
     error = np.where(_is_exact(arith, values, radius, weight, offset, high + low), 0.0, error)
     if arith.half:
+        if offset.any():  # the product is a tensor of its own, rounded before the bias comes
+            error = error + _stored(arith, values @ weight, error + slack) * (offset != 0)
         error = error + _stored(arith, exact, error + slack)
-    fits = np.maximum(high, low) + error < arith.largest
-    return exact, np.where(fits, error, np.inf)
+    return exact, guarded(arith, np.maximum(high, low), error)
+
+
+def guarded(arith: Arithmetic, size: Array, error: Array) -> Array:
+    """The error, infinite where sums of this size may overflow."""
+    out: Array = np.where(size + error < arith.largest, error, np.inf)
+    return out
 
 
 def _stored(arith: Arithmetic, exact: Array, error: Array) -> Array:
@@ -130,7 +144,7 @@ def _is_exact(
     unit = np.where(touched, grain[:, None] * _lowest_bit(weight), np.inf).min(axis=0, initial=np.inf)
     unit = np.minimum(unit, _lowest_bit(offset))
     limit = np.where(np.isinf(unit), np.inf, np.where(np.isinf(unit), 1.0, unit) * 2.0**arith.bits)
-    fits: npt.NDArray[np.bool_] = steady & (size <= limit)
+    fits: npt.NDArray[np.bool_] = steady & (size <= limit) & (unit >= arith.least)
     return fits
 
 

@@ -26,18 +26,23 @@ def attend(stream: Stream, layer: Layer, mask: str, arith: Arithmetic, record: R
     actions: list[Action] = []
     sums: list[Averaging] = []
     pad_parts, pad_error = [stream.pads * layer.keep_attention], stream.pad_radius * layer.keep_attention
+    pad_sizes = [np.abs(pad_parts[0]) + pad_error]
     for head in layer.heads:
         scores = scores_of(stream, head, arith, mask, record)
         if not np.isfinite(scores.error):
             raise record.refuse("range", "scores may overflow")
         added, error = attend_padding(stream, head, mask, scores.error, arith)
         pad_parts.append(added)
+        pad_sizes.append(np.abs(added) + error)
         pad_error = pad_error + error
-        if not (head.value @ head.output).any() and not (head.output != 0).any():
+        if not head.output.any():
+            # It adds 0, unless what it adds 0 times is infinite.
+            largest = float((stream.size() @ np.abs(head.value)).max(initial=0.0))
+            record.require("range", largest, arith.largest, "values of a head that adds nothing stay finite")
             continue
         found = _classify(stream, head, scores, arith, record)
         (actions if isinstance(found, Action) else sums).append(found)  # type: ignore[arg-type]
-    pad_error = pad_error + add_error(arith, pad_parts, pad_error)
+    pad_error = pad_error + add_error(arith, pad_sizes, pad_error)
     mixed = _explore(stream, layer, actions, sums, arith)
     return replace(mixed, pads=np.sum(pad_parts, axis=0), pad_radius=pad_error)
 
@@ -119,4 +124,5 @@ def _combine(
         wide=wide,
         reach=reach,
         places=stream.places * keep,
+        lost=stream.lost * keep,
     )

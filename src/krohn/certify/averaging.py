@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.certify.action import Averaging
-from krohn.certify.arithmetic import OWN, Arithmetic, Array
+from krohn.certify.arithmetic import EXP, OWN, Arithmetic, Array
 from krohn.certify.findings import Record
 from krohn.certify.machine import Integers
 from krohn.certify.scores import Scores
@@ -107,7 +107,7 @@ def _relative_error(
     """Relative error of weights and of the weighted sum of all visible positions."""
     positions = scores.seen.shape[1]
     scores_off = 2 * scores.error + spread + 4 * arith.inner * (1 + reach)
-    rounding = (2 * positions + 12) * arith.inner + positions * 4 * OWN
+    rounding = (2 * positions + 12 + 2 * EXP) * arith.inner + positions * 4 * OWN
     drift = float(np.abs(weight * scale - 1).max())
     return float(np.expm1(scores_off) * 1.01 + rounding * 1.01 + drift)
 

@@ -50,9 +50,10 @@ def activate(value: Affine, codes: npt.NDArray[np.int64], arith: Arithmetic) -> 
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """``weight = ways @ scales``, exactly: the different sums a matrix forms, and who takes how much.
+    """``weight = ways @ scales``: the different sums a matrix forms, and who takes how much of each.
 
-    Steps of one staircase all read the same sum, so an error of the sum moves them together.
+    Steps of one staircase all read the same sum, so an error of the sum moves them together. A column is its
+    way times its scale up to one rounding of a float64, which whoever uses the factors counts.
     """
 
     ways: Array  # inputs × ways
@@ -60,22 +61,40 @@ class Factors:
 
 
 def factor(weight: Array) -> Factors:
-    """Columns grouped by direction."""
+    """Columns grouped by direction; each way is one of the columns, so that equal columns always share it."""
     if not weight.size:
         return Factors(np.zeros((weight.shape[0], 1)), np.zeros((1, weight.shape[1])))
+    ways: list[Array] = []
+    scales: list[Array] = []
+    left = np.arange(weight.shape[1])
+    while len(left):
+        columns, scale, taken = _parallel(weight[:, left])
+        part = np.zeros((columns.shape[1], weight.shape[1]))
+        part[:, left[taken]] = scale[:, taken]
+        ways.append(columns)
+        scales.append(part)
+        left = left[~taken]
+    return Factors(np.concatenate(ways, axis=1), np.concatenate(scales))
+
+
+def _parallel(weight: Array) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+    """One column per direction, how much of it each column is, and which columns that meets exactly.
+
+    Nearly parallel is not parallel: a column that is not met waits for the next round; the columns chosen
+    meet themselves, so every round takes some.
+    """
+    count = weight.shape[1]
     lead = np.abs(weight).argmax(axis=0)
-    scale = weight[lead, np.arange(weight.shape[1])]
-    unit = weight / np.where(scale == 0, 1.0, scale)
+    size = weight[lead, np.arange(count)]
+    unit = weight / np.where(size == 0, 1.0, size)
     _, first, where = np.unique(np.round(unit, 12), axis=1, return_index=True, return_inverse=True)
-    ways = unit[:, first]
-    scales = np.zeros((len(first), weight.shape[1]))
-    scales[where.reshape(-1), np.arange(weight.shape[1])] = scale
-    # Nearly parallel is not parallel: a column that is not met exactly stands for itself.
-    odd = np.flatnonzero((weight != ways @ scales).any(axis=0))
-    scales[:, odd] = 0.0
-    alone = np.zeros((len(odd), weight.shape[1]))
-    alone[np.arange(len(odd)), odd] = 1.0
-    return Factors(np.concatenate([ways, weight[:, odd]], axis=1), np.concatenate([scales, alone]))
+    where = where.reshape(-1)
+    base = size[first][where]
+    ratio = np.where(base == 0, 1.0, size / np.where(base == 0, 1.0, base))
+    scales = np.zeros((len(first), count))
+    scales[where, np.arange(count)] = ratio
+    columns = weight[:, first]
+    return columns, scales, (columns[:, where] * ratio == weight).all(axis=0)
 
 
 def apply(value: Affine, weight: Array, bias: Array, arith: Arithmetic, *, share: bool = False) -> Affine:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from krohn.certify.arithmetic import OWN, SAFE, Arithmetic, Array
+from krohn.certify.arithmetic import OWN, SAFE, Arithmetic, Array, guarded
 from krohn.certify.findings import Record
 from krohn.certify.hidden import Affine, Factors, activate, apply, factor, with_shared
 from krohn.certify.machine import Integers, Machine, distinct_rows, explore
@@ -19,20 +19,36 @@ ROWS_AT_ONCE = 1 << 24
 def transform(stream: Stream, layer: Layer, arith: Arithmetic, record: Record) -> Stream:
     """The stream after the MLP and the residual."""
     mlp, keep = layer.mlp, layer.keep_mlp
-    tau = stream.num_padding
-    if (stream.places[tau:] @ mlp.weights[0]).any():
+    if stream.carries_code(mlp.weights[0]):
         raise record.refuse("MLP", "the MLP reads a position code")
+    lost = _lost(stream, layer, arith, record)
     pads, pad_radius = _known(stream.pads, stream.pad_radius, layer, arith, np.zeros(len(keep)))
     if len(mlp.weights) == 1:
-        made = _narrow(stream, layer, arith)
-        wide = stream.wide * keep[:, None] + mlp.weights[0].T @ stream.wide
-        made = replace(made, wide=wide)
+        made = _linear(stream, layer, arith)
     else:
         made = _with_counters(stream, layer, arith, record)
-    out = replace(made, pads=pads, pad_radius=pad_radius, places=stream.places * keep)
+    out = replace(made, pads=pads, pad_radius=pad_radius, places=stream.places * keep, lost=lost)
     worst = float(out.radius.max(initial=0.0))
     record.note("MLP", f"evaluated on {len(out.nominal)} reachable classes", worst, _separation(out.nominal))
     return out
+
+
+def _lost(stream: Stream, layer: Layer, arith: Arithmetic, record: Record) -> Array:
+    """Size of what no one reads after the MLP. Units that look at such a channel must not overflow either:
+    only channels that are read no more get what they say, but 0 times infinity reaches all.
+    """
+    pads = np.abs(stream.pads).max(axis=0, initial=0.0) + stream.pad_radius
+    size = np.maximum(stream.size(), pads) + stream.lost
+    touched = stream.lost > 0
+    for weight, bias in zip(layer.mlp.weights, layer.mlp.biases, strict=True):
+        touched = (weight[touched] != 0).any(axis=0)
+        if not touched.any():
+            return stream.lost * layer.keep_mlp
+        size = size @ np.abs(weight) + np.abs(bias)
+        record.require(
+            "range", float(size[touched].max()), arith.largest, "units that nothing depends on stay finite"
+        )
+    return stream.lost * layer.keep_mlp + np.where(touched, size, 0.0)
 
 
 def _separation(nominal: Array) -> float:
@@ -98,10 +114,29 @@ def _residual(
     return vectors * keep + out.centre, error + np.where(both, (arith.unit + OWN) * SAFE * size, 0.0)
 
 
+def _far(stream: Stream) -> Array:
+    """What counters and position codes add to the size of each channel."""
+    counters = np.abs(stream.wide) @ np.abs(stream.reach).max(axis=1, initial=0)
+    out: Array = counters + np.abs(stream.places).max(axis=0, initial=0.0)
+    return out
+
+
 def _narrow(stream: Stream, layer: Layer, arith: Arithmetic) -> Stream:
-    far = np.abs(stream.wide) @ np.abs(stream.reach).max(axis=1, initial=0)
-    nominal, radius = _known(stream.nominal, stream.radius, layer, arith, far)
+    nominal, radius = _known(stream.nominal, stream.radius, layer, arith, _far(stream))
     return replace(stream, nominal=nominal, radius=radius)
+
+
+def _linear(stream: Stream, layer: Layer, arith: Arithmetic) -> Stream:
+    """An MLP of one matrix: counters pass through it, and round as they do."""
+    made, weight = _narrow(stream, layer, arith), layer.mlp.weights[0]
+    far = np.abs(stream.wide) @ np.abs(stream.reach).max(axis=1, initial=0)
+    size = far @ np.abs(weight)
+    unit = SAFE * (arith.inner + arith.unit + OWN)
+    rounding = np.where(
+        size > 0, unit * ((weight != 0).sum(axis=0) + 4) * (stream.size() @ np.abs(weight)), 0.0
+    )
+    wide = stream.wide * layer.keep_mlp[:, None] + weight.T @ stream.wide
+    return replace(made, wide=wide, radius=guarded(arith, size, made.radius + rounding))
 
 
 def _with_counters(stream: Stream, layer: Layer, arith: Arithmetic, record: Record) -> Stream:
@@ -127,11 +162,14 @@ def _with_counters(stream: Stream, layer: Layer, arith: Arithmetic, record: Reco
     centre, tied = value.centre @ first + bias, value.tied @ first
     rounding = SAFE * (arith.inner + OWN) * (terms + 1) * sizes + residue + 4 * arith.tiny
     if arith.half:
-        rounding = rounding + SAFE * arith.unit * sizes
+        rounding = rounding + 2 * SAFE * arith.unit * sizes
+    rounding = guarded(arith, sizes, rounding)
     before = Affine(centre, tied, np.broadcast_to(rounding, centre.shape))
     bare = Affine(centre, tied, np.broadcast_to(residue, centre.shape))
     counted = np.where(plain, 0.0, terms.astype(np.float64))
-    tables = [tabulate(g, stream, bare, sizes, counted, mlp.activations[0], arith, record) for g in groups]
+    tables = [
+        tabulate(g, stream, bare, sizes, counted, bias, mlp.activations[0], arith, record) for g in groups
+    ]
     stages = _stages(mlp, tables, len(before.tied), arith, record)
     machine, extended = _extend(stream, tables, stages)
     return _assemble(replace(stream, machine=machine), layer, before, tables, stages, extended, arith)
@@ -213,7 +251,7 @@ def _assemble(
     wide = stream.wide * layer.keep_mlp[:, None] + slope
     rows = max(1, ROWS_AT_ONCE // max(1, len(stream.radius) * max(len(b) for b in mlp.biases)))
     nominal, radius = [], np.zeros(len(stream.radius))
-    size = np.abs(stream.wide) @ np.abs(stream.reach).max(axis=1, initial=0)
+    size = _far(stream)
     for first in range(0, len(extended), rows):
         chunk = extended[first : first + rows]
         own, inputs = chunk[:, 0], stages[0].inputs
@@ -256,11 +294,17 @@ def _join(
     terms = terms @ (scales != 0).astype(np.float64) + (offset != 0)
     rough = ~_plain(weight[:, stage.outputs])
     rounding = arith.inner * (np.maximum(terms - 1, 0) * np.maximum(high, low) + rough * (high + low))
-    rounding = SAFE * (rounding + OWN * (terms + 1) * (high + low)) + terms * arith.tiny
+    # One rounding more for the way, one for its scale.
+    rounding = SAFE * (rounding + OWN * (terms + 3) * (high + low)) + terms * arith.tiny
     centre = sums @ scales + offset
+    tied = tied @ scales
     if arith.half:
-        rounding = rounding + SAFE * arith.unit * (np.abs(centre) + loose @ np.abs(scales)) + arith.tiny
-    return Affine(centre, with_shared(tied @ scales, loose, scales), rounding)
+        # The product is rounded, then its sum with the bias.
+        off = np.abs(tied).sum(axis=0) + loose @ np.abs(scales) + rounding
+        twice = np.abs(centre) + np.abs(centre - offset) * (offset != 0) + 2 * off
+        rounding = rounding + SAFE * arith.unit * twice + 2 * arith.tiny
+    rounding = guarded(arith, np.maximum(high, low), rounding)
+    return Affine(centre, with_shared(tied, loose, scales), rounding)
 
 
 def _plain(weight: Array) -> npt.NDArray[np.bool_]:

@@ -37,7 +37,8 @@ def prove(
 
 
 def _require_range(stream: Stream, arith: Arithmetic, record: Record) -> None:
-    size = max(float(stream.size().max(initial=0.0)), float(np.abs(stream.pads).max(initial=0.0)))
+    pads = np.abs(stream.pads).max(axis=0, initial=0.0) + stream.pad_radius
+    size = float((np.maximum(stream.size(), pads) + stream.lost).max(initial=0.0))
     record.require("range", size, arith.largest, "every number stays finite")
 
 

@@ -34,7 +34,7 @@ def _run_half(network: Transformer, words: npt.NDArray[Any], arith: Arithmetic) 
         for head in layer.heads:
             mixed = cast(mixed + _attend_half(head, stream, network.mask, cast))
         stream = cast(mixed * layer.keep_mlp.astype(np.float32) + _mlp_half(layer.mlp, mixed, cast))
-    logits = cast(stream[:, tau:] @ cast(network.readout) + cast(network.readout_bias))
+    logits = cast(cast(stream[:, tau:] @ cast(network.readout)) + cast(network.readout_bias))
     states: npt.NDArray[np.int64] = logits.argmax(axis=-1)
     return states
 
@@ -52,7 +52,7 @@ def _attend_half(head: Head, stream: Floats, mask: str, cast: Any) -> Floats:
 def _mlp_half(mlp: Mlp, stream: Floats, cast: Any) -> Floats:
     hidden = stream
     for index, (weight, bias) in enumerate(zip(mlp.weights, mlp.biases, strict=True)):
-        hidden = cast(hidden @ cast(weight) + cast(bias))
+        hidden = cast(cast(hidden @ cast(weight)) + cast(bias))
         if index < len(mlp.activations):
             sine = mlp.activations[index] == SIN
             hidden = cast(np.where(sine, np.sin(hidden), np.maximum(hidden, 0)))

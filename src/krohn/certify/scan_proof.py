@@ -173,16 +173,20 @@ def _copied(
         if len(source) != 1 or through[source[0], target] != 1.0:
             raise record.refuse("scan", "a head does not copy a channel as it is")
         sources[int(target)] = int(source[0])
+    silent = np.setdiff1d(np.arange(len(through)), targets)
+    if head.output[:, silent].any():
+        raise record.refuse("scan", "a head adds terms that cancel")
     box = np.zeros(len(through))
     box[maps.channels] = points - 1.0
-    value, rounding = linear(arith, np.stack([box, 0 * box]), maps.radius, head.value)
+    # Absolute weights: terms of a map may cancel in one word and not in another.
+    value, rounding = linear(arith, np.stack([box, 0 * box]), maps.radius, np.abs(head.value))
     error = maps.radius @ np.abs(head.value) + rounding.max(axis=0)
     size = np.abs(value).max(axis=0) + error
     error = error + copied_error(leak, size, np.zeros_like(size), size, len(network.positions), arith)
     if network.num_padding > 1:
         # Padding positions may mix one another: all hold one map, but the weights add up to 1 only nearly.
         error = error + 4 * (network.num_padding + 2) * (arith.inner + arith.unit) * size
-    _, last = linear(arith, value, error, head.output)
+    _, last = linear(arith, value, error, np.abs(head.output))
     return sources, error @ np.abs(head.output) + last.max(axis=0)
 
 

@@ -58,6 +58,7 @@ def selections(
     others[[*lefts, *rights]] = False
     if mlp.weights[0][others].any():
         raise record.refuse("composition", "the MLP reads channels that hold no map")
+    _require_range(mlp, lefts + rights, radius, points, arith, record)
     key = _fingerprint(mlp, lefts, rights, radius, points, arith)
     if key in cache:
         return cache[key]
@@ -73,6 +74,19 @@ def selections(
         )
     cache[key] = made
     return made
+
+
+def _require_range(
+    mlp: Mlp, channels: list[int], radius: Array, points: int, arith: Arithmetic, record: Record
+) -> None:
+    """No hidden sum overflows; those of the last matrix are added up in the inner type."""
+    size = np.zeros(len(radius))
+    size[channels] = points - 1 + radius[channels]
+    for weight, bias in zip(mlp.weights[:-1], mlp.biases[:-1], strict=True):
+        size = size @ np.abs(weight) + np.abs(bias)
+        record.require("range", float(size.max(initial=0.0)), arith.largest, "hidden units stay finite")
+    last = float((size @ np.abs(mlp.weights[-1]) + np.abs(mlp.biases[-1])).max(initial=0.0))
+    record.require("range", last, max(arith.largest, 3.4e38), "composed maps stay finite")
 
 
 def _fingerprint(
@@ -95,7 +109,11 @@ def _is_whole(mlp: Mlp, channels: list[int], points: int, arith: Arithmetic) -> 
         grain = np.minimum(parts, _low(bias))
         grain = np.where(np.isinf(grain), 1.0, grain)
         size = size @ np.abs(weight) + np.abs(bias)
-        if (size > grain * 2.0**arith.bits).any() or (arith.half and (size > grain / arith.unit).any()):
+        if (
+            (size > grain * 2.0**arith.bits).any()
+            or (grain < arith.least).any()
+            or (arith.half and (size > grain / arith.unit).any())
+        ):
             return False
     return True
 
@@ -229,6 +247,7 @@ def _evaluate(
         phi = out.centre @ own
         base, change = phi[:, 0], phi - phi[:, :1]
         takes = np.abs(change - values).max(axis=1) < np.abs(change).max(axis=1)
+        takes = takes & (chosen < 0)  # a second value that comes along is an error of its own size
         chosen = np.where(takes, channel, chosen) if points > 1 else np.full(1, rights[0])
         slips = slips + np.abs(change - np.where(takes[:, None], values, 0.0)).max(axis=1)
         rest = rest + base

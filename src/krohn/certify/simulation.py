@@ -12,8 +12,7 @@ from krohn.network.transformer import Transformer
 
 def decode(stream: Stream, network: Transformer, arith: Arithmetic, record: Record) -> tuple[Integers, float]:
     """The state of every class and the least logit margin after all errors."""
-    tau = stream.num_padding
-    if (stream.places[tau:] @ network.readout).any():
+    if stream.carries_code(network.readout):
         raise record.refuse("decode", "the read-out reads a position code")
     logits, rounding = linear(arith, stream.nominal, stream.radius, network.readout, network.readout_bias)
     states = logits.argmax(axis=1)

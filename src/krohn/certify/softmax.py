@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.certify.arithmetic import Arithmetic, Array
+from krohn.certify.arithmetic import EXP, Arithmetic, Array
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ def leak_of(target: Array, before: Array, after: Array, error: float, arith: Ari
     near = np.logaddexp(earlier, later[:, ::-1])
     with np.errstate(over="ignore", under="ignore"):
         total, distance = (float(np.exp(w[wanted] - target[wanted] + slack).max()) for w in (near, far))
-    return Leak(total * (1 + 16 * arith.inner), distance * (1 + 16 * arith.inner), gap)
+    more = 1 + 2 * EXP * arith.inner
+    return Leak(total * more, distance * more, gap)
 
 
 def _shift(values: Array) -> Array:

@@ -32,6 +32,7 @@ class Stream:
     pads: Array  # τ × d
     pad_radius: Array  # d
     places: Array  # (τ + T) × d: the position codes that vary along letters (already part of pads)
+    lost: Array  # d: size of what was forgotten; nothing reads it, but infinity times 0 is not 0
 
     @property
     def num_padding(self) -> int:
@@ -42,6 +43,11 @@ class Stream:
     def length(self) -> int:
         """T, the longest word considered."""
         return len(self.places) - len(self.pads)
+
+    def carries_code(self, weight: Array) -> bool:
+        """Whether a matrix looks at a position code, be it that its terms cancel."""
+        codes = (self.places[self.num_padding :] != 0).any(axis=0)
+        return bool((codes & (weight != 0).any(axis=1)).any())
 
     def size(self) -> Array:
         """The largest absolute value of each channel at a letter's position."""
@@ -84,6 +90,7 @@ def embed(network: Transformer, length: int, arith: Arithmetic) -> Stream:
         pads,
         pad_radius.max(axis=0, initial=0.0),
         places,
+        np.zeros(dim),
     )
 
 
@@ -97,6 +104,7 @@ def settle(stream: Stream, live: Flags, *, merge: bool = True) -> Stream:
     machine = Machine(machine.follow, machine.shown, machine.steps[:, :, counters])
     if merge:
         machine = minimise(machine)
+    whole = np.maximum(stream.size(), np.abs(stream.pads).max(axis=0, initial=0.0) + stream.pad_radius)
     return replace(
         stream,
         machine=machine,
@@ -107,6 +115,7 @@ def settle(stream: Stream, live: Flags, *, merge: bool = True) -> Stream:
         pads=stream.pads * keep,
         pad_radius=stream.pad_radius * keep,
         places=stream.places * keep,
+        lost=(stream.lost + whole) * (1 - keep),
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.certify.arithmetic import Arithmetic, Array, linear
+from krohn.certify.arithmetic import OWN, SAFE, Arithmetic, Array, linear
 from krohn.certify.findings import Record
 from krohn.certify.machine import Integers
 from krohn.certify.stream import Stream, cluster
@@ -32,18 +32,18 @@ class Values:
 
 def values_of(stream: Stream, head: Head, arith: Arithmetic, record: Record) -> Values:
     """Value vectors with rounding; refuses values that carry a position code."""
-    tau = stream.num_padding
-    if (stream.places[tau:] @ head.value).any():
+    if stream.carries_code(head.value):
         raise record.refuse("values", "a head copies a position code")
     own, own_error = linear(arith, stream.nominal, stream.radius, head.value)
     pads, pad_error = linear(arith, stream.pads, stream.pad_radius, head.value)
     rows, which, drift = cluster(np.concatenate([own, pads]))
     wide = stream.wide.T @ head.value
-    far = (np.abs(stream.reach).max(axis=1, initial=0) @ np.abs(wide)) if wide.size else np.zeros(len(drift))
+    # Counters that cancel are added all the same: they count as size of the terms.
+    far = np.abs(stream.reach).max(axis=1, initial=0) @ (np.abs(stream.wide).T @ np.abs(head.value))
     radius = np.maximum(stream.radius, stream.pad_radius) @ np.abs(head.value)
     rounding = np.maximum(own_error.max(axis=0, initial=0.0), pad_error.max(axis=0, initial=0.0))
-    if wide.size:
-        rounding = rounding + (arith.unit + arith.inner) * 4 * far
+    terms = (head.value != 0).sum(axis=0) + 3
+    rounding = rounding + SAFE * (arith.unit + arith.inner + OWN) * terms * far
     error = radius + rounding + drift
     both = np.concatenate([own, pads])
     # Padding positions hold numbers, not counters: from there on a counter moves by its steps as well.
@@ -59,8 +59,8 @@ def delivered(head: Head, values: Values, error: Array, arith: Arithmetic) -> tu
     rows, rounding = linear(arith, values.rows, error, head.output)
     out = error @ np.abs(head.output) + rounding.max(axis=0, initial=0.0)
     wide = values.wide @ head.output
-    if wide.any():
-        out = out + 4 * (arith.unit + arith.inner) * (values.size @ np.abs(head.output)) * (wide != 0).any(
-            axis=0
-        )
+    carried = (values.wide != 0).any(axis=0) @ (head.output != 0) > 0
+    terms = (head.output != 0).sum(axis=0) + 3
+    size = values.size @ np.abs(head.output)
+    out = out + np.where(carried, SAFE * (arith.unit + arith.inner + OWN) * terms * size, 0.0)
     return rows, wide, out

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from krohn.certify.arithmetic import OWN, SAFE, Arithmetic, Array
+from krohn.certify.arithmetic import OWN, SAFE, Arithmetic, Array, guarded
 from krohn.certify.findings import Record
 from krohn.certify.hidden import Affine, activate, apply
 from krohn.certify.machine import Integers, Machine
@@ -112,6 +112,7 @@ def tabulate(
     before: Affine,
     sizes: Array,
     terms: Array,
+    bias: Array,
     codes: Integers,
     arith: Arithmetic,
     record: Record,
@@ -135,8 +136,10 @@ def tabulate(
     result = np.abs(flat) + slack.max(axis=0)
     rounding = SAFE * arith.inner * np.where(terms[units] > 0, (terms[units] + 1) * sizes[units], result)
     rounding = rounding + SAFE * (terms[units] + 4) * OWN * sizes[units] + 4 * arith.tiny
-    if arith.half:
-        rounding = rounding + SAFE * arith.unit * result + arith.tiny
+    if arith.half:  # the product is rounded, then its sum with the bias
+        product = np.abs(flat - bias[units]) * (bias[units] != 0)
+        rounding = rounding + SAFE * arith.unit * (2 * result + product) + 2 * arith.tiny
+    rounding = guarded(arith, np.broadcast_to(sizes[units], rounding.shape), rounding)
     loose = before.loose[:, units].max(axis=0) + drift + rounding
     out = activate(Affine(flat, before.tied[:, :, units], loose), codes[units], arith)
     return Table(group, units, out, kind_of, valid, low)
