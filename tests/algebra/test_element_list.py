@@ -1,10 +1,11 @@
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algebra.golden_cases import CASES, Letters, letters_of, naive_elements, times
 from algebra.test_transition_semigroup import letter_lists
-from krohn.algebra import element_list
+from krohn.algebra import element_list, left_products, long_layers
 from krohn.algebra.element_list import ElementList, list_elements
 from krohn.algebra.transformation import product_of_word
 from krohn.algebra.transition_semigroup import TransitionSemigroup
@@ -31,16 +32,32 @@ def test_small_semigroups_are_listed_whole_in_order_of_their_words(letters: Lett
 
 
 @settings(max_examples=40, deadline=None)
-@given(letter_lists, st.integers(1, 30))
-def test_the_change_of_method_leaves_no_trace(letters: Letters, long_layer: int) -> None:
+@given(letter_lists, st.sampled_from([0, 3, 10, 30]), st.sampled_from([0, 1000]))
+def test_the_choice_of_method_leaves_no_trace(letters: Letters, long_layer: int, short_layer: int) -> None:
     plain = list_elements(letters)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(element_list, "LONG_LAYER", long_layer)
-        patch.setattr(element_list, "_SHORT_LAYER", 0)
+        patch.setattr(left_products, "SHORT_LAYER", short_layer)
         mixed = list_elements(letters)
-    assert mixed.rows == plain.rows
-    for name in ("right", "left", "prefix", "last"):
+    for name in ("rows", "right", "left", "prefix", "last"):
         assert getattr(mixed, name).tolist() == getattr(plain, name).tolist()
+
+
+def test_rows_that_share_a_hash_are_noticed_and_hashed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    letters = letters_of(CASES["grid20"])
+    plain = list_elements(letters)
+    factors, seeds = long_layers._factors, []
+
+    def poor(width: int, seed: int) -> object:
+        seeds.append(seed)
+        good = factors(width, seed)
+        return good if seed == 2 else 0 * good if seed == 0 else (np.arange(2 * width) == 0) * good
+
+    monkeypatch.setattr(long_layers, "_factors", poor)
+    again = list_elements(letters)
+    assert seeds == [0, 1, 2]
+    for name in ("rows", "right", "left", "prefix", "last"):
+        assert getattr(again, name).tolist() == getattr(plain, name).tolist()
 
 
 @pytest.mark.parametrize("name", ["T5", "grid20", "dyck4_2", "rand9_s2", "dyck5_2"])
@@ -63,7 +80,11 @@ def test_green_classes_of_listed_elements_agree_with_golden_counts(name: str) ->
     assert all(times(elements[i], elements[i]) == elements[i] for i in elements.idempotents)
 
 
-def test_more_states_than_a_byte_holds_are_listed_too() -> None:
+@pytest.mark.parametrize("long_layer", [0, 150])
+def test_more_states_than_a_byte_holds_are_listed_too(
+    long_layer: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(element_list, "LONG_LAYER", long_layer)
     rest = tuple(range(3, 300))
     letters = ((1, 2, 0, *rest), (0, 0, 2, *rest))
     elements = list_elements(letters)

@@ -1,128 +1,90 @@
-"""Froidure–Pin for long layers: right products are looked up where a smaller word is known.
+"""The search for all elements in long layers: all right products of a layer in a few array operations."""
 
-For an element ``x = c s`` (first letter c) and a letter a: if ``s a`` has a smaller word ``p b``, then
-``x a = (c p) b`` is read off the Cayley graphs; only otherwise is a product computed.
-"""
-
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from krohn.algebra.code_index import CodeIndex
+from krohn.algebra.packed_rows import PackedRows, Words
+from krohn.algebra.transformation import ImageArray
+
 IntArray = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
+@dataclass(frozen=True, eq=False)
 class LongLayers:
-    """Continues a search whose words up to some length are known; at most 256 states.
+    """The end of a search that began with some elements. Number 0 is the empty word.
 
-    ``right`` and ``left`` hold the products of all elements but those of the last layer; ``prefix``
-    and ``last`` are known for all. Arrays grow by doubling and are valid up to ``len(number)``.
+    Attributes:
+        rows: all elements, those known before first.
+        right: the right products that were missing, element by element.
+        edges: for each new element the place in ``right`` where it first occurs.
+        sizes: the number of new elements of each layer.
     """
 
-    def __init__(
-        self,
-        letters: Sequence[Sequence[int]],
-        number: dict[bytes, int],
-        layers: Sequence[slice],
-        right: IntArray,
-        left: IntArray,
-        words: tuple[IntArray, IntArray],
-    ) -> None:
-        self.number = number
-        self.letters = letters
-        padding = bytes(range(len(letters[0]), 256))
-        self.tables = [bytes(letter) + padding for letter in letters]
-        self.singles = np.array([number[bytes(letter)] for letter in letters], dtype=np.int32)
-        self.rows = np.frombuffer(b"".join(number), dtype=np.uint8).reshape(len(number), -1)
-        missing = np.full((len(number) - len(right), len(letters)), -1, dtype=np.int32)
-        self.right = np.concatenate([right, missing])
-        self.left = np.concatenate([left, missing])
-        self.prefix, self.last = words
-        self.first, self.suffix = self.last.copy(), np.full(len(number), -1, dtype=np.int32)
-        for layer in layers[1:]:
-            shorter, letter = self.prefix[layer], self.last[layer]
-            self.first[layer] = self.first[shorter]
-            tail = self.suffix[shorter]
-            self.suffix[layer] = np.where(tail < 0, self.singles[letter], self.right[tail, letter])
-        # reduced[i, a]: the product of i and a was new, so the word of i followed by a is its least word.
-        self.reduced: Flags = np.zeros(self.right.shape, dtype=np.bool_)
-        longer = self.prefix >= 0
-        self.reduced[self.prefix[longer], self.last[longer]] = True
+    rows: ImageArray
+    right: IntArray
+    edges: Ints
+    sizes: list[int]
 
-    def run(self, start: int, refuse_too_many: Callable[[], None]) -> None:
-        """Finds every element and fills both Cayley graphs from element ``start``, a layer's first, on."""
-        while start < len(self.number):
-            stop = len(self.number)
-            suffix = self.suffix[start:stop]
-            following = self.right.take(suffix, axis=0).ravel()
-            needed = self.reduced.take(suffix, axis=0)
-            self._multiply(start, following, needed)
-            self._look_up(start, stop, following, np.flatnonzero(~needed.ravel()))
-            heads = self.left.take(self.prefix[start:stop], axis=0) * len(self.letters)
-            self.left[start:stop] = self.right.ravel().take(heads + self.last[start:stop, None])
-            refuse_too_many()
-            start = stop
-        size = len(self.number)
-        self.right, self.left = self.right[:size], self.left[:size]
-        self.prefix, self.last = self.prefix[:size], self.last[:size]
 
-    def _multiply(self, start: int, following: IntArray, needed: Flags) -> None:
-        """Computes the needed products of a layer and appends the new elements."""
-        pairs = np.flatnonzero(needed.ravel())
-        places, acting = np.divmod(pairs, len(self.letters))
-        keys = self._products(start, needed, pairs)
-        enter, number, known = self.number.setdefault, self.number, len(self.number)
-        numbers = np.array([enter(key, len(number)) for key in keys.tolist()], dtype=np.int32)
-        self.right[start + places, acting] = numbers
-        if len(number) == known:
-            return
-        new = np.searchsorted(np.maximum.accumulate(numbers), np.arange(known, len(number)))
-        self._grow(len(number))
-        added = slice(known, len(number))
-        places, acting = places[new], acting[new]
-        self.rows[added] = keys[new].view(np.uint8).reshape(len(new), -1)
-        self.prefix[added], self.last[added] = start + places, acting
-        self.first[added], self.suffix[added] = self.first[start + places], following[pairs[new]]
-        self.reduced[start + places, acting] = True
+def long_layers(
+    letters: Sequence[Sequence[int]], known: ImageArray, done: int, limit: int, seed: int = 0
+) -> LongLayers:
+    """Continues a search until nothing is new; the first ``done`` of the known elements need no products.
 
-    def _products(self, start: int, needed: Flags, pairs: Ints) -> npt.NDArray[np.void]:
-        """The products of the pairs (element, letter), each as one opaque byte string."""
-        count, kind = len(self.letters), np.dtype(f"V{self.rows.shape[1]}")
-        keys = np.empty(len(pairs), dtype=kind)
-        order = np.cumsum(needed.ravel()) - 1
-        for letter, table in enumerate(self.tables):
-            chosen = np.flatnonzero(needed[:, letter])
-            # One translation for the whole layer: the rows joined, sent through the letter's table.
-            joined = self.rows.take(start + chosen, axis=0).tobytes().translate(table)
-            keys[order[chosen * count + letter]] = np.frombuffer(joined, dtype=kind)
-        return keys
+    Stops after the layer that passes ``limit`` elements in all.
+    """
+    packing, index = PackedRows(letters), CodeIndex()
+    words = packing.pack(known)
+    factors = _factors(words.shape[1], seed)
+    index.enter(_codes(words[1:], factors))  # not the empty word, which equals no other
+    before = begin = len(index)
+    found, computed, answers, edges = [words], [], [], []
+    layer = words[done:]
+    while len(layer) and index.distinct <= limit:
+        products = packing.products(layer)
+        numbers, new = index.enter(_codes(products, factors))
+        layer = products.take(new, axis=0)
+        found.append(layer)
+        computed.append(products)
+        answers.append(numbers)
+        edges.append(new + begin)
+        begin = len(index)
+    rows, first = np.concatenate(found), np.concatenate(edges)
+    number_of = np.arange(1, len(index) + 1, dtype=np.int32)
+    number_of[first] = np.arange(before + 1, len(rows), dtype=np.int32)
+    right = number_of.take(np.concatenate(answers))
+    if factors is not None and not _agree(computed, rows, right):
+        return long_layers(letters, known, done, limit, seed + 1)
+    return LongLayers(packing.unpack(rows), right, first - before, [len(new) for new in edges])
 
-    def _look_up(self, start: int, stop: int, following: IntArray, pairs: Ints) -> None:
-        """Reads the other products of a layer off the Cayley graphs."""
-        count = len(self.letters)
-        target = following.take(pairs)
-        shorter, last = self.prefix.take(target), self.last.take(target)
-        first = self.first[start:stop].take(pairs // count)
-        heads = self.left.ravel().take(shorter * count + first)
-        single = np.flatnonzero(shorter < 0)
-        heads[single] = self.singles[first[single]]
-        sources, slots = heads * count + last, pairs + start * count
-        right = self.right.ravel()
-        # c p may itself belong to this layer; then its own product must be there first.
-        while len(slots):
-            values = right.take(sources)
-            right[slots] = values
-            waiting = np.flatnonzero(values < 0)
-            sources, slots = sources[waiting], slots[waiting]
 
-    def _grow(self, size: int) -> None:
-        room = len(self.rows)
-        if size <= room:
-            return
-        extra = max(size, 2 * room) - room
-        for name in ("rows", "right", "left", "prefix", "last", "first", "suffix", "reduced"):
-            array = getattr(self, name)
-            fresh = np.full((extra, *array.shape[1:]), 0 if name in ("rows", "reduced") else -1, array.dtype)
-            setattr(self, name, np.concatenate([array, fresh]))
+def _factors(width: int, seed: int) -> Ints | None:
+    """Odd multipliers for the half words of a row; none if a row is its own code."""
+    if width == 1:
+        return None
+    return np.random.SeedSequence(seed).generate_state(2 * width, np.uint64).view(np.int64) | 1
+
+
+def _codes(words: Words, factors: Ints | None) -> Ints:
+    """One number for each row: the row itself if it is a single word, else a hash."""
+    if factors is None:
+        return words[:, 0]
+    # By half words, lest the product of a high byte lose most of its bits.
+    codes: Ints = words.view(np.int32).dot(factors)
+    return codes
+
+
+def _agree(computed: Sequence[Words], rows: Words, right: IntArray) -> bool:
+    """Whether rows with equal codes were equal throughout."""
+    begin = 0
+    for products in computed:
+        end = begin + len(products)
+        if not np.array_equal(rows.take(right[begin:end], axis=0), products):
+            return False
+        begin = end
+    return True

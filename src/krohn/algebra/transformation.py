@@ -9,8 +9,15 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.words import letter_type
+
 Row = Any  # bytes or tuple[int, ...]
 Table = Any  # bytes of length 256, or a tuple
+_ALL_BYTES = bytes(range(256))
+ImageArray = npt.NDArray[np.unsignedinteger[Any]]
 
 
 class ByteRows:
@@ -22,7 +29,7 @@ class ByteRows:
 
     def __init__(self, degree: int) -> None:
         assert degree <= 256
-        self._padding = bytes(range(degree, 256))
+        self._padding = _ALL_BYTES[degree:]
 
     def table(self, row: Row) -> Table:
         """The row as a table."""
@@ -73,6 +80,15 @@ Rows = ByteRows | TupleRows
 def rows_for(degree: int) -> Rows:
     """The quickest form for this many states."""
     return ByteRows(degree) if degree <= 256 else TupleRows(degree)
+
+
+def image_array(rows: Sequence[Row]) -> ImageArray:
+    """Transformations, packed or not, as one array of images in the smallest type that holds them."""
+    degree = len(rows[0])
+    if degree > 256:
+        return np.array(rows, dtype=letter_type(degree))
+    packed = rows if isinstance(rows[0], bytes) else map(bytes, rows)
+    return np.frombuffer(b"".join(packed), dtype=np.uint8).reshape(-1, degree)
 
 
 def product_of_word(letters: Sequence[Sequence[int]], word: Iterable[int]) -> tuple[int, ...]:
