@@ -36,15 +36,19 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class SecondOpinion:
-    """Every word of one length, run on the real network: independent of the proof."""
+    """Every word of one length, run on the real network: independent of the proof.
+
+    ``limit`` says why no longer words were run; empty if these are the longest there are.
+    """
 
     length: int
     words: int
     wrong: int
+    limit: str = ""
 
-    def to_json(self) -> dict[str, int]:
-        """Plain numbers."""
-        return {"length": self.length, "words": self.words, "wrong": self.wrong}
+    def to_json(self) -> dict[str, int | str]:
+        """Plain values."""
+        return {"length": self.length, "words": self.words, "wrong": self.wrong, "limit": self.limit}
 
 
 @dataclass(frozen=True, eq=False)

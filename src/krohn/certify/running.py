@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.certify.arithmetic import Arithmetic
-from krohn.network.forward import run as run_plain
+from krohn.network.forward import logits as plain_logits
 from krohn.network.forward import visible
 from krohn.network.transformer import SIN, Head, Mlp, Transformer
 
@@ -15,13 +15,19 @@ Floats = npt.NDArray[np.float32]
 
 def run_in(network: Transformer, words: npt.NDArray[Any], arith: Arithmetic) -> npt.NDArray[np.int64]:
     """The states the network outputs for words ``[batch, length]`` in this arithmetic."""
+    states: npt.NDArray[np.int64] = logits_in(network, words, arith).argmax(axis=-1)
+    return states
+
+
+def logits_in(network: Transformer, words: npt.NDArray[Any], arith: Arithmetic) -> npt.NDArray[Any]:
+    """The read-out ``[batch, length, states]`` in this arithmetic."""
     with np.errstate(all="ignore"):
         if not arith.half:
-            return run_plain(network, words, arith.name)
-        return _run_half(network, words, arith)
+            return plain_logits(network, words, arith.name)
+        return _half_logits(network, words, arith)
 
 
-def _run_half(network: Transformer, words: npt.NDArray[Any], arith: Arithmetic) -> npt.NDArray[np.int64]:
+def _half_logits(network: Transformer, words: npt.NDArray[Any], arith: Arithmetic) -> Floats:
     def cast(values: npt.NDArray[Any]) -> Floats:
         return arith.cast(np.asarray(values, dtype=np.float64)).astype(np.float32)
 
@@ -34,9 +40,8 @@ def _run_half(network: Transformer, words: npt.NDArray[Any], arith: Arithmetic) 
         for head in layer.heads:
             mixed = cast(mixed + _attend_half(head, stream, network.mask, cast))
         stream = cast(mixed * layer.keep_mlp.astype(np.float32) + _mlp_half(layer.mlp, mixed, cast))
-    logits = cast(cast(stream[:, tau:] @ cast(network.readout)) + cast(network.readout_bias))
-    states: npt.NDArray[np.int64] = logits.argmax(axis=-1)
-    return states
+    out: Floats = cast(cast(stream[:, tau:] @ cast(network.readout)) + cast(network.readout_bias))
+    return out
 
 
 def _attend_half(head: Head, stream: Floats, mask: str, cast: Any) -> Floats:

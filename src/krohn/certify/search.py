@@ -1,4 +1,4 @@
-"""Looking for a word that a network gets wrong: all short words, then long ones of many patterns."""
+"""Looking for a word that a network gets wrong: patterns, random words, then a descent along margins."""
 
 from collections.abc import Callable, Iterator
 
@@ -8,17 +8,18 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.certify.arithmetic import Arithmetic
-from krohn.certify.certificate import Counterexample, SecondOpinion
-from krohn.certify.running import run_in
+from krohn.certify.certificate import Counterexample
+from krohn.certify.running import logits_in, run_in
 from krohn.network.transformer import Transformer
 
 Words = npt.NDArray[np.int64]
 Runner = Callable[[Words], npt.NDArray[np.int64]]
 
 MAX_WORDS = 10**6
-MAX_WORK = 4 * 10**8
-"""Multiplications that the exhaustive run may cost: a second or two."""
 BATCH_WORK = 1 << 26
+POPULATION, ROUNDS = 48, 60
+DESCENT_WORK = 2 * 10**9
+"""Multiplications that the search by margins may cost."""
 
 
 def runner(network: Transformer, arith: Arithmetic) -> Runner:
@@ -48,23 +49,6 @@ def first_wrong(run: Runner, automaton: Semiautomaton, words: Words) -> tuple[Co
     return Counterexample(word, int(wanted[row, end]), int(got[row, end])), len(rows)
 
 
-def exhaustive(
-    network: Transformer, automaton: Semiautomaton, arith: Arithmetic, length: int
-) -> tuple[SecondOpinion, Counterexample | None]:
-    """All words of the largest length that fits; they contain all shorter ones as beginnings."""
-    letters, longest = automaton.num_letters, 0
-    while longest < length:
-        count = letters ** (longest + 1)
-        if count > MAX_WORDS or count * (longest + 1) * network.num_parameters > MAX_WORK:
-            break
-        longest += 1
-        if letters == 1 and longest >= length:
-            break
-    words = all_words(letters, longest)
-    found, wrong = first_wrong(runner(network, arith), automaton, words)
-    return SecondOpinion(longest, len(words), wrong), found
-
-
 def all_words(letters: int, length: int) -> Words:
     """``[letters^length, length]`` in lexicographic order."""
     grid = np.indices((letters,) * length).reshape(length, -1).T if length else np.zeros((1, 0))
@@ -78,27 +62,78 @@ def search(
     length: int,
     hint: tuple[int, ...] | None,
 ) -> Counterexample | None:
-    """Tries the hint, then patterns, then random words of full length."""
+    """Tries the hint and its continuations, patterns, random words, then words whose margins shrink."""
     run = runner(network, arith)
     for words in _candidates(automaton.num_letters, length, hint):
         found, _ = first_wrong(run, automaton, words)
         if found is not None:
             return found
-    return None
+    return descend(network, automaton, arith, length)
 
 
 def _candidates(letters: int, length: int, hint: tuple[int, ...] | None) -> Iterator[Words]:
+    dice = np.random.default_rng(0)
     if hint:
         yield np.array([hint[:length]], dtype=np.int64)
+        continued = dice.integers(letters, size=(16, length))
+        continued[:, : len(hint)] = hint[:length]
+        yield continued
     yield from (part for part in np.array_split(_patterns(letters, length), 4) if len(part))
-    dice = np.random.default_rng(0)
     for _ in range(4):
-        yield dice.integers(letters, size=(32, length))
+        yield dice.integers(letters, size=(64, length))
     # Rare letters: one letter almost everywhere.
     for letter in range(min(letters, 8)):
-        words = np.full((8, length), letter)
+        words = np.full((16, length), letter)
         rare = dice.random(words.shape) < 3.0 / max(length, 1)
         yield np.where(rare, dice.integers(letters, size=words.shape), words)
+    # Few letters: long runs, every word its own pair of letters.
+    pairs = dice.integers(letters, size=(64, 2))
+    runs = np.cumsum(dice.random((64, length)) < 4.0 / max(length, 4), axis=1) % 2
+    yield np.take_along_axis(pairs, runs, axis=1)
+
+
+def descend(
+    network: Transformer, automaton: Semiautomaton, arith: Arithmetic, length: int
+) -> Counterexample | None:
+    """Changes words at random and keeps what brings the right logit closer to the others."""
+    dice, letters = np.random.default_rng(1), automaton.num_letters
+    words = dice.integers(letters, size=(POPULATION, length))
+    best, found = _closeness(network, automaton, arith, words)
+    cost = max(1, network.num_parameters) * POPULATION * (network.num_padding + length)
+    for _ in range(min(ROUNDS, DESCENT_WORK // cost)):
+        if found is not None:
+            return found
+        fresh = _varied(words, letters, dice)
+        close, found = _closeness(network, automaton, arith, fresh)
+        words = np.where((close <= best)[:, None], fresh, words)
+        best = np.minimum(best, close)
+    return found
+
+
+def _closeness(
+    network: Transformer, automaton: Semiautomaton, arith: Arithmetic, words: Words
+) -> tuple[npt.NDArray[np.float64], Counterexample | None]:
+    """The least margin of every word, and a counterexample if one of them is run wrong."""
+    out = logits_in(network, words, arith).astype(np.float64)
+    wanted, got = np.asarray(simulate(automaton, words))[..., None], out.argmax(axis=-1)
+    right = np.take_along_axis(out, wanted, axis=-1)[..., 0]
+    np.put_along_axis(out, wanted, -np.inf, axis=-1)
+    with np.errstate(invalid="ignore"):
+        margins: npt.NDArray[np.float64] = (right - out.max(axis=-1)).min(axis=1)
+    found, _ = first_wrong(lambda _: got, automaton, words)
+    return margins, found
+
+
+def _varied(words: Words, letters: int, dice: np.random.Generator) -> Words:
+    """One run of each word overwritten: by a single letter, or by random ones."""
+    count, length = words.shape
+    start = dice.integers(length, size=(count, 1))
+    size = np.minimum(dice.geometric(0.3, size=(count, 1)), length)
+    place = np.arange(length)
+    inside = (place >= start) & (place < start + size)
+    same = np.broadcast_to(dice.integers(letters, size=(count, 1)), words.shape)
+    other = np.where(dice.random((count, 1)) < 0.5, same, dice.integers(letters, size=words.shape))
+    return np.where(inside, other, words)
 
 
 def _patterns(letters: int, length: int) -> Words:

@@ -11,7 +11,8 @@ from krohn.certify.findings import Check, Record, Refuted
 from krohn.certify.hints import check_hints
 from krohn.certify.network_proof import prove
 from krohn.certify.scan_proof import looks_like_scan, prove_scan
-from krohn.certify.search import exhaustive, search
+from krohn.certify.search import search
+from krohn.certify.second_opinion import exhaustive
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import load

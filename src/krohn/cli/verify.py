@@ -78,6 +78,7 @@ def summary(certificate: Certificate) -> str:
         else:
             lines.append("no counterexample found: undecided")
     if opinion is not None and opinion.length:
-        ran = f"all {opinion.words:,} words of length {opinion.length}"
-        lines.append(f"independently run: {ran}, {opinion.wrong} wrong")
+        ran = f"all {opinion.words:,} words of length {opinion.length} and their beginnings"
+        lines.append(f"independently run: {ran}, {opinion.wrong:,} wrong")
+        lines += [f"no longer ones: {opinion.limit}"] if opinion.limit else []
     return "\n".join(lines)
