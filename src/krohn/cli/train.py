@@ -48,6 +48,9 @@ _OPTIMIZER = (
 @click.option("--ema", type=float, help="Decay of the averaged weights.  [default: 0.9]")
 @click.option("--clip", type=float, help="Largest gradient norm.  [default: 1]")
 @click.option("--batch", type=int, help="Sequences per replicate and step.  [default: 16]")
+@click.option(
+    "--curriculum", is_flag=True, help="Let the loss count on a window that grows with what is solved."
+)
 @click.option("--replicates", default=1, show_default=True)
 @click.option("--steps", default=10_000, show_default=True)
 @click.option("--eval-every", default=500, show_default=True, help="Steps between evaluations.")
@@ -141,7 +144,7 @@ def _checked(spec: str, options: dict[str, Any]) -> dict[str, Any]:
 
 def _parts(spec: str, options: dict[str, Any]) -> dict[str, Any]:
     """All of the run but the model."""
-    from krohn.training.config import EvaluationConfig, OptimizerConfig, TaskConfig
+    from krohn.training.config import CurriculumConfig, EvaluationConfig, OptimizerConfig, TaskConfig
 
     given = {name: value for name, value in options.items() if value is not None and value != ()}
     return {
@@ -150,6 +153,7 @@ def _parts(spec: str, options: dict[str, Any]) -> dict[str, Any]:
         "evaluation": EvaluationConfig(
             every=options["eval_every"], sequences=options["eval_sequences"], stop_at=options["stop_at"]
         ),
+        "curriculum": CurriculumConfig() if options["curriculum"] else None,
         **{name: options[name] for name in ("replicates", "steps", "precision", "seed")},
     }
 

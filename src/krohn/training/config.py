@@ -11,8 +11,16 @@ from krohn.models.architectures.gpt import GptConfig
 from krohn.models.network import ModelConfig
 from krohn.models.registry import model_config
 from krohn.tasks.config import TaskConfig
+from krohn.training.curriculum import CurriculumConfig
 
-__all__ = ["EvaluationConfig", "OptimizerConfig", "RunConfig", "TaskConfig", "model_config"]
+__all__ = [
+    "CurriculumConfig",
+    "EvaluationConfig",
+    "OptimizerConfig",
+    "RunConfig",
+    "TaskConfig",
+    "model_config",
+]
 
 SCHEDULES = ("constant", "cosine", "plateau")
 PRECISIONS = ("auto", "bf16", "fp32", "fp64")
@@ -110,6 +118,7 @@ class RunConfig:
         precision: ``bf16`` (compute; the master weights stay fp32), ``fp32`` or ``fp64``; ``auto`` is bf16 on
             a GPU and fp32 elsewhere.
         seed: replicate r draws its weights and data from (seed, r).
+        curriculum: a window of the loss that grows with what is solved; ``None`` for whole words.
     """
 
     task: TaskConfig
@@ -120,6 +129,7 @@ class RunConfig:
     steps: int = 10_000
     precision: Literal["auto", "bf16", "fp32", "fp64"] = "auto"
     seed: int = 0
+    curriculum: CurriculumConfig | None = None
 
     def __post_init__(self) -> None:
         found = run_reasons(**{item.name: getattr(self, item.name) for item in dataclasses.fields(self)})
@@ -141,6 +151,8 @@ class RunConfig:
         """Plain values; the model carries its ``kind``."""
         plain = dataclasses.asdict(self)
         plain["model"] = {"kind": self.model.kind, **plain["model"]}
+        if self.curriculum is None:
+            del plain["curriculum"]  # runs without one keep the id they had before there were any
         return plain
 
     def to_json(self) -> str:
@@ -156,11 +168,13 @@ class RunConfig:
             for name in ("lr", "betas"):
                 if name in optimizer:
                     optimizer[name] = tuple(optimizer[name])
+            curriculum = values.pop("curriculum", None)
             return cls(
                 task=TaskConfig(**values.pop("task")),
                 model=model_config(**values.pop("model", {"kind": "gpt"})),
                 optimizer=OptimizerConfig(**optimizer),
                 evaluation=EvaluationConfig(**values.pop("evaluation", {})),
+                curriculum=None if curriculum is None else CurriculumConfig(**curriculum),
                 **values,
             )
         except (KeyError, TypeError) as error:
@@ -188,6 +202,7 @@ def run_reasons(
     steps: int,
     precision: str,
     seed: int,
+    curriculum: CurriculumConfig | None = None,
 ) -> list[str]:
     """Every reason why a run of these parts must not start, whatever the automaton and the machine."""
     length = 2 * task.length - 1 if task.scratchpad else task.length
@@ -198,4 +213,4 @@ def run_reasons(
         found.append(f"precision must be one of {', '.join(PRECISIONS)}; got {precision!r}")
     if not 0 <= seed < 2**63:
         found.append(f"seed must lie in [0, 2^63); got {seed}")
-    return found
+    return found if curriculum is None else [*found, *curriculum.reasons()]

@@ -15,6 +15,7 @@ from krohn.models.layout import Weights
 from krohn.models.network import Network
 from krohn.tasks.batches import Task, task_reasons
 from krohn.training.config import RunConfig
+from krohn.training.curriculum import tokens_read
 from krohn.training.device import choose_device, choose_precision, device_reasons, environment
 from krohn.training.directory import RunDirectory
 from krohn.training.evaluation import HeldOut
@@ -91,6 +92,7 @@ class _Run:
         self.history = History(config.replicates)
         self.status = ["training"] * config.replicates
         self.step, self.seconds = 0, 0.0
+        self._steppers: dict[int, Stepper] = {}
         self._resume(device)
         held = config.evaluation
         self.held_out = HeldOut(self.task, seed=held.seed, count=held.sequences)
@@ -99,12 +101,12 @@ class _Run:
         """Runs from wherever the run stands to its end, or to the first evaluation after the deadline."""
         if self._done():
             return
-        stepper = Stepper(self.config, self.network, self.task, self.state)
         started = time.monotonic()
         due = started + checkpoint_seconds
         before = self.seconds
         while not self._done():
             count = min(self.config.evaluation.every, self.config.steps - self.step)
+            stepper = self._stepper()
             self._train(stepper, count, display)
             scores = self._judge()
             self._note(stepper.take_losses(count), scores)
@@ -146,6 +148,26 @@ class _Run:
 
     def _done(self) -> bool:
         return self.step >= self.config.steps or "training" not in self.status
+
+    def _stepper(self) -> Stepper:
+        """The stepper that reads as many tokens as the widest window of a live replicate."""
+        windows = self._windows()
+        live = [width for width, status in zip(windows, self.status, strict=True) if status == "training"]
+        tokens = tokens_read(max(live), self.task.num_tokens)
+        if tokens not in self._steppers:
+            self._steppers[tokens] = Stepper(self.config, self.network, self.task, self.state, tokens)
+        stepper = self._steppers[tokens]
+        stepper.windows.copy_(torch.tensor(windows))
+        return stepper
+
+    def _windows(self) -> list[int]:
+        """Tokens that count for each replicate, from its last evaluation."""
+        curriculum, replicates = self.config.curriculum, self.config.replicates
+        if curriculum is None:
+            return [self.task.num_tokens] * replicates
+        letters = [curriculum.window(entry["position_accuracy"]) for entry in self.history.final]
+        letters = letters or [min(curriculum.start, self.config.task.length)] * replicates
+        return [2 * width - 1 if self.config.task.scratchpad else width for width in letters]
 
     def _train(self, stepper: Stepper, count: int, display: Progress) -> None:
         """``count`` steps; the average starts afresh as late as rounding allows."""

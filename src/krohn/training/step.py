@@ -21,9 +21,11 @@ Action = Callable[[], None]
 
 
 class Stepper:
-    """Runs training steps of all replicates on one device."""
+    """Training steps of all replicates on one device, on the first ``tokens`` tokens of each sequence."""
 
-    def __init__(self, config: RunConfig, network: Network, task: Task, state: TrainState) -> None:
+    def __init__(
+        self, config: RunConfig, network: Network, task: Task, state: TrainState, tokens: int | None = None
+    ) -> None:
         device = state.weight.device
         self.config, self.network, self.task, self.state = config, network, task, state
         self.chunk = 64 if device.type == "cuda" else 16
@@ -35,7 +37,10 @@ class Stepper:
         self._first = torch.zeros(1, dtype=torch.int64, device=device)
         keys = replicate_keys(config, device)
         self._data_keys, self._noise_keys = counter.derive(keys, DATA), counter.derive(keys, NOISE)
-        shape = (self.chunk, config.replicates, config.optimizer.batch, task.num_tokens)
+        self.tokens = task.num_tokens if tokens is None else tokens
+        # Beyond its window a replicate's loss does not count.
+        self.windows = torch.full((config.replicates,), self.tokens, device=device)
+        shape = (self.chunk, config.replicates, config.optimizer.batch, self.tokens)
         self._buffers = torch.zeros(3, *shape, dtype=torch.int32, device=device)
         self._actions = _captured(self) if device.type == "cuda" else _eager(self)
 
@@ -57,7 +62,8 @@ class Stepper:
         steps = self._first + torch.arange(self.chunk, device=self._first.device)
         batch = self.task.batch(self._data_keys, steps[:, None], self.config.optimizer.batch)
         for buffer, tensor in zip(self._buffers, (batch.tokens, batch.targets, batch.shown), strict=True):
-            buffer.copy_(tensor)
+            buffer.copy_(tensor[..., : self.tokens])
+        self._buffers[2] *= torch.arange(self.tokens, device=steps.device) < self.windows[:, None, None]
 
     def gradients(self) -> None:
         """Loss and gradients of the batch at the counter."""
