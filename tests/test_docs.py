@@ -76,7 +76,7 @@ def test_commands_are_split_as_a_shell_would() -> None:
     assert shlex.split("krohn analyze S4")[0] == "krohn"
 
 
-def test_the_tables_of_the_readme_come_from_the_generated_pages_and_the_results() -> None:
-    check = [sys.executable, str(ROOT / "benchmarks" / "readme_tables.py"), "--check"]
+def test_the_published_tables_come_from_the_generated_pages_and_the_results() -> None:
+    check = [sys.executable, str(ROOT / "benchmarks" / "published_tables.py"), "--check"]
     done = subprocess.run(check, capture_output=True, text=True)
-    assert done.returncode == 0, f"run python benchmarks/readme_tables.py: {done.stdout}{done.stderr}"
+    assert done.returncode == 0, f"run python benchmarks/published_tables.py: {done.stdout}{done.stderr}"

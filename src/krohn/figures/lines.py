@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import EngFormatter
 
 from krohn.errors import InvalidInput
 from krohn.figures.style import Look, house_style, looks
+
+_LONG = 10_000  # from here on numbers on the axis are written with k and M
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +67,8 @@ def _draw(axes: Axes, panel: Panel, look_of: dict[str, Look]) -> dict[str, Line2
         axes.annotate(
             word, (x, 0.02), xycoords=("data", "axes fraction"), fontsize=6, rotation=90, va="bottom"
         )
-    for line in panel.lines:
-        handle = _draw_line(axes, line, look_of[line.name])
+    for later, line in zip(reversed(range(len(panel.lines))), panel.lines, strict=True):
+        handle = _draw_line(axes, line, look_of[line.name], later)
         if not line.faint:
             drawn[line.name] = handle
     axes.set_title(panel.title, loc="left")
@@ -79,13 +82,16 @@ def _draw(axes: Axes, panel: Panel, look_of: dict[str, Look]) -> dict[str, Line2
         places = sorted({x for line in panel.lines for x in line.x})
         axes.set_xticks(places, [f"{x:g}" for x in places])
         axes.set_xticks([], minor=True)
+    elif max((x for line in panel.lines for x in line.x), default=0) >= _LONG:
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     return drawn
 
 
-def _draw_line(axes: Axes, line: Line, look: Look) -> Line2D:
+def _draw_line(axes: Axes, line: Line, look: Look, later: int) -> Line2D:
     if line.faint:
         return axes.plot(line.x, line.y, color=look.colour, linewidth=0.8, alpha=0.75)[0]
-    # A lone point has no stroke, so every series carries its marker.
+    # A lone point has no stroke, so every series carries its marker: hollow, and the wider the more series
+    # are drawn on top of it, so that none disappears behind one with the same values.
     every = max(1, len(line.x) // 12)
     handle = axes.plot(
         line.x,
@@ -93,9 +99,10 @@ def _draw_line(axes: Axes, line: Line, look: Look) -> Line2D:
         color=look.colour,
         linestyle=look.dash,
         marker=look.marker,
-        markersize=3.5,
+        markersize=3.5 + 0.9 * later,
+        markerfacecolor="none",
         markevery=every,
-        linewidth=1.3,
+        linewidth=1.3 + 0.3 * later,
     )[0]
     if line.error:
         low = [y - e for y, e in zip(line.y, line.error, strict=True)]

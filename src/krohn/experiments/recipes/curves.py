@@ -12,7 +12,7 @@ from krohn.tasks.config import TaskConfig
 
 # The text gives the tasks and the ten replicates; the depths are ours.
 LAYERS = {"C2": {Scale.SMALL: 4, Scale.PAPER: 8}, "S5": {Scale.SMALL: 8, Scale.PAPER: 16}}
-SEQUENCES = {Scale.SMOKE: 8 * 20, Scale.SMALL: 600_000, Scale.PAPER: 5_000_000}
+SEQUENCES = {Scale.SMOKE: 8 * 20, Scale.SMALL: 400_000, Scale.PAPER: 5_000_000}
 REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10, Scale.PAPER: 10}
 
 

@@ -19,8 +19,8 @@ REVEAL = {
 # S5 at T = 100 is out of reach of the small scale, so it is shown on shorter words there.
 LENGTH = {"C2": {Scale.SMOKE: 8, Scale.SMALL: 40}, "S5": {Scale.SMOKE: 6, Scale.SMALL: 12}}
 LAYERS = {"C2": {Scale.SMALL: 4, Scale.PAPER: 8}, "S5": {Scale.SMALL: 8, Scale.PAPER: 16}}
-SEQUENCES = {Scale.SMOKE: 8 * 10, Scale.SMALL: 400_000, Scale.PAPER: 5_000_000}
-REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 25, Scale.PAPER: 25}
+SEQUENCES = {Scale.SMOKE: 8 * 10, Scale.SMALL: 240_000, Scale.PAPER: 5_000_000}
+REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10, Scale.PAPER: 25}
 
 
 def plan(scale: Scale) -> list[PlannedRun]:

@@ -33,7 +33,8 @@ COLUMNS = (
     Column("S5 first", "S5:paper,5@first", 0.996, layers=16),
 )
 SEQUENCES = {Scale.SMOKE: 8 * 10, Scale.SMALL: 240_000, Scale.PAPER: 2_000_000}
-REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 25, Scale.PAPER: 25}
+REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10, Scale.PAPER: 25}
+LSTM_REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 25, Scale.PAPER: 25}
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
@@ -54,7 +55,7 @@ def _planned(scale: Scale, column: Column, model: str) -> PlannedRun:
         task,
         network,
         sequences=SEQUENCES[scale],
-        replicates=REPLICATES[scale],
+        replicates=(LSTM_REPLICATES if model == "LSTM" else REPLICATES)[scale],
         stop_at=0.9995,
     )
     return PlannedRun(config=config, label={"task": column.name, "model": model})

@@ -14,8 +14,8 @@ from krohn.tasks.config import TaskConfig
 ENCODINGS = ("sinusoidal", "linear")
 LENGTH = {Scale.SMOKE: 8, Scale.SMALL: 40, Scale.PAPER: 40}
 LAYERS = {Scale.SMOKE: 1, Scale.SMALL: 4, Scale.PAPER: 8}
-SEQUENCES = {Scale.SMOKE: 8 * 12, Scale.SMALL: 320_000, Scale.PAPER: 2_000_000}
-REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 25, Scale.PAPER: 25}
+SEQUENCES = {Scale.SMOKE: 8 * 12, Scale.SMALL: 240_000, Scale.PAPER: 2_000_000}
+REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10, Scale.PAPER: 25}
 
 
 def plan(scale: Scale) -> list[PlannedRun]:

@@ -18,7 +18,8 @@ EMA = (0.85, 0.9, 0.95)
 PATIENCE = (2, 8, 32)
 LAYERS = {Scale.SMOKE: 1, Scale.SMALL: 4, Scale.PAPER: 8}
 SEQUENCES = {Scale.SMOKE: 8 * 8, Scale.SMALL: 80_000, Scale.PAPER: 1_000_000}
-REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 20, Scale.PAPER: 20}
+LENGTH = {Scale.SMOKE: 8, Scale.SMALL: 40, Scale.PAPER: 100}
+REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10, Scale.PAPER: 20}
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
@@ -43,7 +44,7 @@ def _settings() -> Iterator[tuple[str, float, dict[str, Any]]]:
 def _planned(scale: Scale, task: str, factor: str, value: float, options: dict[str, Any]) -> PlannedRun:
     config = run(
         scale,
-        TaskConfig(spec=task, length=8 if scale is Scale.SMOKE else 100),
+        TaskConfig(spec=task, length=LENGTH[scale]),
         gpt(scale, LAYERS[scale], dropout=value if factor == "dropout" else 0.0),
         sequences=SEQUENCES[scale],
         replicates=REPLICATES[scale],
@@ -89,5 +90,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     table=table,
     draw=draw,
-    departures={Scale.SMALL: "4 layers"},
+    departures={Scale.SMALL: "4 layers, T = 40"},
 )

@@ -1,14 +1,18 @@
-"""Writes the two tables of README.md from docs/sizes.md and results/: nothing there is typed by hand.
+"""Writes the tables of README.md and docs/findings.md from docs/sizes.md and results/: none is typed by hand.
 
-Run: python benchmarks/readme_tables.py [--check]
+Run: python benchmarks/published_tables.py [--check]
 """
 
 import argparse
 import re
 import sys
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from click.testing import CliRunner
+
+from krohn.cli.reproduce import command as reproduce
 from krohn.experiments.catalogue import EXPERIMENTS
 from krohn.experiments.experiment import cells_of
 from krohn.experiments.scale import Scale
@@ -16,7 +20,6 @@ from krohn.experiments.store import Store
 from krohn.experiments.text_form import import_text
 
 ROOT = Path(__file__).parents[1]
-README = ROOT / "README.md"
 SHOWN = ("C2", "D8", "Q8", "A4", "S4", "Grid9", "Dyck4,2", "A5", "S5")
 COLUMNS = {
     "automaton": "automaton",
@@ -66,25 +69,55 @@ def depths() -> str:
     )
 
 
-def filled(text: str) -> str:
-    for name, table in (("sizes", sizes()), ("depths", depths())):
+def findings() -> Mapping[str, str]:
+    """Each experiment's table as `krohn reproduce NAME --scale small --show --markdown` prints it."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "results.sqlite"
+        import_results(store)
+        return {name: shown(name, store) for name in EXPERIMENTS}
+
+
+def import_results(store: Path) -> None:
+    for file in sorted((ROOT / "results").glob("*-small.jsonl")):
+        import_text(Store(store), file)
+
+
+def shown(name: str, store: Path) -> str:
+    options = ["--scale", "small", "--show", "--markdown", "--store", str(store)]
+    with tempfile.TemporaryDirectory() as figures:
+        done = CliRunner().invoke(reproduce, [name, *options, "--figures", figures])
+    assert done.exit_code == 0, done.output
+    return done.stdout.strip()
+
+
+PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
+    "README.md": lambda: {"sizes": sizes(), "depths": depths()},
+    "docs/findings.md": findings,
+}
+
+
+def filled(page: str, text: str) -> str:
+    for name, table in PAGES[page]().items():
         block = f"<!-- {name} -->\n{table}\n<!-- end -->"
         text, count = re.subn(rf"<!-- {name} -->.*?<!-- end -->", lambda _, b=block: b, text, flags=re.DOTALL)
-        assert count == 1, f"README.md must have one place for {name}"
+        assert count == 1, f"{page} must have one place for {name}"
     return text
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit 1 if README.md would change")
+    parser.add_argument("--check", action="store_true", help="exit 1 if a page would change")
     options = parser.parse_args()
-    before = README.read_text()
-    after = filled(before)
-    if options.check:
-        print("README.md is up to date" if before == after else "README.md is out of date")
-        return int(before != after)
-    README.write_text(after)
-    return 0
+    stale = 0
+    for page in PAGES:
+        before = (ROOT / page).read_text()
+        after = filled(page, before)
+        if options.check:
+            print(f"{page} is {'up to date' if before == after else 'out of date'}")
+            stale += before != after
+        else:
+            (ROOT / page).write_text(after)
+    return int(stale > 0)
 
 
 if __name__ == "__main__":
