@@ -58,7 +58,7 @@ def test_a_block_table_is_many_single_steps(name: str, monkeypatch: pytest.Monke
         for position in range(tables.size):
             codes = codes * origin.num_outcomes + throws[:, :, position].astype(np.uint32)
         starts = np.full(10, origin.starts[-1], dtype=np.uint32)
-        letters, states = tables.unroll(codes, starts)
+        letters, states = tables.unroll(codes.T, starts)
         for row in range(10):
             state = origin.starts[-1]
             for column, throw in enumerate(throws[row].ravel()):
@@ -85,7 +85,17 @@ def test_the_alias_table_has_the_probabilities_of_its_weights(weights: tuple[flo
 
 
 @pytest.mark.parametrize(
-    ("faces", "size", "weights"), [(2, 4, None), (3, 3, None), (6, 2, None), (8, 4, None), (2, 3, (0.8, 0.2))]
+    ("faces", "size", "weights"),
+    [
+        (1, 1, None),
+        (2, 4, None),
+        (3, 3, None),
+        (6, 2, None),
+        (8, 4, None),
+        (10, 4, None),
+        (17, 4, None),
+        (2, 3, (0.8, 0.2)),
+    ],
 )
 def test_dice_throw_every_code_as_often_as_they_should(
     faces: int, size: int, weights: tuple[float, ...] | None

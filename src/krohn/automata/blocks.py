@@ -77,9 +77,8 @@ class BlockTables:
     def unroll(
         self, codes: UnsignedArray, starts: npt.NDArray[np.uint32]
     ) -> tuple[UnsignedArray, UnsignedArray]:
-        """Letters and states of shape (words, blocks × size) for block codes of shape (words, blocks)."""
-        num_words, num_blocks = codes.shape
-        by_block = np.ascontiguousarray(codes.T)
+        """Letters and states of shape (words, blocks × size) for block codes of shape (blocks, words)."""
+        num_blocks, num_words = codes.shape
         states = _rows(num_blocks, num_words, self.states.dtype)
         letters = _rows(num_blocks, 0 if self.stateless else num_words, self.letters.dtype)
         scale = np.uint32(self.num_codes)
@@ -88,13 +87,14 @@ class BlockTables:
         last = starts.astype(np.uint32)
         for block in range(num_blocks):
             np.multiply(last, scale, out=index)
-            np.add(index, by_block[block], out=index, casting="same_kind")
+            np.add(index, codes[block], out=index, casting="same_kind")
             np.take(self.states, index, out=states[block], mode="clip")
             if not self.stateless:
                 np.take(self.letters, index, out=letters[block], mode="clip")
             # The block's last state sits in the highest bits of its word.
             np.right_shift(states[block], shift, out=last, casting="unsafe")
-        packed = self.letters.take(codes, mode="clip") if self.stateless else np.ascontiguousarray(letters.T)
+        by_word = np.ascontiguousarray(codes.T if self.stateless else letters.T)
+        packed = self.letters.take(by_word, mode="clip") if self.stateless else by_word
         return (
             _unpacked(packed, self.letter_width),
             _unpacked(np.ascontiguousarray(states.T), self.state_width),

@@ -13,6 +13,7 @@ class BlockDice:
 
     def __init__(self, faces: int, size: int, weights: tuple[float, ...] | None) -> None:
         self.num_codes = faces**size
+        self._kind = _kind_for(self.num_codes)
         self._weighted = None
         if weights is not None:
             likely = np.ones(1)
@@ -24,15 +25,25 @@ class BlockDice:
         """Independent codes of the given shape."""
         if self._weighted is not None:
             return self._draw_weighted(rng, shape)
-        if self.num_codes <= 2**16 and self.num_codes & (self.num_codes - 1) == 0:
-            # A power of two: cut raw 64-bit words into bytes or pairs of bytes and keep the low bits.
-            count = shape[0] * shape[1]
-            width = 1 if self.num_codes <= 2**8 else 2
-            raw: npt.NDArray[np.uint64] = rng.bit_generator.random_raw(-(-count * width // 8))
-            cut: UnsignedArray = raw.view(np.uint8) if width == 1 else raw.view(np.uint16)
-            return np.bitwise_and(cut[:count].reshape(shape), cut.dtype.type(self.num_codes - 1))
-        small = np.uint16 if self.num_codes <= 2**16 else np.uint32
-        return rng.integers(0, self.num_codes, size=shape, dtype=small)
+        if self.num_codes == 1:
+            return np.zeros(shape, dtype=self._kind)
+        # Every code has an equal share of the numbers of this kind; the few left over are drawn again.
+        share, rest = divmod(2 ** (8 * self._kind.itemsize), self.num_codes)
+        numbers = self._numbers(rng, shape[0] * shape[1])
+        if rest:
+            end = self._kind.type(share * self.num_codes)
+            late = np.flatnonzero(numbers >= end)
+            while len(late):
+                numbers[late] = self._numbers(rng, len(late))
+                late = late[numbers[late] >= end]
+        if share > 1:
+            numbers //= self._kind.type(share)
+        return numbers.reshape(shape)
+
+    def _numbers(self, rng: np.random.Generator, count: int) -> UnsignedArray:
+        """Independent numbers, all of the kind equally likely: raw 64-bit words, cut."""
+        raw: npt.NDArray[np.uint64] = rng.bit_generator.random_raw(-(-count * self._kind.itemsize // 8))
+        return raw.view(self._kind)[:count]
 
     def _draw_weighted(self, rng: np.random.Generator, shape: tuple[int, int]) -> UnsignedArray:
         assert self._weighted is not None
@@ -41,6 +52,15 @@ class BlockDice:
         column = (raw & np.uint64(2**column_bits - 1)).astype(np.uint16)
         keep = raw >> np.uint64(column_bits) < threshold[column]
         return np.where(keep, column, alias[column])
+
+
+def _kind_for(num_codes: int) -> np.dtype[np.unsignedinteger[Any]]:
+    """The smallest unsigned type of which at most a sixteenth is left over."""
+    for kind in (np.uint8, np.uint16):
+        numbers = int(np.iinfo(kind).max) + 1
+        if num_codes <= numbers and 16 * (numbers % num_codes) <= numbers:
+            return np.dtype(kind)
+    return np.dtype(np.uint32)
 
 
 def _alias_table(weights: npt.NDArray[np.float64]) -> tuple[UnsignedArray, UnsignedArray, int]:

@@ -102,7 +102,7 @@ class Sampler:
             other = rng.random(self.chunk_words) >= origin.start_weights[0]
             starts[other] = origin.starts[1]
         blocks = -(-self.length // self._tables.size)
-        codes = self._dice.draw(rng, (self.chunk_words, blocks))
+        codes = self._dice.draw(rng, (blocks, self.chunk_words))
         letters, states = self._tables.unroll(codes, starts)
         letters, states = letters[:, : self.length], states[:, : self.length]
         if origin.visible is not None:
