@@ -57,6 +57,20 @@ def select_program() -> Program:
 XOR = Semiautomaton.from_letters([(0, 0, 1, 1), (3, 3, 2, 2)])
 """State 2·letter + (letter xor letter before)."""
 
+CLIPPED = Semiautomaton.from_letters([(0, 0, 1), (1, 2, 2)], start=1)
+"""A place on a line of three; the program below is right for it up to two letters."""
+
+
+def clipped_sum_program() -> Program:
+    """Clips the sum of all steps, which is not what a walk between walls does."""
+    return Program(
+        registers=(Register("step", -1, 1), Register("sum", -1, 1, "wide"), Register("state", -1, 1)),
+        sources=(Source("step", (-1, 1), (0,)),),
+        layers=(ProgramLayer((PrefixSum(("step",), ("sum",)),), (Clamp((("sum", 1),), 0, -1, 1, "state"),)),),
+        readout=Readout(("state",), ((-1,), (0,), (1,))),
+    )
+
+
 PROGRAMS = {
     "parity": (parity_program, PARITY),
     "memory": (memory_program, FLIP_FLOP),
@@ -68,7 +82,10 @@ PROGRAMS = {
 
 def lowered(name: str, length: int) -> CompiledNetwork:
     program, automaton = PROGRAMS[name]
-    made = program()
+    return lowered_program(program(), automaton, length)
+
+
+def lowered_program(made: Program, automaton: Semiautomaton, length: int) -> CompiledNetwork:
     network, layout = lower(made, length)
     return CompiledNetwork(network, automaton, "cascade", made, layout)
 

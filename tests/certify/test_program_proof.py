@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from certify.built_networks import PROGRAMS, compiled
+from certify.built_networks import CLIPPED, PROGRAMS, clipped_sum_program, compiled
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.findings import Record, Refuted
 from krohn.certify.program_proof import has_finite_memory, prove_program
@@ -30,12 +30,22 @@ def test_cascades_are_proved_for_words_of_every_length(spec: str) -> None:
     assert "every length" in record.checks[-1].text
 
 
-def test_a_sum_that_rises_and_falls_bounds_the_length() -> None:
-    network = compiled("Dyck2,2", 64, "cascade")
+@pytest.mark.parametrize("spec", ["Dyck2,2", "Dyck4,2"])
+def test_a_height_that_rises_and_falls_is_followed_between_its_ends(spec: str) -> None:
+    network = compiled(spec, 64, "cascade")
     record = Record()
     assert network.program is not None
     prove_program(network.program, network.automaton, 64, record)
-    assert "length ≤ 32" in record.checks[-1].text
+    assert "every length" in record.checks[-1].text
+
+
+def test_a_sum_that_is_needed_beyond_its_ends_bounds_the_length() -> None:
+    record = Record()
+    prove_program(clipped_sum_program(), CLIPPED, 2, record)
+    assert "length ≤ 2" in record.checks[-1].text
+    with pytest.raises(Refuted, match="after 3 letters") as refusal:
+        prove_program(clipped_sum_program(), CLIPPED, 3, Record())
+    assert refusal.value.word in ((1, 1, 0), (0, 0, 1))
 
 
 def test_a_scan_is_left_to_its_own_proof() -> None:

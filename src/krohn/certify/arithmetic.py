@@ -136,11 +136,14 @@ def _stored(arith: Arithmetic, exact: Array, error: Array) -> Array:
 def _is_exact(
     arith: Arithmetic, values: Array, radius: Array, weight: Array, offset: Array, size: Array
 ) -> npt.NDArray[np.bool_]:
-    """Sums of multiples of one power of two that stay below 2^bits of them are exact in any order."""
+    """Sums of multiples of one power of two that stay below 2^bits of them are exact in any order.
+
+    A row is exact where all the inputs it sums are: the grain of an input is that of its exact values.
+    """
     touched = weight != 0
-    moving = (np.atleast_2d(radius) != 0).any(axis=0)
-    steady = ~(touched & moving[:, None]).any(axis=0)
-    grain = _lowest_bit(values).min(axis=0, initial=np.inf)
+    moving = np.broadcast_to(radius != 0, values.shape)
+    steady = moving.astype(np.float64) @ touched.astype(np.float64) == 0
+    grain = np.where(moving, np.inf, _lowest_bit(values)).min(axis=0, initial=np.inf)
     unit = np.where(touched, grain[:, None] * _lowest_bit(weight), np.inf).min(axis=0, initial=np.inf)
     unit = np.minimum(unit, _lowest_bit(offset))
     limit = np.where(np.isinf(unit), np.inf, np.where(np.isinf(unit), 1.0, unit) * 2.0**arith.bits)

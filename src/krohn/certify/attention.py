@@ -80,7 +80,7 @@ def _explore(
     width = outputs.shape[2] - counters
     distinct, classes = distinct_rows(outputs[..., :width].reshape(-1, width))
     shown = classes.reshape(follow.shape)
-    machine = Machine(follow, shown, outputs[..., width:])
+    machine = replace(old, follow=follow, shown=shown, steps=outputs[..., width:])
     return _combine(stream, layer, machine, distinct, actions, sums, arith)
 
 

@@ -6,7 +6,7 @@ minimised, so that what no later layer can see is forgotten.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,16 @@ MAX_STATES = 400_000
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """``follow[s, a]`` next state, ``shown[s, a]`` class, ``steps[s, a, k]`` added to counter k; start 0."""
+    """``follow[s, a]`` next state, ``shown[s, a]`` class, ``steps[s, a, k]`` added to counter k; start 0.
+
+    A machine may know less than it needs to know what comes next. Then every letter stands ``choices`` times
+    in its alphabet, ``choices·letter + choice``, and for every word there are choices that give the truth.
+    """
 
     follow: Integers
     shown: Integers
     steps: Integers
+    choices: int = 1
 
     @property
     def num_states(self) -> int:
@@ -101,7 +106,12 @@ def minimise(machine: Machine) -> Machine:
         labels = _refined(first, machine.follow, exact=True)
     labels = _start_first(labels)
     chosen = _leaders(labels)
-    return Machine(labels[machine.follow[chosen]], machine.shown[chosen], machine.steps[chosen])
+    return replace(
+        machine,
+        follow=labels[machine.follow[chosen]],
+        shown=machine.shown[chosen],
+        steps=machine.steps[chosen],
+    )
 
 
 def _leaders(labels: Integers) -> Integers:
@@ -135,4 +145,4 @@ def _start_first(labels: Integers) -> Integers:
 
 def used_classes(machine: Machine, classes: Integers) -> Machine:
     """Renumbers the shown classes: class c becomes ``classes[c]``."""
-    return Machine(machine.follow, classes[machine.shown], machine.steps)
+    return replace(machine, shown=classes[machine.shown])

@@ -6,18 +6,20 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.certify.arithmetic import OWN, SAFE, Arithmetic, Array, guarded
+from krohn.certify.cones import Cone, cones_of, local, needed_units
 from krohn.certify.findings import Record
+from krohn.certify.folds import Fold, choices_of, joined, step
 from krohn.certify.hidden import Affine, Factors, activate, apply, factor, with_shared
 from krohn.certify.machine import Integers, Machine, distinct_rows, explore
 from krohn.certify.stream import Stream
-from krohn.certify.wide_units import Contribution, Table, advance, contribute, group_units, tabulate
+from krohn.certify.wide_units import Contribution, Group, Table, advance, contribute, group_units, tabulate
 from krohn.network.transformer import Layer, Mlp
 
 ROWS_AT_ONCE = 1 << 24
 
 
-def transform(stream: Stream, layer: Layer, arith: Arithmetic, record: Record) -> Stream:
-    """The stream after the MLP and the residual."""
+def transform(stream: Stream, layer: Layer, arith: Arithmetic, record: Record, limit: int = 1) -> Stream:
+    """The stream after the MLP and the residual; clamped sums may cost up to ``limit`` choices a letter."""
     mlp, keep = layer.mlp, layer.keep_mlp
     if stream.carries_code(mlp.weights[0]):
         raise record.refuse("MLP", "the MLP reads a position code")
@@ -26,7 +28,7 @@ def transform(stream: Stream, layer: Layer, arith: Arithmetic, record: Record) -
     if len(mlp.weights) == 1:
         made = _linear(stream, layer, arith)
     else:
-        made = _with_counters(stream, layer, arith, record)
+        made = _by_cones(stream, layer, arith, record, limit)
     out = replace(made, pads=pads, pad_radius=pad_radius, places=stream.places * keep, lost=lost)
     worst = float(out.radius.max(initial=0.0))
     record.note("MLP", f"evaluated on {len(out.nominal)} reachable classes", worst, _separation(out.nominal))
@@ -139,8 +141,74 @@ def _linear(stream: Stream, layer: Layer, arith: Arithmetic) -> Stream:
     return replace(made, wide=wide, radius=guarded(arith, size, made.radius + rounding))
 
 
-def _with_counters(stream: Stream, layer: Layer, arith: Arithmetic, record: Record) -> Stream:
+def _by_cones(stream: Stream, layer: Layer, arith: Arithmetic, record: Record, limit: int) -> Stream:
+    """Each cone on the classes and sums it sees, their outputs added up; channels none writes are kept."""
+    cones = cones_of(layer)
+    _require_idle_units(stream, layer, cones, arith, record)
+    parts = [_prepare(stream, cone, arith, record) for cone in cones]
+    sums = _sums(parts, stream, limit)
+    record.guesses |= any(one.choices > 1 for one in sums.values())
+    machine, extended = _extend(stream, sums)
+    rest = layer.keep_mlp.copy()
+    for cone in cones:
+        rest[cone.outputs] = 0.0
+    nominal, radius, wide = (
+        stream.nominal[extended[:, 0]] * rest,
+        stream.radius * rest,
+        stream.wide * rest[:, None],
+    )
+    directions = list(sums)
+    for part in parts:
+        columns = [1 + directions.index(group.key) for group in part.groups]
+        own = np.concatenate([part.row_of[extended[:, :1]], extended[:, columns]], axis=1)
+        rows, which = distinct_rows(own)
+        held, error, carried = _assemble(part, rows, arith)
+        nominal, radius, wide = nominal + held[which], radius + error, wide + carried
+    return replace(stream, machine=machine, nominal=nominal, radius=radius, wide=wide)
+
+
+def _require_idle_units(
+    stream: Stream, layer: Layer, cones: list[Cone], arith: Arithmetic, record: Record
+) -> None:
+    """Units that nothing depends on may hold anything but infinity, which times 0 is not 0."""
     mlp = layer.mlp
+    written = np.any([np.zeros(len(mlp.biases[-1]), dtype=bool), *(cone.outputs for cone in cones)], axis=0)
+    size = stream.size()
+    for weight, bias, used in zip(mlp.weights, mlp.biases, needed_units(mlp, written)[1:-1], strict=False):
+        size = size @ np.abs(weight) + np.abs(bias)
+        if not used.all():
+            largest = float(size[~used].max())
+            record.require("range", largest, arith.largest, "units that nothing depends on stay finite")
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One matrix: the outputs that do not belong to a single group, and what groups add to their sums."""
+
+    inputs: Integers
+    outputs: Integers
+    factors: Factors
+    parts: tuple[Contribution, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One cone with the rows it sees: inputs of its first units, what its groups of units add at each matrix.
+
+    ``row_of[class]`` is the row of every class of the whole stream. Without counters there are no stages.
+    """
+
+    cone: Cone
+    stream: Stream
+    row_of: Integers
+    groups: tuple[Group, ...] = ()
+    before: Affine | None = None
+    stages: tuple[Stage, ...] = ()
+
+
+def _prepare(whole: Stream, cone: Cone, arith: Arithmetic, record: Record) -> Part:
+    stream, row_of = local(whole, cone)
+    mlp = cone.layer.mlp
     first, bias = mlp.weights[0], mlp.biases[0]
     far = np.abs(stream.reach).max(axis=1, initial=0)
     coefficients = first.T @ stream.wide  # unit × counter
@@ -152,7 +220,7 @@ def _with_counters(stream: Stream, layer: Layer, arith: Arithmetic, record: Reco
         off = np.abs(coefficients[group.units] - np.outer(group.slopes, group.factors)) @ far
         residue[group.units] += np.where(off > 0, off, 0.0)
     if not groups and not (np.abs(first).T @ np.abs(stream.wide)).any():
-        return replace(_narrow(stream, layer, arith), wide=stream.wide * layer.keep_mlp[:, None])
+        return Part(cone, stream, row_of)
     # Counters count as size of the terms that are added, for rounding, though not as error.
     size = stream.size()
     terms = (first != 0).sum(axis=0) + (bias != 0)
@@ -171,18 +239,7 @@ def _with_counters(stream: Stream, layer: Layer, arith: Arithmetic, record: Reco
         tabulate(g, stream, bare, sizes, counted, bias, mlp.activations[0], arith, record) for g in groups
     ]
     stages = _stages(mlp, tables, len(before.tied), arith, record)
-    machine, extended = _extend(stream, tables, stages)
-    return _assemble(replace(stream, machine=machine), layer, before, tables, stages, extended, arith)
-
-
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """One matrix: the outputs that do not belong to a single group, and what groups add to their sums."""
-
-    inputs: Integers
-    outputs: Integers
-    factors: Factors
-    parts: tuple[Contribution, ...]
+    return Part(cone, stream, row_of, tuple(groups), before, tuple(stages))
 
 
 def _stages(mlp: Mlp, tables: list[Table], symbols: int, arith: Arithmetic, record: Record) -> list[Stage]:
@@ -210,62 +267,84 @@ def _stages(mlp: Mlp, tables: list[Table], symbols: int, arith: Arithmetic, reco
     return stages
 
 
-def _extend(stream: Stream, tables: list[Table], stages: list[Stage]) -> tuple[Machine, Integers]:
-    """The machine that also counts modulo each group's period; rows ``[class, residues…]`` of its classes."""
-    old = stream.machine
-    periods = np.array(
-        [np.lcm.reduce([stage.parts[n].period for stage in stages]) for n in range(len(tables))],
-        dtype=np.int64,
-    )
-    factors = np.array([table.group.factors for table in tables], dtype=np.int64)
-    factors = factors.reshape(len(tables), len(stream.reach))
+@dataclass(frozen=True)
+class Sum:
+    """A combination of counters that units read: what a machine keeps of it, and its whole range."""
+
+    fold: Fold
+    whole: Fold
+    choices: int
+
+
+def _sums(parts: list[Part], stream: Stream, limit: int) -> dict[tuple[int, ...], Sum]:
+    """Every combination that some cone reads, folded as far as all its readers allow."""
+    readers: dict[tuple[int, ...], list[Contribution]] = {}
+    for part in parts:
+        for number, group in enumerate(part.groups):
+            readers.setdefault(group.key, []).extend(stage.parts[number] for stage in part.stages)
+    made, left = {}, limit
+    for key, given in readers.items():
+        steps = stream.machine.steps @ given[0].group.factors
+        fold = joined([one.fold for one in given], given[0].whole, steps, left)
+        choices = choices_of(fold, given[0].whole, steps)
+        made[key], left = Sum(fold, given[0].whole, choices), left // choices
+    return made
+
+
+def _extend(stream: Stream, sums: dict[tuple[int, ...], Sum]) -> tuple[Machine, Integers]:
+    """The machine that also keeps the folded sums; rows ``[class, sums…]`` of its classes."""
+    old, count = stream.machine, len(sums)
+    factors = np.array(list(sums), dtype=np.int64).reshape(count, len(stream.reach))
+    many = int(np.prod([one.choices for one in sums.values()], initial=1))
+    digits = np.stack(np.unravel_index(np.arange(many), [one.choices for one in sums.values()] or [1]))
+    begun = [int(one.fold.keep(np.zeros(1, dtype=np.int64))[0]) for one in sums.values()]
 
     def expand(rows: Integers) -> tuple[Integers, Integers]:
         state = rows[:, 0]
-        moved = old.steps[state] @ factors.T
-        residues = (rows[:, None, 1:] + moved) % periods
-        after = np.concatenate([old.follow[state][..., None], residues], axis=2)
-        shown = np.concatenate([old.shown[state][..., None], residues, old.steps[state]], axis=2)
-        return after, shown
+        steps = old.steps[state].repeat(many, axis=1)
+        moved, choice = steps @ factors.T, np.tile(digits, old.follow.shape[1])
+        kept = [
+            step(one.fold, one.whole, rows[:, None, 1 + n], moved[..., n], choice[n])
+            for n, one in enumerate(sums.values())
+        ]
+        held = np.stack(kept, axis=2) if kept else np.zeros((*moved.shape[:2], 0), dtype=np.int64)
+        after = np.concatenate([old.follow[state].repeat(many, axis=1)[..., None], held], axis=2)
+        shown = old.shown[state].repeat(many, axis=1)[..., None]
+        return after, np.concatenate([shown, held, steps], axis=2)
 
-    follow, outputs = explore(np.zeros(1 + len(tables), dtype=np.int64), expand, stream.length)
-    width = 1 + len(tables)
-    extended, classes = distinct_rows(outputs[..., :width].reshape(-1, width))
-    return Machine(follow, classes.reshape(follow.shape), outputs[..., width:]), extended
+    follow, outputs = explore(np.array([0, *begun], dtype=np.int64), expand, stream.length)
+    extended, classes = distinct_rows(outputs[..., : 1 + count].reshape(-1, 1 + count))
+    shown, steps = classes.reshape(follow.shape), outputs[..., 1 + count :]
+    return Machine(follow, shown, steps, old.choices * many), extended
 
 
-def _assemble(
-    stream: Stream,
-    layer: Layer,
-    before: Affine,
-    tables: list[Table],
-    stages: list[Stage],
-    extended: Integers,
-    arith: Arithmetic,
-) -> Stream:
-    """Every reachable class with its residues through all matrices, a few rows at a time."""
-    mlp = layer.mlp
+def _assemble(part: Part, rows: Integers, arith: Arithmetic) -> tuple[Array, Array, Array]:
+    """Rows ``[row, sums…]`` through all matrices, a few at a time: vectors, errors, worth of counters."""
+    stream, layer = part.stream, part.cone.layer
+    mlp, wide = layer.mlp, stream.wide * layer.keep_mlp[:, None]
+    if part.before is None:
+        done = _narrow(stream, layer, arith)
+        return done.nominal[rows[:, 0]], done.radius, wide
     slope = np.zeros((len(stream.radius), len(stream.reach)))
-    for part in stages[-1].parts:
-        slope = slope + np.outer(part.slope, part.group.factors)
-    wide = stream.wide * layer.keep_mlp[:, None] + slope
-    rows = max(1, ROWS_AT_ONCE // max(1, len(stream.radius) * max(len(b) for b in mlp.biases)))
+    for item in part.stages[-1].parts:
+        slope = slope + np.outer(item.slope, item.group.factors)
+    wide = wide + slope
+    few = max(1, ROWS_AT_ONCE // max(1, len(stream.radius) * max(len(b) for b in mlp.biases)))
     nominal, radius = [], np.zeros(len(stream.radius))
-    size = _far(stream)
-    for first in range(0, len(extended), rows):
-        chunk = extended[first : first + rows]
-        own, inputs = chunk[:, 0], stages[0].inputs
+    before, size = part.before, _far(stream)
+    for first in range(0, len(rows), few):
+        chunk = rows[first : first + few]
+        own, inputs = chunk[:, 0], part.stages[0].inputs
         value = Affine(before.centre[own][:, inputs], before.tied[..., inputs], before.loose[own][:, inputs])
-        for index, stage in enumerate(stages, start=1):
+        for index, stage in enumerate(part.stages, start=1):
             hidden = activate(value, mlp.activations[index - 1][stage.inputs], arith)
             value = _join(hidden, mlp.weights[index], mlp.biases[index], stage, chunk, arith)
-        vectors = stream.nominal[own]
-        sums, error = _residual(value, vectors, stream.radius, layer, arith, size)
+        sums, error = _residual(value, stream.nominal[own], stream.radius, layer, arith, size)
         nominal.append(sums)
         radius = np.maximum(radius, error.max(axis=0, initial=0.0))
     far = np.abs(wide) @ np.abs(stream.reach).max(axis=1, initial=0)
     radius = radius + np.where((slope != 0).any(axis=1), 8 * arith.unit * far, 0.0)
-    return replace(stream, nominal=np.concatenate(nominal), radius=radius, wide=wide)
+    return np.concatenate(nominal), radius, wide
 
 
 def _join(
@@ -282,7 +361,7 @@ def _join(
     busy = ((hidden.centre != 0) | (radius != 0)).astype(np.float64)
     terms = busy @ (ways != 0).astype(np.float64)
     for number, part in enumerate(stage.parts):
-        at = (part.kind_of[chunk[:, 0]], chunk[:, 1 + number] % part.period)
+        at = (part.kind_of[chunk[:, 0]], part.fold.index(chunk[:, 1 + number]))
         sums, loose = sums + part.centre[at], loose + part.loose[at]
         tied[: len(part.tied)] += part.tied[:, at[0], at[1]]
         high, low, terms = high + part.high[at], low + part.low[at], terms + part.terms[at]

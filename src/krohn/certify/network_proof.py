@@ -8,6 +8,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.arithmetic import Arithmetic, Array
 from krohn.certify.attention import attend
 from krohn.certify.findings import Record
+from krohn.certify.folds import MAX_CHOICES
 from krohn.certify.mlp import transform
 from krohn.certify.simulation import check_simulation, decode
 from krohn.certify.stream import Stream, embed, live_channels, resolved, settle
@@ -15,9 +16,17 @@ from krohn.network.transformer import Head, Layer, Mlp, Transformer
 
 
 def prove(
-    network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic, record: Record
+    network: Transformer,
+    automaton: Semiautomaton,
+    length: int,
+    arith: Arithmetic,
+    record: Record,
+    choices: int = MAX_CHOICES,
 ) -> float:
-    """Raises ``Refuted`` unless every word of length ≤ ``length`` is run right; returns the logit margin."""
+    """Raises ``Refuted`` unless every word of length ≤ ``length`` is run right; returns the logit margin.
+
+    ``choices`` bounds what clamped sums may cost; with 1 every sum is followed exactly.
+    """
     stored = stored_network(network, arith, record)
     live = live_channels(stored)
     stream = settle(embed(stored, length, arith), live[0])
@@ -26,7 +35,7 @@ def prove(
         mixed = attend(stream, layer, stored.mask, arith, record)
         _require_range(mixed, arith, record)
         stream = settle(mixed, live[2 * index + 1], merge=False)
-        done = transform(stream, layer, arith, record)
+        done = transform(stream, layer, arith, record, choices)
         _require_range(done, arith, record)
         stream = settle(done, live[2 * index + 2], merge=index + 1 < stored.depth)
     record.layer = stored.depth

@@ -3,17 +3,18 @@
 Registers are integers here, exactly. A prefix sum becomes a counter Z, a memory or a look-back cells of the
 machine, a residue a counter modulo n; a register that carries prefix sums is an integer plus a combination
 of counters. After every layer the machine is minimised with respect to the registers still read. Where only
-residues of prefix sums are read, or sums that grow until they are clamped, the proof holds for words of
-every length; a sum that is read as it is bounds it.
+residues of prefix sums are read, or clamped sums, the proof holds for words of every length; a sum that is
+read as it is bounds it, and so does a clamped one where the proof needs to know how far beyond an end it is.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.findings import Record
+from krohn.certify.findings import Record, Refuted
+from krohn.certify.folds import MAX_CHOICES, Fold, choices_of, step
 from krohn.certify.machine import Integers, Machine, distinct_rows, explore, minimise
 from krohn.certify.simulation import check_simulation
 from krohn.errors import InvalidInput
@@ -48,6 +49,7 @@ class Registers:
     share: dict[str, Integers]
     pads: dict[str, Integers]
     limit: int  # words up to this length are described
+    choices: int  # how many a letter may have because of clamped sums
 
     def is_narrow(self, name: str) -> bool:
         """Whether it holds a plain integer."""
@@ -56,7 +58,17 @@ class Registers:
 
 def prove_program(program: Program, automaton: Semiautomaton, length: int, record: Record) -> None:
     """Raises ``Refuted`` unless the program computes the automaton's states; notes for which lengths."""
-    state = _start(program)
+    known = len(record.checks)
+    try:
+        _prove(program, automaton, length, record, MAX_CHOICES)
+    except Refuted:
+        # What a clamped sum may do at an end is more than what it does: follow it exactly.
+        del record.checks[known:]
+        _prove(program, automaton, length, record, 1)
+
+
+def _prove(program: Program, automaton: Semiautomaton, length: int, record: Record, choices: int) -> None:
+    state = _start(program, choices)
     needed = _needed(program)
     try:
         for index, layer in enumerate(program.layers):
@@ -82,7 +94,7 @@ def has_finite_memory(program: Program) -> bool:
     return all(not isinstance(head, LookBack) or head.distance <= FARTHEST for head in heads)
 
 
-def _start(program: Program) -> Registers:
+def _start(program: Program, choices: int) -> Registers:
     letters = program.num_letters
     pads = interpret_registers(program, np.zeros((1, 0), dtype=np.int64))
     machine = Machine(
@@ -92,7 +104,8 @@ def _start(program: Program) -> Registers:
     )
     value = {source.register: np.array(source.letters, dtype=np.int64) for source in program.sources}
     share = {name: np.zeros(0, dtype=np.int64) for name in value}
-    return Registers(machine, value, share, {name: held[0] for name, held in pads.items()}, UNBOUNDED)
+    known = {name: held[0] for name, held in pads.items()}
+    return Registers(machine, value, share, known, UNBOUNDED, choices)
 
 
 def _needed(program: Program) -> list[set[str]]:
@@ -106,24 +119,25 @@ def _needed(program: Program) -> list[set[str]]:
 
 
 def _remembering(
-    state: Registers, start: Integers, advance: Advance, length: int
+    state: Registers, start: Integers, advance: Advance, choices: int = 1
 ) -> tuple[Registers, Integers]:
     """The registers with a machine that also keeps a memory; and what the memory shows, per class."""
     old = state.machine
+    follow, seen, moves = (np.repeat(part, choices, axis=1) for part in (old.follow, old.shown, old.steps))
 
     def expand(rows: Integers) -> tuple[Integers, Integers]:
-        shown, steps = old.shown[rows[:, 0]], old.steps[rows[:, 0]]
+        shown, steps = seen[rows[:, 0]], moves[rows[:, 0]]
         memory, out = advance(rows[:, 1:], shown, steps)
-        after = np.concatenate([old.follow[rows[:, 0]][..., None], memory], axis=2)
+        after = np.concatenate([follow[rows[:, 0]][..., None], memory], axis=2)
         return after, np.concatenate([shown[..., None], out, steps], axis=2)
 
     depth = min(state.limit, UNBOUNDED)
-    follow, outputs = explore(np.concatenate([[0], start]).astype(np.int64), expand, depth)
+    after, outputs = explore(np.concatenate([[0], start]).astype(np.int64), expand, depth)
     width = outputs.shape[2] - old.steps.shape[2]
     rows, classes = distinct_rows(outputs[..., :width].reshape(-1, width))
-    machine = Machine(follow, classes.reshape(follow.shape), outputs[..., width:])
+    machine = Machine(after, classes.reshape(after.shape), outputs[..., width:], old.choices * choices)
     value = {name: held[rows[:, 0]] for name, held in state.value.items()}
-    return Registers(machine, value, state.share, state.pads, state.limit), rows[:, 1:]
+    return replace(state, machine=machine, value=value), rows[:, 1:]
 
 
 def _attend(state: Registers, operation: AttentionOperation, mask: str, length: int) -> Registers:
@@ -136,11 +150,11 @@ def _attend(state: Registers, operation: AttentionOperation, mask: str, length: 
         start, advance = _line(state, operation, held, shares)
     else:
         start, advance = _cells(state, operation, held, shares, mask)
-    after, shown = _remembering(state, start, advance, length)
+    after, shown = _remembering(state, start, advance)
     value, share = dict(after.value), dict(after.share)
     for number, (source, target) in enumerate(zip(sources, operation.targets, strict=True)):
         value[target], share[target] = shown[:, number], state.share[source]
-    return Registers(after.machine, value, share, after.pads, after.limit)
+    return replace(after, value=value, share=share)
 
 
 def _summed(state: Registers, operation: PrefixSum, mask: str) -> Registers:
@@ -160,8 +174,8 @@ def _summed(state: Registers, operation: PrefixSum, mask: str) -> Registers:
     }
     for number, target in enumerate(operation.targets):
         share[target] = np.eye(total, dtype=np.int64)[count + number]
-    made = Machine(machine.follow, machine.shown, np.concatenate(steps, axis=2))
-    return Registers(made, value, share, state.pads, state.limit)
+    made = replace(machine, steps=np.concatenate(steps, axis=2))
+    return replace(state, machine=made, value=value, share=share)
 
 
 def _line(
@@ -246,11 +260,13 @@ def _map(state: Registers, change: PositionMap, length: int) -> Registers:
     value, share = dict(state.value), dict(state.share)
     for name, held in change.apply(given, "causal").items():
         value[name], share[name] = held[0], np.zeros(state.machine.steps.shape[2], dtype=np.int64)
-    return Registers(state.machine, value, share, state.pads, state.limit)
+    return replace(state, value=value, share=share)
 
 
 def _clamped(state: Registers, change: Clamp, length: int) -> Registers:
-    """A sum that only grows is followed until it is clamped for good; any other one up to a length."""
+    """A sum that only grows is followed until it is clamped for good; any other one between the ends it is
+    clamped to, where a letter may take it inside or not, or exactly, up to a length.
+    """
     total, shared = _combined(state, change.terms)
 
     def meaning(sums: Integers) -> Integers:
@@ -261,8 +277,13 @@ def _clamped(state: Registers, change: Clamp, length: int) -> Registers:
     if (state.machine.steps @ shared).min() >= 0:
         cap = max(0, change.high - change.offset - int(total.min()))
         return _counted(state, change.terms, lambda sums: np.minimum(sums, cap), meaning, change.target)
-    limit = min(state.limit, length, LONGEST)
-    bounded = Registers(state.machine, state.value, state.share, state.pads, limit)
+    ends = change.low - change.offset - int(total.max()), change.high - change.offset - int(total.min())
+    fold, whole = Fold(0, min(0, ends[0]), max(0, ends[1])), Fold(0, -UNBOUNDED, UNBOUNDED)
+    choices = choices_of(fold, whole, state.machine.steps @ shared)
+    if choices <= state.choices:
+        left = replace(state, choices=state.choices // choices)
+        return _counted(left, change.terms, fold, meaning, change.target, choices)
+    bounded = replace(state, limit=min(state.limit, length, LONGEST))
     return _counted(bounded, change.terms, None, meaning, change.target)
 
 
@@ -283,15 +304,16 @@ def _linear(state: Registers, change: Linear) -> Registers:
     total, shared = _combined(state, change.terms)
     value, share = dict(state.value), dict(state.share)
     value[change.target], share[change.target] = total + change.offset, shared
-    return Registers(state.machine, value, share, state.pads, state.limit)
+    return replace(state, value=value, share=share)
 
 
 def _counted(
     state: Registers,
     terms: tuple[tuple[str, int], ...],
-    reduce: Callable[[Integers], Integers] | None,
+    reduce: Callable[[Integers], Integers] | Fold | None,
     meaning: Callable[[Integers], Integers],
     target: str,
+    choices: int = 1,
 ) -> Registers:
     """Follows a combination of counters, reduced as far as the meaning allows, and applies the meaning."""
     total, shared = _combined(state, terms)
@@ -299,25 +321,28 @@ def _counted(
     if shared.any():
 
         def advance(memory: Integers, shown: Integers, steps: Integers) -> tuple[Integers, Integers]:
+            if isinstance(reduce, Fold):
+                drawn = np.arange(steps.shape[1]) % choices
+                whole = Fold(0, -UNBOUNDED, UNBOUNDED)
+                kept = step(reduce, whole, memory, steps @ shared, drawn)[..., None]
+                return kept, kept
             moved = memory[:, None, :] + (steps @ shared)[..., None]
             moved = moved if reduce is None else reduce(moved)
             return moved, moved
 
-        after, sums = _remembering(state, np.zeros(1, dtype=np.int64), advance, state.limit)
+        after, sums = _remembering(state, np.zeros(1, dtype=np.int64), advance, choices)
         total, _ = _combined(after, terms)
     value, share = dict(after.value), dict(after.share)
     value[target] = meaning(total + sums[:, 0])
     share[target] = np.zeros(after.machine.steps.shape[2], dtype=np.int64)
-    return Registers(after.machine, value, share, after.pads, after.limit)
+    return replace(after, value=value, share=share)
 
 
 def _resolved(state: Registers, names: list[str], length: int) -> Registers:
     """Sums that the read-out reads as they are, followed exactly up to the length."""
     for name in names:
         if not state.is_narrow(name):
-            bounded = Registers(
-                state.machine, state.value, state.share, state.pads, min(state.limit, length, LONGEST)
-            )
+            bounded = replace(state, limit=min(state.limit, length, LONGEST))
             state = _counted(bounded, ((name, 1),), None, lambda total: total, name)
     return state
 
@@ -329,7 +354,7 @@ def _forget(state: Registers, needed: set[str]) -> Registers:
     counters = np.flatnonzero(shares.any(axis=0))
     rows, classes = distinct_rows(np.stack([state.value[name] for name in names], axis=1))
     machine = state.machine
-    machine = minimise(Machine(machine.follow, classes[machine.shown], machine.steps[:, :, counters]))
+    seen = replace(machine, shown=classes[machine.shown], steps=machine.steps[:, :, counters])
     value = {name: rows[:, number] for number, name in enumerate(names)}
     share = {name: state.share[name][counters] for name in names}
-    return Registers(machine, value, share, state.pads, state.limit)
+    return replace(state, machine=minimise(seen), value=value, share=share)

@@ -3,31 +3,53 @@
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.arithmetic import Arithmetic, linear
+from krohn.certify.arithmetic import Arithmetic, Array, linear
 from krohn.certify.findings import Check, Record, Refuted
-from krohn.certify.machine import Integers, Machine
+from krohn.certify.machine import Integers, Machine, minimise, used_classes
 from krohn.certify.stream import Stream
 from krohn.network.transformer import Transformer
+
+LOGITS_AT_ONCE = 1 << 18
+MANY_PAIRS = 1 << 24
+"""With more pairs of machine and automaton states the machine is minimised before they are compared."""
 
 
 def decode(stream: Stream, network: Transformer, arith: Arithmetic, record: Record) -> tuple[Integers, float]:
     """The state of every class and the least logit margin after all errors."""
     if stream.carries_code(network.readout):
         raise record.refuse("decode", "the read-out reads a position code")
-    logits, rounding = linear(arith, stream.nominal, stream.radius, network.readout, network.readout_bias)
+    few = max(1, LOGITS_AT_ONCE // network.readout.shape[1])
+    parts = [
+        _decoded(stream.nominal[first : first + few], stream.radius, network, arith)
+        for first in range(0, len(stream.nominal), few)
+    ]
+    states = np.concatenate([part[0] for part in parts])
+    if network.readout.shape[1] > 1:
+        # A share that is not a number must not be lost in a maximum.
+        worst = float(np.max([part[1] for part in parts]))
+        record.require("decode", worst, 1.0, f"{len(states)} classes decode by the largest logit")
+    return states, float(np.min([part[2] for part in parts]))
+
+
+def _decoded(
+    vectors: Array, radius: Array, network: Transformer, arith: Arithmetic
+) -> tuple[Integers, float, float]:
+    """States, the largest share of a gap that errors take, and the least that they leave of one."""
+    logits, rounding = linear(arith, vectors, radius, network.readout, network.readout_bias)
     states = logits.argmax(axis=1)
     if logits.shape[1] == 1:
-        return states, float("inf")
+        return states, 0.0, float("inf")
     # Errors of one channel move all logits together: only differences of read-out columns count.
     gaps = np.take_along_axis(logits, states[:, None], axis=1) - logits
-    tilt = np.abs(network.readout[:, states].T[:, None, :] - network.readout.T[None, :, :])
-    error = tilt @ stream.radius + rounding + np.take_along_axis(rounding, states[:, None], axis=1)
+    error = rounding + np.take_along_axis(rounding, states[:, None], axis=1)
+    for channel in np.flatnonzero(radius):
+        row = network.readout[channel]
+        error = error + np.abs(row[states][:, None] - row) * radius[channel]
     rest = gaps - error
     share = np.where(gaps > 0, error / np.where(gaps > 0, gaps, 1.0), np.inf)
     for table, filler in ((rest, np.inf), (share, 0.0)):
         np.put_along_axis(table, states[:, None], filler, axis=1)
-    record.require("decode", float(share.max()), 1.0, f"{len(states)} classes decode by the largest logit")
-    return states, float(rest.min())
+    return states, float(share.max()), float(rest.min())
 
 
 def check_simulation(
@@ -35,7 +57,9 @@ def check_simulation(
 ) -> None:
     """Breadth-first over pairs (machine state, automaton state), up to words of the given length."""
     size = automaton.num_states
-    table = automaton.table.astype(np.int64)
+    if machine.num_states * size > MANY_PAIRS:
+        machine, states = minimise(used_classes(machine, states)), np.arange(int(states.max()) + 1)
+    table = automaton.table.astype(np.int64).repeat(machine.choices, axis=1)
     seen = np.zeros(machine.num_states * size, dtype=bool)
     frontier = np.array([automaton.start], dtype=np.int64)
     seen[frontier] = True
@@ -46,7 +70,7 @@ def check_simulation(
         wrong = np.argwhere(wanted != shown)
         if len(wrong):
             place, letter = (int(number) for number in wrong[0])
-            word = (*_spelled(trail, place), letter)
+            word = tuple(drawn // machine.choices for drawn in (*_spelled(trail, place), letter))
             pair = f"{shown[place, letter]}, not {wanted[place, letter]}"
             reason = f"after {len(word)} letters the network is in {pair}"
             record.checks.append(Check("simulation", record.layer, 1.0, 0.0, False, reason))

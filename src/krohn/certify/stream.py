@@ -101,7 +101,7 @@ def settle(stream: Stream, live: Flags, *, merge: bool = True) -> Stream:
     counters = np.flatnonzero((wide != 0).any(axis=0))
     nominal, classes, drift = cluster(stream.nominal * keep)
     machine = used_classes(stream.machine, classes)
-    machine = Machine(machine.follow, machine.shown, machine.steps[:, :, counters])
+    machine = replace(machine, steps=machine.steps[:, :, counters])
     if merge:
         machine = minimise(machine)
     whole = np.maximum(stream.size(), np.abs(stream.pads).max(axis=0, initial=0.0) + stream.pad_radius)
@@ -134,7 +134,8 @@ def resolved(stream: Stream, counters: Integers) -> Stream:
     follow, outputs = explore(np.zeros(1 + count, dtype=np.int64), expand, stream.length)
     rows, classes = distinct_rows(outputs[..., : 1 + count].reshape(-1, 1 + count))
     others = np.setdiff1d(np.arange(len(stream.reach)), counters)
-    machine = Machine(follow, classes.reshape(follow.shape), outputs[..., 1 + count :][..., others])
+    steps = outputs[..., 1 + count :][..., others]
+    machine = replace(old, follow=follow, shown=classes.reshape(follow.shape), steps=steps)
     nominal = stream.nominal[rows[:, 0]] + rows[:, 1:] @ stream.wide[:, counters].T
     return replace(
         stream, machine=machine, nominal=nominal, wide=stream.wide[:, others], reach=stream.reach[others]

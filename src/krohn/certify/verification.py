@@ -1,5 +1,7 @@
 """``verify``: the one entry point. Proof first, then hints, then an independent run; refusals get a word."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,8 @@ from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import load
 from krohn.network.transformer import Transformer
+
+Proof = Callable[[Transformer, Semiautomaton, int, Arithmetic, Record], float]
 
 
 def verify(
@@ -80,7 +84,7 @@ def attempt(
             record.refuse("padding", "the proof starts from a padding position; there is none"),
             0.0,
         )
-    proofs = [prove_scan, prove] if looks_like_scan(network) else [prove]
+    proofs: list[Proof] = [prove_scan, prove] if looks_like_scan(network) else [prove]
     outcome: tuple[Record, Refuted | None, float] | None = None
     for proof in proofs:
         record = Record()
@@ -91,8 +95,10 @@ def attempt(
             refusal = error
         except LimitExceeded as error:
             refusal = record.refuse("size", str(error))
-        # Of two proofs that stop, the one that came further says more.
-        if outcome is None or record.layer > outcome[0].layer:
+        if record.guesses:
+            proofs.append(partial(prove, choices=1))  # slower, but it finds no difference that is none
+        # Of two proofs that stop, the one that came further says more; of equals the later, which knows more.
+        if outcome is None or record.layer >= outcome[0].layer:
             outcome = (record, refusal, 0.0)
     assert outcome is not None
     return outcome

@@ -3,7 +3,8 @@
 Units that see the counters through the same combination Y = Σ aₖ Zₖ form a group. What the group sends on
 is a function of Y and of the position's class; it is evaluated at every Y that words of length ≤ T can
 reach. Where it repeats with a period m, the class and Y mod m say all there is to know (Lemma "modular
-counter"); where it is linear, the output is a prefix sum again.
+counter"); where it is constant beyond two ends, Y clamped to them does; where it is linear, the output is a
+prefix sum again.
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import numpy.typing as npt
 
 from krohn.certify.arithmetic import OWN, SAFE, Arithmetic, Array, guarded
 from krohn.certify.findings import Record
+from krohn.certify.folds import Fold, find_fold
 from krohn.certify.hidden import Affine, activate, apply
 from krohn.certify.machine import Integers, Machine
 from krohn.certify.stream import Stream, cluster
@@ -21,8 +23,6 @@ MAX_TABLE = 1 << 27
 MAX_SHARED = 1 << 24
 FEW = 9
 """Fewer values than this are told apart one by one, never fitted by a line."""
-SAME = 1e-4
-"""Contributions this close, relative to their range, count as equal; the difference joins the error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,11 @@ class Group:
     units: Integers
     factors: Integers
     slopes: Array
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The combination, to tell groups that read the same sum."""
+        return tuple(self.factors.tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +56,14 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Contribution:
-    """What a group adds to sums of a later layer per kind and residue: affine part, sizes for rounding.
+    """What a group adds to sums of a later layer per kind and folded Y: affine part, sizes for rounding.
 
-    Arrays are ``[kind, residue, sum]``; ``slope`` is what a unit of Y adds besides.
+    Arrays are ``[kind, folded Y, sum]``; ``slope`` is what a unit of Y adds besides; ``whole`` is Y's range.
     """
 
     group: Group
-    period: int
+    fold: Fold
+    whole: Fold
     kind_of: Integers
     centre: Array
     tied: Array  # symbols × kind × residue × sum
@@ -99,11 +105,12 @@ def ranges(machine: Machine, classes: int, group: Group, length: int) -> Integer
     """``[class, 2]``: ends of Y where each class stands: its own step plus those of ≤ T − 1 others."""
     steps = machine.steps @ group.factors
     low, high = (length - 1) * min(0, int(steps.min())), (length - 1) * max(0, int(steps.max()))
-    ends = np.empty((classes, 2), dtype=np.int64)
-    for number in range(classes):
-        here = steps[machine.shown == number]
-        ends[number] = (here.min() + low, here.max() + high) if len(here) else (0, 0)
-    return ends
+    far = np.iinfo(np.int64).max
+    ends = np.tile(np.array([far, -far]), (classes, 1))
+    np.minimum.at(ends[:, 0], machine.shown.reshape(-1), steps.reshape(-1))
+    np.maximum.at(ends[:, 1], machine.shown.reshape(-1), steps.reshape(-1))
+    shown = ends[:, 0] <= ends[:, 1]
+    return np.where(shown[:, None], ends + np.array([low, high]), 0)
 
 
 def tabulate(
@@ -163,14 +170,16 @@ def contribute(table: Table, symbols: int, ways: Array, last: bool, record: Reco
     slope = _slopes(centre, valid) if last else np.zeros(shape[2])
     sums = np.arange(table.low, table.low + shape[1])
     flat = centre - sums[None, :, None] * slope
-    period = _period(flat, valid)
-    record.note("residue", f"{len(table.units)} units depend on a prefix sum only modulo {period}")
+    fold = find_fold(flat, valid, table.low)
+    whole = Fold(0, min(0, table.low), max(0, table.low + shape[1] - 1))  # before the first letter Y is 0
+    what = f"only modulo {fold.period}" if fold.period else f"between {fold.low} and {fold.high}"
+    record.note("residue", f"{len(table.units)} units depend on a prefix sum {what}")
     tied = np.broadcast_to(out.tied @ weight, (len(out.tied), shape[0] * shape[1], shape[2]))
     own = np.abs(tied[symbols:]).sum(axis=0)
     tied = tied[:symbols].reshape(symbols, *shape)
     loose = (out.loose @ np.abs(weight) + own).reshape(shape)
-    residue = sums % period
-    pick = np.zeros((shape[0], period), dtype=np.int64)
+    residue = fold.index(sums)
+    pick = np.zeros((shape[0], fold.size), dtype=np.int64)
     for kind in range(shape[0]):
         pick[kind, residue[valid[kind]][::-1]] = np.flatnonzero(valid[kind])[::-1]
     rows = np.arange(shape[0])[:, None]
@@ -178,9 +187,9 @@ def contribute(table: Table, symbols: int, ways: Array, last: bool, record: Reco
     drift = np.abs(flat - first[:, residue]) + np.abs(tied - first_tied[:, :, residue]).sum(axis=0) + loose
 
     def worst(values: Array) -> Array:
-        held = np.zeros((shape[0], period, shape[2]))
+        held = np.zeros((shape[0], fold.size, shape[2]))
         given = np.where(valid[:, :, None], values.reshape(shape), 0.0)
-        for r in range(period):
+        for r in range(fold.size):
             held[:, r] = given[:, residue == r].max(axis=1, initial=0.0)
         return held
 
@@ -189,7 +198,7 @@ def contribute(table: Table, symbols: int, ways: Array, last: bool, record: Reco
     low = size @ np.maximum(-weight, 0) + radius @ np.abs(weight)
     terms = ((out.centre != 0) | (radius != 0)).astype(np.float64) @ (weight != 0).astype(np.float64)
     bounds = (worst(drift), worst(high), worst(low), worst(terms))
-    return Contribution(table.group, period, table.kind_of, first, first_tied, *bounds, slope)
+    return Contribution(table.group, fold, whole, table.kind_of, first, first_tied, *bounds, slope)
 
 
 def _slopes(centre: Array, valid: npt.NDArray[np.bool_]) -> Array:
@@ -202,17 +211,3 @@ def _slopes(centre: Array, valid: npt.NDArray[np.bool_]) -> Array:
     span = np.abs(centre).max(axis=(0, 1)) + 1e-300
     straight = np.abs(changes - mean).max(axis=0) < 1e-9 * span
     return np.where(straight & (np.abs(mean) > 1e-6 * span / centre.shape[1]), mean, 0.0)
-
-
-def _period(flat: Array, valid: npt.NDArray[np.bool_]) -> int:
-    count = int(flat.shape[1])
-    held = flat[valid]
-    span = np.maximum(np.ptp(held, axis=0), 1e-6 * np.abs(held).max(axis=0) + 1e-12)
-    for period in range(1, count):
-        pairs = valid[:, period:] & valid[:, :-period]
-        if not pairs.any():
-            continue
-        change = np.abs(flat[:, period:] - flat[:, :-period])[pairs]
-        if bool((change.max(axis=0) <= SAME * span).all()):
-            return period
-    return count

@@ -176,7 +176,8 @@ def _mlp(
     for change in maps:
         lower_map(change, context)
     new = {n: channel for n, channel in enumerate(after) if channel.register and mixed[n] != channel}
-    return context.builder.build({n: context.signals[channel] for n, channel in new.items()})
+    found = context.signals | context.stored
+    return context.builder.build({n: found[channel] for n, channel in new.items()})
 
 
 def _outer(

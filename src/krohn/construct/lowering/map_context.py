@@ -24,6 +24,7 @@ class MapContext:
     narrow: bool
     builder: MlpBuilder
     signals: dict[Channel, Signal] = field(default_factory=dict)
+    stored: dict[Channel, Signal] = field(default_factory=dict)  # where what is written is not what is read
 
     def read(self, name: str) -> Signal:
         """The signal that carries a register."""

@@ -116,10 +116,11 @@ class _Tokens:
 def _error(tokens: _Tokens, key: str) -> str:
     """1 where a letter cannot be read: a push that is too high, a pop of nothing or of another symbol.
 
-    A pop asks for the latest push that reached its own height plus one: what it removes.
+    A pop asks for the latest push that reached its own height plus one: what it removes. One that leaves the
+    stack full comes after an error; what it finds does not matter, so it asks for a push like the others.
     """
     draft, top = tokens.draft, tokens.stack.height
-    wanted: dict[Row, int] = {(h,): h if 0 <= h <= top else 0 for h in tokens.heights}
+    wanted: dict[Row, int] = {(h,): h if 0 <= h < top else 0 for h in tokens.heights}
     query = draft.circle_of((tokens.height,), wanted, top + 1, "query")
     removed = draft.latest_match(query, key, 1, tokens.symbol, "removed")
     rows: dict[Row, int] = {
