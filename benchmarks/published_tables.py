@@ -53,7 +53,7 @@ def depths() -> str:
         store = Store(Path(folder) / "results.sqlite")
         import_text(store, ROOT / "results" / "depth-small.jsonl")
         rows = EXPERIMENTS["depth"].table(cells_of(store, "depth", Scale.SMALL))
-    header = ["task", "layers", "best of 20", "median", "sequences each"]
+    header = ["task", "layers", "best", "median", "replicates", "sequences each"]
     return markdown(
         header,
         [
@@ -62,6 +62,7 @@ def depths() -> str:
                 str(row["depth"]),
                 f"{100 * row['max_accuracy']:.2f}%",
                 f"{100 * row['median_accuracy']:.2f}%",
+                str(row["replicates"]),
                 f"{row['sequences']:,}",
             ]
             for row in rows

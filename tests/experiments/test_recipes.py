@@ -148,11 +148,20 @@ def test_attention_and_curves_and_positions_have_the_paper_s_sizes() -> None:
         assert evaluation.lengths == (40, 80)  # type: ignore[attr-defined]
 
 
-def test_small_depth_runs_fit_a_ten_minute_call() -> None:
-    """20 replicates in which no run asks for more than 400k sequences, fewer at 16 layers."""
+def test_small_depth_runs_on_whole_words_fit_a_ten_minute_call() -> None:
+    """No more than 20 replicates of 400k sequences, fewer at 16 layers; non-abelian groups by curriculum."""
     for run in depth.plan(Scale.SMALL):
+        if run.label["task"] in depth.NON_ABELIAN:
+            assert run.config.curriculum is not None
+            assert (run.config.optimizer.batch, run.config.replicates) == (64, 6)
+            continue
+        assert run.config.curriculum is None
         assert run.config.steps * 16 <= (240_000 if run.label["depth"] == 16 else 400_000)
-        assert run.config.replicates == 20
+        assert run.config.replicates <= 20
+
+
+def test_the_paper_scale_has_no_curriculum() -> None:
+    assert all(run.config.curriculum is None for run in depth.plan(Scale.PAPER))
 
 
 def test_unknown_names_list_the_known() -> None:

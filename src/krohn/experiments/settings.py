@@ -8,7 +8,7 @@ from krohn.models.architectures.gpt import GptConfig
 from krohn.models.architectures.lstm import LstmConfig
 from krohn.models.network import ModelConfig
 from krohn.tasks.config import TaskConfig
-from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig
+from krohn.training.config import CurriculumConfig, EvaluationConfig, OptimizerConfig, RunConfig
 
 # The 19 semiautomata of the paper, easiest to learn first as far as the text tells: memory, then abelian
 # groups, then the rest by size, the non-solvable ones last.
@@ -69,6 +69,8 @@ def run(
     sequences: int,
     replicates: int,
     stop_at: float | None = None,
+    evaluations: int | None = None,
+    curriculum: CurriculumConfig | None = None,
     **optimizer: Any,
 ) -> RunConfig:
     """A complete config: the paper's optimiser for the architecture, ``sequences`` for each replicate."""
@@ -80,10 +82,13 @@ def run(
         model=model,
         optimizer=OptimizerConfig(**settings),
         evaluation=EvaluationConfig(
-            every=max(1, steps // effort.evaluations), sequences=effort.judged, stop_at=stop_at
+            every=max(1, steps // (evaluations or effort.evaluations)),
+            sequences=effort.judged,
+            stop_at=stop_at,
         ),
         replicates=replicates,
         steps=steps,
+        curriculum=curriculum,
     )
 
 
