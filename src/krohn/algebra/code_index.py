@@ -6,9 +6,11 @@ A slot holds one code. The few codes that find another one in their slot are kep
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
+Places = npt.NDArray[np.int64]
 
-_FREE = np.iinfo(np.int64).max
+_FREE = np.iinfo(np.int32).max
 _LOAD = 8  # the table grows when there are fewer slots than these for each code
 
 
@@ -18,19 +20,19 @@ class CodeIndex:
     def __init__(self) -> None:
         self.distinct = 0
         self._size = 0
-        self._codes: Ints = np.empty(1 << 12, dtype=np.int64)
-        self._numbers: Ints = np.arange(1 << 12)
-        self._clear(30_011)
+        self._codes: Codes = np.empty(1 << 12, dtype=np.int64)
+        self._numbers: Numbers = np.arange(1 << 12, dtype=np.int32)
+        self._clear(60_013)
 
     def __len__(self) -> int:
         return self._size
 
-    def enter(self, codes: Ints) -> tuple[Ints, Ints]:
+    def enter(self, codes: Codes) -> tuple[Numbers, Places]:
         """The number of the first code equal to each, and the places in ``codes`` of those that are new."""
         begin, end = self._size, self._size + len(codes)
         if end > len(self._codes):
             self._codes = np.concatenate([self._codes[:begin], np.empty(2 * end, dtype=np.int64)])
-            self._numbers = np.arange(len(self._codes))
+            self._numbers = np.arange(len(self._codes), dtype=np.int32)
         self._size = end
         self._codes[begin:end] = codes
         numbers = self._numbers[begin:end]
@@ -41,7 +43,7 @@ class CodeIndex:
             self._enlarge()
         return answers, new
 
-    def _settle(self, codes: Ints, numbers: Ints) -> Ints:
+    def _settle(self, codes: Codes, numbers: Numbers) -> Numbers:
         slots = codes % len(self._slots)
         # The least number gets the slot: earlier codes keep theirs, and of equal new ones the first counts.
         np.minimum.at(self._slots, slots, numbers)
@@ -53,12 +55,12 @@ class CodeIndex:
         return answers
 
     def _clear(self, size: int) -> None:
-        self._slots: Ints = np.full(size, _FREE)
+        self._slots: Numbers = np.full(size, _FREE, dtype=np.int32)
         self._crowded: dict[int, int] = {}
 
     def _enlarge(self) -> None:
         slotted = self._slots[self._slots != _FREE]
-        held = np.concatenate([slotted, np.array(list(self._crowded.values()), dtype=np.int64)])
+        held = np.concatenate([slotted, np.array(list(self._crowded.values()), dtype=np.int32)])
         # Odd, so that every bit of a code counts.
         self._clear(4 * len(self._slots) + 3)
         self._settle(self._codes.take(held), held)

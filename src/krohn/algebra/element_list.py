@@ -21,7 +21,7 @@ from krohn.errors import InvalidInput, LimitExceeded
 IntArray = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 
-LONG_LAYER = 150  # products of one layer from which array operations are quicker than a loop
+LONG_LAYER = 100  # products of one layer from which array operations are quicker than a loop
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -58,11 +59,13 @@ def long_layers(
     number_of = np.arange(1, len(index) + 1, dtype=np.int32)
     number_of[first] = np.arange(before + 1, len(rows), dtype=np.int32)
     right = number_of.take(np.concatenate(answers))
-    if factors is not None and not _agree(computed, rows, right):
+    # Rows with equal codes must have been equal throughout; if not, other factors tell them apart.
+    if factors is not None and not np.array_equal(rows.take(right, axis=0), np.concatenate(computed)):
         return long_layers(letters, known, done, limit, seed + 1)
     return LongLayers(packing.unpack(rows), right, first - before, [len(new) for new in edges])
 
 
+@cache
 def _factors(width: int, seed: int) -> Ints | None:
     """Odd multipliers for the half words of a row; none if a row is its own code."""
     if width == 1:
@@ -77,14 +80,3 @@ def _codes(words: Words, factors: Ints | None) -> Ints:
     # By half words, lest the product of a high byte lose most of its bits.
     codes: Ints = words.view(np.int32).dot(factors)
     return codes
-
-
-def _agree(computed: Sequence[Words], rows: Words, right: IntArray) -> bool:
-    """Whether rows with equal codes were equal throughout."""
-    begin = 0
-    for products in computed:
-        end = begin + len(products)
-        if not np.array_equal(rows.take(right[begin:end], axis=0), products):
-            return False
-        begin = end
-    return True
