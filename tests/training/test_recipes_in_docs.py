@@ -8,8 +8,6 @@ import click
 import pytest
 
 from krohn.cli import train
-from krohn.experiments.catalogue import experiment
-from krohn.experiments.scale import Scale
 from krohn.experiments.text_form import parse_text
 from krohn.training.config import RunConfig
 
@@ -28,16 +26,16 @@ def run_of(arguments: list[str]) -> RunConfig:
 
 
 def test_the_table_is_found() -> None:
-    assert [row[0] for row in ROWS] == ["Grid9", "Dyck4,2", "C2", "C3", "D6"]
+    assert [row[0] for row in ROWS] == ["Grid9", "Dyck4,2", "C2", "C3", "C4", "D6"]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
 def test_a_recipe_is_a_published_run_with_these_numbers(row: tuple[str, ...]) -> None:
     task, command, best, median, sequences, seconds = row
     run = run_of(command.split())
-    assert run.run_id in {planned.config.run_id for planned in experiment("depth").plan(Scale.SMALL)}
     records, _ = parse_text(ROOT / "results" / "depth-small.jsonl")
     own = [record for record in records if record.run_id == run.run_id]
+    assert own, "the command must be a run whose results are published"
     assert own[0].config == json.loads(run.to_json())
     accuracy = sorted(record.metrics["accuracy"] for record in own)
     assert (len(own), run.task.spec) == (20, task)
