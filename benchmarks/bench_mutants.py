@@ -62,7 +62,7 @@ SHORTER = {"Dyck4,8": 3}
 SIZES = ((20_000, 1.0), (100_000, 0.5), (1_000_000, 0.25), (float("inf"), 0.15))
 """Networks with more weights get a smaller share of the mutants."""
 SLOW = {("Grid3x4", "paper"): 0.15, ("Dyck4,8", "cascade"): 0.15}
-WORD_WORK = 2 * 10**8
+WORD_WORK = 5 * 10**7
 """What the exhaustive part of the search for a word may cost here; ``verify`` itself spends more."""
 COLUMNS = (
     "refused, wrong",

@@ -123,8 +123,10 @@ def _names(tensors: Tensors, kind: str) -> list[str]:
     if kind == "residual":
         return [name for name in tensors if "keep" in name]
     used = [n for n, m in tensors.items() if m.size and not n.endswith("activation") and "keep" not in n]
-    inner = [name for name in used if ".mlp." in name and tensors[name].ndim == 2 and tensors[name].any()]
-    return inner if kind == "table" and inner else used
+    if kind != "table":
+        return used
+    filled = [name for name in used if tensors[name].any()]
+    return [name for name in filled if ".mlp." in name and name.endswith(".W")] or filled
 
 
 def _apply(matrix: Matrix, kind: str, dice: np.random.Generator) -> None:
@@ -152,7 +154,7 @@ def _apply(matrix: Matrix, kind: str, dice: np.random.Generator) -> None:
 def is_wrong(mutant: Mutant, length: int, dtype: str, seed: int = 0) -> bool:
     """Whether some word tried is run wrong: all short ones, random and rare-letter ones of full length."""
     letters = mutant.automaton.num_letters
-    most = max(700, min(20_000, WORK // (mutant.network.num_parameters * length)))
+    most = max(700, min(4_000, WORK // (mutant.network.num_parameters * length)))
     short = 1
     while short < length and letters ** (short + 1) <= most:
         short += 1

@@ -52,6 +52,7 @@ class Record:
     layer: int = -1
     checks: list[Check] = field(default_factory=list)
     guesses: bool = False  # whether a sum was clamped and the machine tries all that may come next
+    streams: list[Any] = field(default_factory=list)  # the abstract stream at every moment of the layout
 
     def require(self, name: str, bound: float, limit: float, text: str) -> None:
         """Notes ``bound < limit`` and stops the proof if it does not hold (or is not a number)."""

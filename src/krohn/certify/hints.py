@@ -6,24 +6,29 @@ short words and on words of full length, and must hold what the program says; th
 be the automaton.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.simulation import simulate
 from krohn.certify.findings import Record
+from krohn.certify.layout_proof import prove_layout
 from krohn.certify.program_proof import has_finite_memory, prove_program
 from krohn.certify.search import all_words
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import logits
 from krohn.network.layout import Channel
-from krohn.network.operations import Values
+from krohn.network.operations import AttentionOperation, PrefixSum, Values
 from krohn.network.program import Program, interpret_registers
 
 MAX_WORK = 10**9
 SHORT_WORDS = 2048
 LONG_WORDS = 8
 CLOSE = 1e-3
+PLACE = "place"
+"""A register that holds the number of its position, to see where an operation looks."""
 
 Streams = list[npt.NDArray[np.float64]]
 
@@ -36,6 +41,7 @@ def check_hints(compiled: CompiledNetwork, length: int, record: Record) -> None:
         record.note("hints", "there is no program; the layout's names are not part of the proof")
         return
     _prove_program(compiled.program, compiled, length, record)
+    _check_texts(compiled, compiled.program, record)
     for words in _words(compiled, length):
         try:
             values = interpret_registers(compiled.program, words)
@@ -43,7 +49,7 @@ def check_hints(compiled: CompiledNetwork, length: int, record: Record) -> None:
             raise record.refuse("hints", f"the program has no meaning on some word: {error}") from error
         _check_program(compiled, compiled.program, words, values, record)
         _check_channels(compiled, words, values, record)
-    record.note("hints", "program and layout agree with the weights on every word tried")
+    record.note("hints", "program, channels and heads agree with the weights on every word tried")
 
 
 def _prove_program(program: Program, compiled: CompiledNetwork, length: int, record: Record) -> None:
@@ -52,9 +58,12 @@ def _prove_program(program: Program, compiled: CompiledNetwork, length: int, rec
         record.note("program", "the program looks far back: proved with the weights, by intervals")
         return
     try:
-        prove_program(program, compiled.automaton, length, record)
+        registers = prove_program(program, compiled.automaton, length, record)
     except LimitExceeded as error:
         record.note("program", f"compared on words only: {error}")
+        return
+    if len(record.streams) == len(registers):
+        prove_layout(compiled.layout, program, record.streams, registers, length, record)
 
 
 def _words(compiled: CompiledNetwork, length: int) -> list[npt.NDArray[np.int64]]:
@@ -77,6 +86,17 @@ def _check_heads(compiled: CompiledNetwork, record: Record) -> None:
                 raise record.refuse("hints", f"layer {index} claims an operation the program does not have")
 
 
+def _check_texts(compiled: CompiledNetwork, program: Program, record: Record) -> None:
+    """What the tight compiler says of a head is what its operation says of itself."""
+    if compiled.method != "cascade":
+        return
+    for index, heads in enumerate(compiled.layout.heads):
+        for head in heads:
+            said = [program.layers[index].attention[op].describe() for op in head.operations]
+            if said and head.text != "; ".join(said):
+                raise record.refuse("hints", f"layer {index} describes a head as {head.text!r:.60}")
+
+
 def _check_program(
     compiled: CompiledNetwork,
     program: Program,
@@ -96,6 +116,7 @@ def _check_channels(
     seen: dict[str, npt.NDArray[np.float64]] = {}
     network = compiled.transformer
     logits(network, words, observe=lambda name, value: seen.update({name: np.asarray(value, np.float64)}))
+    _check_attention(compiled, values, seen, record)
     streams = [seen["embedding"]]
     for layer in range(network.depth):
         streams += [seen[f"layer.{layer}.mixed"], seen[f"layer.{layer}.stream"]]
@@ -107,6 +128,44 @@ def _check_channels(
             if (np.abs(stream[..., number] - wanted) > CLOSE * (1 + np.abs(wanted))).any():
                 text = f"channel {number} does not hold {channel.name} at moment {moment}"
                 raise record.refuse("hints", text)
+
+
+def _check_attention(
+    compiled: CompiledNetwork,
+    values: dict[str, Values],
+    seen: dict[str, npt.NDArray[np.float64]],
+    record: Record,
+) -> None:
+    """Every head looks where the operations it claims to carry out look."""
+    assert compiled.program is not None
+    some = next(iter(values.values()))
+    places = {**values, PLACE: np.broadcast_to(np.arange(some.shape[1]), some.shape).astype(np.int64)}
+    for index, heads in enumerate(compiled.layout.heads):
+        for number, head in enumerate(heads):
+            weights = seen[f"layer.{index}.head.{number}.weights"][:, compiled.program.num_padding :]
+            for claim in head.operations:
+                operation = compiled.program.layers[index].attention[claim]
+                if not _looks(operation, weights, places, compiled.program):
+                    text = f"head {number} of layer {index} does not do {operation.describe()}"
+                    raise record.refuse("hints", text)
+
+
+def _looks(
+    operation: AttentionOperation,
+    weights: npt.NDArray[np.float64],
+    places: dict[str, Values],
+    program: Program,
+) -> bool:
+    """Whether letters look at the place that the operation copies from, or at all letters alike."""
+    tau = program.num_padding
+    if isinstance(operation, PrefixSum):
+        hidden = np.triu(np.ones(weights.shape[1:], dtype=bool), tau + (program.mask == "causal"))
+        letters = np.where(hidden[None, :, tau:], np.nan, weights[..., tau:])[:, 1:]
+        spread = np.nanmax(letters, axis=2) - np.nanmin(letters, axis=2) if letters.size else np.zeros(1)
+        return bool((spread < CLOSE).all())
+    asked = replace(operation, sources=(PLACE,), targets=(PLACE,))
+    target = asked.apply(places, program.mask)[PLACE][:, tau:, None]
+    return bool((np.take_along_axis(weights, target, axis=2) > 0.5).all())
 
 
 def _claimed(

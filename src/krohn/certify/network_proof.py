@@ -29,7 +29,8 @@ def prove(
     """
     stored = stored_network(network, arith, record)
     live = live_channels(stored)
-    stream = settle(embed(stored, length, arith), live[0])
+    record.streams.append(embed(stored, length, arith))
+    stream = settle(record.streams[0], live[0])
     for index, layer in enumerate(stored.layers):
         record.layer = index
         mixed = attend(stream, layer, stored.mask, arith, record)
@@ -38,6 +39,7 @@ def prove(
         done = transform(stream, layer, arith, record, choices)
         _require_range(done, arith, record)
         stream = settle(done, live[2 * index + 2], merge=index + 1 < stored.depth)
+        record.streams += [mixed, done]
     record.layer = stored.depth
     stream = resolved(stream, np.flatnonzero((np.abs(stream.wide).T @ np.abs(stored.readout)).any(axis=1)))
     states, margin = decode(stream, stored, arith, record)

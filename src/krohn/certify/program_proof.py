@@ -56,36 +56,57 @@ class Registers:
         return not self.share[name].any()
 
 
-def prove_program(program: Program, automaton: Semiautomaton, length: int, record: Record) -> None:
-    """Raises ``Refuted`` unless the program computes the automaton's states; notes for which lengths."""
+def prove_program(program: Program, automaton: Semiautomaton, length: int, record: Record) -> list[Registers]:
+    """Raises ``Refuted`` unless the program computes the automaton's states; notes for which lengths.
+
+    Returns the registers at every moment of a layout: at first, and after attention and maps of each layer.
+    """
     known = len(record.checks)
     try:
-        _prove(program, automaton, length, record, MAX_CHOICES)
+        return _prove(program, automaton, length, record, MAX_CHOICES)
     except Refuted:
         # What a clamped sum may do at an end is more than what it does: follow it exactly.
         del record.checks[known:]
-        _prove(program, automaton, length, record, 1)
+        return _prove(program, automaton, length, record, 1)
 
 
-def _prove(program: Program, automaton: Semiautomaton, length: int, record: Record, choices: int) -> None:
+def _prove(
+    program: Program, automaton: Semiautomaton, length: int, record: Record, choices: int
+) -> list[Registers]:
     state = _start(program, choices)
-    needed = _needed(program)
+    needed, moments = _needed(program), [state]
     try:
         for index, layer in enumerate(program.layers):
             for operation in layer.attention:
                 state = _attend(state, operation, program.mask, length)
+            moments.append(state)
             for change in layer.maps:
                 state = _map(state, change, length)
             state = _forget(state, needed[index])
+            moments.append(state)
         read = list(program.readout.registers)
         state = _resolved(state, read, length)
     except InvalidInput as error:
         raise record.refuse("program", f"the program has no meaning on some word: {error}") from error
     states = program.readout.decode(np.stack([state.value[name] for name in read], axis=-1))
-    reach = min(state.limit, UNBOUNDED)
-    check_simulation(state.machine, states, automaton, reach, record)
+    reach = _reach(state, states, automaton, length, record)
     words = "every length" if reach == UNBOUNDED else f"length ≤ {reach}"
     record.note("program", f"the program computes the automaton's states on words of {words}")
+    return moments
+
+
+def _reach(state: Registers, states: Integers, automaton: Semiautomaton, length: int, record: Record) -> int:
+    """Up to which length the states are right: any, or that of the network where longer words are not."""
+    reach, known = min(state.limit, UNBOUNDED), len(record.checks)
+    try:
+        check_simulation(state.machine, states, automaton, reach, record)
+    except Refuted as refusal:
+        if refusal.word is None or len(refusal.word) <= length:
+            raise
+        del record.checks[known:]  # a scan is built for its length
+        check_simulation(state.machine, states, automaton, length, record)
+        return length
+    return reach
 
 
 def has_finite_memory(program: Program) -> bool:
