@@ -18,8 +18,8 @@ from krohn.network.storage import Tensors, tensors_of, transformer_from
 from krohn.network.transformer import Transformer
 
 KINDS = ("sign", "perturbed", "nudged", "extreme", "rows", "head", "table", "residual", "transition")
-WORK = 3 * 10**7
-"""Multiplications that brute force may spend on one mutant, at least 700 words aside."""
+WORK = 2 * 10**9
+"""Multiplications that brute force may spend on one mutant: a large network is run on fewer words."""
 
 Matrix = npt.NDArray[np.float64]
 
@@ -154,14 +154,14 @@ def _apply(matrix: Matrix, kind: str, dice: np.random.Generator) -> None:
 def is_wrong(mutant: Mutant, length: int, dtype: str, seed: int = 0) -> bool:
     """Whether some word tried is run wrong: all short ones, random and rare-letter ones of full length."""
     letters = mutant.automaton.num_letters
-    most = max(700, min(4_000, WORK // (mutant.network.num_parameters * length)))
+    most = max(12, min(4_000, WORK // (mutant.network.num_parameters * length)))
     short = 1
     while short < length and letters ** (short + 1) <= most:
         short += 1
     dice = np.random.default_rng(seed)
     words = [
         np.indices((letters,) * short).reshape(short, -1).T,
-        dice.integers(letters, size=(24, length)),
+        dice.integers(letters, size=(min(24, most), length)),
         np.repeat(np.arange(letters)[:, None], length, 1),
     ]
     sparse = np.where(

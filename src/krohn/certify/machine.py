@@ -62,9 +62,11 @@ def explore(start: Integers, expand: Expand, depth: int) -> tuple[Integers, Inte
             if key not in number:
                 number[key] = len(number)
                 fresh.append(row)
+                if len(number) > MAX_STATES:
+                    raise LimitExceeded(
+                        f"the discrete proof may use at most {MAX_STATES:,} states; it needs more"
+                    )
             known[index] = number[key]
-        if len(number) > MAX_STATES:
-            raise LimitExceeded(f"the discrete proof may use at most {MAX_STATES:,} states; it needs more")
         follows.append(known[where].reshape(rows.shape[:2]))
         outputs.append(shown)
         frontier = np.array(fresh, dtype=np.int64).reshape(len(fresh), rows.shape[2])

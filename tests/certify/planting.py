@@ -1,0 +1,114 @@
+"""Bugs planted in gadgets: a function of the compiler that returns something a little different."""
+
+import importlib
+import inspect
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+import krohn.construct.compiling  # every module that uses a gadget is there before one is replaced
+from krohn.construct.lowering.head_plan import HeadPlan
+from krohn.construct.lowering.table_code import TableCode
+from krohn.construct.paper.lookback import PositionCode
+from krohn.construct.tight.finite import Finite, Track
+from krohn.network.program import Program
+from krohn.network.transformer import Head, Layer, Mlp, Transformer
+
+PARTS = ("krohn.construct.lowering", "krohn.construct.paper", "krohn.construct.tight")
+
+
+def gadgets() -> dict[str, Callable[..., Any]]:
+    """Every public function of the compiler's parts that returns weights, plans of weights or a program."""
+    found = {}
+    for part in PARTS:
+        package = importlib.import_module(part)
+        for info in pkgutil.iter_modules(package.__path__):
+            module = importlib.import_module(f"{part}.{info.name}")
+            for name, function in inspect.getmembers(module, inspect.isfunction):
+                if function.__module__ == module.__name__ and not name.startswith("_") and "mean" not in name:
+                    returns = str(inspect.signature(function).return_annotation)
+                    if any(kind in returns for kind in KINDS):
+                        found[f"{part.rpartition('.')[2]}.{info.name}.{name}"] = function
+    return found
+
+
+KINDS = (
+    *("Mlp'", "Head'", "Layer", "Matrix", "HeadPlan", "Program'", "Transformer", "GroupSimulator"),
+    *("ResetSimulator", "PositionCode'", "Axis", "numpy.ndarray", "Finite'", "Track'", "TableCode'"),
+)
+
+
+def damaged(made: Any) -> Any:
+    """The same kind of thing with a sign, an order or a code changed."""
+    if isinstance(made, Mlp):
+        return replace(made, weights=(*made.weights[:-1], -made.weights[-1]))
+    if isinstance(made, Head):
+        return replace(made, value=-made.value)
+    if isinstance(made, Layer):
+        heads = tuple(damaged(head) for head in made.heads)
+        return replace(made, heads=heads) if heads else replace(made, mlp=damaged(made.mlp))
+    if isinstance(made, Transformer):
+        return replace(made, readout=np.roll(made.readout, 1, axis=1))
+    if isinstance(made, HeadPlan):
+        return replace(made, value=tuple({c: -2 * w for c, w in column.items()} for column in made.value))
+    if isinstance(made, Program):
+        codes = list(made.readout.codes)
+        return replace(made, readout=replace(made.readout, codes=tuple(codes[1:] + codes[:1])))
+    if isinstance(made, PositionCode):
+        return replace(made, points=made.points[::-1])
+    if isinstance(made, TableCode):
+        return replace(made, values=np.roll(made.values, 1, axis=0))
+    if isinstance(made, Finite):
+        values = sorted(made.values)
+        return made.renamed(dict(zip(values, values[1:] + values[:1], strict=True)).__getitem__)
+    if isinstance(made, Track):
+        return replace(made, after=damaged(made.after))
+    if isinstance(made, np.ndarray):
+        return np.roll(made, 1, axis=0) if len(made) > 1 else -made
+    if isinstance(made, (tuple, list)) and len(made):
+        place = int(isinstance(made[0], float))
+        return type(made)([*made[:place], damaged(made[place]), *made[place + 1 :]])
+    if is_dataclass(made):
+        return _damaged_field(made)
+    return made
+
+
+def _damaged_field(made: Any) -> Any:
+    for item in fields(made):
+        value = getattr(made, item.name)
+        if isinstance(value, (Mlp, Head, Layer, np.ndarray)) or (
+            isinstance(value, tuple) and value and isinstance(value[0], (Mlp, Head, Layer))
+        ):
+            return replace(made, **{item.name: damaged(value)})
+    return made
+
+
+@contextmanager
+def planted(function: Callable[..., Any], wrong: Callable[..., Any] | None = None) -> Iterator[None]:
+    """Everywhere in the compiler the function is replaced by one whose result is damaged."""
+
+    @wraps(function)
+    def bug(*args: Any, **options: Any) -> Any:
+        return damaged(function(*args, **options))
+
+    used = wrong or bug
+    places = [
+        (module, name)
+        for module in list(sys.modules.values())
+        if getattr(module, "__name__", "").startswith(krohn.construct.__name__)
+        for name, value in vars(module).items()
+        if value is function
+    ]
+    for module, name in places:
+        setattr(module, name, used)
+    try:
+        yield
+    finally:
+        for module, name in places:
+            setattr(module, name, function)
