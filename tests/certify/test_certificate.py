@@ -1,6 +1,7 @@
 """The certificate as a value, a file that can be checked again, and a readable argument."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -60,14 +61,25 @@ def test_a_certificate_file_can_be_checked_again(tmp_path: Path, capsys: pytest.
     capsys.readouterr()
 
 
-@pytest.mark.parametrize("key", ["network", "automaton", "certified", "bound"])
+@pytest.mark.parametrize(
+    "key",
+    ["network", "automaton", "certified", "bound", "margin", "text", "exhaustive", "counterexample", "fewer"],
+)
 def test_a_forged_certificate_is_noticed(key: str, tmp_path: Path) -> None:
     save(compiled("Parity", 16), tmp_path / "net")
     claim = tmp_path / "certificate.json"
     verify(tmp_path / "net").save(claim)
     payload = json.loads(claim.read_text())
-    if key == "bound":
-        payload["checks"][0]["bound"] = 0.09
+    changes: dict[str, Callable[[], object]] = {
+        "bound": lambda: payload["checks"][0].update(bound=0.09),
+        "text": lambda: payload["checks"][0].update(text="every letter has its weight"),
+        "margin": lambda: payload.update(margin=payload["margin"] + 1),
+        "exhaustive": lambda: payload["exhaustive"].update(words=10**9),
+        "counterexample": lambda: payload.update(counterexample={"word": [0]}),
+        "fewer": lambda: payload["checks"].pop(),
+    }
+    if key in changes:
+        changes[key]()
     else:
         payload[key] = not payload[key] if key == "certified" else "0" * 64
     claim.write_text(json.dumps(payload))

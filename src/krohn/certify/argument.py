@@ -5,7 +5,7 @@ from krohn.certify.findings import Check
 
 LEMMAS = {
     "prefix sum": "Lemma (modular counter). Equal weights on all letters add up what they bring.",
-    "residue": "Lemma (modular counter). What is read off a prefix sum repeats with a period.",
+    "residue": "Lemma (modular counter). What is read off a prefix sum repeats, or ends on either side.",
     "memory": "Lemma (memory). The latest position of the best kind gets all the weight but a leak.",
     "memory leak": "Lemma (softmax approximates hard max). The leak is the sum of e^(−gap).",
     "look-back": "Lemma (circle codes). The score depends on positions only; one distance wins.",
@@ -29,7 +29,7 @@ def explain(certificate: Certificate) -> str:
             layer = check.layer
             lines.append(_heading(layer, certificate))
         lines += _step(check)
-    lines += ["", _conclusion(certificate)]
+    lines += ["", *_second_opinion(certificate), _conclusion(certificate)]
     return "\n".join(lines)
 
 
@@ -55,6 +55,18 @@ def _step(check: Check) -> list[str]:
     if check.bound:
         second += f"; {check.bound:.3g} < {check.limit:.3g}" if check.passed else ""
     return [first, second]
+
+
+def _second_opinion(certificate: Certificate) -> list[str]:
+    opinion = certificate.second_opinion
+    if opinion is None or not opinion.length:
+        return []
+    limit = f" ({opinion.limit})" if opinion.limit else ""
+    return [
+        f"Independently of this argument all {opinion.words:,} words of length {opinion.length} and their "
+        f"beginnings were run: {opinion.wrong:,} wrong{limit}.",
+        "",
+    ]
 
 
 def _conclusion(certificate: Certificate) -> str:

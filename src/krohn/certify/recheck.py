@@ -1,6 +1,7 @@
 """A certificate file against a directory: same weights, same automaton, and the proof goes through again."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,14 @@ from krohn.certify.certificate import VERSION, Certificate
 from krohn.certify.verification import verify
 from krohn.errors import InvalidFile
 
-KEYS = {"krohn", "certified", "length", "dtype", "margin", "checks", "network", "automaton", "counterexample"}
+EXACT = (
+    *("network", "automaton", "certified", "length", "dtype"),
+    *("counterexample", "exhaustive", "tightest_layer"),
+)
+KEYS = {"krohn", "margin", "checks", *EXACT}
+
+
+NUMBER = re.compile(r"-?[0-9][0-9.,e+-]*")
 
 
 def recheck(path: str | Path, directory: str | Path) -> tuple[Certificate, list[str]]:
@@ -18,9 +26,13 @@ def recheck(path: str | Path, directory: str | Path) -> tuple[Certificate, list[
     fresh = made.to_json()
     differences = [
         f"{key}: the file says {claimed[key]!r:.70}, the weights say {fresh[key]!r:.70}"
-        for key in ("network", "automaton", "certified", "length", "dtype")
+        for key in EXACT
         if claimed[key] != fresh[key]
     ]
+    if not _close(claimed["margin"], fresh["margin"]):
+        differences.append(
+            f"margin: the file says {claimed['margin']!r:.20}, the weights say {made.margin:.6g}"
+        )
     if len(claimed["checks"]) != len(fresh["checks"]):
         differences.append(
             f"checks: the file lists {len(claimed['checks'])}, there are {len(fresh['checks'])}"
@@ -38,13 +50,19 @@ def _same(old: dict[str, Any], new: dict[str, Any]) -> bool:
     """Names and verdicts equal, numbers up to what other hardware may round differently."""
     if any(old.get(key) != new[key] for key in ("name", "layer", "passed")):
         return False
-    for key in ("bound", "limit"):
-        left, right = old.get(key), new[key]
-        if (left is None) != (right is None):
-            return False
-        if left is not None and abs(left - right) > 1e-3 * max(abs(left), abs(right)) + 1e-12:
-            return False
-    return True
+    said = (str(old.get("text")), str(new["text"]))
+    if NUMBER.sub("", said[0]) != NUMBER.sub("", said[1]):
+        return False
+    return all(_close(old.get(key), new[key]) for key in ("bound", "limit"))
+
+
+def _close(left: object, right: float | None) -> bool:
+    """Equal up to rounding; ``None`` stands for infinity and equals only itself."""
+    if left is None or right is None:
+        return left is right
+    if not isinstance(left, (int, float)) or isinstance(left, bool):
+        return False
+    return abs(left - right) <= 1e-3 * max(abs(left), abs(right)) + 1e-12
 
 
 def read_certificate(path: str | Path) -> dict[str, Any]:

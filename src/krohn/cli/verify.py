@@ -10,6 +10,7 @@ from krohn.certify.certificate import Certificate
 from krohn.certify.recheck import recheck
 from krohn.certify.verification import verify
 from krohn.cli.output import emit, json_option, note
+from krohn.cli.trained_verdict import examined, is_run
 
 
 @click.command()
@@ -34,10 +35,15 @@ def command(
     """Decide from the weights in DIRECTORY whether every word up to the length is run right.
 
     Exit status 0: certified. 1: not certified, with a counterexample where one was found. 2: bad files.
+    A run of krohn train is not certified but examined: all short words, and a sample. Exit status 1.
 
     \b
     Example:  krohn compile S4 --length 128 --out s4 && krohn verify s4 --dtype float32
     """
+    if is_run(directory):
+        payload, text = examined(directory, length)
+        emit(payload, as_json=as_json, text=lambda: text)
+        raise click.exceptions.Exit(1)
     differences: list[str] = []
     if claim is not None:
         certificate, differences = recheck(claim, directory)
@@ -57,7 +63,8 @@ def command(
 
 def summary(certificate: Certificate) -> str:
     """A few lines."""
-    name = certificate.automaton.name or "the automaton"
+    automaton = certificate.automaton
+    name = automaton.name or f"an automaton of {automaton.num_states} states, {automaton.num_letters} letters"
     opinion = certificate.second_opinion
     if certificate.certified:
         tight = certificate.tightest

@@ -1,0 +1,52 @@
+"""``krohn verify`` on a trained run: examined, under no name that suggests a proof."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from krohn.automata.zoo import zoo
+from krohn.cli.app import run
+
+SMALL = ["--length", "6", "--steps", "2", "--batch", "4", "--warmup", "1"]
+GPT = ["--layers", "1", "--dim", "16", "--heads", "2", "--mlp", "16"]
+KINDS = {
+    "gpt": GPT,
+    "lstm": ["--model", "lstm", "--embedding", "8", "--hidden", "8"],
+    "scratchpad": [*GPT, "--scratchpad"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_trained_run_is_examined(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["train", "Parity", *SMALL, *KINDS[kind], "--out", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert run(["verify", str(tmp_path / "run"), "--json"]) == 1
+    payload = json.loads(capsys.readouterr().out)
+    assert payload["certified"] is False
+    assert payload["examined"] is True
+    assert payload["exhaustive"]["length"] == payload["length"] == 6
+    assert payload["exhaustive"]["words"] == 64
+    sample = payload["sample"]
+    assert 0 <= sample["low"] <= sample["right"] / sample["words"] <= sample["high"] <= 1
+    assert (payload["exhaustive"]["wrong"] > 0) == (payload["counterexample"] is not None)
+    if payload["counterexample"]:
+        parity, found = zoo("Parity"), payload["counterexample"]
+        assert parity.state_names[parity.run(found["word"])[-1]] == found["expected"] != found["got"]
+
+
+def test_people_read_what_was_tried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["train", "Parity", *SMALL, *GPT, "--out", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert run(["verify", str(tmp_path / "run")]) == 1
+    text = capsys.readouterr().out
+    assert text.startswith("examined, not certified: a trained network")
+    assert "all 64 words of length 6" in text
+    assert "95 % confidence" in text
+
+
+def test_a_run_without_its_result_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["train", "Parity", *SMALL, *GPT, "--out", str(tmp_path / "run")]) == 0
+    (tmp_path / "run" / "result.json").unlink()
+    assert run(["verify", str(tmp_path / "run")]) == 2
+    assert "must hold the result.json of a finished run" in capsys.readouterr().err
