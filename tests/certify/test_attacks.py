@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from certify.built_networks import compiled
 from certify.mutants import Mutant, is_wrong
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.bridge import to_torch
 from krohn.certify.arithmetic import Array, arithmetic
+from krohn.certify.running import run_in
 from krohn.certify.verification import attempt
 from krohn.construct.paper.scan import build_scan
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
@@ -188,3 +191,19 @@ def test_rounding_noise_in_a_position_code_is_refused() -> None:
     )
     assert is_wrong(Mutant("attack", "", network, ROTATE), 7, "float32")
     assert attempt(network, ROTATE, 7, arithmetic("float32"))[1] is not None
+
+
+@pytest.mark.parametrize(("dtype", "base"), [("bfloat16", 256.0), ("float16", 4096.0)])
+def test_a_product_that_is_rounded_before_its_bias_comes_is_refused(dtype: str, base: float) -> None:
+    """x + base − base: with one rounding at the end it would be exact; torch rounds the product first."""
+    first = changed(np.zeros((DIM, 1)), (0, 0, 1.0), (4, 0, base))
+    mlp = Mlp((first, changed(np.zeros((1, DIM)), (0, 1, 1.0))), (np.array([-base]), np.zeros(DIM)))
+    network = replace(blank(), layers=(layer(mlp),))
+    positions = network.positions.copy()
+    positions[:, 4] = 1.0
+    network = replace(network, positions=positions)
+    words = torch.tensor([[0, 1, 0, 1, 1, 0]])
+    states = to_torch(network, dtype=getattr(torch, dtype)).states(words)
+    assert (states != words).any()
+    assert (run_in(network, words.numpy(), arithmetic(dtype)) == states.numpy()).all()
+    assert attempt(network, LAST_LETTER, LENGTH, arithmetic(dtype))[1] is not None

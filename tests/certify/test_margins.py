@@ -1,0 +1,83 @@
+"""The margin a certificate states is what torch keeps: other orders of summation, batches and threads."""
+
+import numpy as np
+import pytest
+import torch
+
+from certify.built_networks import compiled
+from certify.mutants import mutants
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.simulation import simulate
+from krohn.bridge import to_torch
+from krohn.certify.arithmetic import arithmetic
+from krohn.certify.verification import attempt
+from krohn.network.transformer import Head, Layer, Mlp, Transformer
+
+
+def reordered(network: Transformer, dice: np.random.Generator) -> Transformer:
+    """The same network with channels, units and inner dimensions in another order: other sums, same terms."""
+    order = dice.permutation(network.dim)
+
+    def head(item: Head) -> Head:
+        inner, outer = dice.permutation(item.query.shape[1]), dice.permutation(item.value.shape[1])
+        return Head(
+            item.query[order][:, inner],
+            item.key[order][:, inner],
+            item.value[order][:, outer],
+            item.output[outer][:, order],
+        )
+
+    def mlp(item: Mlp) -> Mlp:
+        orders = [order, *(dice.permutation(width) for width in item.hidden_widths), order]
+        weights = [w[a][:, b] for w, a, b in zip(item.weights, orders, orders[1:], strict=False)]
+        biases = [bias[b] for bias, b in zip(item.biases, orders[1:], strict=True)]
+        codes = [code[b] for code, b in zip(item.activations, orders[1:], strict=False)]
+        return Mlp(tuple(weights), tuple(biases), tuple(codes))
+
+    layers = tuple(
+        Layer(tuple(map(head, x.heads)), mlp(x.mlp), x.keep_attention[order], x.keep_mlp[order])
+        for x in network.layers
+    )
+    return Transformer(
+        network.embedding[:, order],
+        network.padding[:, order],
+        network.positions[:, order],
+        layers,
+        network.readout[order],
+        network.readout_bias,
+        network.mask,
+    )
+
+
+def least_margin(network: Transformer, automaton: Semiautomaton, words: np.ndarray, dtype: str) -> float:
+    with torch.no_grad():
+        out = to_torch(network, dtype=getattr(torch, dtype))(torch.from_numpy(words)).double().numpy()
+    wanted = np.asarray(simulate(automaton, words))[..., None]
+    right = np.take_along_axis(out, wanted, axis=-1)[..., 0]
+    np.put_along_axis(out, wanted, -np.inf, axis=-1)
+    margins = right - out.max(axis=-1)
+    return float("-inf") if np.isnan(margins).any() else float(margins.min())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("spec", "method"),
+    [("Parity", "cascade"), ("FlipFlop", "cascade"), ("abab", "cascade"), ("C3", "scan"), ("Grid4", "grid")],
+)
+def test_torch_keeps_the_certified_margin(spec: str, method: str, dtype: str) -> None:
+    network = compiled(spec, 8, method, "float64" if dtype == "float64" else "float32")
+    letters, dice = network.automaton.num_letters, np.random.default_rng(len(spec))
+    seen = 0
+    for mutant in mutants(network, 9, seed=3):
+        for length in (8,) if dtype in ("float64", "float32") else (1, 3):
+            _, refusal, margin = attempt(mutant.network, mutant.automaton, length, arithmetic(dtype))
+            if refusal is not None:
+                break
+            torch.set_num_threads(int(dice.integers(1, 3)))
+            made = mutant.network if seen % 2 else reordered(mutant.network, dice)
+            for size in (1, 7, 64):
+                words = dice.integers(letters, size=(size, length))
+                assert least_margin(made, mutant.automaton, words, dtype) >= margin, mutant.what
+            seen += 1
+    torch.set_num_threads(1)
+    assert seen >= 2 or dtype in ("float16", "bfloat16")
