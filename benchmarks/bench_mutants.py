@@ -188,7 +188,7 @@ def report(judged: dict[Task, Counter[tuple[str, str]]], options: argparse.Names
         f"{len(by_name)} networks, both dtypes.\nWords of length ≤ {options.length} unless another length is "
         f"named; ≤ 5 for {', '.join(spec for spec, length in SHORTER.items() if length == 5)}, ≤ 3 for "
         "Dyck4,8.\nBrute force runs all words up to 4,000 of them, fewer for networks with more than 70,000 "
-        "weights, and words of full length\nthat are random, constant or nearly constant. Large networks have "
+        "weights, and words of full\nlength that are random or nearly constant. Large networks have "
         "fewer mutants. Every row must end in 0."
     )
     tables = [table("network", by_name), table("change", by_kind), table("dtype", by_dtype)]
