@@ -18,8 +18,8 @@ Runner = Callable[[Words], npt.NDArray[np.int64]]
 MAX_WORDS = 10**6
 BATCH_WORK = 1 << 26
 POPULATION, ROUNDS = 48, 60
-DESCENT_WORK = 2 * 10**9
-"""Multiplications that the search by margins may cost."""
+SEARCH_WORK, DESCENT_WORK = 2 * 10**10, 2 * 10**9
+"""Multiplications that the search over patterns, and then that by margins, may cost."""
 
 
 def runner(network: Transformer, arith: Arithmetic) -> Runner:
@@ -64,7 +64,10 @@ def search(
 ) -> Counterexample | None:
     """Tries the hint and its continuations, patterns, random words, then words whose margins shrink."""
     run = runner(network, arith)
-    for words in _candidates(automaton.num_letters, length, hint):
+    left = SEARCH_WORK // (max(1, network.num_parameters) * (network.num_padding + length))
+    for candidates in _candidates(automaton.num_letters, length, hint):
+        words = candidates[: max(left, 0)]
+        left -= len(words)
         found, _ = first_wrong(run, automaton, words)
         if found is not None:
             return found
@@ -78,6 +81,7 @@ def _candidates(letters: int, length: int, hint: tuple[int, ...] | None) -> Iter
         continued = dice.integers(letters, size=(16, length))
         continued[:, : len(hint)] = hint[:length]
         yield continued
+    yield dice.integers(letters, size=(16, length))
     yield from (part for part in np.array_split(_patterns(letters, length), 4) if len(part))
     for _ in range(4):
         yield dice.integers(letters, size=(64, length))
