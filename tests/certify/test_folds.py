@@ -55,11 +55,18 @@ def test_sums_that_a_fold_does_not_tell_apart_look_alike(seed: int) -> None:
     flat = shapes[seed % 3][None, :, None].astype(np.float64)
     valid = np.ones((1, count), dtype=bool)
     valid[0, : int(dice.integers(0, 2))] = False
+    valid[0, 1:-1] &= dice.random(count - 2) < 0.7  # sums of one parity only, for example
     fold = find_fold(flat, valid, low)
     groups: dict[int, set[float]] = {}
     for place in np.flatnonzero(valid[0]):
         groups.setdefault(int(fold.index(one(int(sums[place])))[0]), set()).add(float(flat[0, place, 0]))
     assert all(len(values) == 1 for values in groups.values())
+
+
+def test_a_sum_that_cannot_be_in_the_middle_is_still_told_apart() -> None:
+    flat = np.array([[[0.0], [7.0], [1.0]]])
+    fold = find_fold(flat, np.array([[True, False, True]]), -1)
+    assert fold.index(one(-1)) != fold.index(one(1))
 
 
 def test_a_sum_clipped_at_the_end_is_no_walk_between_walls() -> None:

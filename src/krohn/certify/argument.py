@@ -11,6 +11,7 @@ LEMMAS = {
     "look-back": "Lemma (circle codes). The score depends on positions only; one distance wins.",
     "MLP": "Lemma (interpolation). Evaluated on every reachable input; inside the error box it is affine.",
     "composition": "Lemma (function composition). Separable in arguments, hence right for all maps.",
+    "visits": "Theorem 3. Heads find the last visit of the nearest place; the MLP tells orders of visits.",
     "intervals": "Theorem 1. Induction over intervals of letters.",
     "decode": "Decoding. The right logit is the largest, whatever the errors are.",
     "simulation": "Simulation. The machine read off the weights runs in step with the automaton.",

@@ -53,9 +53,20 @@ def find_fold(flat: Array, valid: npt.NDArray[np.bool_], low: int) -> Fold:
         if not pairs.any():
             continue
         change = np.abs(flat[:, period:] - flat[:, :-period])[pairs]
-        if bool((change.max(axis=0) <= SAME * span).all()):
+        if bool((change.max(axis=0) <= SAME * span).all()) and _repeats(flat, valid, period, SAME * span):
             return Fold(period)
     return clamp
+
+
+def _repeats(flat: Array, valid: npt.NDArray[np.bool_], period: int, close: Array) -> bool:
+    """Whether each kind has one value for each residue, also where sums in between cannot occur."""
+    for residue in range(period):
+        values, where = flat[:, residue::period], valid[:, residue::period]
+        high = np.where(where[..., None], values, -np.inf).max(axis=1)
+        low = np.where(where[..., None], values, np.inf).min(axis=1)
+        if (high - low > close).any():
+            return False
+    return True
 
 
 def _ends(flat: Array, valid: npt.NDArray[np.bool_], close: Array, low: int) -> Fold:
@@ -68,8 +79,8 @@ def _ends(flat: Array, valid: npt.NDArray[np.bool_], close: Array, low: int) -> 
         away = (np.abs(values[places] - values[places[0]]) > close).any(axis=1)
         back = (np.abs(values[places] - values[places[-1]]) > close).any(axis=1)
         if away.any():
-            first = min(first, int(places[away.argmax()]) - 1)
-            last = max(last, int(places[len(back) - 1 - back[::-1].argmax()]) + 1)
+            first = min(first, int(places[away.argmax() - 1]))
+            last = max(last, int(places[len(back) - back[::-1].argmax()]))
     if last < 0:
         return Fold(1)
     return Fold(0, low + first, low + last)

@@ -12,6 +12,7 @@ from krohn.certify.folds import MAX_CHOICES
 from krohn.certify.mlp import transform
 from krohn.certify.simulation import check_simulation, decode
 from krohn.certify.stream import Stream, embed, live_channels, resolved, settle
+from krohn.certify.visits_proof import copies_positions, prove_visits
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 
 
@@ -33,6 +34,8 @@ def prove(
     stream = settle(record.streams[0], live[0])
     for index, layer in enumerate(stored.layers):
         record.layer = index
+        if index + 1 == stored.depth and copies_positions(stream, layer):
+            return prove_visits(stream, stored, automaton, arith, record)
         mixed = attend(stream, layer, stored.mask, arith, record)
         _require_range(mixed, arith, record)
         stream = settle(mixed, live[2 * index + 1], merge=False)

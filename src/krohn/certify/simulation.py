@@ -9,7 +9,7 @@ from krohn.certify.machine import Integers, Machine, minimise, used_classes
 from krohn.certify.stream import Stream
 from krohn.network.transformer import Transformer
 
-LOGITS_AT_ONCE = 1 << 18
+LOGITS_AT_ONCE = 1 << 22
 MANY_PAIRS = 1 << 24
 """With more pairs of machine and automaton states the machine is minimised before they are compared."""
 

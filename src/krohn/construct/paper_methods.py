@@ -27,6 +27,8 @@ from krohn.errors import Unsupported
 from krohn.network.compiled import CompiledNetwork
 
 Faults = Callable[[int], Iterator[str]]
+FINE_CIRCLE = 48
+"""Words from which on the paper's heads of Theorem 3 get the clamped circle, in float64 as well."""
 
 
 def scan_as_printed(request: Request) -> CompiledNetwork:
@@ -79,8 +81,15 @@ def grid_as_printed(request: Request) -> CompiledNetwork:
                 yield from _given(grid_fault(walls, total, dtype, variant.startswith("mod")))
 
     _refuse(request, faults)
-    circle = "clamped" if dtype != "float64" and request.activation == "relu" else request.activation
+    circle: str = request.activation
+    if circle == "relu" and (dtype != "float64" or _is_fine(request, variant)):
+        circle = "clamped"
     return build_grid(request.automaton, request.length, variant, circle)
+
+
+def _is_fine(request: Request, variant: str) -> bool:
+    """Whether sums lie too close on one circle for the printed MLP, whose large terms cancel."""
+    return not variant.startswith("mod") and request.length > FINE_CIRCLE
 
 
 def _format(request: Request) -> str:

@@ -12,11 +12,18 @@ from krohn.construct.lowering.position_codes import BOS, FREQUENCIES, ONE, Posit
 from krohn.network.operations import LookBack
 from krohn.network.program import Program
 
+ONE_HOT = 112.0
+"""Gap, in nats, at which float32 weights are exactly 1 and 0: values are copied as they are."""
+MANY_VALUES = 32
+"""Maps of so many points are composed with sums that float32 bears only where they are exact."""
+
 
 def lower_look_back(operation: LookBack, codes: PositionCodes, program: Program) -> HeadPlan:
     """One head for all values of the operation."""
     spread = value_range(program, operation.sources)
     gap = GAP + log(spread * codes.count)
+    if spread >= MANY_VALUES:
+        gap = max(gap, ONE_HOT)
     gain = sqrt(2 * gap / codes.shift_gap)
     query: list[Column] = []
     key: list[Column] = []

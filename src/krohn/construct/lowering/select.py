@@ -7,13 +7,15 @@ layer, 2n units per target. The errors of f pass through.
 """
 
 from krohn.construct.lowering.map_context import MapContext
-from krohn.construct.lowering.signals import Signal
+from krohn.construct.lowering.signals import Signal, require_entries
 from krohn.network.operations import Select
 
 
 def lower_select(operation: Select, context: MapContext) -> None:
     """2n units per argument."""
     builder = context.builder
+    # Millions of units take minutes to make: refuse them before.
+    require_entries(4 * len(operation.function) * len(operation.arguments) * builder.dim)
     functions = [context.read(name) for name in operation.function]
     ranges = [context.bounds(name) for name in operation.function]
     low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)

@@ -93,12 +93,7 @@ class MlpBuilder:
         depth = len(self.layers)
         final = {channel: self.carried(signal, depth) for channel, signal in outputs.items()}
         widths = [self.dim, *(len(layer) for layer in self.layers), self.dim]
-        entries = sum(n * m for n, m in pairwise(widths))
-        if entries > MAX_ENTRIES:
-            raise LimitExceeded(
-                f"the matrices of one MLP may have at most {MAX_ENTRIES:,} entries; {entries:,} are needed; "
-                "choose another method or a smaller automaton or length"
-            )
+        require_entries(sum(n * m for n, m in pairwise(widths)))
         weights = [np.zeros((n, m)) for n, m in pairwise(widths)]
         biases = [np.zeros(m) for m in widths[1:]]
         for index, layer in enumerate(self.layers):
@@ -113,6 +108,15 @@ class MlpBuilder:
         kinds = [np.array([unit.activation for unit in layer], dtype=np.int64) for layer in self.layers]
         _balance(weights, biases, kinds)
         return Mlp(tuple(weights), tuple(biases), tuple(kinds))
+
+
+def require_entries(entries: int) -> None:
+    """Refuses matrices that are too large."""
+    if entries > MAX_ENTRIES:
+        raise LimitExceeded(
+            f"the matrices of one MLP may have at most {MAX_ENTRIES:,} entries; {entries:,} are needed; "
+            "choose another method or a smaller automaton or length"
+        )
 
 
 def _balance(weights: list[np.ndarray], biases: list[np.ndarray], kinds: list[np.ndarray]) -> None:

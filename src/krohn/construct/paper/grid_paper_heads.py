@@ -18,7 +18,8 @@ from krohn.construct.paper.grid_state_mlps import state_mlp
 from krohn.construct.paper.prefix_sum import prefix_sum_head
 from krohn.network.transformer import Head, Layer, Matrix
 
-LOGIT_GAP = 8.0
+LOGIT_GAP = 20.0
+"""Score by which a visit beats the previous one. Errors of scores grow with it, those of values shrink."""
 SHARED = ("bos", "log", "one")
 BOS, LOG, ONE, MOVE, SUM, COS, SIN, FIRST = range(8)
 

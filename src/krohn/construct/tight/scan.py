@@ -11,6 +11,7 @@ from itertools import combinations, islice
 
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.congruences import join, principal_congruence
+from krohn.construct.lowering.signals import require_entries
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.network.operations import Row
 from krohn.network.program import Program
@@ -18,6 +19,8 @@ from krohn.network.transformer import Mask
 
 MAX_MAPS = 20_000
 MAX_JOINS = 1_000
+MAX_WORK = 10**8
+"""Steps that finding all congruences with one generator may take."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ def scan_program(automaton: Semiautomaton, length: int, mask: Mask) -> Program:
     letters = automaton.letters if points is None else points.letters
     draft = ProgramDraft(automaton.num_letters, mask)
     size = len(letters[0])
+    if length > 1:  # maps stand in 2n channels and are composed by 2n² units: refused before they are made
+        require_entries(8 * size**3)
     maps = [draft.source(f"{x} after 1 letters", [letter[x] for letter in letters], x) for x in range(size)]
     for index in range(1, scan_depth(length) + 1):
         backs = [draft.look_back(name, 2 ** (index - 1)) for name in maps]
@@ -52,7 +57,11 @@ def scan_program(automaton: Semiautomaton, length: int, mask: Mask) -> Program:
 
 
 def fewest_points(automaton: Semiautomaton) -> ScanPoints | None:
-    """The smallest quotient whose maps determine the state; ``None`` if only the states themselves do."""
+    """The smallest quotient whose maps determine the state; ``None`` if only the states themselves do, or
+    there are too many to look for one.
+    """
+    if automaton.num_states**2 * automaton.num_letters > MAX_WORK:
+        return None
     for labels in _partitions(automaton):
         if 2 * (max(labels) + 1) <= automaton.num_states:
             found = _determining(automaton, labels)
