@@ -1,10 +1,6 @@
 """Completeness of the certificate: what the compiler builds, certified or not, with the largest length.
 
-<<<<<<< HEAD
     python benchmarks/certify_all.py [--parts zoo large options …] [--out docs/certified.md]
-=======
-    python benchmarks/certify_all.py [--parts zoo large options random long largest half] [--out docs/certified.md]
->>>>>>> b986204 (mine3)
 
 The limit is 100 %: every automaton, every method, float64 and float32. Every length is a network of its own,
 compiled for that length and for the dtype it is certified in; a certificate at T covers all words up to T

@@ -16,6 +16,8 @@ from krohn.certify.wide_units import Contribution, Group, Table, advance, contri
 from krohn.network.transformer import Layer, Mlp
 
 ROWS_AT_ONCE = 1 << 24
+SHARING_UNITS = 1 << 12
+"""In wider layers errors of units that read the same sum are not tied: there are too many pairs of them."""
 
 
 def transform(stream: Stream, layer: Layer, arith: Arithmetic, record: Record, limit: int = 1) -> Stream:
@@ -92,7 +94,7 @@ def _propagate(value: Affine, mlp: Mlp, first: int, arith: Arithmetic) -> Affine
     for index in range(first, len(mlp.weights)):
         if index:
             value = activate(value, mlp.activations[index - 1], arith)
-        share = index + 1 < len(mlp.weights)
+        share = index + 1 < len(mlp.weights) and mlp.weights[index].shape[1] <= SHARING_UNITS
         value = apply(value, mlp.weights[index], mlp.biases[index], arith, share=share)
     return value
 

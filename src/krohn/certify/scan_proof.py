@@ -46,11 +46,8 @@ class Mixed:
 
 
 def looks_like_scan(network: Transformer) -> bool:
-    """Some layer reads positions alone in every head, and there are at least two layers."""
-    varying = np.ptp(network.positions[network.num_padding :], axis=0) > 0 if network.max_length > 1 else None
-    if varying is None or network.depth < 2:
-        return False
-    codes = varying | (network.positions != 0).any(axis=0)
+    """Every head reads positions alone, and there is one."""
+    codes = (network.positions != 0).any(axis=0)
     return all(
         not head.query[~codes].any() and not head.key[~codes].any()
         for layer in network.layers
