@@ -12,7 +12,6 @@ one. Mutants "refused, no error found" are wrong on words that were not tried, o
 import argparse
 import json
 import sys
-import time
 from collections import Counter
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -100,7 +99,6 @@ def main() -> int:
     parser.add_argument("--log", type=Path, help="networks in this file are done; add the others to it")
     parser.add_argument("--out", type=Path, help="write the tables to this file")
     options = parser.parse_args()
-    start = time.perf_counter()
     judged = read_log(options)
     left = [task for task in tasks(options) if task not in judged]
     with get_context("spawn").Pool(options.processes) as pool:
@@ -112,8 +110,7 @@ def main() -> int:
             if options.log:
                 with options.log.open("a", encoding="utf-8") as log:
                     log.write(line + "\n")
-    minutes = (time.perf_counter() - start) / 60
-    text = report(judged, options, minutes)
+    text = report(judged, options)
     print(text)
     if options.out:
         options.out.write_text(text + "\n", encoding="utf-8")
@@ -172,7 +169,7 @@ def judge(task: Task) -> tuple[Task, Counter[tuple[str, str]]]:
     return task, found
 
 
-def report(judged: dict[Task, Counter[tuple[str, str]]], options: argparse.Namespace, minutes: float) -> str:
+def report(judged: dict[Task, Counter[tuple[str, str]]], options: argparse.Namespace) -> str:
     """The whole file: what was done, then tables by network, by change and by dtype."""
     by_name: dict[str, Counter[str]] = {}
     by_kind: dict[str, Counter[str]] = {}
@@ -183,8 +180,7 @@ def report(judged: dict[Task, Counter[tuple[str, str]]], options: argparse.Names
             for rows, label in ((by_name, task.name), (by_kind, kind), (by_dtype, task.dtype)):
                 rows.setdefault(label, Counter())[outcome] += number
     head = (
-        f"# Mutants\n\nWritten by `benchmarks/bench_mutants.py --count {options.count}` "
-        f"in {minutes:.0f} minutes: "
+        f"# Mutants\n\nWritten by `benchmarks/bench_mutants.py --count {options.count}`: "
         f"{len(by_name)} networks, both dtypes.\nWords of length ≤ {options.length} unless another length is "
         f"named; ≤ 5 for {', '.join(spec for spec, length in SHORTER.items() if length == 5)}, ≤ 3 for "
         "Dyck4,8.\nBrute force runs all words up to 4,000 of them, fewer for networks with more than 70,000 "

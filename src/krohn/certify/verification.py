@@ -20,6 +20,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import load
 from krohn.network.transformer import Transformer
 
+LARGE = 5_000_000
 Proof = Callable[[Transformer, Semiautomaton, int, Arithmetic, Record], float]
 
 
@@ -84,7 +85,10 @@ def attempt(
             record.refuse("padding", "the proof starts from a padding position; there is none"),
             0.0,
         )
-    proofs: list[Proof] = [prove_scan, prove] if looks_like_scan(network) else [prove]
+    proofs: list[Proof] = [prove]
+    if looks_like_scan(network):
+        # Machines that hold the maps of a large scan do not fit anywhere; its own proof is the only one.
+        proofs = [prove_scan, *(proofs if network.num_parameters < LARGE else [])]
     outcome: tuple[Record, Refuted | None, float] | None = None
     for proof in proofs:
         record = Record()
