@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.compiled import CompiledNetwork
@@ -61,6 +62,14 @@ def test_a_network_survives_the_disk(tmp_path: Path) -> None:
     before, after = tensors_of(network.transformer), tensors_of(again.transformer)
     assert before.keys() == after.keys()
     assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+@pytest.mark.parametrize(("name", "kept"), [("Parity", "Parity"), ("mine", "mine"), ("S4", ""), ("", "")])
+def test_a_name_is_kept_unless_it_is_that_of_another_automaton(name: str, kept: str, tmp_path: Path) -> None:
+    network = parity_network()
+    named = replace(network, automaton=replace(krohn.zoo("Parity"), name=name))
+    save(named, tmp_path)
+    assert load(tmp_path).automaton.name == kept
 
 
 def test_a_crash_while_replacing_never_pairs_new_matrices_with_an_old_meaning(
@@ -135,6 +144,12 @@ def change_kind(tensors: dict[str, np.ndarray]) -> None:
         (lambda folder: (folder / "krohn.json").write_text("{"), "readable JSON"),
         (damage_meaning(lambda p: p.pop("digest")), "object with keys"),
         (damage_meaning(lambda p: p.update(krohn=2)), "version 1"),
+        (damage_meaning(lambda p: p.update(name="S5")), "that of another automaton; got 'S5'"),
+        (damage_meaning(lambda p: p.update(name="S99")), "that of another automaton"),
+        (damage_meaning(lambda p: p.update(name=5)), "printable string"),
+        (damage_meaning(lambda p: p.update(name="x" * 201)), "at most 200"),
+        (damage_meaning(lambda p: p.update(name="a\nb")), "printable string"),
+        (damage_meaning(lambda p: p.update(title="x")), "object with keys"),
         (damage_meaning(lambda p: p.update(digest="0")), "digest"),
         (damage_meaning(lambda p: p.update(length=99)), "length must be 6"),
         (damage_meaning(lambda p: p.update(mask="none")), "mask must be"),

@@ -13,7 +13,9 @@ from safetensors.numpy import save as save_tensors
 
 from krohn.atomic import write_json, write_whole
 from krohn.automata.files import automaton_from_payload, automaton_payload
-from krohn.errors import InvalidFile, InvalidInput
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.zoo import zoo
+from krohn.errors import InvalidFile, InvalidInput, KrohnError, UnknownName
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.layout import Channel, HeadMeaning, Layout
 from krohn.network.program import Program
@@ -23,6 +25,7 @@ from krohn.network.transformer import Head, Layer, Mlp, Transformer
 MODEL, MEANING = "model.safetensors", "krohn.json"
 VERSION = 1
 KEYS = {"krohn", "automaton", "digest", "method", "length", "mask", "program", "layout", "shape"}
+MAX_NAME = 200
 OUTER = ("embedding", "padding", "positions", "readout", "readout_bias")
 
 Tensors = dict[str, npt.NDArray[Any]]
@@ -52,9 +55,11 @@ def load(directory: str | Path) -> CompiledNetwork:
     payload = _read_json(folder / MEANING)
     tensors = _read_tensors(folder / MODEL)
     try:
-        automaton = automaton_from_payload(payload["automaton"])
+        automaton = automaton_from_payload(payload["automaton"], _name(payload.get("name", "")))
         if automaton.digest != payload["digest"]:
             raise InvalidFile("the automaton does not have the digest the file states; compile it again")
+        if not _is_called(automaton, automaton.name):
+            raise InvalidFile(f"name must not be that of another automaton; got {automaton.name!r}")
         program = None if payload["program"] is None else program_from_json(payload["program"])
         network = transformer_from(tensors, payload["shape"], payload["mask"])
         if network.max_length != payload["length"]:
@@ -139,8 +144,10 @@ def _shape(payload: object) -> list[tuple[int, int]]:
 
 
 def _meaning(network: CompiledNetwork) -> dict[str, Any]:
+    name = network.automaton.name
     return {
         "krohn": VERSION,
+        **({"name": name} if 0 < len(name) <= MAX_NAME and _is_called(network.automaton, name) else {}),
         "method": network.method,
         "length": network.length,
         "mask": network.mask,
@@ -150,6 +157,22 @@ def _meaning(network: CompiledNetwork) -> dict[str, Any]:
         "layout": _layout_json(network.layout),
         "program": _program_json(network.program),
     }
+
+
+def _name(given: object) -> str:
+    if not isinstance(given, str) or len(given) > MAX_NAME or not given.isprintable():
+        raise InvalidFile(f"name must be a printable string of at most {MAX_NAME} characters")
+    return given
+
+
+def _is_called(automaton: Semiautomaton, name: str) -> bool:
+    """Whether the name may stand beside the automaton: its own, or one that means nothing here."""
+    try:
+        return not name or zoo(name).digest == automaton.digest
+    except UnknownName:
+        return True
+    except KrohnError:
+        return False
 
 
 def _program_json(program: Program | None) -> dict[str, Any] | None:
@@ -181,7 +204,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise InvalidFile(f"{path} must exist (a directory written by krohn compile); it does not") from error
     except (OSError, ValueError) as error:
         raise InvalidFile(f"{path} must be readable JSON; {error}") from error
-    if not isinstance(payload, dict) or set(payload) != KEYS:
+    if not isinstance(payload, dict) or set(payload) - {"name"} != KEYS:
         raise InvalidFile(f"{path} must be an object with keys {', '.join(sorted(KEYS))}")
     if payload["krohn"] != VERSION:
         raise InvalidFile(f"{path} must have version {VERSION}; got {payload['krohn']!r}")

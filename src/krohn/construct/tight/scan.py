@@ -13,12 +13,15 @@ from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.congruences import join, principal_congruence
 from krohn.construct.lowering.signals import require_entries
 from krohn.construct.tight.draft import ProgramDraft
+from krohn.errors import LimitExceeded
 from krohn.network.operations import Row
 from krohn.network.program import Program
 from krohn.network.transformer import Mask
 
 MAX_MAPS = 20_000
 MAX_JOINS = 1_000
+MAX_CODES = 2_896
+"""States read off one number q by 2qx − q², which float32 holds exactly up to 2²⁴."""
 MAX_WORK = 10**8
 """Steps that finding all congruences with one generator may take."""
 
@@ -44,6 +47,8 @@ def scan_program(automaton: Semiautomaton, length: int, mask: Mask) -> Program:
     size = len(letters[0])
     if length > 1:  # maps stand in 2n channels and are composed by 2n² units: refused before they are made
         require_entries(8 * size**3)
+    if size > MAX_CODES:
+        raise LimitExceeded(f"a scan may have at most {MAX_CODES:,} points; there are {size:,}")
     maps = [draft.source(f"{x} after 1 letters", [letter[x] for letter in letters], x) for x in range(size)]
     for index in range(1, scan_depth(length) + 1):
         backs = [draft.look_back(name, 2 ** (index - 1)) for name in maps]
