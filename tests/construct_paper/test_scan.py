@@ -21,7 +21,7 @@ from krohn.construct.paper.composition import (
     composition_width,
 )
 from krohn.construct.paper.scan import build_scan, scan_depth
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.forward import apply_mlp, logits
 
 
@@ -115,3 +115,9 @@ def test_nonsense_is_refused() -> None:
         build_scan(automaton, 4, positions="line")
     with pytest.raises(InvalidInput, match="gadget must be one of"):
         build_scan(automaton, 4, "tiny")
+
+
+@pytest.mark.parametrize(("states", "gadget"), [(4682, "direct"), (100, "plateau")])
+def test_maps_of_too_many_states_are_refused_before_anything_is_allocated(states: int, gadget: str) -> None:
+    with pytest.raises(LimitExceeded, match="at most 60,000,000 entries"):
+        composition_mlp(states, gadget)

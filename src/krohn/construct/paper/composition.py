@@ -21,17 +21,25 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.construct.paper.interpolation_1d import CORNERS, SIGNS
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.transformer import Matrix, Mlp
 
 Gadget = Literal["direct", "plateau", "step2", "hat"]
 GADGETS: tuple[str, ...] = get_args(Gadget)
+MAX_ENTRIES = 60_000_000
 
 
 def composition_mlp(states: int, gadget: str = "direct") -> Mlp:
     """The MLP from 2·states channels (left, right) to states channels."""
     if gadget not in GADGETS:
         raise InvalidInput(f"gadget must be one of {', '.join(GADGETS)}; got {gadget!r}")
+    width = composition_width(states, gadget)
+    entries = 2 * states * width + (width * states**2 if gadget != "direct" else 0)
+    if entries > MAX_ENTRIES:
+        raise LimitExceeded(
+            f"the matrices of one MLP may have at most {MAX_ENTRIES:,} entries; composing maps of {states:,} "
+            f"states needs {entries:,}; use method auto or a smaller automaton"
+        )
     return _direct(states) if gadget == "direct" else _by_indicators(states, _INDICATORS[gadget](states))
 
 
