@@ -1,7 +1,10 @@
 """Half-precision runs against a direct emulation of single operations, and the search for wrong words."""
 
+import itertools
+
 import numpy as np
 
+import krohn
 from certify.built_networks import compiled
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.arithmetic import arithmetic
@@ -43,3 +46,11 @@ def test_the_search_finds_an_error_that_only_a_long_word_shows() -> None:
     found = search(network.transformer, Semiautomaton(table=table), arithmetic("float64"), 64, None)
     assert found is not None
     assert (len(found.word), found.expected, found.got) == (5, 4, 0)
+
+
+def test_words_over_one_letter_may_be_longer_than_arrays_have_dimensions() -> None:
+    assert (all_words(1, 100) == np.zeros((1, 100))).all()
+    assert all_words(2, 3).tolist() == [list(word) for word in itertools.product(range(2), repeat=3)]
+    assert all_words(3, 0).shape == (1, 0)
+    network = krohn.compile(krohn.zoo("Counter5"), 100)
+    assert krohn.verify(network, second_opinion=False).certified

@@ -51,8 +51,8 @@ def first_wrong(run: Runner, automaton: Semiautomaton, words: Words) -> tuple[Co
 
 def all_words(letters: int, length: int) -> Words:
     """``[letters^length, length]`` in lexicographic order."""
-    grid = np.indices((letters,) * length).reshape(length, -1).T if length else np.zeros((1, 0))
-    return np.ascontiguousarray(grid, dtype=np.int64)
+    number, worth = np.arange(letters**length)[:, None], [letters**place for place in range(length)][::-1]
+    return number // np.array(worth, dtype=np.int64) % letters
 
 
 def search(
