@@ -11,13 +11,13 @@ from krohn.certify.word_tree import Subtree, outputs_below, prefixes
 from krohn.network.transformer import Transformer
 
 MAX_WORDS = 10**6
-MAX_WORK = 3 * 10**10
-"""Multiplications that the run may cost: three to six seconds."""
+MAX_WORK = 5 * 10**10
+"""Multiplications that the run may cost: two to six seconds."""
 PER_SCORE = 250
 """What scoring one position costs, in multiplications of a large matrix product: small ones are slow."""
-PER_MATRIX = 400
-HALF = 8
-"""Rounding to half types in software multiplies the cost."""
+PER_UNIT, PER_MATRIX = 40, 400
+FACTORS = {"float32": 1, "float64": 2, "float16": 8, "bfloat16": 8}
+"""What a format costs beside float32; rounding to half types is done in software."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,10 @@ def work_of(network: Transformer, letters: int, length: int, arith: Arithmetic) 
     weights = sum(matrix.size for _, matrix in network.named_parameters()) + network.readout.size
     heads = sum(len(layer.heads) for layer in network.layers)
     matrices = sum(len(layer.mlp.weights) for layer in network.layers)
-    each = weights + PER_SCORE * heads * (network.num_padding + length) + PER_MATRIX * (matrices + 1)
-    return float(prefixes_ * each * (HALF if arith.half else 1))
+    units = sum(sum(layer.mlp.hidden_widths) for layer in network.layers)
+    each = weights + PER_SCORE * heads * (network.num_padding + length)
+    each += PER_UNIT * units + PER_MATRIX * (matrices + 1)
+    return float(prefixes_ * each * FACTORS[arith.name])
 
 
 def _errors(automaton: Semiautomaton, run: Subtree) -> _Errors:
