@@ -26,7 +26,8 @@ def assert_words_and_graphs_are_right(elements: ElementList, letters: Letters, s
 def test_small_semigroups_are_listed_whole_in_order_of_their_words(letters: Letters) -> None:
     elements = list_elements(letters)
     assert {elements[i] for i in range(len(elements))} == set(naive_elements(letters))
-    words = [elements.word(index) for index in range(len(elements))]
+    words = elements.words()
+    assert words == [elements.word(index) for index in range(len(elements))]
     assert words == sorted(words, key=lambda word: (len(word), word))
     assert_words_and_graphs_are_right(elements, letters)
 

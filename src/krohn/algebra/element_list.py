@@ -73,6 +73,13 @@ class ElementList:
             index = int(self.prefix[index])
         return tuple(reversed(word))
 
+    def words(self) -> list[tuple[int, ...]]:
+        """The short-lex least words of all elements, in order."""
+        words: list[tuple[int, ...]] = [()]
+        for before, letter in zip((self.prefix + 1).tolist(), self.last.tolist(), strict=True):
+            words.append((*words[before], letter))
+        return words[1:]
+
     @cached_property
     def idempotents(self) -> tuple[int, ...]:
         """The numbers of the elements that equal their squares."""
