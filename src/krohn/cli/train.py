@@ -51,6 +51,9 @@ _OPTIMIZER = (
 @click.option(
     "--curriculum", is_flag=True, help="Let the loss count on a window that grows with what is solved."
 )
+@click.option(
+    "--halving", type=int, help="Steps after which the worse half of the replicates is given up, repeatedly."
+)
 @click.option("--replicates", default=1, show_default=True)
 @click.option("--steps", default=10_000, show_default=True)
 @click.option("--eval-every", default=500, show_default=True, help="Steps between evaluations.")
@@ -144,7 +147,13 @@ def _checked(spec: str, options: dict[str, Any]) -> dict[str, Any]:
 
 def _parts(spec: str, options: dict[str, Any]) -> dict[str, Any]:
     """All of the run but the model."""
-    from krohn.training.config import CurriculumConfig, EvaluationConfig, OptimizerConfig, TaskConfig
+    from krohn.training.config import (
+        CurriculumConfig,
+        EvaluationConfig,
+        HalvingConfig,
+        OptimizerConfig,
+        TaskConfig,
+    )
 
     given = {name: value for name, value in options.items() if value is not None and value != ()}
     return {
@@ -154,6 +163,7 @@ def _parts(spec: str, options: dict[str, Any]) -> dict[str, Any]:
             every=options["eval_every"], sequences=options["eval_sequences"], stop_at=options["stop_at"]
         ),
         "curriculum": CurriculumConfig() if options["curriculum"] else None,
+        "halving": None if options["halving"] is None else HalvingConfig(every=options["halving"]),
         **{name: options[name] for name in ("replicates", "steps", "precision", "seed")},
     }
 

@@ -8,7 +8,13 @@ from krohn.models.architectures.gpt import GptConfig
 from krohn.models.architectures.lstm import LstmConfig
 from krohn.models.network import ModelConfig
 from krohn.tasks.config import TaskConfig
-from krohn.training.config import CurriculumConfig, EvaluationConfig, OptimizerConfig, RunConfig
+from krohn.training.config import (
+    CurriculumConfig,
+    EvaluationConfig,
+    HalvingConfig,
+    OptimizerConfig,
+    RunConfig,
+)
 
 # The 19 semiautomata of the paper, easiest to learn first as far as the text tells: memory, then abelian
 # groups, then the rest by size, the non-solvable ones last.
@@ -71,6 +77,7 @@ def run(
     stop_at: float | None = None,
     evaluations: int | None = None,
     curriculum: CurriculumConfig | None = None,
+    halving: HalvingConfig | None = None,
     **optimizer: Any,
 ) -> RunConfig:
     """A complete config: the paper's optimiser for the architecture, ``sequences`` for each replicate."""
@@ -89,6 +96,7 @@ def run(
         replicates=replicates,
         steps=steps,
         curriculum=curriculum,
+        halving=halving,
     )
 
 

@@ -17,6 +17,7 @@ from krohn.models.network import Network
 from krohn.tasks.batches import Task
 from krohn.training.device import choose_device, choose_precision, environment
 from krohn.training.loop import Evaluate, TrainResult, train
+from krohn.training.metrics import trained_steps
 
 # A checkpoint holds five copies of all weights: gigabytes for the deep networks that only a GPU trains.
 CHECKPOINT_SECONDS = {"cpu": 60.0, "cuda": 600.0}
@@ -77,7 +78,7 @@ def _records(result: TrainResult, started: str) -> tuple[Record, ...]:
             replicate=replicate,
             seed=config.seed,
             status=_status(outcome["status"], result.finished),
-            sequences=_last_step(result, replicate) * config.optimizer.batch,
+            sequences=trained_steps(result.curves, replicate) * config.optimizer.batch,
             config=config.to_dict(),
             metrics=_metrics(result, replicate)
             | {"evaluations": {name: found[replicate] for name, found in result.extra.items()}},
@@ -96,18 +97,10 @@ def _status(outcome: str, finished: bool) -> str:
     return "done" if finished else "partial"
 
 
-def _last_step(result: TrainResult, replicate: int) -> int:
-    """The step up to which this replicate was trained: a solved one stands still afterwards."""
-    for row in result.curves:
-        if row["status"][replicate] != "training":
-            return int(row["step"])
-    return int(result.curves[-1]["step"]) if result.curves else 0
-
-
 def _metrics(result: TrainResult, replicate: int) -> dict[str, Any]:
     """The numbers worth keeping, rounded to what they can tell."""
     outcome = result.replicates[replicate]
-    last = _last_step(result, replicate)
+    last = trained_steps(result.curves, replicate)
     rows = [row for row in result.curves if row["step"] <= last]
     return {
         "accuracy": round(outcome["accuracy"], 6),

@@ -12,10 +12,12 @@ from krohn.models.network import ModelConfig
 from krohn.models.registry import model_config
 from krohn.tasks.config import TaskConfig
 from krohn.training.curriculum import CurriculumConfig
+from krohn.training.halving import HalvingConfig
 
 __all__ = [
     "CurriculumConfig",
     "EvaluationConfig",
+    "HalvingConfig",
     "OptimizerConfig",
     "RunConfig",
     "TaskConfig",
@@ -119,6 +121,7 @@ class RunConfig:
             a GPU and fp32 elsewhere.
         seed: replicate r draws its weights and data from (seed, r).
         curriculum: a window of the loss that grows with what is solved; ``None`` for whole words.
+        halving: gives up the worse replicates on the way to one solution; ``None`` to train all to the end.
     """
 
     task: TaskConfig
@@ -130,6 +133,7 @@ class RunConfig:
     precision: Literal["auto", "bf16", "fp32", "fp64"] = "auto"
     seed: int = 0
     curriculum: CurriculumConfig | None = None
+    halving: HalvingConfig | None = None
 
     def __post_init__(self) -> None:
         found = run_reasons(**{item.name: getattr(self, item.name) for item in dataclasses.fields(self)})
@@ -151,8 +155,9 @@ class RunConfig:
         """Plain values; the model carries its ``kind``."""
         plain = dataclasses.asdict(self)
         plain["model"] = {"kind": self.model.kind, **plain["model"]}
-        if self.curriculum is None:
-            del plain["curriculum"]  # runs without one keep the id they had before there were any
+        for name in ("curriculum", "halving"):
+            if plain[name] is None:
+                del plain[name]  # runs without one keep the id they had before there were any
         return plain
 
     def to_json(self) -> str:
@@ -168,13 +173,14 @@ class RunConfig:
             for name in ("lr", "betas"):
                 if name in optimizer:
                     optimizer[name] = tuple(optimizer[name])
-            curriculum = values.pop("curriculum", None)
+            curriculum, halving = values.pop("curriculum", None), values.pop("halving", None)
             return cls(
                 task=TaskConfig(**values.pop("task")),
                 model=model_config(**values.pop("model", {"kind": "gpt"})),
                 optimizer=OptimizerConfig(**optimizer),
                 evaluation=EvaluationConfig(**values.pop("evaluation", {})),
                 curriculum=None if curriculum is None else CurriculumConfig(**curriculum),
+                halving=None if halving is None else HalvingConfig(**halving),
                 **values,
             )
         except (KeyError, TypeError) as error:
@@ -203,6 +209,7 @@ def run_reasons(
     precision: str,
     seed: int,
     curriculum: CurriculumConfig | None = None,
+    halving: HalvingConfig | None = None,
 ) -> list[str]:
     """Every reason why a run of these parts must not start, whatever the automaton and the machine."""
     length = 2 * task.length - 1 if task.scratchpad else task.length
@@ -213,4 +220,5 @@ def run_reasons(
         found.append(f"precision must be one of {', '.join(PRECISIONS)}; got {precision!r}")
     if not 0 <= seed < 2**63:
         found.append(f"seed must lie in [0, 2^63); got {seed}")
-    return found if curriculum is None else [*found, *curriculum.reasons()]
+    options = [option for option in (curriculum, halving) if option is not None]
+    return [*found, *(reason for option in options for reason in option.reasons())]

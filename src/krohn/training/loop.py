@@ -1,5 +1,6 @@
 """The training loop: steps, evaluation, checkpoint, until every replicate is done."""
 
+import gc
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,11 +20,12 @@ from krohn.training.curriculum import tokens_read
 from krohn.training.device import choose_device, choose_precision, device_reasons, environment
 from krohn.training.directory import RunDirectory
 from krohn.training.evaluation import HeldOut
-from krohn.training.metrics import History, Scores
+from krohn.training.metrics import History, Scores, trained_steps
 from krohn.training.optimizer import ema_window
 from krohn.training.progress import Bar, Progress, Silence, TensorBoard
 from krohn.training.result import TrainResult
 from krohn.training.schedule import Plateau
+from krohn.training.slots import Slots
 from krohn.training.state import TrainState
 from krohn.training.step import Stepper
 
@@ -91,6 +93,7 @@ class _Run:
         self.plateau = Plateau.start(config.optimizer, config.replicates)
         self.history = History(config.replicates)
         self.status = ["training"] * config.replicates
+        self.slots = Slots.start(config.replicates)
         self.step, self.seconds = 0, 0.0
         self._steppers: dict[int, Stepper] = {}
         self._resume(device)
@@ -110,6 +113,7 @@ class _Run:
             self._train(stepper, count, display)
             scores = self._judge()
             self._note(stepper.take_losses(count), scores)
+            self._make_room()
             self.seconds = before + time.monotonic() - started
             display.report(self.step, self._numbers(scores))
             began = time.monotonic()
@@ -125,11 +129,11 @@ class _Run:
 
     def result(self, evaluate: Evaluate | None) -> TrainResult:
         """The result of the finished run, also written to the directory."""
-        weights = self.network.layout.views(self.state.best)
+        best = self._by_replicate(self.state.best)
+        weights = self.network.layout.views(best)
         finished = self._done()
-        compute = self._computed(self.state.best)
+        compute = self._computed(best)
         extra = evaluate(self.network, compute, self.task) if evaluate is not None and finished else {}
-        sequences = self.step * self.config.optimizer.batch * self.config.replicates
         result = TrainResult(
             config=self.config,
             task=self.task,
@@ -138,7 +142,7 @@ class _Run:
             replicates=self._replicates(),
             curves=self.history.rows,
             seconds=self.seconds,
-            sequences_per_second=sequences / max(self.seconds, 1e-9),
+            sequences_per_second=self._sequences_per_second(),
             extra=extra,
             finished=finished,
         )
@@ -154,10 +158,12 @@ class _Run:
         windows = self._windows()
         live = [width for width, status in zip(windows, self.status, strict=True) if status == "training"]
         tokens = tokens_read(max(live), self.task.num_tokens)
+        working = self.slots.working
         if tokens not in self._steppers:
-            self._steppers[tokens] = Stepper(self.config, self.network, self.task, self.state, tokens)
+            state = self.state.rows(len(working))
+            self._steppers[tokens] = Stepper(self.config, self.network, self.task, state, tokens, working)
         stepper = self._steppers[tokens]
-        stepper.windows.copy_(torch.tensor(windows))
+        stepper.windows.copy_(torch.tensor([windows[replicate] for replicate in working]))
         return stepper
 
     def _windows(self) -> list[int]:
@@ -173,52 +179,86 @@ class _Run:
         """``count`` steps; the average starts afresh as late as rounding allows."""
         averaged = min(count, ema_window(self.config.optimizer.ema))
         fresh = averaged < count
+        cuts = self.plateau.cuts[list(self.slots.working)]
         for first, length, average in (
             (self.step, count - averaged, False),
             (self.step + count - averaged, averaged, True),
         ):
             if average and fresh:
                 self._restart_average()
-            stepper.run(first, length, self.plateau.cuts, average=average)
+            stepper.run(first, length, cuts, average=average)
             display.advance(length)
         self.step += count
 
     def _restart_average(self) -> None:
-        for row, status in enumerate(self.status):
-            if status == "training":
+        for row, replicate in enumerate(self.slots.working):
+            if self.status[replicate] == "training":
                 self.state.average[row].copy_(self.state.weight[row])
 
     def _judge(self) -> Scores:
-        return self.held_out.watch(self.network, self._computed(self.state.average))
+        """Scores of the replicates in work, row by row."""
+        return self.held_out.watch(self.network, self._computed(self.state.average[: self.slots.width]))
 
     def _computed(self, flat: Tensor) -> Weights:
         return self.network.layout.views(flat.to(self.state.compute.dtype))
 
     def _note(self, train_loss: Tensor, scores: Scores) -> None:
         """Records an evaluation: best weights, plateau, and which replicates are done."""
-        stop_at = self.config.evaluation.stop_at
-        for row, alive in enumerate(self.state.alive.tolist()):
-            if self.status[row] != "training":
+        stop_at, working = self.config.evaluation.stop_at, self.slots.working
+        before = self.history.last_step
+        for row, (replicate, alive) in enumerate(zip(working, self.state.alive.tolist(), strict=False)):
+            if self.status[replicate] != "training":
                 continue
             if not alive:
-                self.status[row] = "diverged"
+                self.status[replicate] = "diverged"
             elif stop_at is not None and float(scores.token[row]) >= stop_at:
-                self.status[row] = "solved"
-                self.state.alive[row] = False
-        for row, better in enumerate(self.history.add(self.step, train_loss, scores, self.status)):
-            if better:
+                self._freeze(replicate, "solved")
+        better = self.history.add(self.step, working, train_loss, scores)
+        for row, replicate in enumerate(working):
+            if better[replicate]:
                 self.state.best[row].copy_(self.state.average[row])
-        self.plateau.observe(scores.loss)
+        self.plateau.observe(self.history.losses())
+        self._give_up(before)
+        self.history.close(self.status)
+
+    def _freeze(self, replicate: int, status: str) -> None:
+        self.status[replicate] = status
+        self.state.alive[self.slots.rows[replicate]] = False
+
+    def _give_up(self, before: int) -> None:
+        """Halving, if the run asks for it; the evaluation before this one was at step ``before``."""
+        if self.config.halving is not None:
+            accuracy = [entry["accuracy"] for entry in self.history.best]
+            for replicate in self.config.halving.given_up(before, self.step, self.status, accuracy):
+                self._freeze(replicate, "given up")
+
+    def _make_room(self) -> None:
+        """Moves replicates that are done out of the way once the others need only half the room."""
+        narrowed = self.slots.narrowed([status == "training" for status in self.status])
+        if narrowed == self.slots:
+            return
+        rows = self.slots.rows
+        self.state.reorder([rows[replicate] for replicate in narrowed.order])
+        self.slots = narrowed
+        self._steppers.clear()
+        gc.collect()  # captured graphs refer to themselves in circles
 
     def _numbers(self, scores: Scores) -> dict[str, float]:
         best, median = self.history.summary()
-        sequences = self.step * self.config.optimizer.batch * self.config.replicates
         return {
             "loss": float(scores.loss.nanmedian()),
             "best": best,
             "median": median,
-            "sequences_per_second": sequences / max(self.seconds, 1e-9),
+            "sequences_per_second": self._sequences_per_second(),
         }
+
+    def _sequences_per_second(self) -> float:
+        steps = sum(trained_steps(self.history.rows, one) for one in range(self.config.replicates))
+        return steps * self.config.optimizer.batch / max(self.seconds, 1e-9)
+
+    def _by_replicate(self, rows: Tensor) -> Tensor:
+        """A buffer with every replicate in its own row."""
+        return rows if self.slots.order == tuple(range(len(rows))) else rows[self.slots.rows]
 
     def _replicates(self) -> list[dict[str, Any]]:
         best, finals = self.history.best or [{"accuracy": 0.0}] * self.config.replicates, self.history.final
@@ -239,7 +279,7 @@ class _Run:
         ]
 
     def _read_step_by_step(self, entries: list[dict[str, Any]], flat: Tensor) -> list[dict[str, Any]]:
-        scores = self.held_out.judge(self.network, self._computed(flat))
+        scores = self.held_out.judge(self.network, self._computed(self._by_replicate(flat)))
         return [entry | scores.of(replicate) for replicate, entry in enumerate(entries)]
 
     def _save(self, directory: RunDirectory) -> None:
@@ -247,6 +287,8 @@ class _Run:
             "step": self.step,
             "seconds": self.seconds,
             "status": self.status,
+            "order": self.slots.order,
+            "width": self.slots.width,
             "history": self.history.to_dict(),
         }
         plateau = {
@@ -254,14 +296,18 @@ class _Run:
             "plateau.lowest": self.plateau.lowest,
             "plateau.waited": self.plateau.waited,
         }
-        directory.save({**self.state.tensors(), **plateau}, progress, self.network.layout)
+        tensors = {name: self._by_replicate(value) for name, value in self.state.tensors().items()}
+        directory.save({**tensors, **plateau}, progress, self.network.layout)
 
     def _resume(self, device: torch.device) -> None:
         loaded = None if self.directory is None else self.directory.load(device)
         if loaded is None:
             return
         tensors, progress = loaded
-        self.state.restore(tensors)
+        self.slots = Slots(
+            tuple(progress.get("order", self.slots.order)), progress.get("width", self.slots.width)
+        )
+        self.state.restore({name: tensors[name][list(self.slots.order)] for name in self.state.tensors()})
         for name in ("cuts", "lowest", "waited"):
             setattr(self.plateau, name, tensors[f"plateau.{name}"].cpu())
         self.step, self.seconds = progress["step"], progress["seconds"]

@@ -1,5 +1,7 @@
 """What is measured of each replicate, and how a run's numbers are kept."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -68,6 +70,9 @@ def scores_of(right: Tensor, loss: Tensor) -> Scores:
     return Scores(position.mean(1), sequence, position, loss.detach().cpu().double())
 
 
+CURVES = ("loss", "accuracy", "sequence_accuracy")
+
+
 @dataclass
 class History:
     """One row per evaluation, and the best evaluation of each replicate."""
@@ -77,19 +82,27 @@ class History:
     best: list[dict[str, Any]] = field(default_factory=list)
     final: list[dict[str, Any]] = field(default_factory=list)
 
-    def add(self, step: int, train_loss: Tensor, scores: Scores, status: list[str]) -> list[bool]:
-        """Appends a row; returns which replicates now have their best token accuracy so far."""
+    @property
+    def last_step(self) -> int:
+        """The step of the last evaluation; 0 before the first."""
+        return int(self.rows[-1]["step"]) if self.rows else 0
+
+    def add(self, step: int, judged: Sequence[int], train_loss: Tensor, scores: Scores) -> list[bool]:
+        """Appends a row; returns which replicates now have their best token accuracy so far.
+
+        ``train_loss`` and ``scores`` are those of the replicates ``judged``; the others stand still and keep
+        their numbers, without a training loss.
+        """
+        entries = {replicate: {"step": step, **scores.of(row)} for row, replicate in enumerate(judged)}
+        losses = dict(zip(judged, _numbers(train_loss), strict=True))
+        self.final = [entries.get(replicate) or self.final[replicate] for replicate in self._all]
         self.rows.append(
             {
                 "step": step,
-                "train_loss": _numbers(train_loss),
-                "loss": _numbers(scores.loss),
-                "accuracy": _numbers(scores.token),
-                "sequence_accuracy": _numbers(scores.sequence),
-                "status": list(status),
+                "train_loss": [losses.get(replicate) for replicate in self._all],
+                **{name: [entry[name] for entry in self.final] for name in CURVES},
             }
         )
-        self.final = [{"step": step, **scores.of(index)} for index in range(self.replicates)]
         if not self.best:
             self.best = [dict(entry) for entry in self.final]
             return [True] * self.replicates
@@ -99,6 +112,19 @@ class History:
         ]
         return better
 
+    @property
+    def _all(self) -> range:
+        return range(self.replicates)
+
+    def losses(self) -> Tensor:
+        """The held-out losses [R] of the last evaluation; NaN where there is none."""
+        values = [entry["loss"] for entry in self.final]
+        return torch.tensor([math.nan if value is None else value for value in values], dtype=torch.float64)
+
+    def close(self, status: Sequence[str]) -> None:
+        """Ends a row with what became of each replicate."""
+        self.rows[-1]["status"] = list(status)
+
     def summary(self) -> tuple[float, float]:
         """Best and median over replicates of the best token accuracy so far."""
         accuracies = [entry["accuracy"] for entry in self.best] or [0.0]
@@ -107,6 +133,13 @@ class History:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {"rows": self.rows, "best": self.best, "final": self.final}
+
+
+def trained_steps(rows: Sequence[dict[str, Any]], replicate: int) -> int:
+    """The step up to which a replicate was trained: one that is done stands still afterwards."""
+    steps = [row["step"] for row in rows if row["status"][replicate] == "training"]
+    ended = [row["step"] for row in rows[len(steps) : len(steps) + 1]]
+    return int([0, *steps, *ended][-1])
 
 
 def _numbers(values: Tensor) -> list[float | None]:

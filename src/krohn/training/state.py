@@ -1,5 +1,6 @@
 """The tensors a run consists of: one row per replicate in each flat buffer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -54,6 +55,24 @@ class TrainState:
             best=weight.clone(),
             alive=torch.ones(config.replicates, dtype=torch.bool, device=device),
         )
+
+    def rows(self, count: int) -> "TrainState":
+        """The first ``count`` rows, sharing memory with this state."""
+        weight = self.weight[:count]
+        return TrainState(
+            weight=weight,
+            compute=weight if self.compute is self.weight else self.compute[:count],
+            gradient=self.gradient[:count],
+            first=self.first[:count],
+            second=self.second[:count],
+            average=self.average[:count],
+            best=self.best[:count],
+            alive=self.alive[:count],
+        )
+
+    def reorder(self, rows: Sequence[int]) -> None:
+        """Puts row ``rows[i]`` into place i."""
+        self.restore({name: value[list(rows)] for name, value in self.tensors().items()})
 
     def tensors(self) -> dict[str, Tensor]:
         """What a checkpoint must hold: the rest follows from it."""

@@ -4,7 +4,7 @@ A chunk of batches is drawn at once, so that the loop over positions that comput
 nothing; a counter on the device picks the next batch and the next learning rate.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -21,31 +21,41 @@ Action = Callable[[], None]
 
 
 class Stepper:
-    """Training steps of all replicates on one device, on the first ``tokens`` tokens of each sequence."""
+    """Training steps on one device, on the first ``tokens`` tokens of each sequence.
+
+    ``replicates`` says whose rows the state holds: all of the run by default.
+    """
 
     def __init__(
-        self, config: RunConfig, network: Network, task: Task, state: TrainState, tokens: int | None = None
+        self,
+        config: RunConfig,
+        network: Network,
+        task: Task,
+        state: TrainState,
+        tokens: int | None = None,
+        replicates: Sequence[int] | None = None,
     ) -> None:
-        device = state.weight.device
+        device, count = state.weight.device, len(state.weight)
+        chosen = torch.tensor(range(count) if replicates is None else replicates)
         self.config, self.network, self.task, self.state = config, network, task, state
         self.chunk = 64 if device.type == "cuda" else 16
         self.leaves = network.layout.leaves(state.compute, state.gradient)
         self.optimizer = AdamW(config.optimizer, state, self.chunk)
-        self.loss = torch.zeros(config.replicates, dtype=_wide(state.compute), device=device)
+        self.loss = torch.zeros(count, dtype=_wide(state.compute), device=device)
         self.loss_sum = torch.zeros_like(self.loss, dtype=torch.float64)
-        self._rates = torch.tensor(config.learning_rates, dtype=torch.float64)
+        self._rates = torch.tensor(config.learning_rates, dtype=torch.float64)[chosen]
         self._first = torch.zeros(1, dtype=torch.int64, device=device)
-        keys = replicate_keys(config, device)
+        keys = replicate_keys(config, device)[chosen.to(device)]
         self._data_keys, self._noise_keys = counter.derive(keys, DATA), counter.derive(keys, NOISE)
         self.tokens = task.num_tokens if tokens is None else tokens
         # Beyond its window a replicate's loss does not count.
-        self.windows = torch.full((config.replicates,), self.tokens, device=device)
-        shape = (self.chunk, config.replicates, config.optimizer.batch, self.tokens)
+        self.windows = torch.full((count,), self.tokens, device=device)
+        shape = (self.chunk, count, config.optimizer.batch, self.tokens)
         self._buffers = torch.zeros(3, *shape, dtype=torch.int32, device=device)
         self._actions = _captured(self) if device.type == "cuda" else _eager(self)
 
     def run(self, first: int, count: int, cuts: Tensor, *, average: bool) -> None:
-        """Steps ``first`` … ``first + count − 1``; ``cuts`` [R] are the plateau factors."""
+        """Steps ``first`` … ``first + count − 1``; ``cuts`` are the rows' plateau factors."""
         for start in range(first, first + count, self.chunk):
             length = min(self.chunk, first + count - start)
             table = rate_table(self.config.optimizer, self._rates, cuts, start, length, self.config.steps)
