@@ -2,7 +2,9 @@
 
 The limit: a word of length T and its states are 2·T bytes at one byte each, and every byte must at least be
 written once. The first line measures how fast this machine fills memory with both cores, and what that means
-in sequences per second; nothing that returns the data can be faster.
+in sequences per second; nothing that returns the data can be faster. The second line says the same of the
+disk, by writing as many bytes of zeros and syncing; files are written there and, where the system has one, to
+a folder in memory, which leaves out the disk.
 
 Run:  python benchmarks/bench_sampling.py [COUNT]
 """
@@ -13,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -30,13 +33,14 @@ PLAIN = 16_384
 NAMES = ("Parity", "S5", "Dyck4,2", "Dyck4,8")
 
 
-def best(work: Callable[[], None]) -> tuple[float, float]:
+def best(work: Callable[[], None], before: Callable[[], None] = lambda: None) -> tuple[float, float]:
     """Seconds on the clock and seconds of processor time, each the best of a few rounds.
 
-    On a machine that others use too, the processor time says what two free cores would do.
+    ``before`` is not counted: replacing an old file of this size takes as long as writing the new one.
     """
     clocks, processors = [], []
     for _ in range(ROUNDS):
+        before()
         clock, processor = time.perf_counter(), time.process_time()
         work()
         clocks.append(time.perf_counter() - clock)
@@ -87,52 +91,52 @@ def drain(sampler: Sampler, count: int, threads: int) -> None:
         pass
 
 
-def measure(name: str, count: int, path: Path) -> tuple[object, ...]:
-    """Plain gather, sampler on one and two threads, processor time, sampler to a file, its processor time."""
+def disk_limit(folder: Path, size: int) -> float:
+    """Bytes per second that one thread writes to a new file and syncs."""
+    part = bytes(1 << 22)
+
+    def work() -> None:
+        with (folder / "zeros").open("wb", buffering=0) as file:
+            for _ in range(size // len(part)):
+                file.write(part)
+            os.fsync(file.fileno())
+
+    return size // len(part) * len(part) / best(work, lambda: (folder / "zeros").unlink(missing_ok=True))[0]
+
+
+def measure(name: str, count: int, folders: list[Path]) -> tuple[object, ...]:
+    """Plain gather, sampler on one and two threads, its processor time, sampler to a file in each folder."""
     automaton = zoo(name)
     sampler = Sampler(automaton, LENGTH)
     choices = feasible_letters(automaton) if name.startswith("Dyck") else None
     plain = PLAIN / best(lambda: plain_gather(automaton, choices, PLAIN))[0]
     one, _ = best(lambda: drain(sampler, count, 1))
     two, processor = best(lambda: drain(sampler, count, THREADS))
-    disk, disk_processor = best(lambda: write_dataset(sampler, count, path, threads=THREADS))
-    rates = (plain, count / one, count / two, count / disk)
-    millions = [f"{rate / 1e6:.2f} M" for rate in rates]
-    free = f"{2 * count / processor / 1e6:.2f} M"
-    return (
-        name,
-        *millions[:3],
-        f"{count / two / plain:.1f}×",
-        f"{processor / count * 1e9:.0f}",
-        free,
-        millions[3],
-        f"{2 * count / disk_processor / 1e6:.2f} M",
-    )
+
+    def to_file(path: Path) -> float:
+        write = lambda: write_dataset(sampler, count, path, threads=THREADS)  # noqa: E731
+        return best(write, lambda: path.unlink(missing_ok=True))[0]
+
+    files = [to_file(folder / "data.npz") for folder in folders]
+    rates = [f"{rate / 1e6:.2f} M" for rate in (plain, *(count / seconds for seconds in (one, two, *files)))]
+    return (name, *rates[:3], f"{count / two / plain:.1f}×", f"{processor / count * 1e9:.0f}", *rates[3:])
 
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    speed = memory_limit()
+    size = 2 * LENGTH
     print(
         f"{os.cpu_count()} cores, T = {LENGTH}, {count:,} sequences, best of {ROUNDS}; rates are per second"
     )
-    print(
-        f"limit: {2 * LENGTH} bytes a sequence at {speed / 1e9:.1f} GB/s = {speed / 2 / LENGTH / 1e6:.0f} M\n"
-    )
-    header = (
-        "automaton",
-        "plain",
-        "1 thread",
-        "2 threads",
-        "ratio",
-        "core·ns",
-        "2 free cores",
-        "to .npz",
-        "2 free cores",
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "data.npz"
-        print(table(header, [measure(name, count, path) for name in NAMES]))
+    header = ["automaton", "plain", "1 thread", "2 threads", "ratio", "core·ns", "to .npz"]
+    with ExitStack() as stack:
+        places = [None, "/dev/shm"] if Path("/dev/shm").is_dir() else [None]
+        folders = [Path(stack.enter_context(tempfile.TemporaryDirectory(dir=place))) for place in places]
+        for what, speed in (("memory", memory_limit()), ("disk", disk_limit(folders[0], size * count))):
+            print(f"{what}: {size} bytes a sequence at {speed / 1e9:.2f} GB/s = {speed / size / 1e6:.1f} M")
+        print()
+        rows = [measure(name, count, folders) for name in NAMES]
+        print(table((*header, "in memory")[: len(rows[0])], rows))
 
 
 if __name__ == "__main__":

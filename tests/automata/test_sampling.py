@@ -124,13 +124,13 @@ def test_data_depend_on_the_seed_and_not_on_threads(name: str) -> None:
 def test_chunks_differ_and_a_shorter_sample_is_a_prefix() -> None:
     sampler = Sampler(zoo("S5"), 100, seed=1)
     assert not np.array_equal(sampler.chunk(0).letters, sampler.chunk(1).letters)
-    count = sampler.chunk_words + 10
+    count = sampler.chunk_words(0) + 10
     whole = sample(zoo("S5"), 100, count, seed=1)
     assert np.array_equal(whole.letters[:50], sample(zoo("S5"), 100, 50, seed=1).letters)
     assert np.array_equal(whole.letters[-10:], sampler.chunk(1).letters[:10])
 
 
-@pytest.mark.parametrize("count", [0, 1, 7, 8192, 8193])
+@pytest.mark.parametrize("count", [0, 1, 7, 8192, 8193, 8192 + 65536, 8192 + 65537])
 def test_chunks_give_exactly_as_many_words_as_asked(count: int) -> None:
     assert sum(map(len, Sampler(zoo("Parity"), 5).chunks(count, threads=2))) == count
 
@@ -140,14 +140,17 @@ def test_only_a_few_chunks_are_held_at_any_moment(monkeypatch: pytest.MonkeyPatc
     chunk = Sampler.chunk
     monkeypatch.setattr(Sampler, "chunk", lambda self, number: drawn.append(number) or chunk(self, number))
     sampler = Sampler(zoo("Parity"), 5)
-    for taken, _ in enumerate(sampler.chunks(12 * sampler.chunk_words, threads=2), start=1):
+    count = sampler.chunk_words(0) + 11 * sampler.chunk_words(1)
+    for taken, _ in enumerate(sampler.chunks(count, threads=2), start=1):
         assert len(drawn) <= taken + 2
     assert sorted(drawn) == list(range(12))
 
 
-def test_long_words_come_in_small_chunks() -> None:
-    assert Sampler(zoo("Parity"), 1_000_000).chunk_words == 2
-    assert Sampler(zoo("Parity"), 100).chunk_words == 8_192
+def test_long_words_come_in_small_chunks_and_the_first_is_smaller() -> None:
+    long, short = Sampler(zoo("Parity"), 1_000_000), Sampler(zoo("Parity"), 100)
+    assert [long.chunk_words(number) for number in range(3)] == [2, 8, 8]
+    assert [short.chunk_words(number) for number in range(3)] == [8_192, 65_536, 65_536]
+    assert [len(short.chunk(number)) for number in range(2)] == [8_192, 65_536]
 
 
 def test_words_are_spread_as_the_distribution_says() -> None:

@@ -1,7 +1,7 @@
 """Random words with their states, drawn in chunks on several threads.
 
-Every chunk has a generator of its own, seeded by (seed, number of the chunk), and a size that depends on the
-length alone: the same seed gives the same data whatever the number of threads.
+Every chunk has a generator of its own, seeded by (seed, number of the chunk), and a size that depends on that
+number and the length alone: the same seed gives the same data whatever the number of threads.
 """
 
 import os
@@ -25,8 +25,10 @@ UnsignedArray = npt.NDArray[np.unsignedinteger[Any]]
 
 MAX_LENGTH = 1_000_000
 MAX_IN_MEMORY = 4_000_000_000
-_CHUNK_LETTERS = 1 << 21
-_CHUNK_WORDS = 1 << 13
+# A chunk is drawn whole. The first is small, for those who want a few words; the others are so large that the
+# threads seldom meet at the interpreter's lock.
+_FIRST_LETTERS, _FIRST_WORDS = 1 << 21, 1 << 13
+_CHUNK_LETTERS, _CHUNK_WORDS = 1 << 23, 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +81,16 @@ class Sampler:
         """The distribution by name, the default one included."""
         return self.distribution or default_distribution(self.automaton)
 
-    @property
-    def chunk_words(self) -> int:
-        """Words in a chunk."""
+    def chunk_words(self, number: int) -> int:
+        """Words in the chunk of that number."""
+        if number == 0:
+            return max(1, min(_FIRST_WORDS, _FIRST_LETTERS // self.length))
         return max(1, min(_CHUNK_WORDS, _CHUNK_LETTERS // self.length))
+
+    def _chunks_for(self, count: int) -> int:
+        """The number of chunks that hold ``count`` words."""
+        rest = max(0, count - self.chunk_words(0))
+        return (count > 0) + -(-rest // self.chunk_words(1))
 
     @property
     def column_types(self) -> dict[str, np.dtype[Any]]:
@@ -95,14 +103,14 @@ class Sampler:
 
     def chunk(self, number: int) -> Sample:
         """The chunk of that number."""
-        origin = self._source
+        origin, words = self._source, self.chunk_words(number)
         rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence(self.seed, spawn_key=(number,))))
-        starts = np.full(self.chunk_words, origin.starts[0], dtype=np.uint32)
+        starts = np.full(words, origin.starts[0], dtype=np.uint32)
         if len(origin.starts) > 1:
-            other = rng.random(self.chunk_words) >= origin.start_weights[0]
+            other = rng.random(words) >= origin.start_weights[0]
             starts[other] = origin.starts[1]
         blocks = -(-self.length // self._tables.size)
-        codes = self._dice.draw(rng, (blocks, self.chunk_words))
+        codes = self._dice.draw(rng, (blocks, words))
         letters, states = self._tables.unroll(codes, starts)
         letters, states = letters[:, : self.length], states[:, : self.length]
         if origin.visible is not None:
@@ -119,7 +127,7 @@ class Sampler:
         """``count`` words in order, chunk by chunk; a few chunks at most are held at any moment."""
         if count < 0:
             raise InvalidInput(f"the count must be an integer ≥ 0; got {count}")
-        total = -(-count // self.chunk_words)
+        total, left = self._chunks_for(count), count
         workers = threads or os.cpu_count() or 1
         with ThreadPoolExecutor(workers) as pool:
             waiting: deque[Future[Sample]] = deque()
@@ -127,9 +135,9 @@ class Sampler:
                 if number < total:
                     waiting.append(pool.submit(self.chunk, number))
                 if number >= workers and waiting:
-                    ready = waiting.popleft().result()
-                    left = count - (number - workers) * self.chunk_words
-                    yield ready if left >= len(ready) else ready.head(left)
+                    ready = waiting.popleft().result().head(left)
+                    left -= len(ready)
+                    yield ready
 
 
 def sample(
