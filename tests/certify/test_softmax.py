@@ -3,7 +3,7 @@
 import numpy as np
 
 from krohn.certify.arithmetic import arithmetic
-from krohn.certify.softmax import copied_error, leak_of
+from krohn.certify.softmax import Leak, copied_error, leak_of
 
 
 def test_the_leak_bounds_every_softmax_within_the_error() -> None:
@@ -50,3 +50,8 @@ def test_copying_a_far_value_costs_what_the_leak_moves() -> None:
     weights = weights / weights.sum()
     bound = copied_error(leak, np.array([8.0]), np.zeros(1), np.array([8.0]), 64, arith)
     assert abs(float(weights @ values) - values[-1]) <= bound[0]
+
+
+def test_a_lead_is_put_into_words_whichever_side_leads() -> None:
+    assert Leak(0.0, 0.0, 12.5).lead_of("t − 1") == "t − 1 wins by 12.5 nats"
+    assert Leak(1.0, 1.0, -3e10).lead_of("t − 1") == "t − 1 may lose by 3e+10 nats to another position"

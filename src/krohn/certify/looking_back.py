@@ -60,9 +60,7 @@ def look_back(
         return cells[:, :, :distance].reshape(count, letters, -1), cells[:, :, distance]
 
     def finish() -> tuple[Array, Array, Array]:
-        record.require(
-            "look-back", 2 * scores.error, leak.gap, f"position t − {distance} wins by {leak.gap:.3g} nats"
-        )
+        record.require("look-back", 2 * scores.error, leak.gap, leak.lead_of(f"position t − {distance}"))
         error = values.error + copied_error(
             leak, values.spread, values.stride, values.size, scores.seen.shape[1], arith
         )

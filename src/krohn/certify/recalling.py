@@ -78,7 +78,7 @@ def recall(
             leak = leak.worse(_leak(scores, ranking.tiers[query], query, rank, arith))
         kinds = f"{len(cells)} kinds of position" if len(cells) > 1 else "one kind of position"
         own = 2 * (scores.error - scores.common)
-        record.require("memory", own, leak.gap, f"the latest of {kinds} wins by {leak.gap:.3g} nats")
+        record.require("memory", own, leak.gap, leak.lead_of(f"the latest of {kinds}"))
         record.require("memory leak", leak.total, 0.5, "weight off the wanted position")
         error = values.error + copied_error(
             leak, values.spread, values.stride, values.size, scores.seen.shape[1], arith

@@ -1,5 +1,6 @@
 """Running a network in a given arithmetic: the plain pass, and one that rounds tensors to a half type."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from krohn.network.forward import visible
 from krohn.network.transformer import SIN, Head, Mlp, Transformer
 
 Floats = npt.NDArray[np.float32]
+AnyFloats = npt.NDArray[np.floating[Any]]
+Cast = Callable[[npt.NDArray[Any]], AnyFloats]
 
 
 def run_in(network: Transformer, words: npt.NDArray[Any], arith: Arithmetic) -> npt.NDArray[np.int64]:
@@ -39,7 +42,7 @@ def _half_logits(network: Transformer, words: npt.NDArray[Any], arith: Arithmeti
         mixed = stream * layer.keep_attention.astype(np.float32)
         for head in layer.heads:
             mixed = cast(mixed + _attend_half(head, stream, network.mask, cast))
-        stream = cast(mixed * layer.keep_mlp.astype(np.float32) + _mlp_half(layer.mlp, mixed, cast))
+        stream = cast(mixed * layer.keep_mlp.astype(np.float32) + mlp_in(layer.mlp, mixed, cast))
     out: Floats = cast(cast(stream[:, tau:] @ cast(network.readout)) + cast(network.readout_bias))
     return out
 
@@ -54,11 +57,13 @@ def _attend_half(head: Head, stream: Floats, mask: str, cast: Any) -> Floats:
     return out
 
 
-def _mlp_half(mlp: Mlp, stream: Floats, cast: Any) -> Floats:
+def mlp_in(mlp: Mlp, stream: AnyFloats, cast: Cast) -> AnyFloats:
+    """An MLP whose tensors ``cast`` rounds to the stored type, before the bias and after it."""
     hidden = stream
     for index, (weight, bias) in enumerate(zip(mlp.weights, mlp.biases, strict=True)):
         hidden = cast(cast(hidden @ cast(weight)) + cast(bias))
         if index < len(mlp.activations):
             sine = mlp.activations[index] == SIN
-            hidden = cast(np.where(sine, np.sin(hidden), np.maximum(hidden, 0)))
+            rectified: AnyFloats = np.maximum(hidden, 0)
+            hidden = cast(np.where(sine, np.sin(hidden), rectified)) if sine.any() else rectified
     return hidden

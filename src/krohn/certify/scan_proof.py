@@ -140,7 +140,7 @@ def _attend(
         if found is None:
             raise record.refuse("look-back", "a head does not look back a fixed distance")
         distance, leak = found
-        record.require("look-back", 2 * scores.error, leak.gap, f"t − {distance} wins by {leak.gap:.3g} nats")
+        record.require("look-back", 2 * scores.error, leak.gap, leak.lead_of(f"t − {distance}"))
         copied, wrong = _copied(head, maps, leak, network, arith, record)
         busy = (kept.nominal != 0).any(axis=0) | (kept.places != 0).any(axis=0) | (kept.pads != 0).any(axis=0)
         if set(copied) & set(source) or busy[list(copied)].any():

@@ -28,6 +28,12 @@ class Leak:
             max(self.total, other.total), max(self.distance, other.distance), min(self.gap, other.gap)
         )
 
+    def lead_of(self, wanted: str) -> str:
+        """The gap in words."""
+        if self.gap > 0:
+            return f"{wanted} wins by {self.gap:.3g} nats"
+        return f"{wanted} may lose by {-self.gap:.3g} nats to another position"
+
 
 NO_LEAK = Leak(0.0, 0.0, np.inf)
 

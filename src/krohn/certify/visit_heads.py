@@ -48,9 +48,7 @@ def visit_head(
         after = target - apart + 2 * scores.common
         leak = leak_of(target, target, after, scores.error - scores.common, arith)
         needed = 2 * (scores.error - scores.common)
-        record.require(
-            "visits", needed, leak.gap, f"the last visit {offset:+d} away wins by {leak.gap:.3g} nats"
-        )
+        record.require("visits", needed, leak.gap, leak.lead_of(f"the last visit {offset:+d} away"))
         record.require("memory leak", leak.total, 0.5, "weight off the wanted position")
         copied = copied_error(leak, 2 * wrong, stride, size, scores.seen.shape[1], arith)
         error = max(error, float((wrong + copied)[0]))

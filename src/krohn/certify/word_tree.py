@@ -8,17 +8,16 @@ stays small. Every prefix attends to the padding and to the prefixes it continue
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from krohn.certify.arithmetic import Arithmetic
-from krohn.network.transformer import SIN, Head, Mlp, Transformer
+from krohn.certify.running import AnyFloats as Floats
+from krohn.certify.running import Cast, mlp_in
+from krohn.network.transformer import Head, Transformer
 
-Floats = npt.NDArray[np.floating[Any]]
 States = npt.NDArray[np.int64]
-Cast = Callable[[npt.NDArray[Any]], Floats]
 
 LEAVES = 1 << 13
 """Prefixes of one level that are run at once."""
@@ -59,7 +58,7 @@ def outputs_below(network: Transformer, prefix: tuple[int, ...], below: int, ari
         mixed = _each(tree, lambda x, keep=keep: x * keep)  # type: ignore[misc]
         for head in layer.heads:
             mixed = _joined(mixed, _attend(tree, head, network, cast), lambda a, b: cast(a + b))
-        hidden = _each(mixed, lambda x, mlp=mlp: _mlp(mlp, x, cast))  # type: ignore[misc]
+        hidden = _each(mixed, lambda x, mlp=mlp: mlp_in(mlp, x, cast))  # type: ignore[misc]
         tree = _joined(mixed, hidden, lambda a, b, keep=keep_mlp: cast(a * keep + b))  # type: ignore[misc]
     readout, bias = cast(network.readout), cast(network.readout_bias)
 
@@ -96,17 +95,6 @@ def _each(tree: _Tree, change: Callable[[Floats], Floats]) -> _Tree:
 def _joined(first: _Tree, second: _Tree, join: Callable[[Floats, Floats], Floats]) -> _Tree:
     levels = [join(a, b) for a, b in zip(first.levels, second.levels, strict=True)]
     return _Tree(join(first.path, second.path), levels)
-
-
-def _mlp(mlp: Mlp, stream: Floats, cast: Cast) -> Floats:
-    hidden = stream
-    for index, (weight, bias) in enumerate(zip(mlp.weights, mlp.biases, strict=True)):
-        hidden = cast(cast(hidden @ cast(weight)) + cast(bias))
-        if index < len(mlp.activations):
-            sine = mlp.activations[index] == SIN
-            rectified: Floats = np.maximum(hidden, 0)
-            hidden = cast(np.where(sine, np.sin(hidden), rectified)) if sine.any() else rectified
-    return hidden
 
 
 def _attend(tree: _Tree, head: Head, network: Transformer, cast: Cast) -> _Tree:
