@@ -164,6 +164,16 @@ def test_small_depth_runs_fit_a_ten_minute_call() -> None:
         assert config.replicates <= 20
 
 
+def test_only_the_hard_columns_of_indirect_leave_whole_words_at_small() -> None:
+    halved = {
+        (run.label["task"], run.label["model"])
+        for run in indirect.plan(Scale.SMALL)
+        if run.config.curriculum is not None and run.config.halving is not None
+    }
+    assert halved == {("D8 location", "GPT"), ("S5 first", "GPT")}
+    assert all(run.config.halving is None for run in paper("indirect"))
+
+
 def test_the_run_that_learned_d6_is_the_one_that_is_planned() -> None:
     (run,) = (run for run in depth.plan(Scale.SMALL) if run.label == {"task": "D6", "depth": 8})
     assert run.config.run_id == "2e1cbc85f0d0f775"
