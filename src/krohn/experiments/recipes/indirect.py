@@ -118,8 +118,8 @@ EXPERIMENT = Experiment(
     draw=draw,
     departures={
         Scale.SMALL: (
-            "rows of 8 replicates: by halves, batch 64, learning rates 2e-4 and 3e-4 on a cosine schedule, and "
-            "a window of the loss that grows with what is solved"
+            "rows of 8 replicates: by halves, batch 64, learning rates 2e-4 and 3e-4 on a cosine schedule, "
+            "and a window of the loss that grows with what is solved"
         )
     },
 )
