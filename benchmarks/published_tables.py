@@ -17,6 +17,7 @@ from krohn.experiments.catalogue import EXPERIMENTS
 from krohn.experiments.experiment import Row, cells_of
 from krohn.experiments.scale import Scale
 from krohn.experiments.store import Store
+from krohn.experiments.summary import marks_of
 from krohn.experiments.text_form import import_text
 
 ROOT = Path(__file__).parents[1]
@@ -68,7 +69,7 @@ def depths() -> str:
                 f"{100 * row['max_accuracy']:.2f}%",
                 f"{100 * row['median_accuracy']:.2f}%",
                 str(row["replicates"]),
-                f"{row['sequences']:,}",
+                f"{row['sequences']:,}{marks_of(row)}",
             ]
             for row in rows
         ],

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from krohn.experiments.reproduce import Reproduction
 
 # Columns that machines read from --json but that would make a table too wide for a terminal.
-_HIDDEN = {"standard_error", "partial", "length", "lr_of_best"}
+_HIDDEN = {"standard_error", "partial", "halved", "length", "lr_of_best"}
 
 
 @click.command()
@@ -155,12 +155,12 @@ def _payload(found: "Reproduction", scale: str) -> dict[str, Any]:
 
 
 def _text(found: "Reproduction") -> str:
+    from krohn.experiments.summary import remarks_on
+
     lines = [f"{found.title} ({found.caption})", f"the paper: {found.claim}"]
     lines += [f"departures: {found.departures}", ""]
     if found.table:
-        lines.append(table(*_columns(found.table)))
-        if any(row.get("partial") for row in found.table):
-            lines.append("* stopped before its last sequence")
+        lines += [table(*_columns(found.table)), *remarks_on(found.table)]
     lines += [f"figure: {path}" for path in found.figures]
     return "\n".join(lines)
 
@@ -175,6 +175,8 @@ def _columns(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]
 
 def _markdown(found: "Reproduction") -> str:
     """The table for a README, with its caption; tasks by depth where the experiment has depths."""
+    from krohn.experiments.summary import remarks_on
+
     if not found.table:
         return found.caption
     deep = all("depth" in row for row in found.table)
@@ -184,12 +186,11 @@ def _markdown(found: "Reproduction") -> str:
     remarks = [found.caption]
     if deep:
         remarks.append("best (median) token accuracy over replicates, per cent; bold from 99")
-    if any(row.get("partial") for row in found.table):
-        remarks.append("* stopped before its last sequence")
-    return "\n".join([*text, "", "; ".join(remarks)])
+    return "\n".join([*text, "", "; ".join([*remarks, *remarks_on(found.table)])])
 
 
 def _by_depth(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
+    from krohn.experiments.summary import marks_of
     from krohn.figures.heat_map import percent
 
     depths = sorted({row["depth"] for row in rows})
@@ -197,8 +198,8 @@ def _by_depth(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]
     for row in rows:
         best = percent(row["max_accuracy"])
         shown = f"**{best}**" if row["max_accuracy"] >= 0.99 else best
-        mark = "*" if row.get("partial") else ""
-        tasks.setdefault(row["task"], {})[row["depth"]] = f"{shown} ({percent(row['median_accuracy'])}){mark}"
+        median = percent(row["median_accuracy"])
+        tasks.setdefault(row["task"], {})[row["depth"]] = f"{shown} ({median}){marks_of(row)}"
     cells: list[list[object]] = [
         [task, *(of.get(depth, "") for depth in depths)] for task, of in tasks.items()
     ]
@@ -206,9 +207,11 @@ def _by_depth(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]
 
 
 def _cell(column: str, row: dict[str, Any]) -> object:
+    from krohn.experiments.summary import marks_of
+
     value = row.get(column, "")
     if column == "sequences":
-        return f"{value:,}" + ("*" if row.get("partial") else "")
+        return f"{value:,}{marks_of(row)}"
     if isinstance(value, float) and ("accuracy" in column or "_at_" in column or column == "paper"):
         return f"{100 * value:.2f}%"
     return value

@@ -21,7 +21,11 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 
 
 def summary(cell: Cell) -> Row:
-    """Maximum, median and mean accuracy, replicates, sequences, and whether the run was cut short."""
+    """Maximum, median and mean accuracy, replicates, sequences, and what befell the run on its way.
+
+    ``partial``: stopped before its last sequence. ``halved``: the worse replicates were given up on the way,
+    so that median and mean say little.
+    """
     values = accuracies(cell.records)
     mean, error = mean_and_error(values)
     best = max(cell.records, key=lambda record: float(record.metrics["accuracy"]))
@@ -35,7 +39,24 @@ def summary(cell: Cell) -> Row:
         "length": int(cell.records[0].config["task"]["length"]),
         "lr_of_best": learning_rate(best),
         "partial": any(record.status == "partial" for record in cell.records),
+        "halved": "halving" in cell.records[0].config,
     }
+
+
+REMARKS = {
+    "partial": ("*", "stopped before its last sequence"),
+    "halved": ("†", "by halves: most replicates were given up early"),
+}
+
+
+def marks_of(row: Row) -> str:
+    """The signs of what befell a run."""
+    return "".join(sign for name, (sign, _) in REMARKS.items() if row.get(name))
+
+
+def remarks_on(rows: Sequence[Row]) -> list[str]:
+    """What the signs in these rows mean."""
+    return [f"{sign} {text}" for name, (sign, text) in REMARKS.items() if any(row.get(name) for row in rows)]
 
 
 def learning_rate(record: Record) -> float:

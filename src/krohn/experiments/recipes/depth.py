@@ -6,7 +6,7 @@ from typing import Any
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import TASKS, gpt, run
-from krohn.experiments.summary import summary
+from krohn.experiments.summary import marks_of, remarks_on, summary
 from krohn.figures.files import Figure
 from krohn.figures.heat_map import HeatMap, heat_map
 from krohn.tasks.config import TaskConfig
@@ -92,8 +92,8 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
     rows = table(cells)
     tasks = [task for task in TASKS if any(row["task"] == task for row in rows)]
     depths = [str(depth) for depth in sorted({row["depth"] for row in rows})]
-    marks = {(row["task"], str(row["depth"])): "*" for row in rows if row["partial"]}
-    note = caption + ("\n* stopped before its last sequence" if marks else "")
+    marks = {(row["task"], str(row["depth"])): marks_of(row) for row in rows}
+    note = "\n".join([caption, *remarks_on(rows)])
     maps = [
         HeatMap(
             title=f"{title} accuracy, %",
