@@ -103,9 +103,13 @@ def test_solved_replicates_leave_the_work_without_halving_too() -> None:
 
 
 def test_a_config_with_halving_survives_the_round_trip_and_bad_ones_are_refused() -> None:
-    config = small_run(task=TaskConfig(spec="Grid3", length=6), halving=HalvingConfig(every=7, least=2))
+    config = small_run(
+        task=TaskConfig(spec="Grid3", length=6), halving=HalvingConfig(every=7, least=2), replicates=3
+    )
     assert RunConfig.from_json(config.to_json()) == config
     assert config.run_id != replace(config, halving=None).run_id
     assert "halving" not in replace(config, halving=None).to_dict()
-    with pytest.raises(Unsupported, match="every and least of at least 1; got 0 and 1"):
+    with pytest.raises(
+        Unsupported, match=r"at least 2 replicates; got 1; .*every and least of at least 1; got 0"
+    ):
         small_run(halving=HalvingConfig(every=0))

@@ -220,5 +220,7 @@ def run_reasons(
         found.append(f"precision must be one of {', '.join(PRECISIONS)}; got {precision!r}")
     if not 0 <= seed < 2**63:
         found.append(f"seed must lie in [0, 2^63); got {seed}")
+    if halving is not None and replicates < 2:
+        found.append(f"halving needs at least 2 replicates; got {replicates}")
     options = [option for option in (curriculum, halving) if option is not None]
     return [*found, *(reason for option in options for reason in option.reasons())]

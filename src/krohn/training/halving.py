@@ -13,7 +13,8 @@ class HalvingConfig:
     """When replicates are given up.
 
     Attributes:
-        every: steps after which the worse half of those in training is given up, again and again.
+        every: steps after which the worse half of those in training is given up, again and again; each time
+            at the first evaluation from there on.
         least: replicates that are never given up before one is solved; then all others are.
     """
 

@@ -206,10 +206,11 @@ class _Run:
         """Records an evaluation: best weights, plateau, and which replicates are done."""
         stop_at, working = self.config.evaluation.stop_at, self.slots.working
         before = self.history.last_step
-        for row, (replicate, alive) in enumerate(zip(working, self.state.alive.tolist(), strict=False)):
+        alive = self.state.alive.tolist()
+        for row, replicate in enumerate(working):
             if self.status[replicate] != "training":
                 continue
-            if not alive:
+            if not alive[row]:
                 self.status[replicate] = "diverged"
             elif stop_at is not None and float(scores.token[row]) >= stop_at:
                 self._freeze(replicate, "solved")

@@ -137,9 +137,8 @@ class History:
 
 def trained_steps(rows: Sequence[dict[str, Any]], replicate: int) -> int:
     """The step up to which a replicate was trained: one that is done stands still afterwards."""
-    steps = [row["step"] for row in rows if row["status"][replicate] == "training"]
-    ended = [row["step"] for row in rows[len(steps) : len(steps) + 1]]
-    return int([0, *steps, *ended][-1])
+    ended = (row["step"] for row in rows if row["status"][replicate] != "training")
+    return int(next(ended, rows[-1]["step"] if rows else 0))
 
 
 def _numbers(values: Tensor) -> list[float | None]:

@@ -71,8 +71,10 @@ class TrainState:
         )
 
     def reorder(self, rows: Sequence[int]) -> None:
-        """Puts row ``rows[i]`` into place i."""
-        self.restore({name: value[list(rows)] for name, value in self.tensors().items()})
+        """Puts row ``rows[i]`` into place i; one buffer at a time, so that memory holds one copy at most."""
+        for value in self.tensors().values():
+            value.copy_(value[list(rows)])
+        self._follow_master()
 
     def tensors(self) -> dict[str, Tensor]:
         """What a checkpoint must hold: the rest follows from it."""
@@ -83,6 +85,9 @@ class TrainState:
         """Inverse of ``tensors``, in place."""
         for name, value in self.tensors().items():
             value.copy_(tensors[name])
+        self._follow_master()
+
+    def _follow_master(self) -> None:
         if self.compute is not self.weight:
             self.compute.copy_(self.weight)
 
