@@ -128,8 +128,8 @@ def listings(cases: dict[str, Letters]) -> None:
 def listings_in_python(cases: dict[str, Letters]) -> None:
     """The same listings handed over to Python: elements, words and both graphs, compared one by one.
 
-    The peer's way is the fastest that was found: its elements stay objects of its own (as lists of images they
-    take six times as long), edges are asked one by one (quicker than its iterator of targets).
+    The peer's way is the fastest that was found: its elements stay objects of its own (as lists of images
+    they take six times as long), edges are asked one by one (quicker than its iterator of targets).
     """
     import libsemigroups_pybind11 as peer
 
