@@ -30,7 +30,7 @@ class LimitExceeded(KrohnError, RuntimeError):
     """A stated limit was reached; the message names the count and the option that raises it."""
 
 
-class Unsupported(KrohnError, NotImplementedError):
+class Unsupported(KrohnError, ValueError):
     """The request is well formed but cannot be met; the message lists every reason at once."""
 
 
