@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluate": CORE | {"bridge", "models", "tasks", "training"},
     "figures": GROUND,
     "experiments": CORE | {"models", "tasks", "training", "evaluate", "figures"},
-    "exporting": CORE | {"bridge", "models"},
+    "exporting": CORE | {"certify", "models", "tasks", "training", "evaluate"},
     "web": CORE | {"construct", "certify"},
     "cli": CORE
     | {"construct", "certify", "models", "tasks", "bridge", "training", "evaluate", "figures"}
@@ -46,7 +46,8 @@ HEAVY: dict[str, set[str]] = {
     "triton": {"models", "training"},
     "matplotlib": {"figures"},
     "click": {"cli"},
-    "transformers": {"exporting", "models"},
+    "transformers": {"models"},
+    "onnx": {"exporting"},
     "ray": {"experiments"},
     "pyarrow": {"automata"},
     "starlette": {"web"},

@@ -65,8 +65,8 @@ def search(
     """Tries the hint and its continuations, patterns, random words, then words whose margins shrink."""
     run = runner(network, arith)
     left = SEARCH_WORK // (max(1, network.num_parameters) * (network.num_padding + length))
-    for candidates in _candidates(automaton.num_letters, length, hint):
-        words = candidates[: max(left, 0)]
+    for batch in candidates(automaton.num_letters, length, hint):
+        words = batch[: max(left, 0)]
         left -= len(words)
         found, _ = first_wrong(run, automaton, words)
         if found is not None:
@@ -74,7 +74,8 @@ def search(
     return descend(network, automaton, arith, length)
 
 
-def _candidates(letters: int, length: int, hint: tuple[int, ...] | None) -> Iterator[Words]:
+def candidates(letters: int, length: int, hint: tuple[int, ...] | None = None) -> Iterator[Words]:
+    """Words that networks tend to get wrong: patterns, random words, rare letters, long runs."""
     dice = np.random.default_rng(0)
     if hint:
         yield np.array([hint[:length]], dtype=np.int64)

@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("train", "Train networks on an automaton, several replicates at once."),
     "reproduce": ("reproduce", "One experiment of the paper: sweep, store, table and figure."),
     "results": ("results", "List, show, merge, export and import stored runs."),
+    "export": ("export", "A network as a stock GPT-2, for TransformerLens, or as ONNX."),
     "barrington": ("barrington", "A Boolean formula as a word problem over A5."),
 }
 

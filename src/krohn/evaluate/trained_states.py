@@ -39,7 +39,7 @@ def trained_states(directory: Path) -> TrainedStates:
     if config.task.target != "state":
         raise InvalidFile(f"{directory} must hold networks that output states; they output observations")
     automaton = parse_spec(config.task.spec)
-    replicate = _best(directory)
+    replicate = best_replicate(directory)
     weights = {name: value[None] for name, value in read_weights(directory, replicate).items()}
     task = Task(config.task, automaton, torch.device("cpu"))
     network = config.model.build(task.vocabulary, task.classes)
@@ -64,7 +64,8 @@ def _states(network: Network, weights: Weights, words: Words, scratchpad_letters
     return out
 
 
-def _best(directory: Path) -> int:
+def best_replicate(directory: Path) -> int:
+    """The replicate with the highest accuracy, by the result of a finished run."""
     try:
         payload = json.loads((directory / "result.json").read_text(encoding="utf-8"))
         scores = [float(replicate["accuracy"]) for replicate in payload["replicates"]]

@@ -55,7 +55,7 @@ def gpt_to_stock(
         f"transformer.{name}": value for name, value in weights.items() if name.startswith(("h.", "ln_f."))
     }
     state["transformer.wte.weight"] = weights["wte"][:vocabulary]
-    state["transformer.wpe.weight"] = _position_rows(config, weights, length)
+    state["transformer.wpe.weight"] = position_rows(config, weights, length)
     state["head.weight"] = weights["head.weight"][:, :classes].T
     state["head.bias"] = weights["head.bias"][:classes]
     module.load_state_dict({name: value.to(torch.float32).contiguous() for name, value in state.items()})
@@ -70,7 +70,7 @@ def gpt_from_stock(config: GptConfig, module: StockGpt, like: Single) -> Single:
     table = state["transformer.wpe.weight"]
     if config.positions == "learned":
         found["wpe"] = table
-    elif not torch.allclose(table, _position_rows(config, found, len(table)), atol=1e-5):
+    elif not torch.allclose(table, position_rows(config, found, len(table)), atol=1e-5):
         raise Unsupported(
             f"the stock position table is not the {config.positions} encoding; use positions learned"
         )
@@ -131,7 +131,8 @@ def _empty_gpt(config: GptConfig, vocabulary: int, classes: int, length: int) ->
     return StockGpt(transformers.GPT2Model(stock), nn.Linear(config.dim, classes)).eval()
 
 
-def _position_rows(config: GptConfig, weights: Single, length: int) -> Tensor:
+def position_rows(config: GptConfig, weights: Single, length: int) -> Tensor:
+    """The position encoding as a table; learned positions are their own, whatever the length."""
     device = weights["wte"].device
     if config.positions == "learned":
         return weights["wpe"]

@@ -1,0 +1,135 @@
+"""Sizes of networks as stock GPT-2s, each run by transformers itself; writes the table of docs/export.md.
+
+python benchmarks/export_table.py            # T = 128, the 19 automata of the paper and a few more
+python benchmarks/export_table.py --readers  # also by TransformerLens and onnxruntime, if they are installed
+"""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from published_tables import markdown
+
+import krohn
+from krohn.exporting.compiled import check, decoder_of_compiled
+from krohn.exporting.decoder import Decoder
+from krohn.exporting.export import FORMATS, export_compiled
+from krohn.exporting.files import write_files
+from krohn.network.compiled import CompiledNetwork
+
+PAGE = Path(__file__).parents[1] / "docs" / "export.md"
+LENGTH = 128
+NAMES = [
+    "C2",
+    "C3",
+    "C4",
+    "C5",
+    "C6",
+    "C7",
+    "C8",
+    "C2xC2",
+    "C2xC2xC2",
+    "D6",
+    "D8",
+    "Q8",
+    "A4",
+    "S4",
+    "A5",
+    "S5",
+]
+NAMES += ["Grid4", "Grid9", "Dyck4,2", "FlipFlop", "abab", "Grid3x4"]
+HEADER = ["automaton", "blocks", "width", "heads", "hidden units", "parameters", "largest weight", "words"]
+HEADER += ["wrong", "least lead", "blocks, width by default"]
+
+Words = npt.NDArray[np.int64]
+Reader = Callable[[Path, Decoder, Words], Words]
+
+
+def by_transformers(folder: Path, decoder: Decoder, words: Words) -> Words:
+    import torch
+    import transformers
+
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    with torch.no_grad():
+        return model(torch.tensor(decoder.token_ids(words))).logits.argmax(-1).numpy()
+
+
+def by_transformer_lens(folder: Path, decoder: Decoder, words: Words) -> Words:
+    import torch
+    from safetensors.torch import load_file
+    from transformer_lens.model_bridge import TransformerBridge
+
+    bridge = TransformerBridge.boot_native(json.loads((folder / "config.json").read_text()))
+    bridge.load_state_dict(load_file(folder / "model.safetensors"))
+    with torch.no_grad():
+        return bridge(torch.tensor(decoder.token_ids(words))).argmax(-1).numpy()
+
+
+def by_onnxruntime(folder: Path, decoder: Decoder, words: Words) -> Words:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(folder / "model.onnx")
+    return np.array(decoder.vocabulary.states)[session.run(["states"], {"letters": words})[0]]
+
+
+READERS: dict[str, Reader] = {
+    "hf": by_transformers,
+    "transformer-lens": by_transformer_lens,
+    "onnx": by_onnxruntime,
+}
+
+
+def wrong_words(network: CompiledNetwork, to: str, words: Words) -> int:
+    """Words with an error, of a reader of that format that is not ours."""
+    exported = export_compiled(network, to)
+    with tempfile.TemporaryDirectory() as folder:
+        write_files(Path(folder), exported.files)
+        got = READERS[to](Path(folder), exported.decoder, words)[:, -words.shape[1] :]
+    right = np.array(exported.decoder.vocabulary.states)[krohn.simulate(network.automaton, words)]
+    return int((got != right).any(axis=1).sum())
+
+
+def row(name: str) -> list[str]:
+    """One automaton: few wide blocks (``--dtype float64``), and the shape of the default beside it."""
+    network = krohn.compile(krohn.zoo(name), length=LENGTH, dtype="float64")
+    decoder = decoder_of_compiled(network, normalized=True)
+    checked = check(decoder, network)
+    words = np.random.default_rng(0).integers(network.automaton.num_letters, size=(200, LENGTH))
+    wrong = checked.wrong + wrong_words(network, "hf", words)
+    default = decoder_of_compiled(krohn.compile(krohn.zoo(name), length=LENGTH), normalized=True)
+    sizes = decoder.sizes()
+    shown = [
+        f"{sizes[key]:,.0f}" for key in ("blocks", "dim", "heads", "inner", "num_parameters", "max_weight")
+    ]
+    lead = f"{np.floor(100 * checked.least_lead) / 100}"
+    counts = [f"{checked.words + len(words):,}", str(wrong), lead]
+    return [name, *shown, *counts, f"{default.layers}, {default.dim}"]
+
+
+def read_by_others() -> None:
+    """Every format by its own readers, on some automata."""
+    for name in ("S4", "S5", "Grid9", "Dyck4,2"):
+        network = krohn.compile(krohn.zoo(name), length=LENGTH, dtype="float64")
+        words = np.random.default_rng(0).integers(network.automaton.num_letters, size=(200, LENGTH))
+        for to in FORMATS:
+            print(f"{name} {to}: {wrong_words(network, to, words)} of {len(words)} words wrong", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--readers", action="store_true")
+    if parser.parse_args().readers:
+        read_by_others()
+        return
+    text = PAGE.read_text()
+    start, end = text.index("<!-- exported -->\n"), text.index("<!-- end -->")
+    table = markdown(HEADER, [row(name) for name in NAMES])
+    PAGE.write_text(text[:start] + f"<!-- exported -->\n{table}\n" + text[end:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Networks in other people's formats: one stock GPT-2, written for Hugging Face, TransformerLens and ONNX."""

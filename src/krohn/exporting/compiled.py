@@ -1,0 +1,123 @@
+"""A compiled network as a decoder, measured on words first and checked on them afterwards."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from krohn.automata.simulation import simulate
+from krohn.certify.search import Words, all_words, candidates
+from krohn.exporting.decoder import Decoder
+from krohn.exporting.lowering import Measured, lowered
+from krohn.exporting.reference import logits
+from krohn.exporting.standard_blocks import StandardBlocks, standard_blocks
+from krohn.exporting.vocabulary import vocabulary_of
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.forward import Activations
+from krohn.network.forward import logits as paper_logits
+from krohn.network.transformer import Layer, Mlp, Transformer
+
+SHORT_WORDS = 2000
+"""All words of the greatest length that has at most so many are run, besides those of the full length."""
+
+WORK = 1 << 29
+"""Entries of attention matrices that measuring, and checking, may each cost; at least 16 words are run."""
+
+
+@dataclass(frozen=True)
+class WrongToken:
+    """A word, by the names of its letters, and what the decoder says after the last of them."""
+
+    letters: tuple[str, ...]
+    expected: str
+    got: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Words that were run in float32, how many had an error, and the one whose error comes earliest.
+
+    ``least_lead`` is the least lead of the right state's logit over all others (negative: an error).
+    """
+
+    words: int
+    wrong: int
+    least_lead: float
+    counterexample: WrongToken | None
+
+
+def decoder_of_compiled(network: CompiledNetwork, *, normalized: bool) -> Decoder:
+    """The decoder that outputs the same states; with LayerNorm it is a stock GPT-2."""
+    blocks = standard_blocks(network.transformer)
+    automaton = network.automaton
+    names = vocabulary_of(automaton.letter_names, automaton.state_names, network.transformer.num_padding)
+    return lowered(blocks, names, _measured(blocks, network), normalized=normalized)
+
+
+def check(decoder: Decoder, network: CompiledNetwork) -> Checked:
+    """Runs the decoder on short words, all of them, and on long ones of many kinds."""
+    letters, longest = network.automaton.num_letters, 1
+    while letters > 1 and longest < network.length and letters ** (longest + 1) <= SHORT_WORDS:
+        longest += 1
+    total, wrong, leads, first = 0, 0, [], None
+    for words in (all_words(letters, longest), *_long_words(network, decoder.attending_heads)):
+        scores = logits(decoder, words)
+        right = np.array(decoder.vocabulary.states)[np.asarray(simulate(network.automaton, words))]
+        got = scores.argmax(axis=-1)
+        leads.append(_least_lead(scores, right))
+        total, wrong = total + len(words), wrong + int((got != right).any(axis=1).sum())
+        first = first or _first_wrong(decoder, words, right, got)
+    return Checked(total, wrong, min(leads), first)
+
+
+def _least_lead(scores: Activations, right: Words) -> float:
+    """The least of (right logit − greatest other logit)."""
+    scores = scores.astype(np.float64)
+    own = np.take_along_axis(scores, right[..., None], axis=-1)[..., 0]
+    np.put_along_axis(scores, right[..., None], -np.inf, axis=-1)
+    return float((own - scores.max(axis=-1)).min())
+
+
+def _first_wrong(decoder: Decoder, words: Words, right: Words, got: Words) -> WrongToken | None:
+    places = np.argwhere((got != right).T)  # [letters into the word, word]: the earliest error first
+    if not len(places):
+        return None
+    (end, row), names = places[0], decoder.vocabulary
+    letters = tuple(names.tokens[names.letters[letter]] for letter in words[row, : end + 1])
+    return WrongToken(letters, names.tokens[right[row, end]], names.tokens[got[row, end]])
+
+
+def _measured(blocks: StandardBlocks, network: CompiledNetwork) -> Measured:
+    """Runs the blocks in float64: how large their stream gets, by how much the right logit leads."""
+    sizes, leads, largest = [1.0], [], []
+
+    def observe(name: str, values: Activations) -> None:
+        if name == "embedding" or name.endswith(("mixed", "stream")):
+            sizes.append(float(np.sqrt((values**2).sum(axis=-1)).max()))
+
+    plain = as_transformer(blocks)
+    for words in _long_words(network, sum(len(block.heads) for block in blocks.blocks)):
+        found = np.sort(paper_logits(plain, words, observe=observe), axis=-1)
+        largest.append(float(np.abs(found).max()))
+        if found.shape[-1] > 1:
+            leads.append(float((found[..., -1] - found[..., -2]).min()))
+    return Measured(max(sizes), min(leads, default=1.0), max(largest))
+
+
+def _long_words(network: CompiledNetwork, heads: int) -> Iterator[Words]:
+    left = max(16, WORK // (max(1, heads) * (network.transformer.num_padding + network.length) ** 2))
+    for words in candidates(network.automaton.num_letters, network.length):
+        if left > 0:
+            yield words[:left]
+        left -= len(words)
+
+
+def as_transformer(blocks: StandardBlocks) -> Transformer:
+    """The blocks as a network of the paper's kind: with residuals everywhere, and no normalisation."""
+    everywhere = np.ones(blocks.dim)
+    layers = tuple(
+        Layer(b.heads, Mlp((b.into, b.out), (b.into_bias, b.out_bias)), everywhere, everywhere)
+        for b in blocks.blocks
+    )
+    outer = (blocks.embedding, blocks.padding, blocks.positions)
+    return Transformer(*outer, layers, blocks.readout, blocks.readout_bias)

@@ -1,0 +1,116 @@
+"""A causal decoder as everyone runs it: GPT-2's blocks and names, with LayerNorm or without."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.errors import InvalidInput
+from krohn.exporting.vocabulary import Vocabulary
+
+Tensor = npt.NDArray[np.float32]
+
+LAYER_NORM_EPSILON = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Decoder:
+    """Matrices under the names of ``GPT2LMHeadModel``; the one form that every exported file is made from.
+
+    Attributes:
+        layers: number of blocks, ``n_layer``.
+        heads: attention heads, all of width ``dim / heads``; scores are divided by its root.
+        activation: of the MLPs, ``relu`` or ``gelu_new``.
+        normalized: whether there are LayerNorms; without, the tensors ``ln_…`` are missing.
+        vocabulary: the tokens, and which of them are letters, states and the prompt.
+        tensors: the matrices in float32; the head is not tied to the embedding.
+    """
+
+    layers: int
+    heads: int
+    activation: str
+    normalized: bool
+    vocabulary: Vocabulary
+    tensors: dict[str, Tensor]
+
+    def __post_init__(self) -> None:
+        given = {name: tensor.shape for name, tensor in self.tensors.items()}
+        missing = {"transformer.wpe.weight", "transformer.h.0.mlp.c_fc.weight"} - set(given)
+        expected = {} if missing else _shapes(self)
+        if given != expected:
+            odd = sorted(name for name in expected | given if expected.get(name) != given.get(name))
+            raise InvalidInput(f"a decoder must have GPT-2's tensors; these differ: {', '.join(odd[:5])}")
+        bad = [name for name, tensor in self.tensors.items() if not np.isfinite(tensor).all()]
+        if bad:
+            raise InvalidInput(f"every tensor must be finite in float32; not so {', '.join(bad[:5])}")
+        if self.dim % self.heads:
+            raise InvalidInput(f"heads must divide the width {self.dim}; got {self.heads}")
+
+    @property
+    def dim(self) -> int:
+        """Channels of the residual stream, ``n_embd``."""
+        return int(self.tensors["transformer.wpe.weight"].shape[1])
+
+    @property
+    def inner(self) -> int:
+        """Hidden units of an MLP, ``n_inner``."""
+        return int(self.tensors["transformer.h.0.mlp.c_fc.weight"].shape[1])
+
+    @property
+    def context(self) -> int:
+        """Prompt and letters together, ``n_positions``."""
+        return len(self.tensors["transformer.wpe.weight"])
+
+    @property
+    def length(self) -> int:
+        """The longest word."""
+        return self.context - len(self.vocabulary.prompt)
+
+    @property
+    def attending_heads(self) -> int:
+        """Heads of the blocks that have any; the others only carry on an MLP."""
+        return self.heads * sum(self.attends(index) for index in range(self.layers))
+
+    def attends(self, block: int) -> bool:
+        """Whether the heads of a block write anything."""
+        return bool(self.tensors[f"transformer.h.{block}.attn.c_proj.weight"].any())
+
+    def sizes(self) -> dict[str, int | float]:
+        """What a user compares."""
+        return {
+            "blocks": self.layers,
+            "dim": self.dim,
+            "heads": self.heads,
+            "inner": self.inner,
+            "vocabulary": len(self.vocabulary.tokens),
+            "length": self.length,
+            "num_parameters": sum(tensor.size for tensor in self.tensors.values()),
+            "max_weight": max(float(np.abs(tensor).max(initial=0.0)) for tensor in self.tensors.values()),
+        }
+
+    def token_ids(self, words: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
+        """``input_ids`` [batch, prompt + length] of words [batch, length] of letters."""
+        prompt = np.array(self.vocabulary.prompt, dtype=np.int64)
+        letters = np.array(self.vocabulary.letters, dtype=np.int64)[words]
+        return np.concatenate([np.broadcast_to(prompt, (len(words), len(prompt))), letters], axis=1)
+
+
+def _shapes(model: Decoder) -> dict[str, tuple[int, ...]]:
+    d, inner, tokens = model.dim, model.inner, len(model.vocabulary.tokens)
+    shapes: dict[str, tuple[int, ...]] = {
+        "transformer.wte.weight": (tokens, d),
+        "transformer.wpe.weight": (model.context, d),
+        "lm_head.weight": (tokens, d),
+    }
+    norms = ["transformer.ln_f"]
+    for index in range(model.layers):
+        block = f"transformer.h.{index}"
+        shapes |= {f"{block}.attn.c_attn.weight": (d, 3 * d), f"{block}.attn.c_attn.bias": (3 * d,)}
+        shapes |= {f"{block}.attn.c_proj.weight": (d, d), f"{block}.attn.c_proj.bias": (d,)}
+        shapes |= {f"{block}.mlp.c_fc.weight": (d, inner), f"{block}.mlp.c_fc.bias": (inner,)}
+        shapes |= {f"{block}.mlp.c_proj.weight": (inner, d), f"{block}.mlp.c_proj.bias": (d,)}
+        norms += [f"{block}.ln_1", f"{block}.ln_2"]
+    if model.normalized:
+        shapes |= {f"{norm}.{part}": (d,) for norm in norms for part in ("weight", "bias")}
+    return shapes

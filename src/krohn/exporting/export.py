@@ -1,0 +1,97 @@
+"""Exporting: a compiled network or a trained run, in one of the formats of other people."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from krohn.automata.files import automaton_payload
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.errors import UnknownName
+from krohn.exporting import hugging_face, onnx_graph, transformer_lens
+from krohn.exporting.compiled import check, decoder_of_compiled
+from krohn.exporting.decoder import Decoder
+from krohn.exporting.files import Files, text_file
+from krohn.exporting.meaning import meaning_of
+from krohn.exporting.standard_blocks import standard_blocks
+from krohn.network.compiled import CompiledNetwork
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format: whether it must have LayerNorm, what writes it, and how its files are loaded."""
+
+    needs_layer_norm: bool
+    files: Callable[[Decoder], Files]
+    loading: str
+
+
+FORMATS = {
+    "hf": Format(True, hugging_face.hugging_face_files, hugging_face.LOADING),
+    "transformer-lens": Format(False, transformer_lens.transformer_lens_files, transformer_lens.LOADING),
+    "onnx": Format(False, onnx_graph.onnx_files, onnx_graph.LOADING),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Exported:
+    """Files by name, the decoder they hold, and what was found on comparing it with its origin."""
+
+    files: Files
+    decoder: Decoder
+    findings: dict[str, Any]
+
+
+def export_compiled(network: CompiledNetwork, to: str) -> Exported:
+    """The network as files; ``counterexample`` among the findings says that they should not be written."""
+    chosen = _format(to)
+    decoder = decoder_of_compiled(network, normalized=chosen.needs_layer_norm)
+    checked = check(decoder, network)
+    found = checked.counterexample
+    findings = {
+        "checked": {"words": checked.words, "wrong": checked.wrong, "least_lead": checked.least_lead},
+        "counterexample": None if found is None else asdict(found),
+    }
+    meaning = meaning_of(network, standard_blocks(network.transformer))
+    title = f"A Transformer built to simulate {_called(network.automaton)} (method {network.method})"
+    files = {"meaning.json": text_file(meaning), **_companions(network.automaton, decoder, title, chosen)}
+    return Exported({**files, **chosen.files(decoder)}, decoder, findings)
+
+
+def export_run(
+    directory: Path, to: str, *, replicate: int | None = None, length: int | None = None
+) -> Exported:
+    """One replicate of a training run as files."""
+    from krohn.exporting.trained import decoder_of_run
+
+    chosen = _format(to)
+    trained = decoder_of_run(directory, replicate=replicate, length=length)
+    findings = {
+        "replicate": trained.replicate,
+        "compared": {"words": trained.words, "difference": trained.difference, "largest": trained.scale},
+    }
+    title = f"A Transformer trained on {_called(trained.automaton)} (replicate {trained.replicate})"
+    files = _companions(trained.automaton, trained.decoder, title, chosen)
+    return Exported({**files, **chosen.files(trained.decoder)}, trained.decoder, findings)
+
+
+def _format(to: str) -> Format:
+    if to not in FORMATS:
+        raise UnknownName(f"a format must be one of {', '.join(FORMATS)}; got {to!r}")
+    return FORMATS[to]
+
+
+def _called(automaton: Semiautomaton) -> str:
+    return automaton.name or "an automaton of its own"
+
+
+def _companions(automaton: Semiautomaton, decoder: Decoder, title: str, chosen: Format) -> Files:
+    """The automaton in krohn's own format, and a page that says what this is and how to load it."""
+    word = " ".join(automaton.letter_names[letter % automaton.num_letters] for letter in (0, 1, 0, 1))
+    loading = chosen.loading.format(directory=".", word=word, prompt=len(decoder.vocabulary.prompt))
+    page = (
+        f"# {title}\n\n"
+        f"{decoder.layers} blocks, width {decoder.dim}, words of at most {decoder.length} letters. It reads "
+        f"letters and outputs the state after each; `automaton.json` is the automaton.\n\n{loading}"
+    )
+    return {"automaton.json": text_file(automaton_payload(automaton)), "README.md": page.encode()}

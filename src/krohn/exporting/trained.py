@@ -1,0 +1,138 @@
+"""One replicate of a training run as a decoder: GPT-2's own names, a head without bias.
+
+Our head has a bias and GPT-2's has none. What LayerNorm hands to its gain g has sum 0, so u = 1/g satisfies
+u · (g ⊙ z) = 0 for every z, and u · LayerNorm(x) is the constant u · b whatever x is. A multiple of u in each
+row of the head is therefore a bias, exactly.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import parse_spec
+from krohn.errors import Unsupported
+from krohn.evaluate.trained_states import best_replicate
+from krohn.exporting.decoder import Decoder
+from krohn.exporting.reference import logits
+from krohn.exporting.vocabulary import Vocabulary, vocabulary_of
+from krohn.models.architectures.gpt import GptConfig
+from krohn.models.stock import Single, position_rows
+from krohn.tasks.batches import Task
+from krohn.training.config import RunConfig
+from krohn.training.directory import read_config, read_weights
+
+Matrix = npt.NDArray[np.float64]
+
+BELOW = 1e4
+"""Logits by which tokens that are no output stay behind zero."""
+
+COMPARED_WORDS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedDecoder:
+    """A replicate as a decoder, and by how much its logits differ from the network's own on held-out words.
+
+    ``scale`` is the largest of these logits: a difference is rounding if it is small beside it.
+    """
+
+    decoder: Decoder
+    automaton: Semiautomaton
+    replicate: int
+    words: int
+    difference: float
+    scale: float
+
+
+def decoder_of_run(
+    directory: Path, *, replicate: int | None = None, length: int | None = None
+) -> TrainedDecoder:
+    """A replicate of a run directory, the best unless named, for words up to ``length`` (as trained)."""
+    config = read_config(directory)
+    reach = config.task.length if length is None else length
+    model = _exportable(config, reach)
+    number = best_replicate(directory) if replicate is None else replicate
+    weights = read_weights(directory, number)
+    task = Task(config.task, parse_spec(config.task.spec), torch.device("cpu"))
+    observed = config.task.target == "observation"
+    outputs = [str(k) for k in range(task.classes)] if observed else task.automaton.state_names
+    names = vocabulary_of(task.automaton.letter_names, outputs, 0)
+    decoder = Decoder(
+        layers=model.layers,
+        heads=model.heads,
+        activation="gelu_new",
+        normalized=True,
+        vocabulary=names,
+        tensors=_tensors(model, weights, names, reach),
+    )
+    words, _ = task.held_out(config.evaluation.seed, COMPARED_WORDS)
+    with torch.no_grad():
+        stacked = {name: value[None] for name, value in weights.items()}
+        own = model.build(task.vocabulary, task.classes).logits(stacked, words)[0].numpy()
+    ours = logits(decoder, words[0].numpy()[:, :reach])[..., list(names.states)]
+    difference = float(np.abs(ours - own[:, :reach]).max())
+    scale = float(np.abs(own).max())
+    return TrainedDecoder(decoder, task.automaton, number, COMPARED_WORDS, difference, scale)
+
+
+def _exportable(config: RunConfig, length: int) -> GptConfig:
+    """The model's configuration, or every reason why stock GPT-2 is not this network."""
+    model = config.model
+    if not isinstance(model, GptConfig):
+        raise Unsupported(f"a network can be exported as a decoder if its model is gpt; got {model.kind}")
+    reasons = []
+    if model.recency:
+        reasons.append("stock GPT-2 has no recency bias (train with recency off)")
+    if config.task.scratchpad:
+        reasons.append("a scratchpad needs a loop that writes states back (train without)")
+    if length < 1:
+        reasons.append(f"words must have at least one letter; got length {length}")
+    if model.positions == "learned" and length > model.context:
+        reasons.append(f"learned positions reach {model.context} letters; got {length}")
+    if reasons:
+        raise Unsupported(f"this run cannot be exported: {'; '.join(reasons)}")
+    return model
+
+
+def _tensors(
+    model: GptConfig, weights: Single, names: Vocabulary, length: int
+) -> dict[str, npt.NDArray[np.float32]]:
+    blocks = {name: value for name, value in weights.items() if name.startswith(("h.", "ln_f."))}
+    tensors = {f"transformer.{name}": value.numpy().astype(np.float32) for name, value in blocks.items()}
+    tensors["transformer.wpe.weight"] = position_rows(model, weights, length)[:length].numpy()
+    embedding = np.zeros((len(names.tokens), model.dim), dtype=np.float32)
+    embedding[list(names.letters)] = weights["wte"][: len(names.letters)].numpy()
+    tensors["transformer.wte.weight"] = embedding
+    gain, shift = (weights[f"ln_f.{part}"].numpy().astype(np.float64) for part in ("weight", "bias"))
+    classes = len(names.states)
+    rows = weights["head.weight"][:, :classes].numpy().T.astype(np.float64)
+    head, shifted = _head_without_bias(rows, weights["head.bias"][:classes].numpy(), gain, shift, names)
+    tensors["lm_head.weight"] = head.astype(np.float32)
+    tensors["transformer.ln_f.bias"] = shifted.astype(np.float32)
+    return tensors
+
+
+def _head_without_bias(
+    rows: Matrix, bias: npt.NDArray[np.float32], gain: Matrix, shift: Matrix, names: Vocabulary
+) -> tuple[Matrix, Matrix]:
+    """The head [tokens, dim] and the new shift of the last LayerNorm; other tokens get a logit of −10⁴.
+
+    The shift is moved along g, to make u · b equal to the width: any other direction would do, but this one
+    needs no division by a small number.
+    """
+    if not gain.all():
+        raise Unsupported(
+            "the last LayerNorm must have no gain of zero; a constant is read through all of them"
+        )
+    constant = 1.0 / gain
+    moved = shift + gain * (1.0 - (constant @ shift) / len(gain))
+    worth = constant @ moved
+    head = np.zeros((len(names.tokens), len(gain)))
+    head[:] = -BELOW / worth * constant
+    # A row read the old shift as well; what the move adds to it is taken off the bias.
+    head[list(names.states)] = rows + ((bias - rows @ (moved - shift)) / worth)[:, None] * constant
+    return head, moved

@@ -1,0 +1,130 @@
+"""A compiled network as a stock GPT-2: run by the stock code itself, and checked."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+import krohn
+from krohn.exporting.compiled import check, decoder_of_compiled
+from krohn.exporting.decoder import Decoder
+from krohn.exporting.files import write_files
+from krohn.exporting.hugging_face import hugging_face_files
+from krohn.exporting.reference import logits
+
+LENGTH = 20
+PAPER = ["C2", "C3", "C4", "C5", "C6", "C7", "C8", "C2xC2", "C2xC2xC2", "D6", "D8", "Q8", "A4", "S4", "A5"]
+PAPER += ["S5", "Grid4", "Grid9", "Dyck4,2"]
+OTHERS = ["FlipFlop", "abab", "Add", "T3", "Grid3x4", "PermReset3", "Counter5"]
+
+
+def stock(decoder: Decoder, folder: Path) -> transformers.GPT2LMHeadModel:
+    write_files(folder, hugging_face_files(decoder))
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    assert type(model) is transformers.GPT2LMHeadModel
+    return model.eval()
+
+
+@pytest.mark.parametrize("name", PAPER + OTHERS)
+def test_the_stock_model_is_right_on_random_words(name: str, tmp_path: Path) -> None:
+    network = krohn.compile(krohn.zoo(name), length=LENGTH)
+    decoder = decoder_of_compiled(network, normalized=True)
+    model = stock(decoder, tmp_path)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    automaton = network.automaton
+    words = np.random.default_rng(1).integers(automaton.num_letters, size=(40, LENGTH))
+    lines = [" ".join(automaton.letter_names[letter] for letter in word) for word in words]
+    ids = tokenizer(lines, return_tensors="pt").input_ids
+    with torch.no_grad():
+        out = model(ids).logits.argmax(-1)[:, len(decoder.vocabulary.prompt) :]
+    got = [tokenizer.convert_ids_to_tokens(row) for row in out]
+    wanted = [[automaton.state_names[state] for state in row] for row in krohn.simulate(automaton, words)]
+    assert got == wanted
+
+
+def test_the_reference_is_what_the_stock_code_computes(tmp_path: Path) -> None:
+    """In float32 both round; in float64 the difference is gone, so it was noise."""
+    network = krohn.compile(krohn.zoo("Grid9"), length=LENGTH)
+    decoder = decoder_of_compiled(network, normalized=True)
+    model = stock(decoder, tmp_path)
+    words = np.random.default_rng(2).integers(2, size=(8, LENGTH))
+    ids, prompt = torch.tensor(decoder.token_ids(words)), len(decoder.vocabulary.prompt)
+    with torch.no_grad():
+        single = model(ids).logits[:, prompt:].numpy()
+        double = model.double()(ids).logits[:, prompt:].numpy()
+    scale = np.abs(double).max()
+    assert np.abs(single - logits(decoder, words)).max() < 1e-3 * scale
+    assert np.abs(double - logits(decoder, words, np.float64)).max() < 1e-9 * scale
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+def test_the_right_state_leads_by_twenty(normalized: bool) -> None:
+    network = krohn.compile(krohn.zoo("D8"), length=40)
+    checked = check(decoder_of_compiled(network, normalized=normalized), network)
+    assert (checked.wrong, checked.counterexample) == (0, None)
+    assert checked.words > 1000
+    assert 19.9 < checked.least_lead < 20.1
+
+
+def test_cached_generation_and_padding_on_the_right_change_nothing(tmp_path: Path) -> None:
+    network = krohn.compile(krohn.zoo("S4"), length=LENGTH)
+    decoder = decoder_of_compiled(network, normalized=True)
+    model = stock(decoder, tmp_path)
+    words = np.random.default_rng(3).integers(8, size=(3, LENGTH))
+    ids = torch.tensor(decoder.token_ids(words))
+    with torch.no_grad():
+        whole = model(ids).logits
+        cache, steps = None, []
+        for place in range(ids.shape[1]):
+            out = model(ids[:, place : place + 1], past_key_values=cache, use_cache=True)
+            cache = out.past_key_values
+            steps.append(out.logits)
+        padded = torch.cat([ids[:, :9], torch.zeros_like(ids[:, 9:])], dim=1)
+        mask = (torch.arange(ids.shape[1]) < 9).long().expand_as(ids)
+        short = model(padded, attention_mask=mask).logits[:, :9]
+    assert (torch.cat(steps, dim=1).argmax(-1) == whole.argmax(-1)).all()
+    assert (short.argmax(-1) == whole[:, :9].argmax(-1)).all()
+
+
+def test_sampling_at_temperature_one_returns_the_state() -> None:
+    network = krohn.compile(krohn.zoo("A4"), length=LENGTH)
+    decoder = decoder_of_compiled(network, normalized=True)
+    words = np.random.default_rng(4).integers(2, size=(50, LENGTH))
+    scores = torch.tensor(logits(decoder, words))
+    right = torch.tensor(np.array(decoder.vocabulary.states)[krohn.simulate(network.automaton, words)])
+    likely = scores.softmax(-1).gather(-1, right[..., None])
+    assert likely.min() > 1 - 1e-6
+
+
+@pytest.mark.parametrize(
+    "name", ["transformer.wpe.weight", "transformer.h.0.mlp.c_fc.bias", "lm_head.weight"]
+)
+def test_a_broken_decoder_is_found_with_the_word_that_shows_it(name: str) -> None:
+    network = krohn.compile(krohn.zoo("C3"), length=12)
+    decoder = decoder_of_compiled(network, normalized=True)
+    broken = decoder.tensors | {name: np.roll(decoder.tensors[name], 1, axis=0)}
+    checked = check(replace(decoder, tensors=broken), network)
+    found = checked.counterexample
+    assert checked.wrong > 0
+    assert checked.least_lead < 0
+    assert found is not None
+    word = np.array([[network.automaton.letter_names.index(letter) for letter in found.letters]])
+    assert network.automaton.state_names[krohn.simulate(network.automaton, word)[0, -1]] == found.expected
+    assert found.got != found.expected
+
+
+@pytest.mark.parametrize("change", ["missing", "shape", "infinite"])
+def test_a_decoder_that_does_not_fit_together_is_refused(change: str) -> None:
+    decoder = decoder_of_compiled(krohn.compile(krohn.zoo("C2"), length=4), normalized=True)
+    tensors, name = dict(decoder.tensors), "transformer.h.0.attn.c_proj.bias"
+    if change == "missing":
+        del tensors[name]
+    elif change == "shape":
+        tensors[name] = np.zeros(3, dtype=np.float32)
+    else:
+        tensors[name] = np.full_like(tensors[name], np.inf)
+    with pytest.raises(ValueError, match=rf"{name}"):
+        replace(decoder, tensors=tensors)
