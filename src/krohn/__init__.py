@@ -24,6 +24,7 @@ _PUBLIC = {
     "CompiledNetwork": "krohn.network.compiled:CompiledNetwork",
     "load": "krohn.network.storage:load",
     "verify": "krohn.certify.verification:verify",
+    "export": "krohn.exporting.export:export",
     "KrohnError": "krohn.errors:KrohnError",
     "RunConfig": "krohn.training.config:RunConfig",
     "train": "krohn.training.loop:train",

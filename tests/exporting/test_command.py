@@ -50,7 +50,7 @@ def test_a_network_that_is_wrong_is_not_written(
     ("arguments", "match"),
     [
         (["--to", "gguf"], "'hf', 'transformer-lens', 'onnx'"),
-        (["--to", "hf", "--replicate", "0"], "--replicate and --length are for training runs"),
+        (["--to", "hf", "--replicate", "0"], "replicate and length are for training runs"),
     ],
 )
 def test_bad_input_gets_one_line(
@@ -67,6 +67,13 @@ def test_a_directory_without_a_network_is_refused(tmp_path: Path, capsys: pytest
     assert run(["export", str(tmp_path), "--to", "hf", "--out", str(tmp_path / "out")]) == 2
     assert "written by krohn compile" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_network_of_our_own_is_never_overwritten(network: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path.name: path.read_bytes() for path in network.iterdir()}
+    assert run(["export", str(network), "--to", "hf", "--out", str(network)]) == 2
+    assert "must not hold a network of krohn's own" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in network.iterdir()} == before
 
 
 def test_a_strict_mask_is_refused_with_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

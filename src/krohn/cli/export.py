@@ -7,11 +7,7 @@ from typing import Any
 import click
 
 from krohn.cli.output import emit, json_option, note, table
-from krohn.cli.trained_verdict import is_run
-from krohn.errors import InvalidInput
-from krohn.exporting.export import FORMATS, Exported, export_compiled, export_run
-from krohn.exporting.files import write_files
-from krohn.network.storage import load
+from krohn.exporting.export import FORMATS, Exported, prepare, write
 
 
 @click.command()
@@ -39,15 +35,10 @@ def command(
     Example:  krohn compile S4 --length 100 --dtype float64 --out nets/s4
               krohn export nets/s4 --to hf --out nets/s4-gpt2
     """
-    if is_run(directory):
-        exported = export_run(directory, to, replicate=replicate, length=length)
-    elif replicate is not None or length is not None:
-        raise InvalidInput("--replicate and --length are for training runs; this is a compiled network")
-    else:
-        exported = export_compiled(load(directory), to)
+    exported = prepare(directory, to, replicate=replicate, length=length)
     failed = exported.findings.get("counterexample") is not None
     if not failed:
-        write_files(out, exported.files)
+        write(exported, out)
         note(f"written: {', '.join(str(out / name) for name in exported.files)}")
     payload = {
         "format": to,

@@ -8,11 +8,6 @@ from krohn.certify.examination import Examination, examine
 SAMPLES = 2000
 
 
-def is_run(directory: Path) -> bool:
-    """Whether a directory was written by krohn train, not by krohn compile."""
-    return (directory / "weights.safetensors").exists() and not (directory / "krohn.json").exists()
-
-
 def examined(directory: Path, length: int | None) -> tuple[dict[str, Any], str]:
     """The examination of the run's best replicate, as JSON and as text."""
     from krohn.evaluate.trained_states import trained_states

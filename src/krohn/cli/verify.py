@@ -10,7 +10,8 @@ from krohn.certify.certificate import Certificate
 from krohn.certify.recheck import recheck
 from krohn.certify.verification import verify
 from krohn.cli.output import emit, json_option, note
-from krohn.cli.trained_verdict import examined, is_run
+from krohn.cli.trained_verdict import examined
+from krohn.network.storage import is_run
 
 
 @click.command()

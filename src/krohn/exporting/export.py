@@ -7,14 +7,14 @@ from typing import Any
 
 from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import UnknownName
+from krohn.errors import InvalidInput, UnknownName, Unsupported
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
 from krohn.exporting.compiled import check, decoder_of_compiled
 from krohn.exporting.decoder import Decoder
-from krohn.exporting.files import Files, text_file
+from krohn.exporting.files import Files, text_file, write_files
 from krohn.exporting.meaning import meaning_of
-from krohn.exporting.standard_blocks import standard_blocks
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.storage import is_run, load
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,49 @@ class Exported:
     findings: dict[str, Any]
 
 
+def export(
+    network: CompiledNetwork | str | Path,
+    out: str | Path,
+    *,
+    to: str = "hf",
+    replicate: int | None = None,
+    length: int | None = None,
+) -> Exported:
+    """Writes a network, or that of a directory, to ``out``; the last two arguments are for training runs."""
+    exported = prepare(network, to, replicate=replicate, length=length)
+    found = exported.findings.get("counterexample")
+    if found is not None:
+        raise Unsupported(
+            f"an export must be right on every word tried; after {' '.join(found['letters'])} it says "
+            f"{found['got']}, not {found['expected']}: compile with dtype float64 or for shorter words"
+        )
+    write(exported, Path(out))
+    return exported
+
+
+def prepare(
+    network: CompiledNetwork | str | Path, to: str, *, replicate: int | None = None, length: int | None = None
+) -> Exported:
+    """The files of a network, or of that in a directory; nothing is written."""
+    if not isinstance(network, CompiledNetwork) and is_run(Path(network)):
+        return export_run(Path(network), to, replicate=replicate, length=length)
+    if replicate is not None or length is not None:
+        raise InvalidInput("replicate and length are for training runs; this is a compiled network")
+    return export_compiled(network if isinstance(network, CompiledNetwork) else load(network), to)
+
+
+def write(exported: Exported, out: Path) -> None:
+    """Writes the files, but never over a network that was compiled or trained: names would collide."""
+    own = [
+        name for name in ("krohn.json", "state.safetensors", "weights.safetensors") if (out / name).exists()
+    ]
+    if own:
+        raise InvalidInput(
+            f"{out} must not hold a network of krohn's own; it has {own[0]}: choose another directory"
+        )
+    write_files(out, exported.files)
+
+
 def export_compiled(network: CompiledNetwork, to: str) -> Exported:
     """The network as files; ``counterexample`` among the findings says that they should not be written."""
     chosen = _format(to)
@@ -52,9 +95,11 @@ def export_compiled(network: CompiledNetwork, to: str) -> Exported:
         "checked": {"words": checked.words, "wrong": checked.wrong, "least_lead": checked.least_lead},
         "counterexample": None if found is None else asdict(found),
     }
-    meaning = meaning_of(network, standard_blocks(network.transformer))
     title = f"A Transformer built to simulate {_called(network.automaton)} (method {network.method})"
-    files = {"meaning.json": text_file(meaning), **_companions(network.automaton, decoder, title, chosen)}
+    files = {
+        "meaning.json": text_file(meaning_of(network)),
+        **_companions(network.automaton, decoder, title, chosen),
+    }
     return Exported({**files, **chosen.files(decoder)}, decoder, findings)
 
 

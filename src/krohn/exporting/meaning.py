@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from krohn.exporting.standard_blocks import StandardBlocks
+from krohn.exporting.standard_blocks import standard_blocks
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.layout import Channel
 
 
-def meaning_of(network: CompiledNetwork, blocks: StandardBlocks) -> dict[str, Any]:
+def meaning_of(network: CompiledNetwork) -> dict[str, Any]:
     """For every layer of the construction: its blocks, its heads in words, its channels before and after.
 
     Channels are listed in the order of the residual stream; a block without heads only carries on the MLP of
     the layer it belongs to.
     """
-    layout = network.layout
+    layout, blocks = network.layout, standard_blocks(network.transformer)
     return {
         "embedding": [_channel(channel) for channel in layout.moments[0]],
         "layers": [

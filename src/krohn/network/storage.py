@@ -73,6 +73,11 @@ def load(directory: str | Path) -> CompiledNetwork:
         raise InvalidFile(f"{folder}: not a compiled network: {error}") from error
 
 
+def is_run(directory: Path) -> bool:
+    """Whether a directory was written by krohn train, not by krohn compile."""
+    return (directory / "weights.safetensors").exists() and not (directory / MEANING).exists()
+
+
 def tensors_of(network: Transformer) -> Tensors:
     """Every matrix by its name in the file."""
     named: Tensors = {name: getattr(network, name) for name in OUTER}
