@@ -60,6 +60,33 @@ def test_the_reference_is_what_the_stock_code_computes(tmp_path: Path) -> None:
     assert np.abs(double - logits(decoder, words, np.float64)).max() < 1e-9 * scale
 
 
+def test_a_batch_of_words_of_several_lengths_is_filled_up_and_right(tmp_path: Path) -> None:
+    network = krohn.compile(krohn.zoo("D6"), length=LENGTH)
+    model = stock(decoder_of_compiled(network, normalized=True), tmp_path)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    words = [[0, 1, 1, 0, 1], [1], [0, 0, 1]]
+    names = network.automaton.letter_names
+    lines = [" ".join(names[letter] for letter in word) for word in words]
+    batch = tokenizer(lines, return_tensors="pt", padding=True)
+    with torch.no_grad():
+        out = model(**batch).logits.argmax(-1)
+    for word, row in zip(words, out, strict=True):
+        wanted = [network.automaton.state_names[state] for state in network.automaton.run(word)]
+        assert tokenizer.convert_ids_to_tokens(row[1 : 1 + len(word)]) == wanted
+
+
+@pytest.mark.parametrize("name", ["C2", "S4", "regex:a*b"])
+def test_words_of_one_letter_need_no_layer_but_a_model(name: str, tmp_path: Path) -> None:
+    network = krohn.compile(krohn.parse_spec(name), length=1)
+    decoder = decoder_of_compiled(network, normalized=True)
+    assert (decoder.layers, check(decoder, network).wrong) == (1, 0)
+    words = np.arange(network.automaton.num_letters)[:, None]
+    with torch.no_grad():
+        out = stock(decoder, tmp_path)(torch.tensor(decoder.token_ids(words))).logits.argmax(-1)[:, -1]
+    right = np.array(decoder.vocabulary.states)[krohn.simulate(network.automaton, words)[:, 0]]
+    assert out.tolist() == right.tolist()
+
+
 @pytest.mark.parametrize("normalized", [True, False])
 def test_the_right_state_leads_by_twenty(normalized: bool) -> None:
     network = krohn.compile(krohn.zoo("D8"), length=40)

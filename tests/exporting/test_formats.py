@@ -119,7 +119,8 @@ def test_the_tokenizer_reads_letters_puts_the_prompt_first_and_refuses_other_nam
 def test_a_name_that_is_letter_and_state_is_one_token() -> None:
     found = vocabulary_of(["a", "b"], ["b", "c"], 2)
     assert found.tokens == ("<bos>", "<pad1>", "a", "b", "c")
-    assert (found.letters, found.states) == ((2, 3), (3, 4))
+    assert (found.letters, found.states, found.prompt) == ((2, 3), (3, 4), (0, 1))
+    assert vocabulary_of(["a"], ["b"], 0).tokens == ("<pad>", "a", "b")
 
 
 @pytest.mark.parametrize(("letters", "match"), [(["<bos>", "a"], "<bos>"), (["a b"], "no spaces")])

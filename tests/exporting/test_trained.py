@@ -107,7 +107,7 @@ def test_a_head_without_bias_is_exact_for_every_stream() -> None:
     x = dice.normal(size=(50, 9)) * 10
     z = (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True)
     found = (z * gain + moved) @ head.T
-    np.testing.assert_allclose(found[:, 2:], (z * gain + shift) @ rows.T + bias, atol=1e-10)
-    np.testing.assert_allclose(found[:, :2], -1e4, rtol=1e-10)
+    np.testing.assert_allclose(found[:, list(names.states)], (z * gain + shift) @ rows.T + bias, atol=1e-10)
+    np.testing.assert_allclose(found[:, :3], -1e4, rtol=1e-10)
     with pytest.raises(Unsupported, match="gain of zero"):
         _head_without_bias(rows, bias, gain * 0, shift, names)

@@ -42,6 +42,7 @@ def _config(decoder: Decoder) -> dict[str, Any]:
         "resid_pdrop": 0.0,
         "bos_token_id": first,
         "eos_token_id": None,
+        "pad_token_id": decoder.vocabulary.special[0],
         "layer_norm_epsilon": LAYER_NORM_EPSILON,
         "n_ctx": decoder.context,
         "n_embd": decoder.dim,

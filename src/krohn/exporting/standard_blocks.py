@@ -71,6 +71,8 @@ def standard_blocks(network: Transformer) -> StandardBlocks:
         return np.pad(matrix, ((0, 0), (0, channels.total - channels.plain)))
 
     blocks = [(index, b) for index, layer in enumerate(network.layers) for b in _blocks(layer, channels)]
+    if not blocks:  # one letter may need no layer at all; a model without blocks is no model elsewhere
+        blocks = [(0, _Units(channels.total).block((), np.zeros(channels.plain), 0))]
     return StandardBlocks(
         embedding=wider(network.embedding),
         padding=wider(network.padding),
@@ -202,5 +204,7 @@ class _Units:
         """The finished block; ``bias`` is added to the channels from ``target`` on."""
         wide = np.zeros(self.total)
         wide[target : target + len(bias)] = bias
+        if not any(len(bias) for bias in self.bias):
+            self.rectified(np.zeros((self.total, 1)), np.zeros(1), np.zeros((1, 1)), 0)  # a unit that is idle
         into = np.concatenate(self.into, axis=1)
         return StandardBlock(heads, into, np.concatenate(self.bias), np.concatenate(self.out), wide)

@@ -7,19 +7,20 @@ from krohn.exporting.vocabulary import Vocabulary
 
 def tokenizer_files(vocabulary: Vocabulary, context: int) -> dict[str, dict[str, Any]]:
     """``tokenizer.json`` and ``tokenizer_config.json``; a name that is no token is an error."""
-    special = [vocabulary.tokens[token] for token in vocabulary.prompt]
+    special = [vocabulary.tokens[token] for token in vocabulary.special]
     config = {
         # Older readers know no other class that takes tokenizer.json as it is.
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": context,
         "clean_up_tokenization_spaces": False,
         "padding_side": "right",
-        **({"bos_token": special[0]} if special else {}),
+        "pad_token": special[0],
+        **({"bos_token": special[0]} if vocabulary.prompt else {}),
     }
-    return {"tokenizer.json": _tokenizer(vocabulary, special), "tokenizer_config.json": config}
+    return {"tokenizer.json": _tokenizer(vocabulary), "tokenizer_config.json": config}
 
 
-def _tokenizer(vocabulary: Vocabulary, special: list[str]) -> dict[str, Any]:
+def _tokenizer(vocabulary: Vocabulary) -> dict[str, Any]:
     added = [
         {
             "id": token,
@@ -30,7 +31,7 @@ def _tokenizer(vocabulary: Vocabulary, special: list[str]) -> dict[str, Any]:
             "normalized": False,
             "special": True,
         }
-        for token in vocabulary.prompt
+        for token in vocabulary.special
     ]
     return {
         "version": "1.0",
@@ -39,7 +40,7 @@ def _tokenizer(vocabulary: Vocabulary, special: list[str]) -> dict[str, Any]:
         "added_tokens": added,
         "normalizer": None,
         "pre_tokenizer": {"type": "WhitespaceSplit"},
-        "post_processor": _prompt(vocabulary, special),
+        "post_processor": _prompt(vocabulary),
         "decoder": None,
         "model": {
             "type": "WordLevel",
@@ -49,12 +50,12 @@ def _tokenizer(vocabulary: Vocabulary, special: list[str]) -> dict[str, Any]:
     }
 
 
-def _prompt(vocabulary: Vocabulary, special: list[str]) -> dict[str, Any] | None:
+def _prompt(vocabulary: Vocabulary) -> dict[str, Any] | None:
     """The template that puts the prompt before a word."""
-    if not special:
+    if not vocabulary.prompt:
         return None
-    before = [{"SpecialToken": {"id": name, "type_id": 0}} for name in special]
-    numbers = dict(zip(special, vocabulary.prompt, strict=True))
+    numbers = {vocabulary.tokens[token]: token for token in vocabulary.prompt}
+    before = [{"SpecialToken": {"id": name, "type_id": 0}} for name in numbers]
     return {
         "type": "TemplateProcessing",
         "single": [*before, {"Sequence": {"id": "A", "type_id": 0}}],

@@ -8,16 +8,18 @@ from krohn.errors import InvalidInput
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Tokens by number: first the prompt's, then letters, then states that are not letters too.
+    """Tokens by number: first the special ones, then letters, then states that are not letters too.
 
     Attributes:
         tokens: every name, once.
-        prompt: the tokens that stand before every word.
+        special: tokens that are neither letters nor states; the first fills up short words of a batch.
+        prompt: those of them that stand before every word.
         letters: the token of each letter.
         states: the token of each state (or observation, where that is the output).
     """
 
     tokens: tuple[str, ...]
+    special: tuple[int, ...]
     prompt: tuple[int, ...]
     letters: tuple[int, ...]
     states: tuple[int, ...]
@@ -25,10 +27,12 @@ class Vocabulary:
 
 def vocabulary_of(letters: Sequence[str], states: Sequence[str], prompt: int) -> Vocabulary:
     """The vocabulary for words after ``prompt`` tokens, the first of which is called ``<bos>``."""
-    special = tuple("<bos>" if place == 0 else f"<pad{place}>" for place in range(prompt))
+    special = ("<bos>", *(f"<pad{place}>" for place in range(1, prompt))) if prompt else ("<pad>",)
     taken = sorted(set(special) & {*letters, *states})
     if taken:
-        raise InvalidInput(f"the names {', '.join(taken)} must be free for the prompt; rename the letters")
+        raise InvalidInput(
+            f"the names {', '.join(taken)} must be free for special tokens; rename letters or states"
+        )
     split = sorted(name for name in {*letters, *states} if len(name.split()) != 1)
     if split:
         raise InvalidInput(f"names must have no spaces, which separate letters; got {split[0]!r}")
@@ -36,6 +40,7 @@ def vocabulary_of(letters: Sequence[str], states: Sequence[str], prompt: int) ->
     number = {name: place for place, name in enumerate(names)}
     return Vocabulary(
         tokens=tuple(names),
+        special=tuple(range(len(special))),
         prompt=tuple(range(prompt)),
         letters=tuple(number[name] for name in letters),
         states=tuple(number[name] for name in states),
