@@ -12,6 +12,7 @@ from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig, 
 from krohn.training.directory import read_config, read_weights
 from krohn.training.evaluation import HeldOut, read_step_by_step
 from krohn.training.loop import TrainResult, train
+from krohn.training.metrics import History, scores_of
 from training.small_runs import LINE, run_steps, small_run, stepper_of
 
 
@@ -63,6 +64,32 @@ def test_a_diverged_replicate_ends_alone_with_its_last_good_weights() -> None:
     assert all(torch.isfinite(value).all() for value in wild.weights.values())
     for name, value in wild.weights.items():
         assert torch.equal(value[0], tame.weights[name][0])
+
+
+def test_what_is_kept_of_a_diverged_replicate_can_still_be_run() -> None:
+    """Answers of a network whose logits are not finite are the first state; they must not win."""
+    config = small_run(
+        replicates=2,
+        optimizer=OptimizerConfig(lr=(1e-7, 1e9), warmup=0, batch=8),
+        task=TaskConfig(spec="Grid3", length=6, distribution="bernoulli:0.02"),
+    )
+    result = run(config)
+    assert result.replicates[1]["status"] == "diverged"
+    kept = HeldOut(result.task, seed=config.evaluation.seed, count=64).judge(result.network, result.weights)
+    assert torch.isfinite(kept.loss).all()
+    for entry in result.replicates:
+        assert entry["loss"] is not None or entry["accuracy"] == 0.0
+    assert result.best == 0 or result.replicates[1]["loss"] is not None
+
+
+def test_an_evaluation_without_a_finite_loss_counts_for_nothing() -> None:
+    right, nothing = torch.ones(2, 3, 4, dtype=torch.bool), torch.tensor([0.5, float("nan")])
+    scores = scores_of(right, nothing)
+    assert scores.token.tolist() == [1.0, 0.0]
+    history = History(2)
+    assert history.add(10, [0, 1], nothing, scores) == [True, False]
+    finite = scores_of(torch.zeros_like(right), torch.tensor([0.5, 0.5]))
+    assert history.add(20, [0, 1], nothing, finite) == [False, True]
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others() -> None:

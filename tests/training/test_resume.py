@@ -3,13 +3,17 @@
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from safetensors import safe_open
+from safetensors.torch import save_file
 
+from krohn.errors import InvalidFile
 from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig
 from krohn.training.loop import _Run, train
 from training.small_runs import LINE, small_run
@@ -110,3 +114,51 @@ def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
     second = train(config, directory=tmp_path / "run", device="cpu", automaton=LINE)
     assert second.curves == first.curves
     assert second.seconds == first.seconds
+
+
+@pytest.mark.parametrize("lost", ["weights.safetensors", "metrics.jsonl", "result.json", "environment.json"])
+def test_what_follows_from_a_finished_run_is_written_again(lost: str, tmp_path: Path) -> None:
+    config = small_run(steps=20)
+    train(config, directory=tmp_path / "run", device="cpu", automaton=LINE)
+    whole = outcome(tmp_path / "run")
+    (tmp_path / "run" / lost).unlink()
+    train(config, directory=tmp_path / "run", device="cpu", automaton=LINE)
+    assert (tmp_path / "run" / lost).exists()
+    assert outcome(tmp_path / "run") == whole
+
+
+@pytest.mark.parametrize("stopped_at", range(8))
+def test_a_run_can_be_started_again_after_a_crash_at_any_file(
+    stopped_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if the power failed before the rename of file number ``stopped_at``: its temporary file stays."""
+    config = small_run(steps=20)
+    train(config, directory=tmp_path / "whole", device="cpu", automaton=LINE)
+    rename, done = os.replace, []
+
+    def crash(source: str, target: Path) -> None:
+        if len(done) == stopped_at:
+            shutil.copy(source, f"{source}.kept")
+            raise SystemExit
+        done.append(target)
+        rename(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", crash)
+        with pytest.raises(SystemExit):
+            train(config, directory=tmp_path / "run", device="cpu", checkpoint_seconds=0.0, automaton=LINE)
+    assert len(done) == stopped_at
+    train(config, directory=tmp_path / "run", device="cpu", automaton=LINE)
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+    assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith(".")]
+
+
+def test_a_checkpoint_without_its_tensors_is_refused(tmp_path: Path) -> None:
+    config = small_run(steps=20)
+    train(config, directory=tmp_path / "run", device="cpu", automaton=LINE)
+    file = tmp_path / "run" / "state.safetensors"
+    with safe_open(file, framework="pt") as old:
+        tensors = {name: old.get_tensor(name) for name in old.keys() if name != "first"}  # noqa: SIM118
+        save_file(tensors, file, old.metadata())
+    with pytest.raises(InvalidFile, match="missing first"):
+        train(config, directory=tmp_path / "run", device="cpu", automaton=LINE)

@@ -3,6 +3,7 @@ import dataclasses
 import pytest
 
 from krohn.errors import InvalidInput, UnknownName, Unsupported
+from krohn.models.registry import registered
 from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig, TaskConfig, model_config
 from training.small_runs import small_run
 
@@ -60,7 +61,22 @@ def test_a_malformed_configuration_is_refused(text: str, message: str) -> None:
 
 
 def test_an_unknown_model_or_option_is_refused_by_name() -> None:
-    with pytest.raises(UnknownName, match="must be one of gpt, lstm; got 'mamba'"):
+    with pytest.raises(UnknownName, match=f"must be one of {', '.join(registered())}; got 'mamba'"):
         model_config("mamba")
     with pytest.raises(InvalidInput, match="options of lstm must be among embedding, hidden; got heads"):
         model_config("lstm", heads=4)
+
+
+def test_equal_settings_are_one_run_however_they_are_written() -> None:
+    written = OptimizerConfig(lr=[1e-3, 1], clip=1, weight_decay=0)  # type: ignore[arg-type]
+    plain = OptimizerConfig(lr=(1e-3, 1.0), clip=1.0, weight_decay=0.0)
+    assert small_run(optimizer=written).run_id == small_run(optimizer=plain).run_id
+    assert OptimizerConfig(lr=1e-3).lr == (1e-3,)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "setting", [{"lr": (float("inf"),)}, {"clip": float("inf")}, {"weight_decay": float("nan")}]
+)
+def test_numbers_that_are_not_finite_are_refused(setting: dict[str, float]) -> None:
+    with pytest.raises(Unsupported, match="every number must be finite"):
+        small_run(optimizer=OptimizerConfig(**setting))  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ import torch
 
 from krohn.automata.zoo import zoo_names
 from krohn.cli.app import run
+from krohn.models.registry import registered
 
 SMALL = ["--length", "5", "--layers", "1", "--dim", "16", "--heads", "2", "--mlp", "16", "--device", "cpu"]
 QUICK = ["--steps", "6", "--eval-every", "3", "--eval-sequences", "8", "--batch", "2"]
@@ -84,7 +85,7 @@ def test_all_reasons_are_given_at_once_whatever_part_they_come_from(
     line = capsys.readouterr().err
     assert line.count("\n") == 1
     for reason in (
-        "a model must be one of gpt, lstm; got 'mamba'",
+        f"a model must be one of {', '.join(registered())}; got 'mamba'",
         "length must be at least 1; got 0",
         "lr must be one or more positive numbers",
         "replicates and steps must be at least 1",

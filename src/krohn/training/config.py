@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -60,9 +61,28 @@ class OptimizerConfig:
     clip: float | None = 1.0
     batch: int = 16
 
+    def __post_init__(self) -> None:
+        """Equal settings are equal values: lists become tuples, whole numbers floats."""
+        given: Any = self.lr
+        rates = given if isinstance(given, tuple | list) else (given,)
+        object.__setattr__(self, "lr", tuple(float(rate) for rate in rates))
+        object.__setattr__(self, "betas", tuple(float(beta) for beta in self.betas))
+        for name in ("eps", "weight_decay", "floor", "factor", "ema"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+        if self.clip is not None:
+            object.__setattr__(self, "clip", float(self.clip))
+
     def reasons(self) -> list[str]:
         """Every reason why this is no optimiser."""
+        numbers = (
+            *self.lr,
+            *self.betas,
+            self.eps,
+            self.weight_decay,
+            *([] if self.clip is None else [self.clip]),
+        )
         checks = {
+            f"every number must be finite; got {numbers}": all(map(math.isfinite, numbers)),
             f"lr must be one or more positive numbers; got {self.lr}": self.lr and min(self.lr) > 0.0,
             f"betas must lie in [0, 1); got {self.betas}": all(0.0 <= beta < 1.0 for beta in self.betas),
             f"eps must be positive; got {self.eps}": self.eps > 0.0,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
@@ -30,18 +30,27 @@ class RunDirectory:
 
     def open(self, config: RunConfig, environment: dict[str, object]) -> None:
         """Creates the directory, or checks that it belongs to this very run."""
-        known = self.path / "config.json"
+        self._remove_leftovers()
+        known, around = self.path / "config.json", self.path / "environment.json"
         if known.exists():
             found = read_config(self.path)
             if found != config:
                 raise InvalidFile(
                     f"{self.path} holds run {found.run_id}, not {config.run_id}: choose another directory"
                 )
-            return
-        if self.path.exists() and any(self.path.iterdir()):
+        elif self.path.exists() and any(self.path.iterdir()):
             raise InvalidFile(f"{self.path} must be empty or hold this run; it holds other files")
-        atomic.write_json(self.path / "environment.json", environment)
-        atomic.write_json(known, config.to_dict())
+        else:
+            # First of all files: whatever else a crash leaves behind is then known to be this run's.
+            atomic.write_json(known, config.to_dict())
+        if not around.exists():
+            atomic.write_json(around, environment)
+
+    def _remove_leftovers(self) -> None:
+        """Files that a crash kept from getting their names (`atomic.write_whole` puts a dot before them)."""
+        for name in (STATE, WEIGHTS, METRICS, "config.json", "environment.json", "result.json"):
+            for leftover in self.path.glob(f".{name}.*"):
+                leftover.unlink(missing_ok=True)
 
     def load(self, device: torch.device) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """Tensors and progress of the last checkpoint, or ``None`` if there is none yet."""
@@ -60,12 +69,11 @@ class RunDirectory:
         """Writes the checkpoint as one file, then the files derived from it."""
         text = json.dumps(progress, allow_nan=False)
         _write(self.path / STATE, tensors, {"progress": text})
-        best = layout.views(tensors["best"].to(torch.float32))
-        _write(self.path / WEIGHTS, best, {"krohn": "1"})
-        self.write_metrics(progress["history"]["rows"])
+        self.derive(tensors["best"], progress["history"]["rows"], layout)
 
-    def write_metrics(self, rows: list[dict[str, Any]]) -> None:
-        """One JSON object per evaluation."""
+    def derive(self, best: Tensor, rows: list[dict[str, Any]], layout: Layout) -> None:
+        """The files that follow from a checkpoint: best weights, and one JSON object per evaluation."""
+        _write(self.path / WEIGHTS, layout.views(best.to(torch.float32)), {"krohn": "1"})
         text = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows)
         atomic.write_text(self.path / METRICS, text)
 
@@ -92,7 +100,7 @@ def read_weights(path: Path, replicate: int) -> dict[str, Tensor]:
             if not 0 <= replicate < count:
                 raise InvalidFile(f"replicate must lie in [0, {count}); got {replicate}")
             return {name: tensors.get_slice(name)[replicate] for name in names}
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
         raise InvalidFile(f"{file} must be the weights of a run; {error}") from error
 
 

@@ -3,6 +3,7 @@
 import gc
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
-from krohn.errors import Unsupported
+from krohn.errors import InvalidFile, Unsupported
 from krohn.models.layout import Weights
 from krohn.models.network import Network
 from krohn.tasks.batches import Task, task_reasons
@@ -30,6 +31,8 @@ from krohn.training.state import TrainState
 from krohn.training.step import Stepper
 
 __all__ = ["Evaluate", "TrainResult", "train"]
+
+PLATEAU = ("cuts", "lowest", "waited")
 
 Evaluate = Callable[[Network, Weights, Task], dict[str, Any]]
 
@@ -67,6 +70,8 @@ def train(
     found = [*task_reasons(config.task, chosen), *device_reasons(config.precision, device)]
     if tensorboard and directory is None:
         found.append("TensorBoard files need a directory")
+    if tensorboard and find_spec("tensorboard") is None:
+        found.append("TensorBoard files need the package: pip install tensorboard")
     if found:
         raise Unsupported("; ".join(found))
     run = _Run(config, chosen, choose_device(device), None if directory is None else Path(directory))
@@ -103,6 +108,11 @@ class _Run:
     def finish(self, display: Progress, checkpoint_seconds: float, deadline: float | None = None) -> None:
         """Runs from wherever the run stands to its end, or to the first evaluation after the deadline."""
         if self._done():
+            if (
+                self.directory is not None
+            ):  # a crash after the last checkpoint may have lost what follows from it
+                best = self._by_replicate(self.state.best)
+                self.directory.derive(best, self.history.rows, self.network.layout)
             return
         started = time.monotonic()
         due = started + checkpoint_seconds
@@ -292,11 +302,7 @@ class _Run:
             "width": self.slots.width,
             "history": self.history.to_dict(),
         }
-        plateau = {
-            "plateau.cuts": self.plateau.cuts,
-            "plateau.lowest": self.plateau.lowest,
-            "plateau.waited": self.plateau.waited,
-        }
+        plateau = {f"plateau.{name}": getattr(self.plateau, name) for name in PLATEAU}
         tensors = {name: self._by_replicate(value) for name, value in self.state.tensors().items()}
         directory.save({**tensors, **plateau}, progress, self.network.layout)
 
@@ -308,8 +314,11 @@ class _Run:
         self.slots = Slots(
             tuple(progress.get("order", self.slots.order)), progress.get("width", self.slots.width)
         )
+        missing = sorted({*self.state.tensors(), *(f"plateau.{name}" for name in PLATEAU)} - set(tensors))
+        if missing:
+            raise InvalidFile(f"a checkpoint must hold every tensor of the run; missing {', '.join(missing)}")
         self.state.restore({name: tensors[name][list(self.slots.order)] for name in self.state.tensors()})
-        for name in ("cuts", "lowest", "waited"):
+        for name in PLATEAU:
             setattr(self.plateau, name, tensors[f"plateau.{name}"].cpu())
         self.step, self.seconds = progress["step"], progress["seconds"]
         self.status = progress["status"]

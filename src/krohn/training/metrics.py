@@ -64,7 +64,8 @@ def right_answers(
 
 
 def scores_of(right: Tensor, loss: Tensor) -> Scores:
-    """Scores from a table [R, sequences, T] of right answers."""
+    """Scores from a table [R, sequences, T] of right answers; an answer without a finite loss is none."""
+    right = right.bool() & torch.isfinite(loss)[:, None, None]
     position = right.sum(1, dtype=torch.int64).cpu().double() / right.shape[1]
     sequence = right.all(-1).sum(1, dtype=torch.int64).cpu().double() / right.shape[1]
     return Scores(position.mean(1), sequence, position, loss.detach().cpu().double())
@@ -90,6 +91,8 @@ class History:
     def add(self, step: int, judged: Sequence[int], train_loss: Tensor, scores: Scores) -> list[bool]:
         """Appends a row; returns which replicates now have their best token accuracy so far.
 
+        An evaluation without a finite loss is never a replicate's best.
+
         ``train_loss`` and ``scores`` are those of the replicates ``judged``; the others stand still and keep
         their numbers, without a training loss.
         """
@@ -105,8 +108,8 @@ class History:
         )
         if not self.best:
             self.best = [dict(entry) for entry in self.final]
-            return [True] * self.replicates
-        better = [new["accuracy"] > old["accuracy"] for new, old in zip(self.final, self.best, strict=True)]
+            return [entry["loss"] is not None for entry in self.best]
+        better = [_is_better(new, old) for new, old in zip(self.final, self.best, strict=True)]
         self.best = [
             dict(new) if won else old for new, old, won in zip(self.final, self.best, better, strict=True)
         ]
@@ -133,6 +136,12 @@ class History:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {"rows": self.rows, "best": self.best, "final": self.final}
+
+
+def _is_better(new: dict[str, Any], old: dict[str, Any]) -> bool:
+    if new["loss"] is None or old["loss"] is None:
+        return new["loss"] is not None
+    return bool(new["accuracy"] > old["accuracy"])
 
 
 def trained_steps(rows: Sequence[dict[str, Any]], replicate: int) -> int:
