@@ -46,6 +46,16 @@ def test_a_network_that_is_wrong_is_not_written(
     assert not out.exists()
 
 
+def test_a_network_that_says_nothing_is_not_written(
+    network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = network / "model.safetensors"
+    tensors = load_file(file)
+    save_file(tensors | {name: 0 * tensors[name] for name in ("readout", "readout_bias")}, file)
+    assert run(["export", str(network), "--to", "onnx", "--out", str(tmp_path / "out")]) == 1
+    assert "counterexample" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [

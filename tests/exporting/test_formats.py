@@ -8,9 +8,9 @@ import onnx
 import pytest
 import transformers
 from onnx.reference import ReferenceEvaluator
-from safetensors.numpy import load_file
 
 import krohn
+from exporting.plain_transformer_lens import native_transformer_lens
 from krohn.errors import InvalidInput
 from krohn.exporting.compiled import decoder_of_compiled
 from krohn.exporting.decoder import Decoder
@@ -55,38 +55,6 @@ def test_onnx_names_are_in_the_order_of_the_numbers() -> None:
         "states": list(automaton.state_names),
         "length": LENGTH,
     }
-
-
-def native_transformer_lens(folder: Path, ids: np.ndarray) -> np.ndarray:
-    """What ``TransformerBridge.boot_native`` does with the files, written out plainly."""
-    config, t = json.loads((folder / "config.json").read_text()), load_file(folder / "model.safetensors")
-
-    def norm(name: str, x: np.ndarray) -> np.ndarray:
-        if config["normalization_type"] is None:
-            return x
-        x = x - x.mean(-1, keepdims=True)
-        return (
-            x / np.sqrt((x**2).mean(-1, keepdims=True) + config["eps"]) * t[f"{name}.weight"]
-            + t[f"{name}.bias"]
-        )
-
-    def linear(name: str, x: np.ndarray) -> np.ndarray:
-        return x @ t[f"{name}.weight"].T + t[f"{name}.bias"]
-
-    batch, count = ids.shape
-    x = t["embed.weight"][ids] + t["pos_embed.weight"][:count]
-    for block in (f"blocks.{index}" for index in range(config["n_layers"])):
-        read = norm(f"{block}.ln1", x)
-        shape = (batch, count, config["n_heads"], config["d_head"])
-        q, k, v = (linear(f"{block}.attn.{p}", read).reshape(shape).swapaxes(1, 2) for p in "qkv")
-        scores = q @ k.swapaxes(-1, -2) / np.sqrt(config["d_head"])
-        scores[..., ~np.tri(count, dtype=bool)] = -np.inf
-        weights = np.exp(scores - scores.max(-1, keepdims=True))
-        mixed = (weights / weights.sum(-1, keepdims=True) @ v).swapaxes(1, 2).reshape(batch, count, -1)
-        x = x + linear(f"{block}.attn.o", mixed)
-        assert config["act_fn"] == "relu"
-        x = x + linear(f"{block}.mlp.out", np.maximum(linear(f"{block}.mlp.in", norm(f"{block}.ln2", x)), 0))
-    return linear("unembed", norm("ln_final", x))
 
 
 @pytest.mark.parametrize("normalized", [True, False])

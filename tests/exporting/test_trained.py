@@ -3,10 +3,13 @@
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import torch
 import transformers
+from onnx.reference import ReferenceEvaluator
 
+from exporting.plain_transformer_lens import native_transformer_lens
 from krohn.errors import InvalidFile, Unsupported
 from krohn.exporting.export import export_run
 from krohn.exporting.files import write_files
@@ -59,6 +62,19 @@ def test_the_stock_model_has_the_logits_of_the_replicate(
     np.testing.assert_allclose(out[..., list(names.states)], own, atol=5e-6)
     others = sorted(set(range(len(names.tokens))) - set(names.states))
     assert (out[..., others] < -9e3).all()
+
+
+def test_the_other_formats_have_the_logits_of_the_replicate_too(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run")
+    words = np.random.default_rng(1).integers(2, size=(5, 6))
+    own = _own_logits(folder, words, 6)
+    graph = export_run(folder, "onnx", replicate=1).files["model.onnx"]
+    reader = ReferenceEvaluator(onnx.load_from_string(graph))
+    np.testing.assert_allclose(reader.run(None, {"letters": words})[0], own, atol=5e-6)
+    lens = export_run(folder, "transformer-lens", replicate=1)
+    write_files(tmp_path / "lens", lens.files)
+    out = native_transformer_lens(tmp_path / "lens", lens.decoder.token_ids(words))
+    np.testing.assert_allclose(out[..., list(lens.decoder.vocabulary.states)], own, atol=5e-6)
 
 
 def _own_logits(folder: Path, words: np.ndarray, classes: int) -> np.ndarray:

@@ -1,5 +1,6 @@
 """A compiled network as a decoder, measured on words first and checked on them afterwards."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,7 +22,7 @@ SHORT_WORDS = 2000
 """All words of the greatest length that has at most so many are run, besides those of the full length."""
 
 WORK = 1 << 29
-"""Entries of attention matrices that measuring, and checking, may each cost; at least 16 words are run."""
+"""Entries of attention matrices that measuring, and checking, may each cost; some words are always run."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +60,16 @@ def check(decoder: Decoder, network: CompiledNetwork) -> Checked:
     letters, longest = network.automaton.num_letters, 1
     while letters > 1 and longest < network.length and letters ** (longest + 1) <= SHORT_WORDS:
         longest += 1
-    total, wrong, leads, first = 0, 0, [], None
+    total, wrong, leads, found = 0, 0, [], []
     for words in (all_words(letters, longest), *_long_words(network, decoder.attending_heads)):
         scores = logits(decoder, words)
         right = np.array(decoder.vocabulary.states)[np.asarray(simulate(network.automaton, words))]
         got = scores.argmax(axis=-1)
         leads.append(_least_lead(scores, right))
         total, wrong = total + len(words), wrong + int((got != right).any(axis=1).sum())
-        first = first or _first_wrong(decoder, words, right, got)
-    return Checked(total, wrong, min(leads), first)
+        found += _first_wrong(decoder, words, right, got)
+    earliest = min(found, key=lambda one: len(one.letters), default=None)
+    return Checked(total, wrong, min(leads), earliest)
 
 
 def _least_lead(scores: Activations, right: Words) -> float:
@@ -78,13 +80,13 @@ def _least_lead(scores: Activations, right: Words) -> float:
     return float((own - scores.max(axis=-1)).min())
 
 
-def _first_wrong(decoder: Decoder, words: Words, right: Words, got: Words) -> WrongToken | None:
+def _first_wrong(decoder: Decoder, words: Words, right: Words, got: Words) -> list[WrongToken]:
     places = np.argwhere((got != right).T)  # [letters into the word, word]: the earliest error first
     if not len(places):
-        return None
+        return []
     (end, row), names = places[0], decoder.vocabulary
     letters = tuple(names.tokens[names.letters[letter]] for letter in words[row, : end + 1])
-    return WrongToken(letters, names.tokens[right[row, end]], names.tokens[got[row, end]])
+    return [WrongToken(letters, names.tokens[right[row, end]], names.tokens[got[row, end]])]
 
 
 def _measured(blocks: StandardBlocks, network: CompiledNetwork) -> Measured:
@@ -101,15 +103,18 @@ def _measured(blocks: StandardBlocks, network: CompiledNetwork) -> Measured:
         largest.append(float(np.abs(found).max()))
         if found.shape[-1] > 1:
             leads.append(float((found[..., -1] - found[..., -2]).min()))
-    return Measured(max(sizes), min(leads, default=1.0), max(largest))
+    least = min(leads, default=1.0)
+    # A network whose logits tie is wrong; the check shows it, on whatever scale.
+    return Measured(max(sizes), least if least > 0.0 else 1.0, max(largest))
 
 
 def _long_words(network: CompiledNetwork, heads: int) -> Iterator[Words]:
-    left = max(16, WORK // (max(1, heads) * (network.transformer.num_padding + network.length) ** 2))
-    for words in candidates(network.automaton.num_letters, network.length):
-        if left > 0:
-            yield words[:left]
-        left -= len(words)
+    """Words of every kind: where all of them would cost too much, every second one, or third, …"""
+    most = max(16, WORK // (max(1, heads) * (network.transformer.num_padding + network.length) ** 2))
+    batches = list(candidates(network.automaton.num_letters, network.length))
+    stride = math.ceil(sum(map(len, batches)) / most)
+    for words in batches:
+        yield words[::stride]
 
 
 def as_transformer(blocks: StandardBlocks) -> Transformer:
