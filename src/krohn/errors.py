@@ -36,3 +36,15 @@ class Unsupported(KrohnError, ValueError):
 
 class MissingDependency(KrohnError, ImportError):
     """An optional package is needed; the message names the extra that installs it."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal ended the work, and what was done is saved; no error, so no ``KrohnError``.
+
+    Attributes:
+        status: the exit status of a process that ends by that signal.
+    """
+
+    def __init__(self, message: str, signal_number: int) -> None:
+        super().__init__(message)
+        self.status = 128 + signal_number

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from krohn.cli import app
-from krohn.errors import InvalidInput
+from krohn.errors import Interrupted, InvalidInput
 
 
 def one_line(capsys: pytest.CaptureFixture[str]) -> str:
@@ -41,6 +41,8 @@ def test_a_wrong_command_line_is_one_line_and_status_2(
         (OSError(28, "No space left on device"), 2, "error: [Errno 28] No space left on device"),
         (MemoryError(), 2, "error: MemoryError"),
         (KeyboardInterrupt(), 130, "interrupted"),
+        (Interrupted("interrupted at step 5, saved", 2), 130, "interrupted at step 5, saved"),
+        (Interrupted("interrupted at step 5, saved", 15), 143, "interrupted at step 5, saved"),
     ],
 )
 def test_what_a_command_raises_becomes_a_status(

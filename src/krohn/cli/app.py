@@ -7,7 +7,7 @@ from importlib import import_module
 
 import click
 
-from krohn.errors import KrohnError
+from krohn.errors import Interrupted, KrohnError
 
 # Command -> (module in krohn.cli that holds a click command called `command`, one line of help).
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -85,6 +85,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _refuse(f"{error.format_message().rstrip('.')}: see {where} --help")
     except click.ClickException as error:
         return _refuse(error.format_message())
+    except Interrupted as ended:
+        click.echo(str(ended), err=True)
+        return ended.status
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return 130

@@ -65,6 +65,13 @@ _OPTIMIZER = (
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Run directory; resumed if it exists."
 )
+@click.option(
+    "--checkpoint-seconds",
+    type=click.FloatRange(min=0),
+    default=120.0,
+    show_default=True,
+    help="Least time between two checkpoints.",
+)
 @click.option("--tensorboard", is_flag=True, help="Write TensorBoard files in the run directory.")
 @json_option
 def command(spec: str | None, config: Path | None, as_json: bool, **options: Any) -> None:
@@ -96,6 +103,7 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
         directory=options["out"],
         device=options["device"],
         progress=not as_json,
+        checkpoint_seconds=options["checkpoint_seconds"],
         tensorboard=options["tensorboard"],
     )
     emit(result.to_dict(), as_json=as_json, text=lambda: _text(result.to_dict()))
@@ -104,7 +112,7 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
 def _refuse_beside_config() -> None:
     """A config is complete: an option that would change it must not be ignored in silence."""
     context = click.get_current_context()
-    allowed = {"config", "spec", "device", "out", "tensorboard", "as_json"}
+    allowed = {"config", "spec", "device", "out", "checkpoint_seconds", "tensorboard", "as_json"}
     typed = [
         option.opts[0]
         for option in context.command.params
