@@ -1,12 +1,16 @@
-"""Regular expressions and DFA objects of automata-lib, in and out."""
+"""Regular expressions, and DFA objects of automata-lib in and out.
 
-import re
-from collections.abc import Collection, Hashable, Iterable, Mapping
+Expressions are turned into automata here, not by the library: training on ``regex:…`` must not import more
+than a machine with an accelerator has. The tests hold both to the same automata.
+"""
+
+from collections.abc import Collection, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krohn.automata.limits import capped_power
+from krohn.automata.pattern_tokens import MAX_ALPHABET, letters_of, tokens
+from krohn.automata.positions import Part, Positions, bits, parse
 from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, LimitExceeded
@@ -15,32 +19,37 @@ if TYPE_CHECKING:
     from automata.fa.dfa import DFA
 
 MAX_PATTERN = 2_000
-MAX_POSITIONS = 20_000
 MAX_SUBSETS = 50_000
-MAX_ALPHABET = 1_000
-
-_OPERATORS = frozenset("*|()?&+.^{}[]")
-# An escape, a character class, a quantifier, or one character: what a pattern is made of.
-_TOKEN = re.compile(r"(\\.)|(\[[^\]]*\])|\{(-?\d*)(?:,(-?\d*))?\}|(.)", re.DOTALL)
+MAX_MEMBERS = 2_000_000
 
 
 def from_regex(pattern: str, alphabet: Iterable[str] | None = None) -> Semiautomaton:
     """The minimal complete DFA of ``pattern``; observation 1 means that the word read so far matches.
 
-    The syntax is automata-lib's: ``| * + ? . & ^ {m,n} [a-c]`` and parentheses over one-character letters.
-    The letters are those of the pattern and of ``alphabet``, sorted; state 0 is the start, the others
-    follow in breadth-first order.
+    The syntax is ``| * + ? . & ^ {m,n} [a-c] [^a] \\d`` and parentheses over one-character letters; ``&`` is
+    intersection, ``^`` shuffle, ``()`` the empty word. The letters are those of the pattern and of
+    ``alphabet``, sorted; state 0 is the start, the others follow in breadth-first order.
 
     Example:
         >>> even = krohn.from_regex("(ab)*")
         >>> even.num_states, even.letter_names, [even.observe[state] for state in even.run([0, 1, 1])]
         (3, ('a', 'b'), [0, 1, 0])
     """
-    _check_expansion(pattern)
-    nfa = _nondeterministic(pattern, set(alphabet or ()))
-    letters = sorted(nfa.input_symbols)
+    if len(pattern) > MAX_PATTERN:
+        raise LimitExceeded(
+            f"a pattern may have at most {MAX_PATTERN:,} characters; got {len(pattern):,}: shorten it"
+        )
+    try:
+        found = tokens(pattern)
+        letters = sorted(letters_of(found) | set(alphabet or ()))
+        positions = Positions(set(letters))
+        whole = parse(found, positions)
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"a pattern must be a regular expression such as (ab)*|b+; got {pattern!r}: {error}"
+        ) from error
     _check_letters(pattern, letters)
-    table, accept = _determinize(nfa, letters)
+    table, accept = _determinize(positions, whole, letters)
     small = minimize(
         Semiautomaton(np.array(table, dtype=np.int32), letter_names=tuple(letters), observe=tuple(accept))
     )
@@ -51,59 +60,6 @@ def from_regex(pattern: str, alphabet: Iterable[str] | None = None) -> Semiautom
         observe=small.observe,
         name=f"regex:{pattern}",
     )
-
-
-def _check_expansion(pattern: str) -> None:
-    """Refuses a pattern whose repetitions or intersections would unfold beyond the limit."""
-    if len(pattern) > MAX_PATTERN:
-        raise LimitExceeded(
-            f"a pattern may have at most {MAX_PATTERN:,} characters; got {len(pattern):,}: shorten it"
-        )
-    positions = _positions(pattern)
-    products = sum(match.group() in {"&", "^"} for match in _TOKEN.finditer(pattern))
-    unfolded = capped_power(positions // (products + 1) + 1, products + 1)
-    if unfolded > MAX_POSITIONS * (20 if products else 1):
-        raise LimitExceeded(
-            f"a pattern may unfold to at most {MAX_POSITIONS:,} positions; {pattern[:60]!r} could need "
-            f"{unfolded:,}: use smaller repetition counts or fewer & and ^"
-        )
-
-
-def _positions(pattern: str) -> int:
-    """Letters of the pattern once every ``{m,n}`` is written out, capped far beyond the limit."""
-    totals, last = [0], 0  # letters so far at each open parenthesis; letters of the latest atom
-    for match in _TOKEN.finditer(pattern):
-        token = match.group()
-        if match.group(3) is not None:
-            bounds = [int(bound[:9]) for bound in match.group(3, 4) if bound and bound.isdecimal()]
-            copies = max([1, *bounds])
-            totals[-1] = min(totals[-1] + last * (copies - 1), 10**12)
-            last = min(last * copies, 10**12)
-        elif token == "(":
-            totals.append(0)
-        elif token == ")" and len(totals) > 1:
-            last = totals.pop()
-            totals[-1] += last
-        elif token == "." or token not in _OPERATORS:
-            totals[-1], last = totals[-1] + 1, 1
-    return sum(totals)
-
-
-def _nondeterministic(pattern: str, alphabet: set[str]) -> Any:
-    from automata.base.exceptions import AutomatonException, RegexException
-    from automata.fa.nfa import NFA
-
-    # The library's own guess of the alphabet takes the digits of {2,3} and the dash of [a-c] for letters.
-    literals = {match.group(5) for match in _TOKEN.finditer(pattern)} - {None} - _OPERATORS
-    try:
-        if "\\" in literals:
-            raise ValueError("nothing follows the last backslash")
-        return NFA.from_regex(pattern, input_symbols=alphabet | literals)
-    except (AutomatonException, RegexException, ValueError, IndexError, KeyError, RecursionError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InvalidInput(
-            f"a pattern must be a regular expression such as (ab)*|b+; got {pattern!r}: {reason}"
-        ) from error
 
 
 def _check_letters(pattern: str, letters: list[str]) -> None:
@@ -118,44 +74,39 @@ def _check_letters(pattern: str, letters: list[str]) -> None:
             )
 
 
-def _determinize(nfa: Any, letters: list[str]) -> tuple[list[list[int]], list[int]]:
+def _determinize(positions: Positions, whole: Part, letters: list[str]) -> tuple[list[list[int]], list[int]]:
     """The subset construction; subsets are numbered in the order in which they are reached."""
-    closure = {state: _closure(nfa.transitions, state) for state in nfa.states}
-    moves = {
-        (state, letter): frozenset().union(*(closure[target] for target in targets))
-        for state, row in nfa.transitions.items()
-        for letter, targets in row.items()
-        if letter
-    }
-    empty: frozenset[Any] = frozenset()
-    order = {closure[nfa.initial_state]: 0}
-    subsets = list(order)
+    reading = dict.fromkeys(letters, 0)
+    for place, read in enumerate(positions.letters):
+        for letter in read:
+            reading[letter] |= 1 << place
+    start = -1  # no set of positions: nothing was read yet
+    order, subsets, members = {start: 0}, [start], 0
     table: list[list[int]] = []
     for subset in subsets:  # grows while it is read
+        following = whole.first if subset == start else _union(positions.follow, subset)
         row = []
         for letter in letters:
-            target = empty.union(*(moves.get((state, letter), empty) for state in subset))
+            target = following & reading[letter]
             if target not in order:
                 order[target] = len(subsets)
                 subsets.append(target)
+                members += target.bit_count()
             row.append(order[target])
         table.append(row)
-        if len(subsets) > MAX_SUBSETS:
+        if len(subsets) > MAX_SUBSETS or members > MAX_MEMBERS:
             raise LimitExceeded(
-                f"the automaton of a pattern may have at most {MAX_SUBSETS:,} states before minimisation; "
-                "this one has more: choose a simpler pattern"
+                f"the automaton of a pattern may have at most {MAX_SUBSETS:,} states before minimisation, "
+                f"sets of {MAX_MEMBERS:,} positions together; this one has more: choose a simpler pattern"
             )
-    return table, [int(not nfa.final_states.isdisjoint(subset)) for subset in subsets]
+    return table, [int(bool(whole.empty if subset == start else subset & whole.last)) for subset in subsets]
 
 
-def _closure(transitions: Mapping[Any, Mapping[str, Collection[Any]]], state: Any) -> frozenset[Any]:
-    seen, waiting = {state}, [state]
-    while waiting:
-        for target in transitions.get(waiting.pop(), {}).get("", ()):
-            if target not in seen:
-                seen.add(target)
-                waiting.append(target)
-    return frozenset(seen)
+def _union(follow: list[int], subset: int) -> int:
+    union = 0
+    for place in bits(subset):
+        union |= follow[place]
+    return union
 
 
 def from_dfa(dfa: "DFA") -> Semiautomaton:
