@@ -25,20 +25,31 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    if os.name == "posix":  # the new name lasts only once its directory is on the disk
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Writes ``data``, whole or not at all."""
+
+    def put(stream: IO[bytes]) -> None:
+        stream.write(data)
+
+    write_whole(path, put)
 
 
 def write_text(path: Path, text: str) -> None:
     """Writes ``text`` as UTF-8, whole or not at all."""
-    write_whole(path, lambda stream: _write_all(stream, text.encode()))
+    write_bytes(path, text.encode())
 
 
 def write_json(path: Path, payload: Any) -> None:
     """Writes ``payload`` as JSON with a final newline, whole or not at all; NaN is refused."""
     write_text(path, json.dumps(payload, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
-
-
-def _write_all(stream: IO[bytes], data: bytes) -> None:
-    stream.write(data)
 
 
 def _umask() -> int:

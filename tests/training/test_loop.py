@@ -87,9 +87,9 @@ def test_an_evaluation_without_a_finite_loss_counts_for_nothing() -> None:
     scores = scores_of(right, nothing)
     assert scores.token.tolist() == [1.0, 0.0]
     history = History(2)
-    assert history.add(10, [0, 1], nothing, scores) == [True, False]
+    assert history.add(10, {0: 0, 1: 1}, nothing, scores) == [True, False]
     finite = scores_of(torch.zeros_like(right), torch.tensor([0.5, 0.5]))
-    assert history.add(20, [0, 1], nothing, finite) == [False, True]
+    assert history.add(20, {0: 0, 1: 1}, nothing, finite) == [False, True]
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others() -> None:

@@ -10,12 +10,14 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
 from krohn.errors import InvalidFile
-from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig
-from krohn.training.loop import _Run, train
+from krohn.training.config import EvaluationConfig, HalvingConfig, OptimizerConfig, RunConfig
+from krohn.training.loop import train
+from krohn.training.run import Run
 from training.small_runs import LINE, small_run
 
 SCRIPT = """
@@ -71,15 +73,15 @@ def test_killed_at_random_points_and_resumed_a_run_ends_with_the_same_bits(tmp_p
 
 
 def interrupted(config: RunConfig, directory: Path, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = _Run._judge
+    judge = Run._judge
 
-    def stop(self: _Run) -> object:
+    def stop(self: Run) -> object:
         if self.step == step:
             raise KeyboardInterrupt
         return judge(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_Run, "_judge", stop)
+        patch.setattr(Run, "_judge", stop)
         with pytest.raises(KeyboardInterrupt):
             train(config, directory=directory, device="cpu", checkpoint_seconds=0.0, automaton=LINE)
 
@@ -151,6 +153,50 @@ def test_a_run_can_be_started_again_after_a_crash_at_any_file(
     train(config, directory=tmp_path / "run", device="cpu", automaton=LINE)
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
     assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("file", ["state.safetensors", "weights.safetensors", "metrics.jsonl"])
+def test_a_crash_before_a_file_gets_its_name_leaves_the_former_one(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"directory": tmp_path / "run", "device": "cpu", "automaton": LINE, "deadline": 0.0}
+    train(small_run(), **options)  # type: ignore[arg-type]
+    before = (tmp_path / "run" / file).read_bytes()
+    rename, sync = os.replace, os.fsync
+    synced: list[int] = []
+
+    def crash(source: str, target: Path) -> None:
+        assert synced == [os.stat(source).st_size], "the whole of it must be on the disk"
+        if Path(target).name == file:
+            raise SystemExit
+        rename(source, target)
+
+    def note(descriptor: int) -> None:
+        synced[:] = [os.fstat(descriptor).st_size]
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "replace", crash)
+    monkeypatch.setattr(os, "fsync", note)
+    with pytest.raises(SystemExit):
+        train(small_run(), **options)  # type: ignore[arg-type]
+    assert (tmp_path / "run" / file).read_bytes() == before
+
+
+def test_rows_that_have_moved_are_found_again(tmp_path: Path) -> None:
+    """The two better replicates are the second and the fourth; every buffer must follow them."""
+    rates = OptimizerConfig(lr=(1e-7, 1e-2, 1e-7, 3e-3), warmup=5, batch=8)
+    config = small_run(replicates=4, steps=50, optimizer=rates, halving=HalvingConfig(every=20))
+    whole = train(config, device="cpu", automaton=LINE)
+    orders = set()
+    for _ in range(5):
+        again = train(config, device="cpu", automaton=LINE, directory=tmp_path / "run", deadline=0.0)
+        with safe_open(tmp_path / "run" / "state.safetensors", framework="pt") as file:
+            orders.add(tuple(json.loads(file.metadata()["progress"])["order"]))
+    assert again.finished
+    assert (1, 3, 0, 2) in orders
+    assert again.replicates == whole.replicates
+    assert again.curves == whole.curves
+    assert all(torch.equal(again.weights[name], whole.weights[name]) for name in whole.weights)
 
 
 def test_a_checkpoint_without_its_tensors_is_refused(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 import os
 import platform
+from collections.abc import Mapping
 from importlib.util import find_spec
+from typing import Any
 
 import torch
 
@@ -43,6 +45,21 @@ def choose_precision(config: RunConfig, device: torch.device) -> str:
     return "bf16" if device.type == "cuda" else "fp32"
 
 
+# What decides the bits of a result: with the same of each, the same machine gives the same bits.
+DECISIVE = ("krohn", "torch", "platform", "cpu", "device", "gpu", "cuda", "precision", "threads")
+
+
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What decides the bits and is not as it was, in words; threads count on a CPU only."""
+    on_gpu = before.get("device") == now.get("device") == "cuda"
+    names = [name for name in DECISIVE if not (on_gpu and name in ("cpu", "threads"))]
+    return [
+        f"{name} {now[name]} (before: {before[name]})"
+        for name in names
+        if name in before and name in now and before[name] != now[name]
+    ]
+
+
 def environment(device: torch.device, precision: str) -> dict[str, object]:
     """What the result may depend on besides the configuration."""
     gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else None
@@ -51,6 +68,7 @@ def environment(device: torch.device, precision: str) -> dict[str, object]:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "platform": platform.machine(),
+        "cpu": torch.backends.cpu.get_cpu_capability(),
         "device": device.type,
         "gpu": gpu,
         "cuda": torch.version.cuda,

@@ -6,6 +6,7 @@ from it.
 """
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,14 @@ from safetensors.torch import save
 from torch import Tensor
 
 from krohn import atomic
-from krohn.errors import InvalidFile
+from krohn.errors import InvalidFile, Unsupported
 from krohn.models.layout import Layout
 from krohn.training.config import RunConfig
+from krohn.training.device import changes
+from krohn.training.lock import LOCK
 
 STATE, WEIGHTS, METRICS = "state.safetensors", "weights.safetensors", "metrics.jsonl"
+CONFIG, ENVIRONMENT, RESULT = "config.json", "environment.json", "result.json"
 
 
 class RunDirectory:
@@ -28,29 +32,62 @@ class RunDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def open(self, config: RunConfig, environment: dict[str, object]) -> None:
-        """Creates the directory, or checks that it belongs to this very run."""
-        self._remove_leftovers()
-        known, around = self.path / "config.json", self.path / "environment.json"
-        if known.exists():
+    def check(self, config: RunConfig) -> None:
+        """Refuses a directory that holds another run, or files that are no run's."""
+        if (self.path / CONFIG).exists():
             found = read_config(self.path)
             if found != config:
                 raise InvalidFile(
                     f"{self.path} holds run {found.run_id}, not {config.run_id}: choose another directory"
                 )
-        elif self.path.exists() and any(self.path.iterdir()):
-            raise InvalidFile(f"{self.path} must be empty or hold this run; it holds other files")
-        else:
-            # First of all files: whatever else a crash leaves behind is then known to be this run's.
-            atomic.write_json(known, config.to_dict())
-        if not around.exists():
-            atomic.write_json(around, environment)
+        elif self.path.exists():
+            leftovers = {LOCK, *(path.name for path in self._leftovers())}
+            if any(path.name not in leftovers for path in self.path.iterdir()):
+                raise InvalidFile(f"{self.path} must be empty or hold this run; it holds other files")
 
-    def _remove_leftovers(self) -> None:
+    def open(self, config: RunConfig) -> None:
+        """Creates the directory, or checks that it belongs to this very run."""
+        self.check(config)
+        for leftover in self._leftovers():
+            leftover.unlink(missing_ok=True)
+        if not (self.path / CONFIG).exists():
+            # First of all files: whatever else a crash leaves behind is then known to be this run's.
+            atomic.write_json(self.path / CONFIG, config.to_dict())
+
+    def _leftovers(self) -> list[Path]:
         """Files that a crash kept from getting their names (`atomic.write_whole` puts a dot before them)."""
-        for name in (STATE, WEIGHTS, METRICS, "config.json", "environment.json", "result.json"):
-            for leftover in self.path.glob(f".{name}.*"):
-                leftover.unlink(missing_ok=True)
+        names = (STATE, WEIGHTS, METRICS, CONFIG, ENVIRONMENT, RESULT)
+        return [path for name in names for path in self.path.glob(f".{name}.*")]
+
+    def enter(self, environment: dict[str, Any], step: int, *, training: bool) -> None:
+        """Notes where the run goes on from ``step``, and says so if the bits may depend on it.
+
+        ``environment.json`` is where the run began; under "resumed" it lists every other place it saw. A run
+        in two precisions would be neither, so that is refused.
+        """
+        file = self.path / ENVIRONMENT
+        if step == 0 or not file.exists():
+            atomic.write_json(file, environment)
+            return
+        first = _read_json(file)
+        last = (first.get("resumed") or [first])[-1]
+        if last.get("precision") != environment["precision"]:
+            raise Unsupported(
+                f"a run must keep its precision; {self.path} was begun in {last.get('precision')} on "
+                f"{last.get('device')} and here it would be {environment['precision']} on "
+                f"{environment['device']}: go on there or choose another directory"
+            )
+        different = changes(last, environment)
+        if training and different:
+            seen = [*first.get("resumed", []), {"step": step, **environment}]
+            atomic.write_json(file, {**first, "resumed": seen})
+            logging.getLogger(__name__).warning(
+                "%s goes on from step %d with %s: the bits may differ from those of a run left alone "
+                "(noted in environment.json)",
+                self.path,
+                step,
+                ", ".join(different),
+            )
 
     def load(self, device: torch.device) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """Tensors and progress of the last checkpoint, or ``None`` if there is none yet."""
@@ -79,13 +116,13 @@ class RunDirectory:
 
     def write_result(self, result: dict[str, Any]) -> None:
         """The summary of a finished run."""
-        atomic.write_json(self.path / "result.json", result)
+        atomic.write_json(self.path / RESULT, result)
 
 
 def read_config(path: Path) -> RunConfig:
     """The configuration saved in a run directory."""
     try:
-        return RunConfig.from_json((path / "config.json").read_text())
+        return RunConfig.from_json((path / CONFIG).read_text())
     except OSError as error:
         raise InvalidFile(f"{path} must be a run directory with config.json; {error}") from error
 
@@ -104,10 +141,16 @@ def read_weights(path: Path, replicate: int) -> dict[str, Tensor]:
         raise InvalidFile(f"{file} must be the weights of a run; {error}") from error
 
 
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise InvalidFile(f"{path} must be a JSON object; {error}") from error
+    if not isinstance(found, dict):
+        raise InvalidFile(f"{path} must be a JSON object; got {type(found).__name__}")
+    return found
+
+
 def _write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
     data = save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, metadata)
-    atomic.write_whole(path, lambda stream: _put(stream, data))
-
-
-def _put(stream: Any, data: bytes) -> None:
-    stream.write(data)
+    atomic.write_bytes(path, data)

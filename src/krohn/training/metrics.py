@@ -1,7 +1,7 @@
 """What is measured of each replicate, and how a run's numbers are kept."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -88,16 +88,16 @@ class History:
         """The step of the last evaluation; 0 before the first."""
         return int(self.rows[-1]["step"]) if self.rows else 0
 
-    def add(self, step: int, judged: Sequence[int], train_loss: Tensor, scores: Scores) -> list[bool]:
+    def add(self, step: int, judged: Mapping[int, int], train_loss: Tensor, scores: Scores) -> list[bool]:
         """Appends a row; returns which replicates now have their best token accuracy so far.
 
         An evaluation without a finite loss is never a replicate's best.
 
-        ``train_loss`` and ``scores`` are those of the replicates ``judged``; the others stand still and keep
-        their numbers, without a training loss.
+        ``judged`` gives the row in ``train_loss`` and ``scores`` of each replicate that was in training; the
+        others stand still and keep their numbers, without a training loss.
         """
-        entries = {replicate: {"step": step, **scores.of(row)} for row, replicate in enumerate(judged)}
-        losses = dict(zip(judged, _numbers(train_loss), strict=True))
+        entries = {replicate: {"step": step, **scores.of(row)} for replicate, row in judged.items()}
+        losses = {replicate: _number(train_loss[row]) for replicate, row in judged.items()}
         self.final = [entries.get(replicate) or self.final[replicate] for replicate in self._all]
         self.rows.append(
             {
@@ -148,10 +148,6 @@ def trained_steps(rows: Sequence[dict[str, Any]], replicate: int) -> int:
     """The step up to which a replicate was trained: one that is done stands still afterwards."""
     ended = (row["step"] for row in rows if row["status"][replicate] != "training")
     return int(next(ended, rows[-1]["step"] if rows else 0))
-
-
-def _numbers(values: Tensor) -> list[float | None]:
-    return [_number(value) for value in values]
 
 
 def _number(value: Tensor) -> float | None:

@@ -1,5 +1,6 @@
 """What a run gives back."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,9 @@ from krohn.models.layout import Weights
 from krohn.models.network import Network
 from krohn.tasks.batches import Task
 from krohn.training.config import RunConfig
+from krohn.training.run import Run
+
+Evaluate = Callable[[Network, Weights, Task], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -59,3 +63,50 @@ class TrainResult:
             "extra": self.extra,
             "finished": self.finished,
         }
+
+
+def result_of(run: Run, evaluate: Evaluate | None) -> TrainResult:
+    """The result of a run that was evaluated at least once; written to its directory if it is finished."""
+    best = run.by_replicate(run.state.best)
+    extra = {}
+    if evaluate is not None and run.done:
+        extra = evaluate(run.network, run.computed(best), run.task)
+    result = TrainResult(
+        config=run.config,
+        task=run.task,
+        network=run.network,
+        weights=run.network.layout.views(best),
+        replicates=_replicates(run),
+        curves=run.history.rows,
+        seconds=run.seconds,
+        sequences_per_second=run.sequences_per_second,
+        extra=extra,
+        finished=run.done,
+    )
+    if run.directory is not None and run.done:
+        run.directory.write_result(result.to_dict())
+    return result
+
+
+def _replicates(run: Run) -> list[dict[str, Any]]:
+    best, finals = run.history.best, run.history.final
+    if run.config.task.scratchpad:
+        # What was watched is a lower bound; what is reported was read step by step.
+        best = _read_step_by_step(run, best, run.state.best)
+        finals = _read_step_by_step(run, finals, run.state.average)
+    return [
+        {
+            "status": "finished" if status == "training" else status,
+            "learning_rate": rate,
+            **entry,
+            "final": final,
+        }
+        for status, rate, entry, final in zip(
+            run.status, run.config.learning_rates, best, finals, strict=True
+        )
+    ]
+
+
+def _read_step_by_step(run: Run, entries: list[dict[str, Any]], flat: Tensor) -> list[dict[str, Any]]:
+    scores = run.held_out.judge(run.network, run.computed(run.by_replicate(flat)))
+    return [entry | scores.of(replicate) for replicate, entry in enumerate(entries)]

@@ -1,0 +1,74 @@
+"""Ctrl-C and SIGTERM during a run that can be saved: noted at once, obeyed where nothing is lost."""
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, TypeVar
+
+from krohn.errors import Interrupted
+
+T = TypeVar("T")
+
+# The signals that are taken, and what Python does about each unless someone has decided otherwise.
+_USUAL: dict[signal.Signals, Any] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+}
+
+
+class _Stop(KeyboardInterrupt):
+    """Leaves work that changes nothing."""
+
+
+class Interruption:
+    """Takes SIGINT and SIGTERM while it is entered, and puts back what was there before.
+
+    The first signal is noted, for the loop to look at between chunks of steps; a second one ends everything
+    at once. Python allows handlers in the main thread only, and a signal for which someone has a handler of
+    their own, or which is ignored, is left to them.
+
+    Attributes:
+        signal: the signal that has come, if any.
+    """
+
+    def __init__(self, *, taken: bool = True) -> None:
+        self.signal: signal.Signals | None = None
+        self._taken = taken
+        self._at_once = False
+        self._former: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> "Interruption":
+        if self._taken and threading.current_thread() is threading.main_thread():
+            for number, usual in _USUAL.items():
+                if signal.getsignal(number) == usual:
+                    self._former[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._former.items():
+            signal.signal(number, handler)
+
+    def unless(self, work: Callable[[], T]) -> T | None:
+        """What ``work`` returns, or ``None`` if a signal came first: for work that changes nothing."""
+        self._at_once = True
+        try:
+            return None if self.signal is not None else work()
+        except _Stop:
+            return None
+        finally:
+            self._at_once = False
+
+    def obey(self, saved: str) -> None:
+        """Ends the call if a signal has come; ``saved`` says what was saved, and where."""
+        if self.signal is not None:
+            raise Interrupted(f"interrupted {saved}; the same command goes on", self.signal)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        again, self.signal = self.signal is not None, signal.Signals(number)
+        if again:
+            raise Interrupted("interrupted at once; the checkpoint before stands", number)
+        if self._at_once:
+            raise _Stop
