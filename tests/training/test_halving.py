@@ -110,6 +110,6 @@ def test_a_config_with_halving_survives_the_round_trip_and_bad_ones_are_refused(
     assert config.run_id != replace(config, halving=None).run_id
     assert "halving" not in replace(config, halving=None).to_dict()
     with pytest.raises(
-        Unsupported, match=r"at least 2 replicates; got 1; .*every and least of at least 1; got 0"
+        Unsupported, match=r"every and least of at least 1; got 0 and 1; .*at least 2 replicates; got 1"
     ):
         small_run(halving=HalvingConfig(every=0))

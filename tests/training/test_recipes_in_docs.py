@@ -5,7 +5,6 @@ import re
 import statistics
 from pathlib import Path
 
-import click
 import pytest
 
 from krohn.cli import train
@@ -21,9 +20,7 @@ ROWS = ROW.findall((ROOT / "docs" / "training.md").read_text(encoding="utf-8"))
 
 def run_of(arguments: list[str]) -> RunConfig:
     context = train.command.make_context("train", arguments)
-    options = {name: value for name, value in context.params.items() if name not in ("spec", "config")}
-    with click.Context(train.command):
-        return RunConfig(**train._checked(context.params["spec"], options))
+    return train.run_of(context.params["spec"], context.params)
 
 
 def test_the_table_is_found() -> None:

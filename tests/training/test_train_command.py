@@ -88,7 +88,7 @@ def test_all_reasons_are_given_at_once_whatever_part_they_come_from(
         f"a model must be one of {', '.join(registered())}; got 'mamba'",
         "length must be at least 1; got 0",
         "lr must be one or more positive numbers",
-        "replicates and steps must be at least 1",
+        "steps must be at least 1; got 0",
         "stop_at must lie in (0, 1]",
         "precision must be one of",
         "reveal must",

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from krohn import counter
+from krohn.models.kernels import plain
 from krohn.models.layout import Layout, Weights
 
 
@@ -46,7 +47,10 @@ class Decoder(ABC):
 
 
 class Network(ABC):
-    """R replicates of one architecture. Weights are an argument: a network holds no state of its own."""
+    """R replicates of one architecture. Weights are an argument: a network holds no state of its own.
+
+    ``layout`` and ``logits`` make an architecture; the rest may be overridden where it can be faster.
+    """
 
     layout: Layout
     classes: int
@@ -55,7 +59,6 @@ class Network(ABC):
     def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
         """Logits [R, B, T, classes] for tokens [R, B, T]; ``noise`` switches training-time randomness on."""
 
-    @abstractmethod
     def loss(
         self,
         weights: Weights,
@@ -65,14 +68,29 @@ class Network(ABC):
         noise: Noise | None = None,
     ) -> Tensor:
         """Mean cross-entropy [R] over the positions where ``shown`` is 1; all arguments [R, B, T]."""
+        scores = self.logits(weights, tokens, noise).flatten(1, 2)
+        nothing = scores.new_zeros(len(scores), self.classes)
+        return plain.cross_entropy(scores, nothing, targets.flatten(1), shown.flatten(1), self.classes)
 
-    @abstractmethod
     def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
         """A decoder for up to ``length`` tokens of R × ``batch`` sequences."""
+        return _Rereading(self, weights)
 
-    @abstractmethod
     def writes_gradients(self, weights: Weights) -> bool:
         """True if the backward pass itself writes every weight's ``.grad``, whole and in place."""
+        return False
+
+
+class _Rereading(Decoder):
+    """Keeps the tokens and reads all of them again at each step: right for every network, fast for none."""
+
+    def __init__(self, network: Network, weights: Weights) -> None:
+        self._network, self._weights = network, weights
+        self._read: list[Tensor] = []
+
+    def step(self, tokens: Tensor) -> Tensor:
+        self._read.append(tokens)
+        return self._network.logits(self._weights, torch.cat(self._read, -1))[:, :, -1]
 
 
 def one_hot(tokens: Tensor, size: int, dtype: torch.dtype) -> Tensor:

@@ -3,17 +3,20 @@
 import dataclasses
 import hashlib
 import json
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from krohn.errors import InvalidInput, Unsupported
+from krohn.errors import InvalidInput, KrohnError, Unsupported
 from krohn.models.architectures.gpt import GptConfig
 from krohn.models.network import ModelConfig
 from krohn.models.registry import model_config
 from krohn.tasks.config import TaskConfig
 from krohn.training.curriculum import CurriculumConfig
+from krohn.training.evaluation_config import EvaluationConfig
+from krohn.training.field_types import Misfit, annotations, fitted, fitted_fields, shown
 from krohn.training.halving import HalvingConfig
+from krohn.training.optimizer_config import OptimizerConfig
 
 __all__ = [
     "CurriculumConfig",
@@ -25,105 +28,18 @@ __all__ = [
     "model_config",
 ]
 
-SCHEDULES = ("constant", "cosine", "plateau")
-PRECISIONS = ("auto", "bf16", "fp32", "fp64")
+# Whole numbers of a model are widths, depths and the like: beyond this they are mistakes, and listing the
+# parameters alone would take minutes.
+MAX_MODEL_SIZE = 2**16
 
-
-@dataclass(frozen=True, kw_only=True)
-class OptimizerConfig:
-    """AdamW, its schedule and what goes with it.
-
-    Attributes:
-        lr: learning rates; replicate r takes ``lr[r % len(lr)]``, so a grid costs nothing extra.
-        betas: decay of the two moments.
-        eps: added to the root of the second moment.
-        weight_decay: decoupled, on every parameter.
-        warmup: steps of linear warm-up.
-        schedule: constant, cosine (to ``floor`` of the rate at the last step) or plateau.
-        floor: smallest fraction of the learning rate that cosine and plateau reach.
-        patience: plateau: evaluations without a better loss before the rate is cut.
-        factor: plateau: what the rate is multiplied by.
-        ema: decay of the averaged weights that are evaluated and kept.
-        clip: largest norm of a replicate's gradient; ``None`` for no clipping.
-        batch: sequences per replicate and step.
-    """
-
-    lr: tuple[float, ...] = (3e-4,)
-    betas: tuple[float, float] = (0.9, 0.98)
-    eps: float = 1e-8
-    weight_decay: float = 1e-4
-    warmup: int = 300
-    schedule: Literal["constant", "cosine", "plateau"] = "constant"
-    floor: float = 0.01
-    patience: int = 10
-    factor: float = 0.5
-    ema: float = 0.9
-    clip: float | None = 1.0
-    batch: int = 16
-
-    def __post_init__(self) -> None:
-        """Equal settings are equal values: lists become tuples, whole numbers floats."""
-        given: Any = self.lr
-        rates = given if isinstance(given, tuple | list) else (given,)
-        object.__setattr__(self, "lr", tuple(float(rate) for rate in rates))
-        object.__setattr__(self, "betas", tuple(float(beta) for beta in self.betas))
-        for name in ("eps", "weight_decay", "floor", "factor", "ema"):
-            object.__setattr__(self, name, float(getattr(self, name)))
-        if self.clip is not None:
-            object.__setattr__(self, "clip", float(self.clip))
-
-    def reasons(self) -> list[str]:
-        """Every reason why this is no optimiser."""
-        numbers = (
-            *self.lr,
-            *self.betas,
-            self.eps,
-            self.weight_decay,
-            *([] if self.clip is None else [self.clip]),
-        )
-        checks = {
-            f"every number must be finite; got {numbers}": all(map(math.isfinite, numbers)),
-            f"lr must be one or more positive numbers; got {self.lr}": self.lr and min(self.lr) > 0.0,
-            f"betas must lie in [0, 1); got {self.betas}": all(0.0 <= beta < 1.0 for beta in self.betas),
-            f"eps must be positive; got {self.eps}": self.eps > 0.0,
-            f"weight_decay must be at least 0; got {self.weight_decay}": self.weight_decay >= 0.0,
-            f"warmup must be at least 0; got {self.warmup}": self.warmup >= 0,
-            f"schedule must be one of {', '.join(SCHEDULES)}; got {self.schedule!r}": self.schedule
-            in SCHEDULES,
-            f"floor must lie in [0, 1]; got {self.floor}": 0.0 <= self.floor <= 1.0,
-            f"patience must be at least 1; got {self.patience}": self.patience >= 1,
-            f"factor must lie in (0, 1); got {self.factor}": 0.0 < self.factor < 1.0,
-            f"ema must lie in [0, 1); got {self.ema}": 0.0 <= self.ema < 1.0,
-            f"clip must be positive or none; got {self.clip}": self.clip is None or self.clip > 0.0,
-            f"batch must be at least 1; got {self.batch}": self.batch >= 1,
-        }
-        return [message for message, holds in checks.items() if not holds]
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluationConfig:
-    """When and on what replicates are judged.
-
-    Attributes:
-        every: steps between evaluations.
-        sequences: held-out sequences, the same for all replicates.
-        stop_at: token accuracy at which a replicate counts as solved and is frozen; ``None`` for never.
-        seed: of the held-out sequences.
-    """
-
-    every: int = 500
-    sequences: int = 2048
-    stop_at: float | None = None
-    seed: int = 2**40
-
-    def reasons(self) -> list[str]:
-        """Every reason why this is no evaluation."""
-        found = []
-        if self.every < 1 or self.sequences < 1:
-            found.append(f"every and sequences must be at least 1; got {self.every} and {self.sequences}")
-        if self.stop_at is not None and not 0.0 < self.stop_at <= 1.0:
-            found.append(f"stop_at must lie in (0, 1]; got {self.stop_at}")
-        return found
+_SECTIONS: dict[str, type[Any]] = {
+    "task": TaskConfig,
+    "optimizer": OptimizerConfig,
+    "evaluation": EvaluationConfig,
+    "curriculum": CurriculumConfig,
+    "halving": HalvingConfig,
+}
+_OPTIONAL = ("curriculum", "halving")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +62,8 @@ class RunConfig:
 
     task: TaskConfig
     model: ModelConfig = field(default_factory=GptConfig)
-    optimizer: OptimizerConfig = OptimizerConfig()
-    evaluation: EvaluationConfig = EvaluationConfig()
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     replicates: int = 1
     steps: int = 10_000
     precision: Literal["auto", "bf16", "fp32", "fp64"] = "auto"
@@ -156,9 +72,12 @@ class RunConfig:
     halving: HalvingConfig | None = None
 
     def __post_init__(self) -> None:
-        found = run_reasons(**{item.name: getattr(self, item.name) for item in dataclasses.fields(self)})
+        """Equal settings are equal values; all reasons against the run are given at once."""
+        values, found = examined({item.name: getattr(self, item.name) for item in dataclasses.fields(self)})
         if found:
             raise Unsupported("; ".join(found))
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     @property
     def learning_rates(self) -> tuple[float, ...]:
@@ -175,7 +94,7 @@ class RunConfig:
         """Plain values; the model carries its ``kind``."""
         plain = dataclasses.asdict(self)
         plain["model"] = {"kind": self.model.kind, **plain["model"]}
-        for name in ("curriculum", "halving"):
+        for name in _OPTIONAL:
             if plain[name] is None:
                 del plain[name]  # runs without one keep the id they had before there were any
         return plain
@@ -185,62 +104,130 @@ class RunConfig:
         return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)
 
     @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> "RunConfig":
+    def from_dict(cls, plain: Mapping[str, Any]) -> "RunConfig":
         """Inverse of ``to_dict``; a missing or unknown key is refused by name."""
-        try:
-            values = dict(plain)
-            optimizer = dict(values.pop("optimizer", {}))
-            for name in ("lr", "betas"):
-                if name in optimizer:
-                    optimizer[name] = tuple(optimizer[name])
-            curriculum, halving = values.pop("curriculum", None), values.pop("halving", None)
-            return cls(
-                task=TaskConfig(**values.pop("task")),
-                model=model_config(**values.pop("model", {"kind": "gpt"})),
-                optimizer=OptimizerConfig(**optimizer),
-                evaluation=EvaluationConfig(**values.pop("evaluation", {})),
-                curriculum=None if curriculum is None else CurriculumConfig(**curriculum),
-                halving=None if halving is None else HalvingConfig(**halving),
-                **values,
-            )
-        except (KeyError, TypeError) as error:
-            raise InvalidInput(
-                f"a run configuration must have exactly the documented keys; {error}"
-            ) from error
+        parts, found = read_parts(plain)
+        if found:
+            raise InvalidInput("; ".join([*found, *examined(parts)[1]]))
+        return cls(**parts)
 
     @classmethod
     def from_json(cls, text: str) -> "RunConfig":
         """Inverse of ``to_json``."""
         try:
             plain = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInput(f"a run configuration must be JSON; {error}") from error
         return cls.from_dict(plain)
 
 
-def run_reasons(
-    *,
-    task: TaskConfig,
-    model: ModelConfig,
-    optimizer: OptimizerConfig,
-    evaluation: EvaluationConfig,
-    replicates: int,
-    steps: int,
-    precision: str,
-    seed: int,
-    curriculum: CurriculumConfig | None = None,
-    halving: HalvingConfig | None = None,
-) -> list[str]:
-    """Every reason why a run of these parts must not start, whatever the automaton and the machine."""
-    length = 2 * task.length - 1 if task.scratchpad else task.length
-    found = [*task.reasons(), *model.reasons(length), *optimizer.reasons(), *evaluation.reasons()]
-    if replicates < 1 or steps < 1:
-        found.append(f"replicates and steps must be at least 1; got {replicates} and {steps}")
-    if precision not in PRECISIONS:
-        found.append(f"precision must be one of {', '.join(PRECISIONS)}; got {precision!r}")
-    if not 0 <= seed < 2**63:
-        found.append(f"seed must lie in [0, 2^63); got {seed}")
-    if halving is not None and replicates < 2:
+def _defaults() -> dict[str, Any]:
+    """The parts where nothing else is said; the task only stands in while the others are looked at."""
+    made = {
+        item.name: item.default if item.default_factory is dataclasses.MISSING else item.default_factory()
+        for item in dataclasses.fields(RunConfig)
+    }
+    return made | {"task": TaskConfig(spec="C2")}
+
+
+def read_parts(plain: Any) -> tuple[dict[str, Any], list[str]]:
+    """The parts of a run from plain values, those that can be made; and every reason against the others."""
+    if not isinstance(plain, Mapping):
+        return {}, [f"a run configuration must be an object of named settings; got {shown(plain)}"]
+    known = annotations(RunConfig)
+    found = [
+        f"a run configuration has no {name!r}; its keys are {', '.join(known)}"
+        for name in plain
+        if name not in known
+    ]
+    parts: dict[str, Any] = {}
+    for name in known:
+        given = plain.get(name)
+        if name == "task" and given is None:
+            found.append('a run configuration must have a task: {"spec": …}')
+        elif name in plain and not (given is None and name in _OPTIONAL):
+            try:
+                parts[name] = _read_section(name, given) if name in {*_SECTIONS, "model"} else given
+            except KrohnError as error:
+                found.append(str(error))
+    return parts, found
+
+
+def _read_section(name: str, given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"{name} must be an object of named settings; got {shown(given)}")
+    if name == "model":
+        options = dict(given)
+        kind = options.pop("kind", None)
+        if not isinstance(kind, str):
+            raise InvalidInput(f"model.kind must be the name of an architecture; got {shown(kind)}")
+        return model_config(kind, **options)
+    section = _SECTIONS[name]
+    unknown = [key for key in given if key not in annotations(section)]
+    if unknown:
+        keys = ", ".join(annotations(section))
+        raise InvalidInput(f"{name} has no {', '.join(map(repr, unknown))}; its keys are {keys}")
+    if name == "task" and "spec" not in given:
+        raise InvalidInput("task must have a spec, the automaton")
+    return section(**given)
+
+
+def examined(parts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The parts of a run that are what they should be, canonical; and every reason against it.
+
+    Parts that are missing have their defaults. The automaton and the machine are not looked at.
+    """
+    parts = {**_defaults(), **parts}
+    values: dict[str, Any] = {}
+    found = []
+    for name, annotation in annotations(RunConfig).items():
+        try:
+            value = fitted(parts[name], annotation)
+        except Misfit as misfit:
+            found.append(f"{name} must be {misfit}; got {shown(parts[name])}")
+            continue
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fit, reasons = fitted_fields(value, f"{name}.")
+            found += reasons
+            if reasons:
+                continue
+            value = dataclasses.replace(value, **fit)
+        values[name] = value
+    return values, [*found, *_reasons(values)]
+
+
+def _reasons(values: Mapping[str, Any]) -> list[str]:
+    """Every reason that sound values give, alone and together."""
+    parts = [values[name] for name in _SECTIONS if values.get(name) is not None]
+    found = [reason for part in parts for reason in part.reasons()]
+    if {"model", "task"} <= values.keys():
+        found += _too_large(values["model"]) or values["model"].reasons(_num_tokens(values["task"]))
+    for name in ("replicates", "steps"):
+        if values.get(name, 1) < 1:
+            found.append(f"{name} must be at least 1; got {values[name]}")
+    if values.get("seed", 0) < 0:
+        found.append(f"seed must lie in [0, 2^63); got {values['seed']}")
+    replicates = values.get("replicates", 0)
+    if replicates < 1:
+        return found
+    if values.get("halving") is not None and replicates < 2:
         found.append(f"halving needs at least 2 replicates; got {replicates}")
-    options = [option for option in (curriculum, halving) if option is not None]
-    return [*found, *(reason for option in options for reason in option.reasons())]
+    rates = values["optimizer"].lr if "optimizer" in values else ()
+    if len(rates) > replicates:
+        found.append(
+            f"every learning rate needs a replicate; got {len(rates)} rates and {replicates} replicates"
+        )
+    return found
+
+
+def _num_tokens(task: TaskConfig) -> int:
+    return 2 * task.length - 1 if task.scratchpad else task.length
+
+
+def _too_large(model: ModelConfig) -> list[str]:
+    sizes = {item.name: getattr(model, item.name) for item in dataclasses.fields(model)}
+    return [
+        f"model.{name} must be at most {MAX_MODEL_SIZE:,}; got {size}"
+        for name, size in sizes.items()
+        if type(size) is int and size > MAX_MODEL_SIZE
+    ]

@@ -28,9 +28,9 @@ class CurriculumConfig:
         """Every reason why this is no curriculum."""
         found = []
         if self.start < 1:
-            found.append(f"the window must start with at least 1 position; got {self.start}")
+            found.append(f"start of the window must be at least 1 position; got {self.start}")
         if self.growth <= 1.0:
-            found.append(f"the window must grow by a factor above 1; got {self.growth}")
+            found.append(f"growth of the window must be above 1; got {self.growth}")
         if not 0.0 < self.solved <= 1.0:
             found.append(f"solved must lie in (0, 1]; got {self.solved}")
         return found
@@ -38,8 +38,9 @@ class CurriculumConfig:
     def window(self, position_accuracy: Sequence[float]) -> int:
         """Positions that count after an evaluation with these accuracies."""
         unsolved = (place for place, share in enumerate(position_accuracy) if share < self.solved)
-        beginning = next(unsolved, len(position_accuracy))
-        return min(len(position_accuracy), max(self.start, round(self.growth * beginning)))
+        length = len(position_accuracy)
+        beginning = next(unsolved, length)
+        return min(length, max(self.start, round(min(self.growth * beginning, length))))
 
 
 def tokens_read(window: int, num_tokens: int) -> int:
