@@ -1,4 +1,5 @@
 import json
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from krohn.training.directory import read_config, read_weights
 from krohn.training.evaluation import HeldOut, read_step_by_step
 from krohn.training.loop import TrainResult, train
 from krohn.training.metrics import History, scores_of
+from krohn.training.state import TrainState
 from training.small_runs import LINE, run_steps, small_run, stepper_of
 
 
@@ -127,6 +129,34 @@ def test_a_scratchpad_network_is_judged_on_the_states_it_fills_in_itself() -> No
     right = [a == b for w, row in zip(words[0].tolist(), filled[0].tolist(), strict=True)
              for a, b in zip(LINE.run(w), row, strict=True)]  # fmt: skip
     assert result.replicates[0]["accuracy"] == pytest.approx(sum(right) / len(right))
+
+
+def test_a_scratchpad_is_judged_by_reading_the_network_s_own_states() -> None:
+    """A network with wild weights errs, and then reads other states than the true ones."""
+    task = Task(TaskConfig(spec="line", length=8, scratchpad=True), LINE, torch.device("cpu"))
+    network = model_config("gpt", layers=1, dim=16, heads=2, mlp=16).build(task.vocabulary, task.classes)
+    state = TrainState.start(small_run(replicates=2), network.layout, torch.device("cpu"), "fp32")
+    weights = network.layout.views(state.weight * 20)
+    held_out = HeldOut(task, seed=5, count=32)
+    judged, own, taught = held_out.judge(network, weights), [], []
+    for replicate, word in product(range(2), held_out.words[0].tolist()):
+        alone = {name: value[replicate : replicate + 1] for name, value in weights.items()}
+        read: list[int] = []
+        told: list[int] = []
+        for letter, state_after in zip(word, LINE.run(word), strict=True):
+            answers = []
+            for tokens in (read, told):
+                tokens.append(letter)
+                answers.append(int(network.logits(alone, torch.tensor([[tokens]]))[0, 0, -1].argmax()))
+            own.append(answers[0] == state_after)
+            taught.append(answers[1] == state_after)
+            read.append(LINE.num_letters + answers[0])
+            told.append(LINE.num_letters + state_after)
+    shares = torch.tensor(own).view(2, 32, 8).double().mean(1)
+    assert torch.allclose(judged.position, shares)
+    assert judged.token.tolist() == pytest.approx(shares.mean(1).tolist())
+    assert own != taught
+    assert sum(own) != sum(taught)
 
 
 def test_what_is_watched_of_a_scratchpad_bounds_what_it_does_step_by_step() -> None:
