@@ -107,6 +107,13 @@ def test_a_gpu_that_is_not_there_is_one_reason_among_others(capsys: pytest.Captu
     assert "observation map" in line
 
 
+def test_the_first_example_of_the_documentation_learns(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
+    command = page.split("$ krohn ")[1].splitlines()[0]
+    assert run([*command.split(), "--json"]) == 0
+    assert max(entry["accuracy"] for entry in json.loads(capsys.readouterr().out)["replicates"]) > 0.97
+
+
 @pytest.mark.parametrize("name", zoo_names())
 def test_every_automaton_of_the_zoo_can_be_trained(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["train", name, *SMALL, *QUICK, "--json"]) == 0

@@ -49,13 +49,15 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
     Example:  krohn train Grid4 --length 20 --layers 2 --dim 64 --heads 4 --mlp 64 --lr 1e-3 --steps 2000
     """
     # torch takes a second to import: only when something is to be trained.
+    from krohn.automata.spec import parse_spec
     from krohn.training.loop import train
+    from krohn.training.start import start_reasons
 
     if (spec is None) == (config is None):
         raise click.UsageError("give either an automaton SPEC or --config FILE")
-    if config is not None:
-        _refuse_beside_config()
-    run = _run_in(config, options) if config is not None else run_of(str(spec), options)
+    run = _run_in(config) if config is not None else run_of(str(spec), options)
+    automaton = parse_spec(run.task.spec)
+    _refuse([*start_reasons(run, automaton, options["device"]), *_directory_reasons(options)])
     note(
         f"run {run.run_id}: {run.task.spec}, {run.model.kind}, {run.replicates} replicates, {run.steps} steps"
     )
@@ -69,6 +71,7 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
         progress=not as_json,
         checkpoint_seconds=CHECKPOINT_SECONDS if seconds is None else seconds,
         tensorboard=options["tensorboard"],
+        automaton=automaton,
     )
     emit(result.to_dict(), as_json=as_json, text=lambda: _text(result.to_dict()))
 
@@ -87,18 +90,15 @@ def _refuse_beside_config() -> None:
         raise Unsupported(f"--config holds the whole run; leave out {', '.join(typed)}")
 
 
-def _run_in(file: Path, options: dict[str, Any]) -> "RunConfig":
-    """The run in a file, if it can take place here."""
-    from krohn.automata.spec import parse_spec
+def _run_in(file: Path) -> "RunConfig":
+    """The run in a file."""
     from krohn.training.config import RunConfig
-    from krohn.training.start import start_reasons
 
+    _refuse_beside_config()
     try:
-        run = RunConfig.from_json(file.read_text())
+        return RunConfig.from_json(file.read_text())
     except OSError as error:
         raise InvalidFile(f"--config must be a readable file; {error}") from error
-    _refuse([*start_reasons(run, parse_spec(run.task.spec), options["device"]), *_directory_reasons(options)])
-    return run
 
 
 def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
@@ -111,11 +111,8 @@ def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
     parts, unread = read_parts(plain)
     found += [*unread, *examined(parts)[1], *without_effect(typed, model)]
     found += [*_place_reasons(parts, options), *_directory_reasons(options)]
-    if not found:
-        run = RunConfig.from_dict(plain)
-        found = _memory(run, options["device"])
     _refuse(found)
-    return run
+    return RunConfig.from_dict(plain)
 
 
 def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -168,13 +165,6 @@ def _directory_reasons(options: dict[str, Any]) -> list[str]:
         "--checkpoint-seconds needs a directory: give --out": options["checkpoint_seconds"] is not None,
     }
     return [reason for reason, holds in reasons.items() if holds]
-
-
-def _memory(run: "RunConfig", device: str | None) -> list[str]:
-    from krohn.automata.spec import parse_spec
-    from krohn.training.start import memory_reasons
-
-    return memory_reasons(run, parse_spec(run.task.spec), device)
 
 
 def _refuse(found: list[str]) -> None:

@@ -139,6 +139,9 @@ SETTINGS = (
     Setting("--seed", "seed", "Of weights and data.  [default: 0]", int),
 )
 
+# Sections that are off unless this place is typed.
+PARENTS = {"curriculum": "curriculum", "halving": "halving.every"}
+
 
 def setting_options(command: F) -> F:
     """Adds every setting to a command."""
@@ -158,10 +161,12 @@ def written_down(spec: str, typed: dict[str, Any], model: dict[str, Any]) -> dic
     plain: dict[str, Any] = {"task": {"spec": spec}, "model": {"kind": "gpt"}}
     for place, value in typed.items():
         section, _, field = place.partition(".")
+        if section in PARENTS and PARENTS[section] not in typed:
+            continue  # refused by `without_effect`
         if field:
             plain.setdefault(section, {})[field] = None if value == "none" and field == "clip" else value
-        elif place == "curriculum":
-            plain.setdefault("curriculum", {})
+        elif section in PARENTS:
+            plain.setdefault(section, {})
         else:
             plain[place] = value
     plain["model"] |= model
@@ -175,16 +180,16 @@ def without_effect(typed: dict[str, Any], model: dict[str, Any]) -> list[str]:
     shape |= model
     positions = shape.get("positions", "sinusoidal") if shape.get("kind", "gpt") == "gpt" else None
     never = typed.get("halving.every", 0) >= typed.get("steps", 10_000) and "evaluation.stop_at" not in typed
-    parents = {
+    reasons = {
         "--floor needs --schedule cosine or plateau": "optimizer.floor" in typed and schedule == "constant",
         "--patience needs --schedule plateau": "optimizer.patience" in typed and schedule != "plateau",
         "--factor needs --schedule plateau": "optimizer.factor" in typed and schedule != "plateau",
         "--context needs --positions learned": "context" in shape and positions not in (None, "learned"),
         "position_scale needs positions": "position_scale" in shape and positions == "none",
-        "--halving-least needs --halving": "halving.least" in typed and "halving.every" not in typed,
-        "--halving must come before the last step, or --stop-at be given": "halving.every" in typed and never,
+        "--halving must come before the last step, or --stop-at be given": never,
     }
-    for field in ("start", "growth", "solved"):
-        orphan = f"curriculum.{field}" in typed and "curriculum" not in typed
-        parents[f"--curriculum-{field} needs --curriculum"] = orphan
-    return [reason for reason, holds in parents.items() if holds]
+    for setting in SETTINGS:
+        section = setting.place.partition(".")[0]
+        orphan = setting.place in typed and PARENTS.get(section, setting.place) not in typed
+        reasons[f"{setting.flag} needs --{section}"] = orphan
+    return [reason for reason, holds in reasons.items() if holds]

@@ -9,16 +9,16 @@ from pathlib import Path
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.errors import Unsupported
-from krohn.tasks.batches import task_reasons
 from krohn.training.checkpoint_clock import CheckpointClock
 from krohn.training.config import RunConfig
-from krohn.training.device import choose_device, device_reasons
+from krohn.training.device import choose_device
 from krohn.training.directory import RunDirectory
 from krohn.training.interruption import Interruption
 from krohn.training.lock import sole_user
 from krohn.training.progress import Bar, Lines, Progress, Silence, TensorBoard, TimeLeft
 from krohn.training.result import Evaluate, TrainResult, result_of
 from krohn.training.run import Run
+from krohn.training.start import start_reasons
 
 __all__ = ["Evaluate", "TrainResult", "train"]
 
@@ -55,7 +55,7 @@ def train(
         The result, with every replicate's best averaged weights.
     """
     chosen = parse_spec(config.task.spec) if automaton is None else automaton
-    found = [*task_reasons(config.task, chosen), *device_reasons(config.precision, device)]
+    found = start_reasons(config, chosen, device)
     if tensorboard and directory is None:
         found.append("TensorBoard files need a directory")
     if tensorboard and find_spec("tensorboard") is None:
