@@ -1,5 +1,6 @@
 """The store keeps every record once, and no failure costs a record."""
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -41,6 +42,44 @@ def test_a_finished_record_replaces_a_partial_one_and_never_the_reverse(tmp_path
         assert store.put([record()]) == []
         assert store.put([partial]) == []
         assert store.records() == [record()]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_two_partial_records_the_one_further_along_stays_and_nothing_is_in_conflict(
+    tmp_path: Path, turned: bool
+) -> None:
+    less = record(status="partial", sequences=500, metrics={"accuracy": 0.4}, finished="2025-01-01T00:00:00Z")
+    more = record(status="partial", sequences=900, metrics={"accuracy": 0.3})
+    with Store(tmp_path / "s") as store:
+        for row in (more, less) if turned else (less, more):
+            assert store.put([row]) == []
+        assert store.records() == [more]
+
+
+def test_a_diverged_record_stands_before_a_partial_one_and_behind_a_finished_one(tmp_path: Path) -> None:
+    partial = record(status="partial", sequences=900)
+    diverged = record(status="diverged", sequences=100)
+    finished = record(sequences=50)
+    with Store(tmp_path / "s") as store:
+        for row, standing in ((partial, partial), (diverged, diverged), (partial, diverged)):
+            store.put([row])
+            assert store.records() == [standing]
+        store.put([finished])
+        assert store.records() == [finished]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_two_results_the_one_with_more_evaluations_stays_though_it_came_later(
+    tmp_path: Path, turned: bool
+) -> None:
+    bare = record(metrics={"accuracy": 0.5})
+    fuller = record(
+        metrics={"accuracy": 0.5, "evaluations": {"ones": 1}}, finished="2027-01-01T00:00:00Z", code="9"
+    )
+    with Store(tmp_path / "s") as store:
+        for row in (fuller, bare) if turned else (bare, fuller):
+            assert store.put([row]) == []
+        assert store.records() == [fuller]
 
 
 def test_merge_joins_without_loss_or_doubles(tmp_path: Path) -> None:
@@ -235,6 +274,57 @@ def test_a_store_left_by_a_killed_process_is_read_whole(tmp_path: Path) -> None:
         assert [row.run_id for row in store.records()] == ["a", "b"]
     with Store(path) as store:
         assert [row.run_id for row in store.records()] == ["a", "b"]
+
+
+def test_a_store_is_read_as_it_stands_though_another_process_is_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files copied one after the other, while a writer folds its log in, would look corrupt."""
+    monkeypatch.setattr(shutil, "copyfile", lambda *paths: pytest.fail("SQLite must make the copy"))
+    with Store(tmp_path / "s") as writer:
+        writer.put([record("a")])
+        with writer._transaction():
+            writer._put_record(record("b"))
+            with Store(tmp_path / "s", writable=False) as reader:
+                assert reader.records() == [record("a")]
+        assert (tmp_path / "s-wal").stat().st_size > 0
+        with Store(tmp_path / "s", writable=False) as reader:
+            writer.put([record("c")])
+            assert reader.records() == [record("a"), record("b")]
+
+
+def test_a_store_that_cannot_be_opened_where_it_lies_is_read_from_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a read-only folder, where SQLite refuses to open a WAL store even for reading."""
+    path = tmp_path / "s"
+    with Store(path) as store:
+        store.put([record()])
+    connect = sqlite3.connect
+
+    def refuse(place: Path, **options: object) -> sqlite3.Connection:
+        if place == path:
+            error = sqlite3.OperationalError("unable to open database file")
+            error.sqlite_errorname = "SQLITE_CANTOPEN"
+            raise error
+        return connect(place, **options)  # type: ignore[call-overload, no-any-return]
+
+    monkeypatch.setattr(sqlite3, "connect", refuse)
+    with Store(path, writable=False) as store:
+        assert store.records() == [record()]
+    with pytest.raises(StoreUnwritable, match="give another with --store"):
+        Store(path)
+
+
+def test_a_store_held_by_another_process_is_told_in_one_line(tmp_path: Path) -> None:
+    with Store(tmp_path / "s") as here, Store(tmp_path / "s") as there:
+        there._connection.execute("PRAGMA busy_timeout=0")
+        here._connection.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnwritable, match="held by another process"):
+            there.put([record()])
+        here._connection.execute("ROLLBACK")
+        there.put([record()])
+        assert here.records() == [record()]
 
 
 def test_two_stores_on_one_file_write_in_turn(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,6 +30,7 @@ CREATE TABLE members (
     experiment TEXT NOT NULL, scale TEXT NOT NULL, run_id TEXT NOT NULL, label TEXT NOT NULL,
     PRIMARY KEY (experiment, scale, run_id, label)) WITHOUT ROWID;
 """
+_UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
 _SELECT = """
 SELECT r.run_id, r.replicate, r.seed, r.status, r.sequences, c.config, r.metrics, e.environment,
        r.code, r.started, r.finished
@@ -61,18 +62,18 @@ class Store:
     def _connect(self, writable: bool) -> sqlite3.Connection:
         if writable:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(self.path, timeout=60, isolation_level=None)
-            return connection
+            return sqlite3.connect(self.path, timeout=60, isolation_level=None)
         if not self.path.is_file():
             raise InvalidFile(f"a store must exist to be read; there is no file {self.path}")
-        # A WAL store cannot be read inside a read-only folder, so reading works on a copy.
-        self._copy = tempfile.TemporaryDirectory(prefix="krohn-store-")
-        place = Path(self._copy.name) / "store.sqlite"
-        for suffix in ("", "-wal"):
-            source = self.path.with_name(self.path.name + suffix)
-            if source.is_file():
-                shutil.copyfile(source, place.with_name(place.name + suffix))
-        connection = sqlite3.connect(place, isolation_level=None)
+        copy = tempfile.TemporaryDirectory(prefix="krohn-store-")
+        place = Path(copy.name) / "store.sqlite"
+        try:
+            _snapshot(self.path, place)
+            connection = sqlite3.connect(place, isolation_level=None)
+        except BaseException:
+            copy.cleanup()
+            raise
+        self._copy = copy
         return connection
 
     def _check(self, writable: bool) -> None:
@@ -202,6 +203,27 @@ class Store:
         return [_record(row) for row in rows]
 
 
+def _snapshot(source: Path, place: Path) -> None:
+    """Copies a store as it stands at one moment, though another process may be writing to it.
+
+    SQLite's own backup sees whole transactions only. A WAL store inside a read-only folder cannot be opened,
+    not even for reading; there no process of ours writes, and its files are copied as they are.
+    """
+    try:
+        with (
+            closing(sqlite3.connect(source, timeout=60)) as opened,
+            closing(sqlite3.connect(place)) as copy,
+        ):
+            opened.backup(copy)
+    except sqlite3.OperationalError as error:
+        if not (error.sqlite_errorname or "").startswith(_UNWRITABLE):
+            raise
+        for suffix in ("", "-wal"):
+            file = source.with_name(source.name + suffix)
+            if file.is_file():
+                shutil.copyfile(file, place.with_name(place.name + suffix))
+
+
 def _record(row: Sequence[Any]) -> Record:
     run_id, replicate, seed, status, sequences, config, metrics, environment, code, started, finished = row
     return Record(
@@ -239,7 +261,7 @@ def _in_words(path: Path) -> Iterator[None]:
             raise StoreUnwritable(
                 f"the disk must have room for {path}; got: {error}; nothing was added, nothing is lost"
             ) from error
-        if code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        if code.startswith(_UNWRITABLE):
             raise StoreUnwritable(
                 f"the store must be writable; {path} is not ({error}): give another with --store"
             ) from error
