@@ -1,17 +1,23 @@
 """The sweep on a real Ray cluster of several nodes, one of which dies in the middle."""
 
 import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import krohn
 from experiments.quick_experiment import QUICK, quick_run
+from krohn.cli.app import run
 from krohn.errors import InvalidInput
+from krohn.experiments.engines.cluster import RETRIES, _submit
 from krohn.experiments.engines.job import Job
 from krohn.experiments.experiment import Experiment, PlannedRun
 from krohn.experiments.record import Record
@@ -65,6 +71,7 @@ def cluster() -> Iterator[Any]:
         "object_store_memory": 80_000_000,
         "_system_config": {f"health_check_{name}": value for name, value in health.items()},
     }
+    former = signal.getsignal(signal.SIGTERM)
     made = Cluster(initialize_head=True, head_node_args=head)
     folders = os.pathsep.join([str(Path(krohn.__file__).parents[1]), str(Path(__file__).parents[1])])
     ray.init(
@@ -76,6 +83,8 @@ def cluster() -> Iterator[Any]:
     yield made
     ray.shutdown()
     made.shutdown()
+    # Ray leaves a handler behind that would end this process where other tests send it a signal.
+    signal.signal(signal.SIGTERM, former)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -84,20 +93,30 @@ def test_every_run_is_finished_once_though_a_node_dies(cluster: Any, tmp_path: P
     attempts = tmp_path / "attempts"
     attempts.touch()
 
+    streamed = 0
+
     def kill_the_node_of_the_hanging_run() -> None:
-        while not (tried := [row for row in begun(attempts) if row[0] == str(HANGING)]):
+        """Not before other results have reached the store: they must not wait for the hanging run."""
+        nonlocal streamed
+        for _ in range(1200):
+            tried = [row for row in begun(attempts) if row[0] == str(HANGING)]
+            with Store(tmp_path / "store.sqlite", writable=False) as seen:
+                streamed = len(seen.records())
+            if tried and streamed:
+                break
             time.sleep(0.05)
         (victim,) = [node for node in nodes if node.node_id == tried[0][1]]
         cluster.remove_node(victim, allow_graceful=False)
 
-    killer = threading.Thread(target=kill_the_node_of_the_hanging_run)
-    killer.start()
     options = SweepOptions(engine="ray", device="cpu", directory=tmp_path)
     with Store(tmp_path / "store.sqlite") as store:
+        killer = threading.Thread(target=kill_the_node_of_the_hanging_run)
+        killer.start()
         report = sweep(LONGER, Scale.SMOKE, store, options, work=counted)
         keys = sorted(row.key for row in store.records())
         assert all(row.status == "done" for row in store.records())
     killer.join()
+    assert 0 < streamed < len(keys)
     places = [place for run, place in begun(attempts) if run == str(HANGING)]
     assert len(places) == len(set(places)) == 2, "the run must be begun again on the other node"
     assert (report.runs, report.done) == (RUNS, RUNS - 1)
@@ -110,3 +129,31 @@ def test_every_run_is_finished_once_though_a_node_dies(cluster: Any, tmp_path: P
 
 def begun(attempts: Path) -> list[list[str]]:
     return [line.split() for line in attempts.read_text().splitlines() if len(line.split()) == 2]
+
+
+def test_ray_is_asked_for_by_name_when_it_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert run(["reproduce", "curves", "--engine", "ray", "--store", str(tmp_path / "s")]) == 2
+    assert capsys.readouterr().err == "error: --engine ray needs Ray: pip install 'krohn[cluster]'\n"
+
+
+class PretendedRay:
+    """What the engine asks of Ray, noted."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, int]] = []
+
+    def remote(self, **resources: int) -> Any:
+        self.asked.append(resources)
+        return lambda function: SimpleNamespace(remote=lambda job, work: function(job, work))
+
+
+@pytest.mark.parametrize(("device", "gpus"), [("cpu", 0), ("cuda", 1)])
+def test_a_job_asks_for_a_gpu_only_if_it_uses_one_and_is_not_begun_too_late(device: str, gpus: int) -> None:
+    ray = PretendedRay()
+    job = Job(run=longer(Scale.SMOKE)[0], directory=None, device=device)
+    assert _submit(ray, job, lambda job: (job.device,)) == (device,)  # type: ignore[arg-type, return-value]
+    assert _submit(ray, replace(job, deadline=1.0), lambda job: (job.device,)) == ()  # type: ignore[arg-type, return-value]
+    assert ray.asked == [{"num_cpus": 1, "num_gpus": gpus, "max_retries": RETRIES}] * 2

@@ -1,7 +1,7 @@
 """A sweep runs what is missing, once, and can be stopped anywhere."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,11 +14,11 @@ from krohn.errors import InvalidInput, UnknownName
 from krohn.experiments.catalogue import EXPERIMENTS
 from krohn.experiments.engines.job import Job
 from krohn.experiments.experiment import PlannedRun, cells_of
-from krohn.experiments.record import Member, Record
+from krohn.experiments.record import Conflict, Member, Record
 from krohn.experiments.scale import Scale
 from krohn.experiments.selection import Selection
-from krohn.experiments.store import Store
-from krohn.experiments.sweep import SweepOptions, SweepReport, sweep
+from krohn.experiments.store import Store, StoreUnwritable
+from krohn.experiments.sweep import SweepOptions, SweepReport, is_done, sweep
 from krohn.experiments.work import work
 
 Made = list[tuple[str, int]]
@@ -198,6 +198,9 @@ def test_selections_that_select_nothing_are_refused() -> None:
         Selection(sequences=0)
     with pytest.raises(UnknownName, match="one of local, ray; got 'slurm'"):
         SweepOptions(engine="slurm")
+    for seconds in (-1.0, float("nan")):
+        with pytest.raises(InvalidInput, match="0 seconds or more; got"):
+            SweepOptions(time_limit=seconds)
 
 
 def test_each_run_is_announced_as_it_comes_in(tmp_path: Path) -> None:
@@ -232,7 +235,91 @@ def test_a_run_stopped_by_the_clock_is_kept_as_partial_and_ends_as_if_never_stop
         assert one.status == other.status == "done"
         assert one.sequences == other.sequences == 24
         assert {**one.metrics, "seconds": 0} == {**other.metrics, "seconds": 0}
-    assert not (tmp_path / "checkpoints" / run.config.run_id).exists()
+
+
+def training_in_a_folder(asked: list[str]) -> Callable[[Job], tuple[Record, ...]]:
+    """Work that leaves a folder behind, as training does."""
+
+    def pretend(job: Job) -> tuple[Record, ...]:
+        asked.append(job.run.config.run_id)
+        assert job.directory is not None
+        (job.directory / job.run.config.run_id).mkdir()
+        return tuple(finished(job.run, replicate) for replicate in range(2))
+
+    return pretend
+
+
+def test_the_folder_of_a_run_goes_when_its_result_is_stored_and_not_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk may refuse the result; what was trained must still be there."""
+    asked: list[str] = []
+    options = SweepOptions(directory=tmp_path / "checkpoints")
+    with Store(tmp_path / "s") as store:
+        with monkeypatch.context() as full:
+            full.setattr(store, "put", partial(refuse_records, store.put))
+            with pytest.raises(StoreUnwritable, match="full"):
+                sweep(QUICK, Scale.SMOKE, store, options, work=training_in_a_folder(asked))
+        (kept,) = (tmp_path / "checkpoints").iterdir()
+        assert [kept.name] == asked
+        kept.rmdir()
+        sweep(QUICK, Scale.SMOKE, store, options, work=training_in_a_folder(asked))
+    assert len(asked) == 5
+    assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
+def refuse_records(
+    put: Callable[..., list[Conflict]], records: Sequence[Record], members: Sequence[Member]
+) -> list[Conflict]:
+    if records:
+        raise StoreUnwritable("the disk is full")
+    return put(records, members)
+
+
+def test_partial_runs_and_weights_that_are_to_stay_keep_their_folder(tmp_path: Path) -> None:
+    def stopped(job: Job) -> tuple[Record, ...]:
+        return tuple(replace(row, status="partial") for row in training_in_a_folder([])(job))
+
+    for name, keep, work_of in (("cut", False, stopped), ("kept", True, training_in_a_folder([]))):
+        with Store(tmp_path / f"{name}.sqlite") as store:
+            options = SweepOptions(directory=tmp_path / name, keep=keep)
+            sweep(QUICK, Scale.SMOKE, store, options, work=work_of)
+        assert len(list((tmp_path / name).iterdir())) == 4
+
+
+def test_two_sweeps_on_one_store_share_the_runs(tmp_path: Path) -> None:
+    """While one sweep makes a run another passes it over, and takes up what is still missing."""
+    made: dict[str, Made] = {"one": [], "other": []}
+    said: list[str] = []
+    options = SweepOptions(directory=tmp_path / "checkpoints")
+
+    def first(job: Job) -> tuple[Record, ...]:
+        if not made["other"]:
+            with Store(tmp_path / "s") as same:
+                work_of = pretending(made["other"])
+                report = sweep(QUICK, Scale.SMOKE, same, options, work=work_of, say=said.append)
+                assert report == SweepReport(runs=4, done=3, partial=0)
+        return pretending(made["one"])(job)
+
+    with Store(tmp_path / "s") as store:
+        assert sweep(QUICK, Scale.SMOKE, store, options, work=first).done == 4
+    assert made == {"one": EVERYTHING[:1], "other": EVERYTHING[1:]}
+    assert said[0] == "task C2, depth 1: left to another process that is making it"
+    assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
+def test_a_diverged_replicate_has_come_to_its_end(tmp_path: Path) -> None:
+    """It is not run again, and does not make its run shorter than another of the same cell."""
+    short, long = (Selection(sequences=size).of(QUICK.plan(Scale.SMOKE))[0] for size in (400, 800))
+    records = [replace(finished(long, 0), sequences=8), replace(finished(long, 1), status="diverged")]
+    shorter = [replace(finished(short, index), sequences=400) for index in range(2)]
+    with Store(tmp_path / "s") as store:
+        for run, rows in ((long, records), (short, shorter)):
+            label = Member(experiment="quick", scale="smoke", run_id=run.config.run_id, label=run.label)
+            store.put([replace(row, sequences=min(row.sequences, 400)) for row in rows], [label])
+        (cell,) = cells_of(store, "quick", "smoke")
+        assert {row.run_id for row in cell.records} == {long.config.run_id}
+        assert is_done(store, long)
 
 
 def test_the_weights_of_a_finished_run_stay_when_asked_for(tmp_path: Path) -> None:
@@ -250,6 +337,7 @@ def test_records_hold_what_a_reader_needs(tmp_path: Path) -> None:
     assert len(first.metrics["curve"]["accuracy"]) == 3
     assert len(first.metrics["by_position"]) == 6
     assert first.metrics["accuracy"] == pytest.approx(max(first.metrics["curve"]["accuracy"]), abs=1e-4)
+    assert first.metrics["final_accuracy"] == pytest.approx(first.metrics["curve"]["accuracy"][-1], abs=1e-4)
     assert first.evaluations["length"]["at"] == [3, 6]
     assert first.environment["device"] == "cpu"
     assert re.fullmatch(r"\d+\.\d+\.\d+\+[0-9a-f]{8}", first.code)

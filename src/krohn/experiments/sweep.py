@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
-from krohn.errors import UnknownName
+from krohn.errors import InvalidInput, UnknownName
 from krohn.evaluate.evaluation import Evaluation
 from krohn.experiments.catalogue import EXPERIMENTS
 from krohn.experiments.engines.cluster import run_on_ray
@@ -47,6 +47,8 @@ class SweepOptions:
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
             raise UnknownName(f"an engine must be one of {', '.join(ENGINES)}; got {self.engine!r}")
+        if self.time_limit is not None and not self.time_limit >= 0:
+            raise InvalidInput(f"a time limit must be 0 seconds or more; got {self.time_limit}")
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ def sweep(
     missing = [run for run in planned if not is_done(store, run)]
     everywhere = _everywhere(experiment, scale, options.selection)
     deadline = None if options.time_limit is None else time.time() + options.time_limit
-    jobs = [
+    wanted = _once_each(_unsolved_first(missing, store, planned), [run for _, run in everywhere])
+    # One at a time: what another process has stored meanwhile is no longer missing.
+    jobs = (
         Job(
             run=run,
             directory=options.directory,
@@ -87,8 +91,9 @@ def sweep(
             keep=options.keep,
             progress=options.progress,
         )
-        for run in _once_each(_unsolved_first(missing, store, planned), [run for _, run in everywhere])
-    ]
+        for run in wanted
+        if not is_done(store, run)
+    )
     errors: list[str] = []
     conflicts: list[Conflict] = []
     for outcome in ENGINES[options.engine](jobs, work):
@@ -98,6 +103,9 @@ def sweep(
             errors.append(f"{run.config.run_id} ({_words(run)}): {outcome.error}")
         same = [found for found in everywhere if outcome.records and found[1].config == run.config]
         conflicts += store.put(outcome.records, _members(scale, same))
+        if outcome.finished:
+            # Not before: a full disk must cost the result only, never the training.
+            outcome.job.clear()
     done = sum(is_done(store, run) for run in planned)
     begun = sum(bool(store.of_run(run.config.run_id)) for run in planned)
     return SweepReport(len(planned), done, begun - done, errors, conflicts)
@@ -172,11 +180,9 @@ def _members(scale: Scale, runs: Sequence[tuple[Experiment, PlannedRun]]) -> lis
 def _news(outcome: Outcome) -> str:
     name = _words(outcome.job.run)
     if not outcome.records:
-        return f"{name}: {outcome.error or 'not begun, no time left'}"
+        return f"{name}: {outcome.error or outcome.skipped or 'not begun, no time left'}"
     found = sorted(float(record.metrics["accuracy"]) for record in outcome.records)
-    ended = (
-        "done" if all(record.status != "partial" for record in outcome.records) else "stopped by the clock"
-    )
+    ended = "done" if outcome.finished else "stopped by the clock"
     seen = max(record.sequences for record in outcome.records)
     return (
         f"{name}: {ended}, best {found[-1]:.2%}, median {median(found):.2%}, {seen:,} sequences each, "

@@ -1,7 +1,6 @@
 """Makes one run: trains, evaluates, and turns the outcome into records for the store."""
 
 import gc
-import shutil
 from datetime import UTC, datetime
 from typing import Any
 
@@ -43,11 +42,9 @@ def work(job: Job) -> tuple[Record, ...]:
             f"run {config.run_id} must fit into the GPU's memory with {config.replicates} replicates of "
             f"{dict(job.run.label)}; it does not: free the GPU or use a larger one"
         ) from error
-    records, finished = _records(result, started), result.finished
+    records = _records(result, started)
     del result
     _free()
-    if finished and directory is not None and not job.keep:
-        shutil.rmtree(directory)
     return records
 
 

@@ -1,6 +1,6 @@
 """Runs as tasks of a Ray cluster: a lost node costs the work in hand, not the sweep."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from krohn.errors import MissingDependency
@@ -10,7 +10,7 @@ from krohn.experiments.engines.job import Job, Outcome, Work
 RETRIES = 5
 
 
-def run_on_ray(jobs: Sequence[Job], work: Work) -> Iterator[Outcome]:
+def run_on_ray(jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
     """Submits every job at once and yields each outcome as it comes in.
 
     Uses the cluster this process is connected to, else the one named by ``RAY_ADDRESS``, else a cluster of
@@ -27,7 +27,7 @@ def run_on_ray(jobs: Sequence[Job], work: Work) -> Iterator[Outcome]:
             ray.shutdown()
 
 
-def _stream(ray: Any, jobs: Sequence[Job], work: Work) -> Iterator[Outcome]:
+def _stream(ray: Any, jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
     waiting = {_submit(ray, job, work): job for job in jobs}
     while waiting:
         (ready,), _ = ray.wait(list(waiting), num_returns=1)

@@ -1,7 +1,8 @@
 """A unit of work that can travel to another process, and what comes back."""
 
+import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,15 +34,26 @@ class Job:
         """Time until the deadline, never negative; none without a deadline."""
         return None if self.deadline is None else max(0.0, self.deadline - time.time())
 
+    def clear(self) -> None:
+        """Removes the run's folder, unless its weights are to stay."""
+        if self.directory is not None and not self.keep:
+            shutil.rmtree(self.directory / self.run.config.run_id, ignore_errors=True)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The records a job gave, or the one line that says why it gave none."""
+    """The records a job gave, or one line that says why it gave none: it went wrong, or it was not begun."""
 
     job: Job
     records: tuple[Record, ...] = ()
     error: str = ""
+    skipped: str = ""
+
+    @property
+    def finished(self) -> bool:
+        """Whether every replicate has come to its end."""
+        return bool(self.records) and all(record.status != "partial" for record in self.records)
 
 
 Work = Callable[[Job], tuple[Record, ...]]
-Engine = Callable[[Sequence[Job], Work], Iterator[Outcome]]
+Engine = Callable[[Iterable[Job], Work], Iterator[Outcome]]
