@@ -1,5 +1,7 @@
 """Every recipe at every scale gives complete configs; at scale paper they are the paper's."""
 
+from itertools import pairwise
+
 import pytest
 
 from krohn.automata.spec import parse_spec
@@ -49,7 +51,17 @@ def test_the_paper_s_networks_and_optimisers(name: str) -> None:
             assert (model.dim, model.heads, model.mlp) == (512, 8, 512)
             assert set(optimizer.lr) <= {3e-5, 1e-4, 3e-4}
             assert (optimizer.batch, optimizer.weight_decay) == (16, 1e-4)
+            assert model.positions == run.label.get("positions", model.positions)
+            if name in ("depth", "curves", "stability", "attention", "indirect", "incomplete"):
+                assert model.positions == "sinusoidal"
         assert run.config.evaluation.sequences == 2048
+        assert (optimizer.schedule, optimizer.betas, optimizer.clip) == ("plateau", (0.9, 0.999), None)
+        if run.label.get("factor") != "EMA":
+            assert optimizer.ema == 0.9
+        if run.label.get("factor") != "patience":
+            assert optimizer.patience == 20
+        if run.label.get("factor") != "dropout" and isinstance(model, GptConfig):
+            assert model.dropout == 0
 
 
 def test_depth_is_19_tasks_by_16_depths_of_20_replicates() -> None:
@@ -77,7 +89,16 @@ def test_indirect_has_the_paper_s_seven_columns() -> None:
             assert run.config.model.layers == (16 if "S5" in run.config.task.spec else 8)
     (s5,) = {run.config.task.spec for run in runs if "S5" in run.config.task.spec}
     assert parse_spec(s5).num_letters == 5
-    assert sorted(column.paper for column in indirect.COLUMNS) == [0.996, 0.999, 1, 1, 1, 1, 1]
+    assert {column.spec: column.paper for column in indirect.COLUMNS} == {
+        "Dyck4,8@top": 1.0,
+        "Grid9@boundary": 1.0,
+        "S5:paper,5@first": 0.996,
+        "C4@zero": 0.999,
+        "D8@location": 1.0,
+        "abab@accept": 1.0,
+    }
+    drawn = {run.label["task"]: run.config.task.distribution for run in runs if "abab" in run.label["task"]}
+    assert drawn == {"abab (1) accept": "periodic:01:1.0", "abab (2) accept": "periodic:01:0.5"}
 
 
 def test_incomplete_covers_both_tasks_and_both_models_at_length_100() -> None:
@@ -87,7 +108,10 @@ def test_incomplete_covers_both_tasks_and_both_models_at_length_100() -> None:
     }
     assert {run.config.task.length for run in runs} == {100}
     assert {run.config.replicates for run in runs} == {25}
-    assert max(run.config.task.reveal for run in runs) == 1
+    assert all(run.config.task.reveal == run.label["reveal"] for run in runs)
+    shares = sorted({run.config.task.reveal for run in runs}, reverse=True)
+    assert shares[0] == 1
+    assert {before / after for before, after in pairwise(shares)} == {2}  # log spacing
 
 
 def test_generalisation_is_trained_at_40_and_tested_as_in_the_paper() -> None:
@@ -134,6 +158,14 @@ def test_stability_changes_one_thing_at_a_time() -> None:
         run.config.run_id for run in runs if (run.label["factor"], run.label["value"]) == ("EMA", 0.9)
     }
     assert plain == averaged
+    for run in runs:
+        value, model, optimizer = run.label["value"], run.config.model, run.config.optimizer
+        assert isinstance(model, GptConfig)
+        changed = {"dropout": model.dropout, "EMA": optimizer.ema, "patience": optimizer.patience}
+        assert changed[run.label["factor"]] == value
+    for run in experiment("stability").plan(Scale.SMALL):
+        patient = run.label["factor"] == "patience"
+        assert run.config.optimizer.schedule == ("plateau" if patient else "constant")
 
 
 def test_attention_and_curves_and_positions_have_the_paper_s_sizes() -> None:
@@ -178,6 +210,37 @@ def test_only_the_hard_columns_of_indirect_leave_whole_words_at_small() -> None:
 def test_the_run_that_learned_d6_is_the_one_that_is_planned() -> None:
     (run,) = (run for run in depth.plan(Scale.SMALL) if run.label == {"task": "D6", "depth": 8})
     assert run.config.run_id == "2e1cbc85f0d0f775"
+
+
+def test_the_departures_of_depth_name_each_task_that_is_trained_otherwise() -> None:
+    """Replicates, rates, batch and halving of every task as its group in the text says."""
+    said = depth.EXPERIMENT.departures[Scale.SMALL]
+    assert [str(layers) for layers in depth.DEPTHS[Scale.SMALL]] == ["1", "2", "4", "8", "16"]
+    groups = {
+        "C5, C6, C2xC2 (8 replicates)": (8, (1e-4,), 16, "constant", False),
+        "C7, C8 (3, cosine schedule)": (3, (1e-4,), 16, "cosine", False),
+        "C2xC2xC2 (8 by halves, cosine schedule)": (8, (1e-4,), 16, "cosine", True),
+        "D6 (4 replicates, learning rates 2e-4 and 3e-4)": (4, (2e-4, 3e-4), 64, "cosine", False),
+        "S4, S5 (8 by halves, the same rates)": (8, (2e-4, 3e-4), 64, "cosine", True),
+        "D8, Q8, A4, A5 (12 by halves, learning rates 2e-4 to 4e-4)": (
+            *(12, (2e-4, 3e-4, 4e-4), 64, "cosine", True),
+        ),
+    }
+    settings = {task: values for group, values in groups.items() for task in group.split(" (")[0].split(", ")}
+    assert all(group in said for group in groups)
+    for run in depth.plan(Scale.SMALL):
+        config, optimizer = run.config, run.config.optimizer
+        plain = (20, (3e-5, 1e-4, 3e-4), 16, "constant", False)
+        found = (config.replicates, optimizer.lr, optimizer.batch, optimizer.schedule, bool(config.halving))
+        assert found == settings.get(run.label["task"], plain)
+        assert config.evaluation.stop_at == 0.995
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("scale", [Scale.SMALL, Scale.PAPER])
+def test_replicates_that_stop_when_solved_are_named_as_a_departure(name: str, scale: Scale) -> None:
+    stops = any(run.config.evaluation.stop_at is not None for run in experiment(name).plan(scale))
+    assert ("solved replicates stop" in experiment(name).departures.get(scale, "")) == stops
 
 
 def test_the_paper_scale_has_no_curriculum() -> None:

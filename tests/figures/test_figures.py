@@ -142,7 +142,7 @@ def test_a_table_that_makes_no_sense_is_refused() -> None:
         HeatMap(title="", rows=["C2"], columns=["1"], values={("X", "1"): 0.5})
     with pytest.raises(InvalidInput, match=r"share between 0 and 1; got 99.0"):
         HeatMap(title="", rows=["C2"], columns=["1"], values={("C2", "1"): 99.0})
-    with pytest.raises(InvalidInput, match=r"'A' has 1, 2, 0"):
+    with pytest.raises(InvalidInput, match=r"'A' has 1, 2, 0, 0"):
         Line(name="A", x=[1], y=[1, 2])
     with pytest.raises(InvalidInput, match="share between 0 and 1"):
         Bar(group="", series="", value=2)

@@ -31,11 +31,15 @@ GPT_BATCH, LSTM_BATCH = 16, 64
 DEPARTURES = {
     Scale.SMOKE: "tiny networks, a few steps: proves that everything runs, says nothing about learning",
     Scale.SMALL: (
-        "bf16; learning rate constant after 300 steps of warm-up, betas (.9, .98), gradients clipped at 1; "
-        "fewer sequences; solved replicates stop"
+        "bf16; fewer sequences; gradients clipped at 1; learning rate constant, for GPT after 300 steps of "
+        "warm-up and with betas (.9, .98)"
     ),
-    Scale.PAPER: "bf16; not in the text and chosen here: betas (.9, .999), plateau schedule with patience 20",
+    Scale.PAPER: (
+        "bf16; not in the text and chosen here: betas (.9, .999), 300 steps of warm-up for GPT, plateau "
+        "schedule with patience 20, which replicate has which learning rate, sequences of each task"
+    ),
 }
+SOLVED_STOP = "solved replicates stop"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +108,7 @@ def _optimizer(scale: Scale, model: ModelConfig) -> dict[str, Any]:
     """AdamW as in the paper; where its text is silent, what was measured to learn in few steps.
 
     The paper names learning rates, weight decay, batch, EMA and a scheduler with a patience. Smaller scales
-    keep the rate constant after a warm-up of 300 steps with betas (.9, .98), a named departure.
+    keep the rate constant, that of GPT after a warm-up of 300 steps with betas (.9, .98), a named departure.
     """
     settings: dict[str, Any] = {"ema": 0.9}
     if isinstance(model, LstmConfig):

@@ -59,6 +59,11 @@ def remarks_on(rows: Sequence[Row]) -> list[str]:
     return [f"{sign} {text}" for name, (sign, text) in REMARKS.items() if any(row.get(name) for row in rows)]
 
 
+def note_on(caption: str, rows: Sequence[Row]) -> str:
+    """A figure's note: its caption, and what the signs in it mean."""
+    return "\n".join([caption, *remarks_on(rows)])
+
+
 def learning_rate(record: Record) -> float:
     """The rate this replicate was trained with: rates are dealt out in turn."""
     rates = record.config["optimizer"]["lr"]

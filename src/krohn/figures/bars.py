@@ -13,12 +13,16 @@ from krohn.figures.style import house_style, looks
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """A share between 0 and 1 in one group and one series, with its standard error."""
+    """A share between 0 and 1 in one group and one series, with its standard error.
+
+    ``mark`` is a sign after its number, explained in the chart's note.
+    """
 
     group: str
     series: str
     value: float
     error: float = 0.0
+    mark: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.value <= 1:
@@ -48,9 +52,8 @@ def bar_chart(bars: Sequence[Bar], *, title: str, y_axis: str, note: str = "") -
             axes.errorbar(places, heights, errors, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
             for place, bar in zip(places, own, strict=True):
                 height = min(bar.value + bar.error, 1) + 0.01
-                axes.text(
-                    place, height, percent(bar.value), ha="center", va="bottom", fontsize=6, rotation=90
-                )
+                number = percent(bar.value) + bar.mark
+                axes.text(place, height, number, ha="center", va="bottom", fontsize=6, rotation=90)
         axes.set_xticks(range(len(groups)), groups)
         axes.set_ylim(0, 1.16)
         axes.set_ylabel(y_axis)

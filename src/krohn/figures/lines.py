@@ -16,18 +16,26 @@ _LONG = 10_000  # from here on numbers on the axis are written with k and M
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One named series; ``error`` is half the height of its band. A faint line has no legend entry."""
+    """One named series; ``error`` is half the height of its band. A faint line has no legend entry.
+
+    ``marks`` are signs at its points, explained in the chart's note; empty for none.
+    """
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
     error: Sequence[float] = ()
+    marks: Sequence[str] = ()
     faint: bool = False
 
     def __post_init__(self) -> None:
-        if len(self.x) != len(self.y) or len(self.error) not in (0, len(self.x)):
-            sizes = f"{len(self.x)}, {len(self.y)}, {len(self.error)}"
-            raise InvalidInput(f"a line must have as many y and errors as x; {self.name!r} has {sizes}")
+        if len(self.x) != len(self.y) or any(
+            len(of) not in (0, len(self.x)) for of in (self.error, self.marks)
+        ):
+            sizes = f"{len(self.x)}, {len(self.y)}, {len(self.error)}, {len(self.marks)}"
+            raise InvalidInput(
+                f"a line must have as many y, errors and marks as x; {self.name!r} has {sizes}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +112,9 @@ def _draw_line(axes: Axes, line: Line, look: Look, later: int) -> Line2D:
         markevery=every,
         linewidth=1.3 + 0.3 * later,
     )[0]
+    for x, y, mark in zip(line.x, line.y, line.marks, strict=False):
+        if mark:
+            axes.annotate(mark, (x, y), (4, 4), textcoords="offset points", fontsize=7)
     if line.error:
         low = [y - e for y, e in zip(line.y, line.error, strict=True)]
         high = [y + e for y, e in zip(line.y, line.error, strict=True)]

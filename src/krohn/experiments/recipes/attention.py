@@ -116,4 +116,8 @@ EXPERIMENT = Experiment(
     plan=plan,
     table=table,
     draw=draw,
+    departures={
+        Scale.SMALL: "8 replicates, learning rates 1e-4 and 3e-4",
+        Scale.PAPER: "20 replicates, learning rates 1e-4 and 3e-4",
+    },
 )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import gpt, run
-from krohn.experiments.summary import summary
+from krohn.experiments.summary import marks_of, note_on, summary
 from krohn.figures.files import Figure
 from krohn.figures.lines import Line, Panel, line_chart
 from krohn.tasks.config import TaskConfig
@@ -56,6 +56,7 @@ def largest_drop(accuracy: Sequence[float]) -> float:
 def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
     """One panel for each task, one line for each replicate."""
     panels = []
+    rows = [summary(cell) for cell in cells]
     for cell in sorted(cells, key=lambda cell: str(cell.label["task"])):
         batch = cell.records[0].config["optimizer"]["batch"]
         curves = [record.metrics["curve"] for record in cell.records]
@@ -68,9 +69,9 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
             )
             for index, curve in enumerate(curves)
         ]
-        title = f"{cell.label['task']}, {cell.label['depth']} layers"
+        title = f"{cell.label['task']}, {cell.label['depth']} layers{marks_of(summary(cell))}"
         panels.append(Panel(title=title, x_axis="sequences", y_axis="held-out accuracy", lines=lines))
-    return {"curves": line_chart(panels, note=caption)}
+    return {"curves": line_chart(panels, note=note_on(caption, rows))}
 
 
 EXPERIMENT = Experiment(
@@ -80,5 +81,8 @@ EXPERIMENT = Experiment(
     plan=plan,
     table=table,
     draw=draw,
-    departures={Scale.SMALL: "4 layers for C2 and 8 for S5, one learning rate"},
+    departures={
+        Scale.SMALL: "4 layers for C2 and 8 for S5, learning rate 1e-4",
+        Scale.PAPER: "8 layers for C2 and 16 for S5, learning rate 1e-4",
+    },
 )

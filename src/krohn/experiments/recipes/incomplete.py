@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.scale import Scale
-from krohn.experiments.settings import EFFORT, gpt, run
-from krohn.experiments.summary import summary
+from krohn.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
+from krohn.experiments.summary import marks_of, note_on, summary
 from krohn.figures.files import Figure
 from krohn.figures.lines import Line, Panel, line_chart
 from krohn.tasks.config import TaskConfig
@@ -70,6 +70,7 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
                     x=[row["reveal"] for row in own],
                     y=[row["mean_accuracy"] for row in own],
                     error=[row["standard_error"] for row in own],
+                    marks=[marks_of(row) for row in own],
                 )
             )
         length = next(row["length"] for row in rows if row["task"] == task)
@@ -78,12 +79,12 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
             Panel(
                 title=title,
                 x_axis="share of states revealed",
-                y_axis="mean accuracy",
+                y_axis="mean accuracy, standard error",
                 lines=lines,
                 log_x=True,
             )
         )
-    return {"incomplete": line_chart(panels, note=caption)}
+    return {"incomplete": line_chart(panels, note=note_on(caption, rows))}
 
 
 EXPERIMENT = Experiment(
@@ -93,5 +94,14 @@ EXPERIMENT = Experiment(
     plan=plan,
     table=table,
     draw=draw,
-    departures={Scale.SMALL: "C2 at T = 40 with 4 layers, S5 at T = 12 with 8"},
+    departures={
+        Scale.SMALL: (
+            f"C2 at T = 40 with 4 layers, S5 at T = 12 with 8; 10 replicates; errors are standard errors; "
+            f"{SOLVED_STOP}"
+        ),
+        Scale.PAPER: (
+            f"8 layers for C2 and 16 for S5, shares from 1 down to 1/32; errors are standard errors; "
+            f"{SOLVED_STOP}"
+        ),
+    },
 )

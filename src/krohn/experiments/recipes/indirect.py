@@ -6,8 +6,8 @@ from typing import Any
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.scale import Scale
-from krohn.experiments.settings import EFFORT, gpt, run
-from krohn.experiments.summary import summary
+from krohn.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
+from krohn.experiments.summary import marks_of, note_on, summary
 from krohn.figures.files import Figure
 from krohn.figures.heat_map import HeatMap, heat_map
 from krohn.tasks.config import TaskConfig
@@ -106,7 +106,8 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
         rows=columns,
         columns=[row for row in order if row in present],
         values={(task, row): value for (row, task), value in values.items()},
-        note=caption,
+        marks={(row["task"], f"{row['model']}, ours"): marks_of(row) for row in rows},
+        note=note_on(caption, rows),
     )
     return {"indirect": heat_map(shown)}
 
@@ -120,8 +121,9 @@ EXPERIMENT = Experiment(
     draw=draw,
     departures={
         Scale.SMALL: (
-            "rows of 8 replicates: by halves, batch 64, learning rates 2e-4 and 3e-4 on a cosine schedule, "
-            "and a window of the loss that grows with what is solved"
-        )
+            "GPT with 10 replicates; rows of 8 replicates: by halves, batch 64, learning rates 2e-4 and 3e-4 "
+            f"on a cosine schedule, and a window of the loss that grows with what is solved; {SOLVED_STOP}"
+        ),
+        Scale.PAPER: SOLVED_STOP,
     },
 )

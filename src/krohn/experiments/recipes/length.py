@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
-from krohn.experiments.recipes.variants import LSTM, RECENCY, VARIANTS, variant
+from krohn.experiments.recipes.variants import DEPARTURES, LSTM, RECENCY, VARIANTS, variant
 from krohn.experiments.scale import Scale
 from krohn.experiments.summary import mean_series, series_at, summary
 from krohn.figures.files import Figure
@@ -55,7 +55,7 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
                 Panel(
                     title=task,
                     x_axis="length of the word",
-                    y_axis="accuracy",
+                    y_axis="mean accuracy, standard error",
                     lines=lines,
                     guides=[(trained, "trained")],
                 )
@@ -70,5 +70,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     table=table,
     draw=draw,
-    departures={Scale.SMALL: "4 layers instead of 8"},
+    departures=DEPARTURES,
 )

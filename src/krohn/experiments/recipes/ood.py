@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
-from krohn.experiments.recipes.variants import GPT, LSTM, RECENCY, SHIFTED, variant
+from krohn.experiments.recipes.variants import DEPARTURES, GPT, LSTM, RECENCY, SHIFTED, variant
 from krohn.experiments.scale import Scale
 from krohn.experiments.summary import mean_series, summary
 from krohn.figures.files import Figure
@@ -49,7 +49,13 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
         if lines:
             guides = [(0.5, "trained")] if evaluation == "probability" else []
             panels.append(
-                Panel(title=f"C2, {title}", x_axis=axis, y_axis="accuracy", lines=lines, guides=guides)
+                Panel(
+                    title=f"C2, {title}",
+                    x_axis=axis,
+                    y_axis="mean accuracy, standard error",
+                    lines=lines,
+                    guides=guides,
+                )
             )
     return {"ood": line_chart(panels, note=caption)} if panels else {}
 
@@ -61,5 +67,5 @@ EXPERIMENT = Experiment(
     plan=plan,
     table=table,
     draw=draw,
-    departures={Scale.SMALL: "4 layers instead of 8"},
+    departures=DEPARTURES,
 )

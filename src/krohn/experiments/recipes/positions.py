@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from krohn.evaluate.across import AccuracyByLength
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.scale import Scale
-from krohn.experiments.settings import gpt, run
+from krohn.experiments.settings import SOLVED_STOP, gpt, run
 from krohn.experiments.summary import mean_series, summary
 from krohn.figures.bars import Bar, bar_chart
 from krohn.figures.files import Figure
@@ -85,5 +85,8 @@ EXPERIMENT = Experiment(
     plan=plan,
     table=table,
     draw=draw,
-    departures={Scale.SMALL: "4 layers"},
+    departures={
+        Scale.SMALL: f"4 layers, 10 replicates; {SOLVED_STOP}",
+        Scale.PAPER: f"8 layers; {SOLVED_STOP}",
+    },
 )

@@ -6,7 +6,7 @@ from typing import Any
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import gpt, run
-from krohn.experiments.summary import summary
+from krohn.experiments.summary import marks_of, note_on, summary
 from krohn.figures.bars import Bar, bar_chart
 from krohn.figures.files import Figure
 from krohn.tasks.config import TaskConfig
@@ -66,19 +66,20 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
     rows = table(cells)
     figures = {}
     for factor in dict.fromkeys(row["factor"] for row in rows):
+        own = [row for row in rows if row["factor"] == factor]
         bars = [
             Bar(
                 group=row["task"],
                 series=f"{factor} {row['value']:g}",
                 value=row["mean_accuracy"],
                 error=row["standard_error"],
+                mark=marks_of(row),
             )
-            for row in rows
-            if row["factor"] == factor
+            for row in own
         ]
         title = f"Training with {factor}"
         figures[f"stability-{factor.lower()}"] = bar_chart(
-            bars, title=title, y_axis="mean accuracy, standard error", note=caption
+            bars, title=title, y_axis="mean accuracy, standard error", note=note_on(caption, own)
         )
     return figures
 
@@ -90,5 +91,8 @@ EXPERIMENT = Experiment(
     plan=plan,
     table=table,
     draw=draw,
-    departures={Scale.SMALL: "4 layers, T = 40"},
+    departures={
+        Scale.SMALL: "4 layers, T = 40, 10 replicates; a plateau schedule in the rows of patience alone",
+        Scale.PAPER: "8 layers, 20 replicates, the values of patience",
+    },
 )

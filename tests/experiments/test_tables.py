@@ -1,0 +1,151 @@
+"""Each experiment's table and figure from records with known numbers."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+
+from experiments.made_up_records import record
+from krohn.experiments.catalogue import EXPERIMENTS
+from krohn.experiments.experiment import Cell
+from krohn.experiments.recipes.curves import largest_drop
+from krohn.experiments.recipes.variants import GPT, LSTM
+from krohn.figures.files import save
+
+
+def cell(
+    accuracies: Sequence[float], *, statuses: Sequence[str] = (), halving: bool = False, **label: Any
+) -> Cell:
+    """One replicate for each accuracy; its curve rises to it and falls by a tenth."""
+    config: dict[str, Any] = {"task": {"length": 40}, "optimizer": {"lr": [1e-4, 3e-4], "batch": 16}}
+    config |= {"halving": {"every": 10}} if halving else {}
+    records = tuple(
+        record(
+            replicate=index,
+            config=config,
+            status=statuses[index] if statuses else "done",
+            sequences=1000 * (index + 1),
+            metrics={"accuracy": value, "curve": {"step": [1, 2], "accuracy": [value, value - 0.1]}},
+        )
+        for index, value in enumerate(accuracies)
+    )
+    return Cell(label=label, records=records)
+
+
+def measured(found: Cell, evaluation: str, at: list[float], rows: Sequence[list[float]]) -> Cell:
+    records = tuple(
+        record(
+            replicate=one.replicate,
+            config=one.config,
+            metrics={**one.metrics, "evaluations": {evaluation: {"at": at, "token": row}}},
+        )
+        for one, row in zip(found.records, rows, strict=True)
+    )
+    return Cell(label=found.label, records=records)
+
+
+def words_in(figure: Figure, folder: Path) -> str:
+    svg, png = save(figure, folder / "figure")
+    assert png.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    return svg.read_text()
+
+
+def test_depth_says_what_was_solved_by_the_best_and_draws_maximum_and_median(tmp_path: Path) -> None:
+    experiment = EXPERIMENTS["depth"]
+    cells = [cell([0.4, 0.991, 0.5], task="C2", depth=2), cell([0.2, 0.98], task="S5", depth=1)]
+    first, second = experiment.table(cells)
+    assert (first["task"], first["solved"], first["median_accuracy"]) == ("C2", True, 0.5)
+    assert (second["task"], second["solved"], second["median_accuracy"]) == ("S5", False, 0.59)
+    largest, median = experiment.draw(cells, "caption")["depth"].axes
+    assert {text.get_text() for text in largest.texts} == {"99.1", "98.0"}
+    assert {text.get_text() for text in median.texts} == {"50.0", "59.0"}
+
+
+def test_curves_tell_the_largest_drop_of_any_replicate() -> None:
+    assert largest_drop([0.2, 0.9, 0.5, 0.8, 0.7]) == pytest.approx(0.4)
+    assert largest_drop([0.1, 0.2, 0.3]) == 0
+    (row,) = EXPERIMENTS["curves"].table([cell([0.5, 0.9], task="C2", depth=4)])
+    assert row["largest_drop"] == pytest.approx(0.1)
+
+
+def test_indirect_sets_the_paper_s_number_beside_ours() -> None:
+    cells = [cell([0.9], task="S5 first", model="GPT"), cell([0.9], task="S5 first", model="LSTM")]
+    assert [(row["model"], row["paper"]) for row in EXPERIMENTS["indirect"].table(cells)] == [
+        ("GPT", 0.996),
+        ("LSTM", 1.0),
+    ]
+
+
+def test_ood_tells_the_worst_mean_and_where_it_is() -> None:
+    found = measured(
+        cell([0.9, 0.9], task="C2", model=GPT),
+        "probability",
+        [0.05, 0.5, 0.95],
+        [[0.8, 1, 0.7], [0.4, 1, 0.6]],
+    )
+    (row,) = EXPERIMENTS["ood"].table([found])
+    assert (row["worst_by_probability"], row["at_probability"]) == (0.6, 0.05)
+    assert row["paper"] == "fails away from 0.5"
+
+
+def test_length_tells_mean_and_best_at_once_twice_and_the_greatest_length() -> None:
+    found = measured(
+        cell([0.9, 0.9], task="C2", model=LSTM), "length", [40, 80, 128], [[1, 0.8, 0.6], [0.5, 0.4, 0.2]]
+    )
+    (row,) = EXPERIMENTS["length"].table([found])
+    means = [row[f"mean_at_{place}"] for place in (40, 80, 128)]
+    assert means == pytest.approx([0.75, 0.6, 0.4])
+    assert [row[f"max_at_{place}"] for place in (40, 80, 128)] == [1, 0.8, 0.6]
+
+
+def test_positions_tell_the_mean_at_both_lengths_with_its_standard_error() -> None:
+    found = measured(
+        cell([0.9, 0.9], task="Grid9", positions="linear"), "length", [40, 80], [[1, 0.8], [0.8, 0.4]]
+    )
+    (row,) = EXPERIMENTS["positions"].table([found])
+    assert (row["mean_at_T"], row["mean_at_2T"]) == pytest.approx((0.9, 0.6))
+    assert (row["error_at_T"], row["error_at_2T"]) == pytest.approx((0.1, 0.2))
+
+
+def test_incomplete_draws_means(tmp_path: Path) -> None:
+    found = [cell([0.5, 0.9], task="C2", model="GPT", reveal=share) for share in (1.0, 0.1)]
+    figure = EXPERIMENTS["incomplete"].draw(found, "caption")["incomplete"]
+    assert list(figure.axes[0].lines[0].get_ydata()) == pytest.approx([0.7, 0.7])
+
+
+def test_attention_counts_the_heads_of_each_kind() -> None:
+    # Layer, head, scores as uniform, left and right detector, attention before the last boundary.
+    heads = [[0, 0, 0.99, 0.0, 0.0, 0.5], [3, 1, 0.1, 0.9, 0.0, 0.1], [3, 2, 0.1, 0.2, 0.0, 0.1]]
+    found = cell([0.999], task="Grid9")
+    (one,) = found.records
+    kept = record(config=one.config, metrics={**one.metrics, "evaluations": {"attention": {"heads": heads}}})
+    (row,) = EXPERIMENTS["attention"].table([Cell(label=found.label, records=(kept,))])
+    assert (row["uniform"], row["left"]) == ("1.1", "4.2")
+    assert (row["uniform_heads"], row["left_heads"], row["right_heads"]) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("depth", {"task": "S5", "depth": 8}),
+        ("curves", {"task": "S5", "depth": 8}),
+        ("stability", {"task": "D8", "factor": "dropout", "value": 0.1}),
+        ("indirect", {"task": "S5 first", "model": "GPT"}),
+        ("incomplete", {"task": "S5", "model": "GPT", "reveal": 0.1}),
+    ],
+)
+def test_a_figure_marks_runs_that_were_cut_short_or_halved(
+    tmp_path: Path, name: str, label: dict[str, Any]
+) -> None:
+    """A number that is not what it seems must say so wherever it is shown."""
+    plain = cell([0.5, 0.6], **label)
+    cut = cell([0.5, 0.6], statuses=["done", "partial"], halving=True, **label)
+    (before,) = EXPERIMENTS[name].draw([plain], "caption").values()
+    (after,) = EXPERIMENTS[name].draw([cut], "caption").values()
+    assert "*" not in words_in(before, tmp_path).split("</style>")[1].replace("/*", "")
+    drawn = words_in(after, tmp_path)
+    assert "*†" in drawn
+    assert "* stopped before its last sequence" in drawn
+    assert "† by halves" in drawn
