@@ -3,15 +3,21 @@
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from experiments.made_up_records import member, record
 from krohn.cli.app import run
 from krohn.cli.reproduce import split_names
 from krohn.experiments.catalogue import EXPERIMENTS
+from krohn.experiments.engines.job import Job, Outcome, Work
+from krohn.experiments.scale import Scale
 from krohn.experiments.settings import TASKS
+from krohn.experiments.store import Store
+from krohn.experiments.sweep import ENGINES
 
 
 def krohn(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -147,6 +153,115 @@ def test_a_part_of_an_experiment_can_be_run(tmp_path: Path, capsys: pytest.Captu
     assert not (tmp_path / "checkpoints").exists()
 
 
+def test_parts_that_are_given_twice_add_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = krohn(
+        capsys,
+        *("reproduce", "depth", "--store", str(tmp_path / "s"), "--sequences", "8"),
+        *("--only", "C2", "--where", "task=C3", "--where", "depth=1", "--where", " depth = 2"),
+    )
+    assert made["runs"] == made["done"] == 4
+    assert {(row["task"], row["depth"]) for row in made["table"]} == {
+        (task, depth) for task in ("C2", "C3") for depth in (1, 2)
+    }
+    assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
+def test_a_store_whose_folder_takes_no_figures_still_shows_its_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = ["--store", str(tmp_path / "s"), "--json"]
+    assert run(["reproduce", "curves", *store, "--only", "C2", "--sequences", "8"]) == 0
+    for path in (tmp_path / "figures").iterdir():
+        path.unlink()
+    (tmp_path / "figures").rmdir()
+    (tmp_path / "figures").write_text("in the way")
+    capsys.readouterr()
+    assert run(["reproduce", "curves", *store, "--show"]) == 0
+    captured = capsys.readouterr()
+    shown = json.loads(captured.out)
+    assert (len(shown["table"]), shown["figure"], shown["figures"]) == (1, None, [])
+    assert "no figures: " in captured.err
+    asked_for = ["--figures", str(tmp_path / "figures")]
+    assert run(["reproduce", "curves", *store, "--show", *asked_for]) == 2
+
+
+def test_a_run_that_fails_is_told_and_ends_with_status_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
+        yield from (Outcome(job=job, error="RuntimeError: the node caught fire") for job in jobs)
+
+    monkeypatch.setitem(ENGINES, "local", wrong)
+    assert run(["reproduce", "curves", "--store", str(tmp_path / "s"), "--only", "C2"]) == 1
+    said = capsys.readouterr().err
+    assert "run failed: " in said
+    assert "(task C2, depth 2): RuntimeError: the node caught fire" in said
+    assert "0 of 1 runs done, 0 begun" in said
+
+
+def test_partial_runs_are_counted_starred_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (planned, _) = EXPERIMENTS["curves"].plan(Scale.SMOKE)
+    metrics = {"accuracy": 0.985, "curve": {"step": [1], "accuracy": [0.5], "loss": [1.0]}}
+    rows = [
+        record(
+            planned.config.run_id,
+            index,
+            status=status,
+            config=planned.config.to_dict(),
+            metrics=metrics,
+        )
+        for index, status in enumerate(("done", "partial"))
+    ]
+    with Store(tmp_path / "s") as store:
+        store.put(rows, [member(planned.config.run_id, experiment="curves", label=planned.label)])
+    place = ["--store", str(tmp_path / "s")]
+    shown = krohn(capsys, "reproduce", "curves", *place, "--show")
+    assert (shown["runs"], shown["done"], shown["partial"]) == (2, 0, 1)
+    assert run(["reproduce", "curves", *place, "--show"]) == 0
+    text = capsys.readouterr().out
+    assert "1,000*" in text
+    assert "* stopped before its last sequence" in text
+    assert run(["reproduce", "curves", *place, "--show", "--markdown"]) == 0
+    assert "| C2 | 98.5 (98.5)* |" in capsys.readouterr().out
+    (listed,) = krohn(capsys, "results", "list", *place)["runs"]
+    assert (listed["done"], listed["replicates"]) == (1, 2)
+
+
+def test_merge_and_import_count_what_is_new_and_tell_what_disagrees(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here, there, text = (tmp_path / name for name in ("here", "there", "there.jsonl"))
+    with Store(here) as store:
+        store.put([record("aa"), record("ab")])
+    with Store(there) as store:
+        store.put([record("aa", metrics={"accuracy": 0.9}), record("b"), record("c")])
+    krohn(capsys, "results", "export", "--out", str(text), "--store", str(there))
+    for arguments in (["import", str(text)], ["merge", str(there)]):
+        copy = tmp_path / arguments[0]
+        copy.write_bytes(here.read_bytes())
+        assert run(["results", *arguments, "--store", str(copy), "--json"]) == 0
+        captured = capsys.readouterr()
+        assert json.loads(captured.out)["records"] == 4
+        assert "run aa: two different results of 1 replicate" in captured.err
+    assert krohn(capsys, "results", "merge", str(there), "--store", str(here))["added"] == 2
+    assert "known: aa, ab" in refused(capsys, "results", "show", "a", "--store", str(here))
+
+
+def test_a_source_that_cannot_be_read_leaves_the_store_unmade(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Store(tmp_path / "good") as store:
+        store.put([record()])
+    (tmp_path / "bad").write_text("no results")
+    place = ["--store", str(tmp_path / "new")]
+    both = [str(tmp_path / "good"), str(tmp_path / "bad")]
+    assert "intact SQLite file" in refused(capsys, "results", "merge", *both, *place)
+    assert "line 1" in refused(capsys, "results", "import", str(tmp_path / "bad"), *place)
+    assert not (tmp_path / "new").exists()
+
+
 def test_nothing_is_run_when_there_is_no_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = krohn(capsys, "reproduce", "curves", "--store", str(tmp_path / "s"), "--time-limit", "0")
     assert (made["runs"], made["done"], made["table"], made["figure"]) == (2, 0, [], None)
@@ -169,6 +284,18 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.Capture
     assert "start of one id; got 'ff'" in refused(capsys, "results", "show", "ff", *place)
     text = ["results", "export", "--out", str(tmp_path / "x"), *place]
     assert "one of depth" in refused(capsys, *text, "--experiment", "heat")
+    assert "one of smoke" in refused(capsys, *text, "--scale", "huge")
+    with Store(tmp_path / "s") as store:
+        store.put([record()])
+    assert "has none of depth" in refused(capsys, *text, "--experiment", "depth")
+    assert not (tmp_path / "x").exists()
+    shown = ["reproduce", "depth", "--show", *place]
+    for part in (["--only", "C2"], ["--where", "depth=1"], ["--sequences", "8"]):
+        assert "without it" in refused(capsys, *shown, *part)
+    assert "got nan" in refused(capsys, "reproduce", "depth", "--time-limit", "nan", *place)
+    assert "depth must be one of 1; 2; got ''" in refused(
+        capsys, "reproduce", "depth", "--where", "depth", *place
+    )
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,7 @@ def command(
     \b
     Example:  krohn reproduce depth --scale smoke --only Grid4
     """
+    from krohn.errors import InvalidInput
     from krohn.experiments.catalogue import experiment
     from krohn.experiments.reproduce import reproduce
     from krohn.experiments.scale import parse_scale
@@ -70,10 +71,15 @@ def command(
 
     experiment(name)
     parse_scale(scale)
+    if show and (options["only"] or options["where"] or options["sequences"]):
+        raise InvalidInput("--show prints what is stored: give --only, --where and --sequences without it")
     chosen = None if show else _sweep_options(name, scale, engine, store_path, as_json, options)
     with Store(store_path, writable=not show) as store:
         place = figures or store_path.parent / "figures"
-        found = reproduce(name, scale, store, figures=place, options=chosen, say=note)
+        # A store in a folder that cannot be written still has a table to print.
+        found = reproduce(
+            name, scale, store, figures=place, options=chosen, say=note, must_draw=figures is not None
+        )
     for line in _remarks(found):
         note(line)
     emit(_payload(found, scale), as_json=as_json, text=lambda: _markdown(found) if markdown else _text(found))
@@ -92,8 +98,8 @@ def _sweep_options(
     planned = experiment(name).plan(parse_scale(scale))
     where = {"task": options["only"]} if options["only"] else {}
     for text in options["where"]:
-        part, _, values = text.partition("=")
-        where[part.strip()] = values
+        part, _, values = (piece.strip() for piece in text.partition("="))
+        where[part] = f"{where[part]},{values}" if part in where else values
     selection = {
         part: split_names(values, {str(run.label.get(part)) for run in planned})
         for part, values in where.items()

@@ -1,5 +1,6 @@
 """`krohn results`: what the store holds, joined, written as text, read back."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -151,11 +152,13 @@ def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
     from krohn.experiments.store import Store
 
     conflicts = []
-    with Store(store_path) as store:
+    with ExitStack() as opened:
+        # All are opened before the store is made or touched: one that cannot be read changes nothing.
+        sources = [opened.enter_context(Store(path, writable=False)) for path in others]
+        store = opened.enter_context(Store(store_path))
         before = len(store.records())
-        for path in others:
-            with Store(path, writable=False) as other:
-                conflicts += store.merge(other)
+        for source in sources:
+            conflicts += store.merge(source)
         after = len(store.records())
     found = [vars(conflict) for conflict in conflicts]
     for line in conflict_lines(conflicts):
@@ -179,13 +182,15 @@ def export(out: Path, name: str | None, scale: str | None, store_path: Path, as_
     \b
     Example:  krohn results export --experiment depth --scale small --out results/depth-small.jsonl
     """
+    from krohn.experiments.catalogue import experiment
+    from krohn.experiments.scale import parse_scale
     from krohn.experiments.store import Store
     from krohn.experiments.text_form import export_text
 
     if name is not None:
-        from krohn.experiments.catalogue import experiment
-
         experiment(name)
+    if scale is not None:
+        parse_scale(scale)
     with Store(store_path, writable=False) as store:
         count = export_text(store, out, experiment=name, scale=scale)
     emit(
@@ -205,11 +210,17 @@ def import_files(files: tuple[Path, ...], store_path: Path, as_json: bool) -> No
     \b
     Example:  krohn results import results/depth-small.jsonl --store runs/results.sqlite
     """
+    from krohn.experiments.record import conflict_lines
     from krohn.experiments.store import Store
-    from krohn.experiments.text_form import import_text
+    from krohn.experiments.text_form import parse_text
 
+    # All are read before the store is made or touched: one that is broken changes nothing.
+    texts = [parse_text(path) for path in files]
     with Store(store_path) as store:
-        counts = [import_text(store, path) for path in files]
+        conflicts = [conflict for records, members in texts for conflict in store.put(records, members)]
         total = len(store.records())
-    payload = {"read": sum(counts), "records": total, "store": str(store_path)}
-    emit(payload, as_json=as_json, text=lambda: f"{sum(counts)} records read, {total} in {store_path}")
+    for line in conflict_lines(conflicts):
+        note(line)
+    read = sum(len(records) for records, _ in texts)
+    payload = {"read": read, "records": total, "store": str(store_path)}
+    emit(payload, as_json=as_json, text=lambda: f"{read} records read, {total} in {store_path}")

@@ -43,8 +43,12 @@ def reproduce(
     figures: Path,
     options: SweepOptions | None = None,
     say: Callable[[str], None] = lambda line: None,
+    must_draw: bool = True,
 ) -> Reproduction:
-    """Runs what is missing (nothing without ``options``), then makes table and figures from the store."""
+    """Runs what is missing (nothing without ``options``), then makes table and figures from the store.
+
+    Without ``must_draw`` a folder that takes no figures is told to ``say``, and the table stands alone.
+    """
     chosen_one, scale = find(name), parse_scale(scale_name)
     planned = chosen_one.plan(scale)
     if options is None:
@@ -56,9 +60,13 @@ def reproduce(
     cells = cells_of(store, name, scale, planned)
     caption = caption_of(cells, scale)
     drawn: list[Path] = []
-    if cells:
-        for stem, figure in sorted(chosen_one.draw(cells, caption).items()):
+    try:
+        for stem, figure in sorted(chosen_one.draw(cells, caption).items() if cells else ()):
             drawn += save(figure, figures / f"{stem}-{scale}")
+    except OSError as error:
+        if must_draw:
+            raise
+        say(f"no figures: {error}")
     return Reproduction(
         experiment=name,
         title=chosen_one.title,

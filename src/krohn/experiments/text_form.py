@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from krohn.atomic import write_text
-from krohn.errors import InvalidFile, KrohnError
+from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.experiments.record import Member, Record, canonical, digest
 from krohn.experiments.store import Store
 
@@ -22,6 +22,10 @@ def export_text(store: Store, path: Path, *, experiment: str | None = None, scal
     members = store.members(experiment, scale)
     chosen = experiment is None and scale is None
     records = store.records(None if chosen else [member.run_id for member in members])
+    if not records:
+        # An empty file in the place of published results would be a loss.
+        what = " ".join(filter(None, [experiment, scale])) or "anything"
+        raise InvalidInput(f"there must be records to export; {store.path} has none of {what}")
     write_text(path, "".join(canonical(line) + "\n" for line in _lines(records, members)))
     return len(records)
 
