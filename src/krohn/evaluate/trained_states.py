@@ -40,9 +40,10 @@ def trained_states(directory: Path) -> TrainedStates:
         raise InvalidFile(f"{directory} must hold networks that output states; they output observations")
     automaton = parse_spec(config.task.spec)
     replicate = best_replicate(directory)
-    weights = {name: value[None] for name, value in read_weights(directory, replicate).items()}
     task = Task(config.task, automaton, torch.device("cpu"))
     network = config.model.build(task.vocabulary, task.classes)
+    found = read_weights(directory, replicate, network.layout)
+    weights = {name: value[None] for name, value in found.items()}
     letters = automaton.num_letters if config.task.scratchpad else 0
 
     def forward(words: Words) -> Words:

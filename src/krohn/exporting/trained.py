@@ -56,8 +56,9 @@ def decoder_of_run(
     reach = config.task.length if length is None else length
     model = _exportable(config, reach)
     number = best_replicate(directory) if replicate is None else replicate
-    weights = read_weights(directory, number)
     task = Task(config.task, parse_spec(config.task.spec), torch.device("cpu"))
+    network = model.build(task.vocabulary, task.classes)
+    weights = read_weights(directory, number, network.layout)
     observed = config.task.target == "observation"
     outputs = [str(k) for k in range(task.classes)] if observed else task.automaton.state_names
     names = vocabulary_of(task.automaton.letter_names, outputs, 0)
@@ -72,7 +73,7 @@ def decoder_of_run(
     words, _ = task.held_out(config.evaluation.seed, COMPARED_WORDS)
     with torch.no_grad():
         stacked = {name: value[None] for name, value in weights.items()}
-        own = model.build(task.vocabulary, task.classes).logits(stacked, words)[0].numpy()
+        own = network.logits(stacked, words)[0].numpy()
     ours = logits(decoder, words[0].numpy()[:, :reach])[..., list(names.states)]
     difference = float(np.abs(ours - own[:, :reach]).max())
     scale = float(np.abs(own).max())

@@ -127,18 +127,37 @@ def read_config(path: Path) -> RunConfig:
         raise InvalidFile(f"{path} must be a run directory with config.json; {error}") from error
 
 
-def read_weights(path: Path, replicate: int) -> dict[str, Tensor]:
-    """Best weights of one replicate by name, from a run directory."""
+def read_weights(path: Path, replicate: int, layout: Layout | None = None) -> dict[str, Tensor]:
+    """Best weights of one replicate by name, from a run directory; they must be those of ``layout``."""
     file = path / WEIGHTS
     try:
         with safe_open(file, framework="pt") as tensors:
-            names = list(tensors.keys())
-            count = tensors.get_slice(names[0]).get_shape()[0]
+            slices = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118
+            _check_weights(file, slices, layout)
+            count = min(entry.get_shape()[0] for entry in slices.values())
             if not 0 <= replicate < count:
                 raise InvalidFile(f"replicate must lie in [0, {count}); got {replicate}")
-            return {name: tensors.get_slice(name)[replicate] for name in names}
+            return {name: entry[replicate] for name, entry in slices.items()}
     except (OSError, SafetensorError) as error:
         raise InvalidFile(f"{file} must be the weights of a run; {error}") from error
+
+
+def _check_weights(file: Path, slices: dict[str, Any], layout: Layout | None) -> None:
+    """Refuses tensors that are not float32 with replicates in front, or not those of the network."""
+    shapes = {name: tuple(entry.get_shape()) for name, entry in slices.items()}
+    wanted = shapes if layout is None else {part.name: part.shape for part in layout.parameters}
+    wrong = [
+        name
+        for name in sorted({*wanted, *shapes})
+        if not shapes.get(name)
+        or slices[name].get_dtype() != "F32"
+        or (layout is not None and shapes[name][1:] != wanted.get(name))
+    ]
+    if wrong or not shapes:
+        named = ", ".join(wrong[:5]) or "all of them"
+        raise InvalidFile(
+            f"{file} must hold the float32 weights of this network; missing or different: {named}"
+        )
 
 
 def _read_json(path: Path) -> dict[str, Any]:
