@@ -20,13 +20,16 @@ from training.small_runs import LINE, small_run
 SOLVED_EARLY = small_run(
     optimizer=OptimizerConfig(lr=(1e-2, 1e-7, 1e-7), warmup=5, batch=16),
     evaluation=EvaluationConfig(every=20, sequences=64, stop_at=0.8),
+    replicates=3,
     steps=200,
     precision="fp64",
 )
 
 
 def run(config: RunConfig, replicates: int) -> TrainResult:
-    return train(replace(config, replicates=replicates), device="cpu", automaton=LINE)
+    rates = replace(config.optimizer, lr=config.optimizer.lr[:replicates])
+    chosen = replace(config, replicates=replicates, optimizer=rates)
+    return train(chosen, device="cpu", automaton=LINE)
 
 
 def close(found: Any, expected: Any) -> None:
@@ -71,7 +74,9 @@ def test_a_replicate_that_is_done_keeps_its_numbers_whether_or_not_it_left_its_r
 
 def test_a_diverged_replicate_s_whole_entry_is_the_same_alone_and_beside_others() -> None:
     config = small_run(
-        optimizer=OptimizerConfig(lr=(1e30, 3e-3, 3e-3), warmup=0, batch=8, clip=None), precision="fp64"
+        optimizer=OptimizerConfig(lr=(1e30, 3e-3, 3e-3), warmup=0, batch=8, clip=None),
+        replicates=3,
+        precision="fp64",
     )
     alone, beside = run(config, 1), run(config, 3)
     assert alone.replicates[0]["status"] == "diverged"
@@ -87,7 +92,7 @@ def test_at_the_last_evaluation_nobody_is_given_up() -> None:
 
 
 def test_a_solution_at_the_last_evaluation_gives_nobody_up() -> None:
-    solved = replace(SOLVED_EARLY, halving=HalvingConfig(every=1000), replicates=3)
+    solved = replace(SOLVED_EARLY, halving=HalvingConfig(every=1000))
     early = run(solved, 3)
     assert [entry["status"] for entry in early.replicates] == ["solved", "given up", "given up"]
     last = run(replace(solved, steps=early.curves[-1]["step"]), 3)

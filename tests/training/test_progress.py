@@ -105,7 +105,7 @@ def test_lines_come_now_and_then_and_at_the_end_without_control_characters(
 
 
 SIZES = ["--length", "5", "--layers", "1", "--dim", "16", "--heads", "2", "--mlp", "16", "--device", "cpu"]
-QUICK = ["--steps", "6", "--eval-every", "3", "--eval-sequences", "8", "--batch", "2"]
+QUICK = ["--warmup", "2", "--steps", "6", "--eval-every", "3", "--eval-sequences", "8", "--batch", "2"]
 
 
 def test_the_command_writes_lines_into_files_and_a_bar_on_terminals(

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from krohn.training.checkpoint_clock import CheckpointClock
 from krohn.training.config import OptimizerConfig, model_config
 from krohn.training.directory import RunDirectory
 from krohn.training.interruption import Interruption
@@ -83,10 +84,14 @@ def test_a_resumed_run_remembers_how_long_each_replicate_has_waited(tmp_path: Pa
         assert torch.equal(getattr(again.plateau, name), getattr(first.plateau, name)), name
 
 
-@pytest.mark.parametrize(("seconds", "saves"), [(0.0, 3), (1e6, 1)])
+@pytest.mark.parametrize(("seconds", "expected"), [(0.0, [10, 20, 30]), (1e6, [30]), ("once", [1, 30])])
 def test_checkpoints_are_written_when_they_are_due_and_at_the_end(
-    seconds: float, saves: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seconds: float | str, expected: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if seconds == "once":  # due after the first step, and then not for a long time
+        seconds = 1e6
+        monkeypatch.setattr(CheckpointClock, "_due", 0.0, raising=False)
+        monkeypatch.setattr(CheckpointClock, "__init__", lambda self, wait: setattr(self, "seconds", wait))
     written: list[int] = []
     save = RunDirectory.save
 
@@ -102,7 +107,7 @@ def test_checkpoints_are_written_when_they_are_due_and_at_the_end(
         checkpoint_seconds=seconds,
         automaton=LINE,
     )
-    assert written == [10, 20, 30][-saves:]
+    assert written == expected
 
 
 def test_a_sequence_counts_if_all_its_letters_are_right() -> None:
