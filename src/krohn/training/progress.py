@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -76,7 +75,7 @@ class TimeLeft:
     def text(self) -> str:
         """In words, with a comma before it; empty if it is not known."""
         seconds = self.seconds()
-        return "" if seconds is None else f", {timedelta(seconds=round(seconds))} left"
+        return "" if seconds is None else f", {tqdm.format_interval(round(seconds))} left"
 
     def _measured(self, step: int) -> float | None:
         return (self._now() - self._since) / (step - self._evaluated) if step > self._evaluated else None
@@ -92,7 +91,7 @@ class Bar:
             initial=left.done,
             file=sys.stderr,
             dynamic_ncols=True,
-            bar_format="{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} steps, {elapsed}{postfix}",
+            bar_format="{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt}{postfix}",
         )
 
     def advance(self, steps: int) -> None:
@@ -149,9 +148,9 @@ class Lines:
 
 
 def in_words(values: dict[str, float]) -> str:
-    """The numbers of an evaluation for a person."""
+    """The numbers of an evaluation for a person; with a bar they fit into 80 columns."""
     return (
-        f"loss {values['loss']:.4f}, best {values['best']:.2%}, median {values['median']:.2%}, "
+        f"loss {values['loss']:.3g}, best {values['best']:.2%}, median {values['median']:.2%}, "
         f"{values['sequences_per_second']:,.0f} seq/s"
     )
 
