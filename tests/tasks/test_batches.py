@@ -122,6 +122,8 @@ def test_every_reason_against_a_task_is_listed_at_once() -> None:
         ("bernoulli:1.5", r"must lie in \[0, 1\]"),
         ("bernoulli", r"must lie in \[0, 1\]"),
         ("ones:x", "must have a count"),
+        ("ones:²", "must have a count"),
+        ("ones:" + "9" * 5000, "must have a count"),
         ("periodic:02:0.5", r"must lie in \[0, 2\)"),
         ("uniform:3", "takes no parameter"),
     ],

@@ -54,7 +54,7 @@ class Task:
     @property
     def num_tokens(self) -> int:
         """Tokens per sequence: T, or 2T − 1 with a scratchpad."""
-        return 2 * self.config.length - 1 if self.config.scratchpad else self.config.length
+        return self.config.num_tokens
 
     def sample(self, keys: Tensor, steps: Tensor | int, batch: int) -> tuple[Tensor, Tensor]:
         """Letters and states, int64 [..., batch, T], for keys that broadcast with ``steps``."""
@@ -70,26 +70,28 @@ class Task:
             states[..., position] = state
         return words, states
 
-    def batch(self, keys: Tensor, steps: Tensor | int, batch: int, *, reveal: float | None = None) -> Batch:
-        """Training data of those steps; ``reveal`` overrides the configured probability."""
+    def batch(self, keys: Tensor, steps: Tensor | int, batch: int) -> Batch:
+        """Training data of those steps."""
         words, states = self.sample(keys, steps, batch)
-        targets = states if self._labels is None else self._labels[states]
-        probability = self.config.reveal if reveal is None else reveal
-        shown = torch.ones_like(targets)
-        if probability < 1.0:
+        shown = torch.ones_like(states)
+        if self.config.reveal < 1.0:
             secret = counter.derive(counter.derive(keys, steps), _REVEAL)[..., None, None]
             cell = torch.arange(batch * self.config.length, device=self.device).view(batch, -1)
             draws = counter.derive(secret, cell)
-            shown = (counter.uniform(draws) < probability).long()
+            shown = (counter.uniform(draws) < self.config.reveal).long()
+        return self._labelled(words, states, shown)
+
+    def _labelled(self, words: Tensor, states: Tensor, shown: Tensor) -> Batch:
+        targets = states if self._labels is None else self._labels[states]
         if not self.config.scratchpad:
             return _narrow(Batch(words, targets, shown))
         return _narrow(self._interleave(words, states, targets, shown))
 
     def held_out(self, seed: int, count: int) -> tuple[Tensor, Batch]:
-        """``count`` sequences that training never sees: their letters [1, count, T] and their batch."""
+        """``count`` sequences that training never sees: letters [1, count, T] and batch, all labels shown."""
         keys = counter.replicate_keys(seed, 1, device=self.device)
-        words, _ = self.sample(keys, HELD_OUT, count)
-        return words, self.batch(keys, HELD_OUT, count, reveal=1.0)
+        words, states = self.sample(keys, HELD_OUT, count)
+        return words, self._labelled(words, states, torch.ones_like(states))
 
     def _step(self, state: Tensor, letter: Tensor) -> Tensor:
         return self._table[state * self.automaton.num_letters + letter]

@@ -25,6 +25,11 @@ class TaskConfig:
     scratchpad: bool = False
     distribution: str = "auto"
 
+    @property
+    def num_tokens(self) -> int:
+        """Tokens per sequence: T, or 2T − 1 with a scratchpad."""
+        return 2 * self.length - 1 if self.scratchpad else self.length
+
     def reasons(self) -> list[str]:
         """Every reason why this is no task, whatever the automaton; empty if there is none."""
         found = []

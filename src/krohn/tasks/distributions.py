@@ -8,6 +8,7 @@
 ``auto``               feasible for Dyck, where the paper draws legal moves only; uniform for everything else.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -104,13 +105,13 @@ def _bernoulli(values: list[str], automaton: Semiautomaton) -> Distribution:
 
 def _ones(values: list[str], automaton: Semiautomaton) -> Distribution:
     _needs_two_letters("ones:K", automaton)
-    if len(values) != 1 or not values[0].isdigit():
+    if len(values) != 1 or not re.fullmatch("[0-9]{1,18}", values[0]):
         raise InvalidInput(f"ones:K must have a count K; got {':'.join(['ones', *values])!r}")
     return Distribution("ones", count=int(values[0]))
 
 
 def _periodic(values: list[str], automaton: Semiautomaton) -> Distribution:
-    if len(values) != 2 or not values[0].isdigit():
+    if len(values) != 2 or not re.fullmatch("[0-9]+", values[0]):
         raise InvalidInput(f"periodic:WORD:P must have digits and a probability; got {':'.join(values)!r}")
     word = tuple(int(digit) for digit in values[0])
     if max(word) >= automaton.num_letters:

@@ -201,7 +201,7 @@ def _reasons(values: Mapping[str, Any]) -> list[str]:
     parts = [values[name] for name in _SECTIONS if values.get(name) is not None]
     found = [reason for part in parts for reason in part.reasons()]
     if {"model", "task"} <= values.keys():
-        found += _too_large(values["model"]) or values["model"].reasons(_num_tokens(values["task"]))
+        found += _too_large(values["model"]) or values["model"].reasons(values["task"].num_tokens)
     for name in ("replicates", "steps"):
         if values.get(name, 1) < 1:
             found.append(f"{name} must be at least 1; got {values[name]}")
@@ -218,10 +218,6 @@ def _reasons(values: Mapping[str, Any]) -> list[str]:
             f"every learning rate needs a replicate; got {len(rates)} rates and {replicates} replicates"
         )
     return found
-
-
-def _num_tokens(task: TaskConfig) -> int:
-    return 2 * task.length - 1 if task.scratchpad else task.length
 
 
 def _too_large(model: ModelConfig) -> list[str]:
