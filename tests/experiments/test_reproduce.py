@@ -171,7 +171,9 @@ def test_a_store_whose_folder_takes_no_figures_still_shows_its_table(
 ) -> None:
     store = ["--store", str(tmp_path / "s"), "--json"]
     assert run(["reproduce", "curves", *store, "--only", "C2", "--sequences", "8"]) == 0
-    for path in (tmp_path / "figures").iterdir():
+    drawn = sorted((tmp_path / "figures").iterdir())
+    assert [path.name for path in drawn] == ["curves-smoke.png", "curves-smoke.svg"]
+    for path in drawn:
         path.unlink()
     (tmp_path / "figures").rmdir()
     (tmp_path / "figures").write_text("in the way")
@@ -197,6 +199,22 @@ def test_a_run_that_fails_is_told_and_ends_with_status_1(
     assert "run failed: " in said
     assert "(task C2, depth 2): RuntimeError: the node caught fire" in said
     assert "0 of 1 runs done, 0 begun" in said
+
+
+def test_the_folder_of_checkpoints_means_the_same_on_every_worker(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Path | None] = []
+
+    def look(jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
+        seen.extend(job.directory for job in jobs)
+        yield from ()
+
+    monkeypatch.setitem(ENGINES, "local", look)
+    monkeypatch.chdir(tmp_path)
+    for extra in ([], ["--checkpoints", "here"], ["--checkpoints", "none"]):
+        krohn(capsys, "reproduce", "curves", "--store", "runs/s", "--only", "C2", *extra)
+    assert seen == [tmp_path / "runs" / "checkpoints", tmp_path / "here", None]
 
 
 def test_partial_runs_are_counted_starred_and_told(

@@ -337,11 +337,28 @@ def test_records_hold_what_a_reader_needs(tmp_path: Path) -> None:
     assert len(first.metrics["curve"]["accuracy"]) == 3
     assert len(first.metrics["by_position"]) == 6
     assert first.metrics["accuracy"] == pytest.approx(max(first.metrics["curve"]["accuracy"]), abs=1e-4)
-    assert first.metrics["final_accuracy"] == pytest.approx(first.metrics["curve"]["accuracy"][-1], abs=1e-4)
     assert first.evaluations["length"]["at"] == [3, 6]
     assert first.environment["device"] == "cpu"
     assert re.fullmatch(r"\d+\.\d+\.\d+\+[0-9a-f]{8}", first.code)
     assert first.started <= first.finished
+
+
+def test_the_best_and_the_last_accuracy_are_both_kept() -> None:
+    run = quick_run("Grid4", 1, steps=12, every=1)
+    restless = replace(run.config, optimizer=replace(run.config.optimizer, lr=(0.3,), ema=0.0))
+    for row in work(job(replace(run, config=restless), None)):
+        curve = row.metrics["curve"]["accuracy"]
+        assert row.metrics["accuracy"] == pytest.approx(max(curve), abs=1e-4)
+        assert row.metrics["final_accuracy"] == pytest.approx(curve[-1], abs=1e-4)
+        assert max(curve) > curve[-1] + 0.1
+
+
+def test_a_replicate_that_diverges_is_recorded_as_such_beside_one_that_does_not() -> None:
+    run = quick_run("C2", 1, steps=8)
+    wild = replace(run.config.optimizer, lr=(1e38, 1e-3), clip=None, warmup=0)
+    records = work(job(replace(run, config=replace(run.config, optimizer=wild)), None))
+    assert [row.status for row in records] == ["diverged", "done"]
+    assert [row.sequences for row in records] == [8, 32]
 
 
 def test_a_solved_replicate_counts_only_the_sequences_it_saw() -> None:

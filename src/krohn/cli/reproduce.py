@@ -108,7 +108,8 @@ def _sweep_options(
     return SweepOptions(
         engine=engine,
         device=options["device"],
-        directory=None if folder == "none" else Path(folder),
+        # Absolute: the workers of a cluster are at home in other folders.
+        directory=None if folder == "none" else Path(folder).absolute(),
         keep=options["keep_weights"],
         time_limit=options["time_limit"],
         selection=Selection(where=selection, sequences=options["sequences"]),
