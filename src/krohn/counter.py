@@ -5,8 +5,10 @@ same bits on every device, whatever the number of replicates, the chunking or th
 """
 
 import math
-from functools import reduce
+from functools import lru_cache, reduce
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -14,6 +16,7 @@ _GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
 _FIRST = 0xBF58476D1CE4E5B9 - (1 << 64)
 _SECOND = 0x94D049BB133111EB - (1 << 64)
 _LOW_32 = 0xFFFFFFFF
+_ALL_64 = 0xFFFFFFFFFFFFFFFF
 
 
 def mix(value: Tensor) -> Tensor:
@@ -38,6 +41,18 @@ def uniform(key: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     return ((mix(key) >> 40 & 0xFFFFFF).to(dtype) + 0.5) / (1 << 24)
 
 
+def coins(keys: Tensor, count: int, rate: float) -> Tensor:
+    """Truth values [R, count], false with probability ``rate`` to the nearest 2⁻²⁴: draw i of each key.
+
+    True where the upper 24 bits of the draw ``derive(key, i)`` reach the threshold, on every device.
+    """
+    threshold = min(round(rate * (1 << 24)), (1 << 24) - 1)
+    if keys.device.type == "cpu":
+        return torch.from_numpy(_tossed(keys.numpy().view(np.uint64), count, threshold))
+    index = torch.arange(count, device=keys.device)
+    return (mix(derive(keys[:, None], index)) >> 40 & 0xFFFFFF) >= threshold
+
+
 def normal(key: Tensor) -> Tensor:
     """Standard normal numbers in float32, by Box and Muller."""
     radius = torch.sqrt(-2.0 * torch.log(uniform(key)))
@@ -47,6 +62,24 @@ def normal(key: Tensor) -> Tensor:
 def replicate_keys(seed: int, count: int, *, first: int = 0, device: torch.device | str = "cpu") -> Tensor:
     """Key of replicate r for a seed: the same for every number of replicates."""
     return derive(torch.full((count,), seed, dtype=torch.int64, device=device), _range(first, count, device))
+
+
+def _tossed(keys: npt.NDArray[np.uint64], count: int, threshold: int) -> npt.NDArray[np.bool_]:
+    """The two rounds in place, unsigned and without what cannot reach the upper bits."""
+    first, second = np.uint64(_FIRST & _ALL_64), np.uint64(_SECOND & _ALL_64)
+    value = _strides(count) + keys[:, None]
+    moved = np.empty_like(value)
+    for shift, factor in ((30, first), (27, second), (31, None), (30, first), (27, second)):
+        np.right_shift(value, np.uint64(shift), out=moved)
+        np.bitwise_xor(value, moved, out=value)
+        if factor is not None:
+            np.multiply(value, factor, out=value)
+    return value >= np.uint64(threshold << 40)
+
+
+@lru_cache(maxsize=1)
+def _strides(count: int) -> npt.NDArray[np.uint64]:
+    return np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_GOLDEN & _ALL_64)
 
 
 def _stride(counter: Tensor | int) -> Tensor | int:

@@ -80,6 +80,14 @@ def test_a_plateau_cuts_only_the_replicate_that_waits() -> None:
     assert plateau.cuts.tolist() == [pytest.approx(0.25), pytest.approx(0.2)]
 
 
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_no_other_schedule_cuts_on_a_plateau(schedule: str) -> None:
+    plateau = Plateau.start(OptimizerConfig(schedule=schedule, patience=1, factor=0.5), 2)  # type: ignore[arg-type]
+    for _ in range(5):
+        plateau.observe(torch.tensor([3.0, 3.0], dtype=torch.float64))
+    assert plateau.cuts.tolist() == [1.0, 1.0]
+
+
 def test_a_late_start_of_the_average_changes_nothing_beyond_rounding() -> None:
     window = ema_window(0.5)
     assert window == 24

@@ -20,7 +20,7 @@ from krohn.exporting.decoder import Decoder
 from krohn.exporting.reference import logits
 from krohn.exporting.vocabulary import Vocabulary, vocabulary_of
 from krohn.models.architectures.gpt import GptConfig
-from krohn.models.stock import Single, position_rows
+from krohn.models.stock import Single, transformer_state
 from krohn.tasks.batches import Task
 from krohn.training.config import RunConfig
 from krohn.training.directory import read_config, read_weights
@@ -102,11 +102,11 @@ def _exportable(config: RunConfig, length: int) -> GptConfig:
 def _tensors(
     model: GptConfig, weights: Single, names: Vocabulary, length: int
 ) -> dict[str, npt.NDArray[np.float32]]:
-    blocks = {name: value for name, value in weights.items() if name.startswith(("h.", "ln_f."))}
-    tensors = {f"transformer.{name}": value.numpy().astype(np.float32) for name, value in blocks.items()}
-    tensors["transformer.wpe.weight"] = position_rows(model, weights, length)[:length].numpy()
+    state = transformer_state(model, weights, vocabulary=len(names.letters), length=length)
+    tensors = {name: value.numpy().astype(np.float32) for name, value in state.items()}
+    tensors["transformer.wpe.weight"] = tensors["transformer.wpe.weight"][:length]
     embedding = np.zeros((len(names.tokens), model.dim), dtype=np.float32)
-    embedding[list(names.letters)] = weights["wte"][: len(names.letters)].numpy()
+    embedding[list(names.letters)] = tensors["transformer.wte.weight"]
     tensors["transformer.wte.weight"] = embedding
     gain, shift = (weights[f"ln_f.{part}"].numpy().astype(np.float64) for part in ("weight", "bias"))
     classes = len(names.states)

@@ -88,11 +88,6 @@ class Layout:
         """Elements of a row, padding included."""
         return self.offsets[-1] + -(-self.parameters[-1].size // _ALIGNMENT) * _ALIGNMENT
 
-    @property
-    def num_parameters(self) -> int:
-        """Elements of one replicate without alignment."""
-        return sum(parameter.size for parameter in self.parameters)
-
     def views(self, flat: Tensor) -> dict[str, Tensor]:
         """Name -> view [R, *shape] into the buffer ``flat`` [R, P]."""
         return dict(self._views(flat))

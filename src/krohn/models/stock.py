@@ -11,6 +11,8 @@ from krohn.models.architectures.gpt import GptConfig
 from krohn.models.architectures.lstm import LstmConfig
 
 Single = dict[str, Tensor]  # one replicate's weights by name, no replicate axis
+_PREFIX = "transformer."
+_SAME = ("h.", "ln_f.")  # beginnings of the names that are GPT-2's own
 
 
 class StockGpt(nn.Module):
@@ -51,23 +53,27 @@ def gpt_to_stock(
         raise Unsupported("stock GPT-2 has no recency bias; export needs a model trained with recency off")
     reach = config.context if config.positions == "learned" else length
     module = _empty_gpt(config, vocabulary, classes, reach)
-    state = {
-        f"transformer.{name}": value for name, value in weights.items() if name.startswith(("h.", "ln_f."))
-    }
-    state["transformer.wte.weight"] = weights["wte"][:vocabulary]
-    state["transformer.wpe.weight"] = position_rows(config, weights, length)
+    state = transformer_state(config, weights, vocabulary=vocabulary, length=length)
     state["head.weight"] = weights["head.weight"][:, :classes].T
     state["head.bias"] = weights["head.bias"][:classes]
     module.load_state_dict({name: value.to(torch.float32).contiguous() for name, value in state.items()})
     return module
 
 
+def transformer_state(config: GptConfig, weights: Single, *, vocabulary: int, length: int) -> Single:
+    """The weights under GPT-2's names, all but the head's."""
+    state = {f"{_PREFIX}{name}": value for name, value in weights.items() if name.startswith(_SAME)}
+    state[f"{_PREFIX}wte.weight"] = weights["wte"][:vocabulary]
+    state[f"{_PREFIX}wpe.weight"] = position_rows(config, weights, length)
+    return state
+
+
 def gpt_from_stock(config: GptConfig, module: StockGpt, like: Single) -> Single:
     """Weights by name, in the padded shapes of ``like``; fixed positions must be this encoding's."""
     state = module.state_dict()
-    found = {name: state[f"transformer.{name}"] for name in like if name.startswith(("h.", "ln_f."))}
-    found["wte"] = state["transformer.wte.weight"]
-    table = state["transformer.wpe.weight"]
+    found = {name: state[f"{_PREFIX}{name}"] for name in like if name.startswith(_SAME)}
+    found["wte"] = state[f"{_PREFIX}wte.weight"]
+    table = state[f"{_PREFIX}wpe.weight"]
     if config.positions == "learned":
         found["wpe"] = table
     elif not torch.allclose(table, position_rows(config, found, len(table)), atol=1e-5):

@@ -52,7 +52,7 @@ def squared_norms(gradient: Tensor) -> Tensor:
         from krohn.training.kernels import adamw  # Triton exists only beside CUDA builds of torch
 
         return adamw.squared_norms(gradient)
-    return torch.stack([torch.dot(row, row) for row in gradient.to(_at_least_float(gradient))])
+    return torch.stack([torch.dot(row, row) for row in gradient.to(at_least_float(gradient))])
 
 
 def plain_update(
@@ -91,5 +91,6 @@ def _fused_update() -> Callable[..., None]:
     return adamw.update
 
 
-def _at_least_float(tensor: Tensor) -> torch.dtype:
+def at_least_float(tensor: Tensor) -> torch.dtype:
+    """The tensor's own type, or float32 if that is wider: what sums are taken in."""
     return torch.promote_types(tensor.dtype, torch.float32)

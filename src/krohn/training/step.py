@@ -13,7 +13,7 @@ from krohn import counter
 from krohn.models.network import Network, Noise
 from krohn.tasks.batches import Task
 from krohn.training.config import RunConfig
-from krohn.training.optimizer import AdamW
+from krohn.training.optimizer import AdamW, at_least_float
 from krohn.training.schedule import rate_table
 from krohn.training.state import DATA, NOISE, TrainState, replicate_keys
 
@@ -41,7 +41,7 @@ class Stepper:
         self.chunk = 64 if device.type == "cuda" else 16
         self.leaves = network.layout.leaves(state.compute, state.gradient)
         self.optimizer = AdamW(config.optimizer, state, self.chunk)
-        self.loss = torch.zeros(count, dtype=_wide(state.compute), device=device)
+        self.loss = torch.zeros(count, dtype=at_least_float(state.compute), device=device)
         self.loss_sum = torch.zeros_like(self.loss, dtype=torch.float64)
         self._rates = torch.tensor(config.learning_rates, dtype=torch.float64)[chosen]
         self._first = torch.zeros(1, dtype=torch.int64, device=device)
@@ -134,7 +134,3 @@ def _captured(stepper: Stepper) -> dict[str, Action]:
     position.zero_()
     stepper.loss_sum.zero_()
     return graphs
-
-
-def _wide(tensor: Tensor) -> torch.dtype:
-    return torch.promote_types(tensor.dtype, torch.float32)

@@ -132,8 +132,7 @@ class Gpt(Network):
         table = weights["wte"]
         x = ops.linear(one_hot(tokens, table.shape[1], table.dtype), table)
         if self.config.positions == "learned":
-            where = torch.arange(tokens.shape[2], device=tokens.device).expand(tokens.shape)
-            x = x + ops.linear(one_hot(where, self.config.context, table.dtype), weights["wpe"])
+            x = ops.add_positions(x, weights["wpe"], tokens.shape[2])
         elif self.config.positions != "none":
             rows = self._encoding(tokens.shape[2], tokens.device, noise).to(x.dtype)
             x = (x.view(*tokens.shape, -1) + rows[:, None]).flatten(1, 2)
@@ -153,10 +152,10 @@ class Gpt(Network):
         """Rows [R or 1, T, d] of the fixed encodings."""
         config = self.config
         if config.positions == "linear":
-            return positions.linear(length, config.dim, device)[None] * config.position_scale
+            return positions.rows("linear", length, config.dim, device)[None] * config.position_scale
         if config.positions == "sinusoidal" or noise is None:
-            return positions.sinusoidal(length, config.dim, device)[None] * config.position_scale
-        table = positions.sinusoidal(length + positions.LARGEST_SHIFT, config.dim, device)
+            return positions.rows("sinusoidal", length, config.dim, device)[None] * config.position_scale
+        table = positions.rows("sinusoidal", length + positions.LARGEST_SHIFT, config.dim, device)
         offset = counter.integers(noise.site(_SHIFT_SITE), positions.LARGEST_SHIFT + 1)
         return table[offset[:, None] + torch.arange(length, device=device)] * config.position_scale
 

@@ -6,7 +6,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from krohn.models.kernels import plain
+from krohn.models.kernels import operations, plain
+from krohn.models.kernels.host_lstm import recurrence
 from krohn.models.layout import Layout, Parameter, Weights
 from krohn.models.network import Decoder, ModelConfig, Network, Noise, one_hot, padded
 
@@ -69,10 +70,11 @@ class Lstm(Network):
         self, weights: Weights, tokens: Tensor, targets: Tensor, shown: Tensor, noise: Noise | None = None
     ) -> Tensor:
         """See ``Network.loss``."""
-        scores = self._scores(weights, tokens)
-        return plain.cross_entropy(
-            scores, weights["head.bias"], targets.flatten(1), shown.flatten(1), self.classes
-        )
+        if self.writes_gradients(weights):
+            scores, cross_entropy = self._trained_scores(weights, tokens), operations.HOST.cross_entropy
+        else:
+            scores, cross_entropy = self._scores(weights, tokens), plain.cross_entropy
+        return cross_entropy(scores, weights["head.bias"], targets.flatten(1), shown.flatten(1), self.classes)
 
     def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
         """See ``Network.decoder``."""
@@ -80,7 +82,16 @@ class Lstm(Network):
 
     def writes_gradients(self, weights: Weights) -> bool:
         """See ``Network.writes_gradients``."""
-        return False
+        return operations.trains_on_host(weights["head.bias"])
+
+    def _trained_scores(self, weights: Weights, tokens: Tensor) -> Tensor:
+        """As ``_scores``, position by position in memory, for training on a CPU."""
+        table, linear = weights["wte"], operations.HOST.linear
+        turned = tokens.transpose(1, 2)
+        embedded = linear(one_hot(turned, table.shape[1], table.dtype), table)
+        product = linear(embedded, weights["weight_ih"]).view(*turned.shape, -1)
+        states = recurrence(product, weights["bias"], weights["weight_hh"])
+        return linear(states.transpose(1, 2).flatten(1, 2), weights["head.weight"])
 
     def _scores(self, weights: Weights, tokens: Tensor) -> Tensor:
         gates = _input_gates(weights, tokens).view(*tokens.shape, -1).unbind(2)

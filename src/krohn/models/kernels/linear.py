@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from krohn.models.network import one_hot
+
 
 class _Linear(Function):
     @staticmethod
@@ -25,6 +27,13 @@ class _Linear(Function):
         torch.bmm(x.transpose(1, 2), dy, out=ctx.weight.grad)
         dx = torch.bmm(dy, ctx.weight.detach().transpose(1, 2)) if ctx.needs_input_grad[0] else None
         return dx, None
+
+
+def add_positions(x: Tensor, table: Tensor, length: int) -> Tensor:
+    """As ``plain.add_positions``, as a product: the sum over the sequences needs no atomics."""
+    batch = x.shape[1] // length
+    where = torch.arange(length, device=x.device).expand(len(x), batch, length)
+    return x + linear(one_hot(where, table.shape[1], table.dtype), table)
 
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ Shapes: R replicates, N = batch × pos rows, d_model columns; parameters carry R
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 
 import torch
@@ -22,6 +23,14 @@ class Heads:
     count: int
     slopes: Tensor | None = None  # recency bias per head (ALiBi), or none
 
+    def mask(self, dtype: torch.dtype) -> Tensor | None:
+        """What is added to the scores [1, heads, T, T], causal order included; none without recency."""
+        return None if self._mask is None else self._mask.to(dtype)
+
+    @cached_property
+    def _mask(self) -> Tensor | None:
+        return None if self.slopes is None else recency_mask(self.slopes, self.length)[None]
+
 
 @dataclass(frozen=True)
 class Dropout:
@@ -32,9 +41,8 @@ class Dropout:
 
     def mask(self, like: Tensor) -> Tensor:
         """Keep-mask [R, N, d] scaled by 1/(1 − rate)."""
-        index = torch.arange(like[0].numel(), device=like.device)
-        kept = counter.uniform(counter.derive(self.keys[:, None], index)) >= self.rate
-        return (kept.to(like.dtype) / (1.0 - self.rate)).view_as(like)
+        kept = counter.coins(self.keys, like[0].numel(), self.rate)
+        return kept.to(like.dtype).mul_(1.0 / (1.0 - self.rate)).view_as(like)
 
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
@@ -65,7 +73,7 @@ def attention(qkv: Tensor, bias: Tensor | None, heads: Heads) -> Tensor:
     qkv = qkv if bias is None else qkv + bias[:, None]
     split = qkv.view(replicates * heads.batch, heads.length, 3, heads.count, head_dim)
     q, k, v = split.permute(2, 0, 3, 1, 4).unbind(0)
-    mask = None if heads.slopes is None else recency_mask(heads.slopes, heads.length).to(q.dtype)
+    mask = heads.mask(q.dtype)
     out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None)
     return out.transpose(1, 2).reshape(replicates, rows, width // 3)
 
@@ -95,6 +103,11 @@ def cross_entropy(logits: Tensor, bias: Tensor, targets: Tensor, shown: Tensor, 
     )
     weight = shown.to(losses.dtype)
     return (losses * weight).sum(1) / weight.sum(1).clamp(min=1.0)
+
+
+def add_positions(x: Tensor, table: Tensor, length: int) -> Tensor:
+    """x [R, B·T, d] plus the first T = ``length`` rows of ``table`` [R, context, d] in each sequence."""
+    return (x.view(len(x), -1, length, x.shape[-1]) + table[:, None, :length]).flatten(1, 2)
 
 
 def alibi_slopes(count: int, device: torch.device) -> Tensor:

@@ -1,0 +1,86 @@
+"""Where dropout acts, and how a block begins: what a short training run would not notice."""
+
+import pytest
+import torch
+
+from krohn import counter
+from krohn.models.architectures.gpt import Gpt, GptConfig
+from krohn.models.kernels import plain
+from krohn.models.network import Noise
+
+LAYERS, REPLICATES = 3, 2
+
+
+def network(**options: float) -> Gpt:
+    return Gpt(GptConfig(layers=LAYERS, dim=16, heads=2, mlp=24, **options), 4, 3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_embeddings_and_every_branch_are_dropped_by_a_mask_of_their_own(
+    training: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    masks: list[torch.Tensor] = []
+    mask = plain.Dropout.mask
+
+    def spy(self: plain.Dropout, like: torch.Tensor) -> torch.Tensor:
+        masks.append(mask(self, like))
+        return masks[-1]
+
+    monkeypatch.setattr(plain.Dropout, "mask", spy)
+    gpt = network(dropout=0.5)
+    flat = gpt.layout.initial(counter.replicate_keys(1, REPLICATES))
+    weights = gpt.layout.leaves(flat, torch.zeros_like(flat)) if training else gpt.layout.views(flat)
+    tokens = torch.zeros(REPLICATES, 2, 5, dtype=torch.int64)
+    gpt.loss(weights, tokens, tokens, tokens + 1, Noise(counter.replicate_keys(2, REPLICATES)))
+    rows = [tuple(row.flatten().tolist()) for found in masks for row in found]
+    assert len(masks) == 1 + 2 * LAYERS  # the embeddings, each attention, each MLP
+    assert len(set(rows)) == len(rows)
+
+
+@pytest.mark.parametrize("branch", ["attn", "mlp"])
+def test_the_output_of_attention_and_of_the_mlp_is_dropped(branch: str) -> None:
+    """With all else silent a branch is its bias, and what is added to the stream is 0 or bias/(1 − rate)."""
+    gpt = network(dropout=0.5)
+    noise = Noise(counter.replicate_keys(2, 1))
+    flat = gpt.layout.initial(counter.replicate_keys(1, 1)).double()
+    weights = gpt.layout.views(flat)
+    for name, value in weights.items():
+        if name.startswith(("wte", "h.")) and "ln" not in name:
+            value.zero_()
+    tokens = torch.zeros(1, 2, 5, dtype=torch.int64)
+    before = gpt.logits(weights, tokens, noise)
+    weights[f"h.0.{branch}.c_proj.bias"].copy_(torch.linspace(1.0, 2.0, 16))
+    with_noise, without = gpt.logits(weights, tokens, noise), gpt.logits(weights, tokens)
+    assert not torch.allclose(before, with_noise)
+    assert not torch.allclose(with_noise[:, 0, 0], with_noise[:, 1, 0])  # alike but for the mask
+    torch.testing.assert_close(without[:, 0, 0], without[:, 1, 0])
+
+
+def test_embeddings_are_dropped_at_the_stated_rate() -> None:
+    gpt = network(dropout=0.25, position_scale=0.0)
+    weights = gpt.layout.views(gpt.layout.initial(counter.replicate_keys(1, 1)))
+    tokens = torch.zeros(1, 40, 20, dtype=torch.int64)
+    kept = gpt.embed(weights, tokens, Noise(counter.replicate_keys(2, 1)))
+    ratio = kept / gpt.embed(weights, tokens)
+    assert float((ratio == 0).double().mean()) == pytest.approx(0.25, abs=0.02)
+    torch.testing.assert_close(ratio[ratio != 0].mean(), torch.tensor(4 / 3))
+
+
+def test_projections_back_to_the_stream_begin_smaller_by_the_root_of_twice_the_depth() -> None:
+    layout = Gpt(GptConfig(layers=8, dim=64, heads=2, mlp=64), 4, 3).layout
+    weights = layout.views(layout.initial(counter.replicate_keys(1, 1)))
+    for layer in range(8):
+        for name in ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"):
+            expected = 0.02 / 4.0 if name.endswith("c_proj") else 0.02
+            found = float(weights[f"h.{layer}.{name}.weight"].std())
+            assert found == pytest.approx(expected, rel=0.1), name
+
+
+def test_coins_are_the_draws_of_the_counter_on_either_side_of_the_threshold() -> None:
+    keys = counter.replicate_keys(6, 3)
+    draws = counter.mix(counter.derive(keys[:, None], torch.arange(5000))) >> 40 & 0xFFFFFF
+    for rate in (0.0, 0.1, 0.5, 0.9, 1.0 - 2.0**-24):
+        found = counter.coins(keys, 5000, rate)
+        assert torch.equal(found, draws >= round(rate * 2**24))
+        assert float(found.double().mean()) == pytest.approx(1.0 - rate, abs=0.02)
+    assert torch.equal(counter.coins(keys[1:2], 100, 0.5), counter.coins(keys, 5000, 0.5)[1:2, :100])
