@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 from experiments.made_up_records import record
+from krohn.evaluate.packing import pack_shares
 from krohn.experiments.catalogue import EXPERIMENTS
 from krohn.experiments.experiment import Cell
 from krohn.experiments.recipes.curves import largest_drop
@@ -124,6 +126,19 @@ def test_attention_counts_the_heads_of_each_kind() -> None:
     (row,) = EXPERIMENTS["attention"].table([Cell(label=found.label, records=(kept,))])
     assert (row["uniform"], row["left"]) == ("1.1", "4.2")
     assert (row["uniform_heads"], row["left_heads"], row["right_heads"]) == (1, 1, 0)
+
+
+def test_attention_frames_the_heads_that_are_of_a_kind_and_no_others() -> None:
+    """The best left detector of a network that has none is drawn, but not framed as one."""
+    heads = [[0, 0, 0.99, 0.0, 0.0, 0.5], [1, 0, 0.1, 0.2, 0.9, 0.1]]
+    even = pack_shares(np.tril(np.ones((1, 3, 3))) / 3)
+    maps = [{"layer": layer, "head": 0, "weights": even} for layer in (0, 1)]
+    stored = {"heads": heads, "maps": maps, "states": [[0, 1, 2]], "last_state": 2, "words": 8}
+    kept = record(metrics={"accuracy": 1.0, "evaluations": {"attention": stored}})
+    figures = EXPERIMENTS["attention"].draw([Cell(label={"task": "Grid9"}, records=(kept,))], "caption")
+    thick = [axes.spines["left"].get_linewidth() > 2 for axes in figures["attention-best"].axes]
+    assert thick == [True, False, True]
+    assert [axes.get_title() for axes in figures["attention-layer"].axes[:1]] == ["layer 2, head 1"]
 
 
 @pytest.mark.parametrize(

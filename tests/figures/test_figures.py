@@ -1,11 +1,13 @@
 """Figures are pure: the same table gives the same bytes, and what the table says can be read off them."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from krohn.errors import InvalidInput
@@ -81,13 +83,25 @@ def test_an_imperfect_share_is_never_shown_as_100(value: float, text: str) -> No
     assert percent(value) == text
 
 
+def luminance(colour: Sequence[float]) -> float:
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_cells_get_brighter_with_their_share_and_bold_from_99_per_cent() -> None:
+    """A grey printer must still show the order."""
+    shares = [0.0, 0.25, 0.5, 0.75, 0.98, 0.99, 1.0]
+    columns = [str(share) for share in shares]
+    values = {("x", column): share for column, share in zip(columns, shares, strict=True)}
+    axes = heat_map(HeatMap(title="", rows=["x"], columns=columns, values=values)).axes[0]
+    bright = [luminance(patch.get_facecolor()) for patch in axes.patches]
+    assert bright == sorted(bright)
+    assert len(set(bright)) == len(bright)
+    assert [text.get_fontweight() == "bold" for text in axes.texts] == [False] * 5 + [True] * 2
+
+
 def test_numbers_stand_out_against_their_cells() -> None:
     """Contrast of at least 4.5, the bar for small text, between each number and the colour under it."""
-
-    def luminance(colour: tuple[float, ...]) -> float:
-        linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
     columns = [str(index) for index in range(41)]
     values = {("x", column): index / 40 for index, column in enumerate(columns)}
     axes = heat_map(HeatMap(title="", rows=["x"], columns=columns, values=values)).axes[0]
@@ -117,6 +131,28 @@ def test_a_series_looks_the_same_in_every_panel() -> None:
     left, right = Panel(lines=lines, **make), Panel(lines=lines[1:], **make)  # type: ignore[arg-type]
     figure = line_chart([left, right])
     assert figure.axes[0].lines[1].get_color() == figure.axes[1].lines[0].get_color()
+
+
+def test_lines_show_their_error_on_both_sides_their_names_and_their_marks() -> None:
+    lines = [
+        Line(name="GPT", x=[1, 2], y=[0.5, 0.8], error=[0.1, 0.2], marks=["", "*"]),
+        Line(name="LSTM", x=[1, 2], y=[1, 1]),
+    ]
+    figure = line_chart([Panel(title="", x_axis="", y_axis="", lines=lines)])
+    (band,) = figure.axes[0].collections
+    corners = {tuple(np.round(corner, 6)) for corner in band.get_paths()[0].vertices}
+    assert {(1, 0.4), (1, 0.6), (2, 0.6), (2, 1.0)} <= corners
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["GPT", "LSTM"]
+    (mark,) = figure.axes[0].texts
+    assert (mark.get_text(), mark.xy) == ("*", (2, 0.8))
+    with pytest.raises(InvalidInput, match=r"'A' has 2, 2, 0, 1"):
+        Line(name="A", x=[1, 2], y=[1, 2], marks=["*"])
+
+
+def test_bars_show_their_error() -> None:
+    figure = bar_chart([Bar(group="D8", series="0", value=0.5, error=0.125)], title="", y_axis="")
+    (error,) = [found for found in figure.axes[0].collections if isinstance(found, LineCollection)]
+    assert sorted(error.get_segments()[0][:, 1]) == [0.375, 0.625]
 
 
 def test_an_attention_map_shows_weights_below_and_visits_above_the_diagonal() -> None:
