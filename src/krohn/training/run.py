@@ -27,8 +27,8 @@ from krohn.training.state import TrainState
 from krohn.training.step import Stepper
 
 PLATEAU = ("cuts", "lowest", "waited")
-# Between pieces of training a run can be stopped. Each draws a whole chunk of batches, up to 30 ms for long words
-# on one core: with pieces of a second that is at most 3% of the time.
+# Between pieces of training a run can be stopped. Each draws a whole chunk of batches, 30 ms for long words
+# on one core: with pieces of a second that is 3% of the time at most.
 PIECE_SECONDS = 1.0
 
 
