@@ -221,7 +221,7 @@ def test_partial_runs_are_counted_starred_and_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (planned, _) = EXPERIMENTS["curves"].plan(Scale.SMOKE)
-    metrics = {"accuracy": 0.985, "curve": {"step": [1], "accuracy": [0.5], "loss": [1.0]}}
+    metrics = {"accuracy": 0.99, "curve": {"step": [1], "accuracy": [0.5], "loss": [1.0]}}
     rows = [
         record(
             planned.config.run_id,
@@ -242,7 +242,7 @@ def test_partial_runs_are_counted_starred_and_told(
     assert "1,000*" in text
     assert "* stopped before its last sequence" in text
     assert run(["reproduce", "curves", *place, "--show", "--markdown"]) == 0
-    assert "| C2 | 98.5 (98.5)* |" in capsys.readouterr().out
+    assert "| C2 | **99.0** (99.0)* |" in capsys.readouterr().out
     (listed,) = krohn(capsys, "results", "list", *place)["runs"]
     assert (listed["done"], listed["replicates"]) == (1, 2)
 

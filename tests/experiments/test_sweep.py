@@ -1,10 +1,12 @@
 """A sweep runs what is missing, once, and can be stopped anywhere."""
 
+import fcntl
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -12,6 +14,7 @@ from experiments.made_up_records import record
 from experiments.quick_experiment import QUICK, quick_run
 from krohn.errors import InvalidInput, UnknownName
 from krohn.experiments.catalogue import EXPERIMENTS
+from krohn.experiments.engines.claim import claim
 from krohn.experiments.engines.job import Job
 from krohn.experiments.experiment import PlannedRun, cells_of
 from krohn.experiments.record import Conflict, Member, Record
@@ -306,6 +309,25 @@ def test_two_sweeps_on_one_store_share_the_runs(tmp_path: Path) -> None:
     assert made == {"one": EVERYTHING[:1], "other": EVERYTHING[1:]}
     assert said[0] == "task C2, depth 1: left to another process that is making it"
     assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
+def test_a_claim_on_a_file_that_its_last_holder_has_just_removed_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise two processes would each hold a file of that name."""
+    wanted = job(quick_run("C2", 1), tmp_path)
+    lock = fcntl.flock
+
+    def late(file: IO[bytes], how: int) -> None:
+        (tmp_path / f".{wanted.run.config.run_id}.claim").unlink()
+        lock(file, how)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", late)
+        with claim(wanted) as ours:
+            assert not ours
+    with claim(wanted) as ours, claim(wanted) as again:
+        assert (ours, again) == (True, False)
 
 
 def test_a_diverged_replicate_has_come_to_its_end(tmp_path: Path) -> None:

@@ -165,6 +165,8 @@ def test_an_attention_map_shows_weights_below_and_visits_above_the_diagonal() ->
     assert tuple(pixels[0, 3]) == (1.0, 1.0, 1.0)
     assert tuple(pixels[1, 2]) == (0.55, 0.55, 0.55)
     assert pixels[0, 1].sum() < 0.5
+    own = picture(AttentionMap(title="", weights=np.eye(4), states=[0, 1, 2, 0], last_state=2))
+    assert (own[range(4), range(4)].sum(axis=1) > 2.5).all()
 
 
 def test_bars_carry_their_values(tmp_path: Path) -> None:
