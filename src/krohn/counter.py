@@ -5,7 +5,7 @@ same bits on every device, whatever the number of replicates, the chunking or th
 """
 
 import math
-from functools import lru_cache, reduce
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,11 @@ _FIRST = 0xBF58476D1CE4E5B9 - (1 << 64)
 _SECOND = 0x94D049BB133111EB - (1 << 64)
 _LOW_32 = 0xFFFFFFFF
 _ALL_64 = 0xFFFFFFFFFFFFFFFF
+
+_BLOCK = 16384  # draws at once: they stay in the cache
+_STRIDES = np.arange(1, _BLOCK + 1, dtype=np.uint64) * np.uint64(_GOLDEN & _ALL_64)
+_ROUND = (np.uint64(30), np.uint64(_FIRST & _ALL_64)), (np.uint64(27), np.uint64(_SECOND & _ALL_64))
+_ROUNDS = (*_ROUND, (np.uint64(31), None), *_ROUND)
 
 
 def mix(value: Tensor) -> Tensor:
@@ -65,21 +70,22 @@ def replicate_keys(seed: int, count: int, *, first: int = 0, device: torch.devic
 
 
 def _tossed(keys: npt.NDArray[np.uint64], count: int, threshold: int) -> npt.NDArray[np.bool_]:
-    """The two rounds in place, unsigned and without what cannot reach the upper bits."""
-    first, second = np.uint64(_FIRST & _ALL_64), np.uint64(_SECOND & _ALL_64)
-    value = _strides(count) + keys[:, None]
-    moved = np.empty_like(value)
-    for shift, factor in ((30, first), (27, second), (31, None), (30, first), (27, second)):
-        np.right_shift(value, np.uint64(shift), out=moved)
-        np.bitwise_xor(value, moved, out=value)
-        if factor is not None:
-            np.multiply(value, factor, out=value)
-    return value >= np.uint64(threshold << 40)
-
-
-@lru_cache(maxsize=1)
-def _strides(count: int) -> npt.NDArray[np.uint64]:
-    return np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_GOLDEN & _ALL_64)
+    """The two rounds a block at a time: in place, unsigned, without what cannot reach the upper bits."""
+    tossed = np.empty((len(keys), count), dtype=np.bool_)
+    room, spare = np.empty(_BLOCK, dtype=np.uint64), np.empty(_BLOCK, dtype=np.uint64)
+    limit = np.uint64(threshold << 40)
+    for row, key in enumerate(keys.tolist()):
+        for start in range(0, count, _BLOCK):
+            part = tossed[row, start : start + _BLOCK]
+            value, moved = room[: len(part)], spare[: len(part)]
+            np.add(_STRIDES[: len(part)], np.uint64((key + start * _GOLDEN) & _ALL_64), out=value)
+            for shift, factor in _ROUNDS:
+                np.right_shift(value, shift, out=moved)
+                np.bitwise_xor(value, moved, out=value)
+                if factor is not None:
+                    np.multiply(value, factor, out=value)
+            np.greater_equal(value, limit, out=part)
+    return tossed
 
 
 def _stride(counter: Tensor | int) -> Tensor | int:

@@ -78,9 +78,9 @@ def test_projections_back_to_the_stream_begin_smaller_by_the_root_of_twice_the_d
 
 def test_coins_are_the_draws_of_the_counter_on_either_side_of_the_threshold() -> None:
     keys = counter.replicate_keys(6, 3)
-    draws = counter.mix(counter.derive(keys[:, None], torch.arange(5000))) >> 40 & 0xFFFFFF
+    draws = counter.mix(counter.derive(keys[:, None], torch.arange(40_000))) >> 40 & 0xFFFFFF
     for rate in (0.0, 0.1, 0.5, 0.9, 1.0 - 2.0**-24):
-        found = counter.coins(keys, 5000, rate)
+        found = counter.coins(keys, 40_000, rate)
         assert torch.equal(found, draws >= round(rate * 2**24))
         assert float(found.double().mean()) == pytest.approx(1.0 - rate, abs=0.02)
-    assert torch.equal(counter.coins(keys[1:2], 100, 0.5), counter.coins(keys, 5000, 0.5)[1:2, :100])
+    assert torch.equal(counter.coins(keys[1:2], 100, 0.5), counter.coins(keys, 40_000, 0.5)[1:2, :100])

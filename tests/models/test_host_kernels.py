@@ -52,6 +52,29 @@ def cases(replicates: int) -> dict[str, tuple[Operation, list[tuple[int, ...]], 
     }
 
 
+@pytest.mark.parametrize("length", [63, 64, 65, 150, 257])
+@pytest.mark.parametrize("recency", [False, True])
+def test_attention_in_blocks_is_plain_attention_at_lengths_around_the_limits(
+    length: int, recency: bool
+) -> None:
+    slopes = plain.alibi_slopes(HEADS, torch.device("cpu")) if recency else None
+    heads = plain.Heads(2, length, HEADS, slopes)
+    generator = torch.Generator().manual_seed(length)
+    qkv = 2.0 * torch.randn(3, 2 * length, 24, dtype=torch.float64, generator=generator)
+    bias = torch.randn(3, 24, dtype=torch.float64, generator=generator)
+    upstream = torch.randn(3, 2 * length, 8, dtype=torch.float64, generator=generator)
+    results = []
+    for attention in (plain.attention, operations.HOST.attention):
+        x, b = qkv.clone().requires_grad_(), bias.clone().requires_grad_()
+        if attention is operations.HOST.attention:
+            b.grad = torch.full_like(b, float("nan"))
+        out = attention(x, b, heads)
+        out.backward(upstream)
+        results.append((out, x.grad, b.grad))
+    for ours, reference in zip(results[1], results[0], strict=True):
+        torch.testing.assert_close(ours, reference, rtol=1e-9, atol=1e-11)
+
+
 @pytest.mark.parametrize("replicates", [1, 3])
 @pytest.mark.parametrize("name", cases(1))
 def test_values_and_gradients_are_those_of_the_plain_operation(name: str, replicates: int) -> None:

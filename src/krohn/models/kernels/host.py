@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from krohn.models.kernels.plain import Dropout, Heads
+from krohn.models.kernels.plain import Dropout
 
 _EPSILON = 1e-5
 _SLOPE = 2.0 * sqrt(2.0 / pi)  # gelu(x) = x·σ(x·(_SLOPE + _CUBIC·x²)), as (1 + tanh z)/2 = σ(2z)
@@ -105,41 +105,6 @@ def add_norm(
 ) -> tuple[Tensor, Tensor]:
     """As ``plain.add_norm``."""
     out: tuple[Tensor, Tensor] = _AddNorm.apply(x, y, bias, gain, shift, dropout)  # type: ignore[no-untyped-call]
-    return out
-
-
-class _Attention(Function):
-    @staticmethod
-    def forward(ctx: Any, qkv: Tensor, bias: Tensor, heads: Heads) -> Tensor:
-        replicates, rows, width = qkv.shape
-        split = (qkv + bias[:, None]).view(replicates * heads.batch, heads.length, 3, heads.count, -1)
-        q, k, v = split.permute(2, 0, 3, 1, 4).unbind(0)
-        mask = heads.mask(qkv.dtype)
-        mixed, total = _aten._scaled_dot_product_flash_attention_for_cpu(
-            q, k, v, 0.0, mask is None, attn_mask=mask
-        )
-        ctx.save_for_backward(q, k, v, mixed, total, mask)
-        ctx.bias, ctx.shape = bias, (replicates, rows, width)
-        out: Tensor = mixed.transpose(1, 2).reshape(replicates, rows, width // 3)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        (dmixed,) = gradients
-        q, k, v, out, total, mask = ctx.saved_tensors
-        batch, count, length, head_dim = q.shape
-        dout = dmixed.view(batch, length, count, head_dim).transpose(1, 2)
-        parts = _aten._scaled_dot_product_flash_attention_for_cpu_backward(
-            dout, q, k, v, out, total, 0.0, mask is None, attn_mask=mask
-        )
-        dqkv = torch.stack([part.transpose(1, 2) for part in parts], 2).view(ctx.shape)
-        torch.sum(dqkv, 1, out=ctx.bias.grad)
-        return dqkv, None, None
-
-
-def attention(qkv: Tensor, bias: Tensor, heads: Heads) -> Tensor:
-    """As ``plain.attention``."""
-    out: Tensor = _Attention.apply(qkv, bias, heads)  # type: ignore[no-untyped-call]
     return out
 
 

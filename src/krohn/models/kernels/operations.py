@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-from krohn.models.kernels import host, plain
+from krohn.models.kernels import host, host_attention, plain
 from krohn.models.kernels.plain import Dropout, Heads
 
 
@@ -37,7 +37,7 @@ PLAIN = Operations(
 HOST = Operations(
     linear=host.linear,
     add_norm=host.add_norm,
-    attention=host.attention,
+    attention=host_attention.attention,
     bias_gelu=host.bias_gelu,
     cross_entropy=host.cross_entropy,
     add_positions=host.add_positions,
