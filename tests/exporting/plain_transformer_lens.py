@@ -7,13 +7,17 @@ import numpy as np
 from safetensors.numpy import load_file
 
 
-def native_transformer_lens(folder: Path, ids: np.ndarray) -> np.ndarray:
-    """What ``TransformerBridge.boot_native`` does with the files, written out plainly."""
+def native_transformer_lens(
+    folder: Path, ids: np.ndarray, streams: dict[str, np.ndarray] | None = None
+) -> np.ndarray:
+    """What ``TransformerBridge.boot_native`` does with the files; ``streams`` gets the stream by hooks."""
+    seen = {} if streams is None else streams
     config, t = json.loads((folder / "config.json").read_text()), load_file(folder / "model.safetensors")
 
     def norm(name: str, x: np.ndarray) -> np.ndarray:
         if config["normalization_type"] is None:
             return x
+        assert config["normalization_type"] == "LN"
         x = x - x.mean(-1, keepdims=True)
         return (
             x / np.sqrt((x**2).mean(-1, keepdims=True) + config["eps"]) * t[f"{name}.weight"]
@@ -33,7 +37,7 @@ def native_transformer_lens(folder: Path, ids: np.ndarray) -> np.ndarray:
         scores[..., ~np.tri(count, dtype=bool)] = -np.inf
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         mixed = (weights / weights.sum(-1, keepdims=True) @ v).swapaxes(1, 2).reshape(batch, count, -1)
-        x = x + linear(f"{block}.attn.o", mixed)
+        x = seen[f"{block}.hook_resid_mid"] = x + linear(f"{block}.attn.o", mixed)
         hidden = linear(f"{block}.mlp.in", norm(f"{block}.ln2", x))
         if config["act_fn"] == "gelu_new":
             inner = np.sqrt(2 / np.pi) * (hidden + 0.044715 * hidden**3)
@@ -41,5 +45,5 @@ def native_transformer_lens(folder: Path, ids: np.ndarray) -> np.ndarray:
         else:
             assert config["act_fn"] == "relu"
             hidden = np.maximum(hidden, 0)
-        x = x + linear(f"{block}.mlp.out", hidden)
+        x = seen[f"{block}.hook_resid_post"] = x + linear(f"{block}.mlp.out", hidden)
     return linear("unembed", norm("ln_final", x))

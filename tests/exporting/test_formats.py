@@ -1,6 +1,7 @@
 """Each format is read back by code that is not ours, or by a plain rewriting of what its readers do."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,10 @@ from krohn.exporting.compiled import decoder_of_compiled
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.export import FORMATS, export_compiled
 from krohn.exporting.files import write_files
+from krohn.exporting.hugging_face import hugging_face_files
 from krohn.exporting.onnx_graph import onnx_files
 from krohn.exporting.reference import logits
+from krohn.exporting.standard_blocks import twinned
 from krohn.exporting.tokenizer import tokenizer_files
 from krohn.exporting.transformer_lens import transformer_lens_files
 from krohn.exporting.vocabulary import vocabulary_of
@@ -97,16 +100,83 @@ def test_names_that_a_tokenizer_cannot_have_are_refused(letters: list[str], matc
         vocabulary_of(letters, ["p"], 1)
 
 
-def test_meaning_names_the_channels_of_the_stream() -> None:
-    """The registers it names are found, with their values, in the stream of the exported network."""
-    network = krohn.compile(krohn.zoo("S4"), length=LENGTH)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("S4", {}), ("Grid9", {}), ("Grid9", {"dtype": "float64"}), ("Dyck4,2", {})],
+    ids=str,
+)
+def test_meaning_is_what_the_exported_stream_holds(
+    name: str, options: dict[str, str], tmp_path: Path
+) -> None:
+    """Every register it names has, in the exported stream, the value the network itself gives it."""
+    network = krohn.compile(krohn.zoo(name), length=LENGTH, **options)
     exported = export_compiled(network, "transformer-lens")
-    meaning = json.loads(exported.files["meaning.json"])
-    assert [len(layer["heads"]) for layer in meaning["layers"]] == [1, 1, 1]
-    assert sum(len(layer["blocks"]) for layer in meaning["layers"]) == exported.decoder.layers
-    last = network.explain([1, 2, 3]).moments[-1]
-    names = [channel["name"] for channel in meaning["layers"][-1]["after_mlp"]]
-    assert {name for name in names if name.startswith("level")} <= set(last)
+    write_files(tmp_path, exported.files)
+    meaning = json.loads((tmp_path / "meaning.json").read_text())
+    word, streams = words_of(name, 1), {}
+    native_transformer_lens(tmp_path, exported.decoder.token_ids(word), streams)
+    own = network.explain(word[0])
+    assert [number for layer in meaning["layers"] for number in layer["blocks"]] == list(
+        range(exported.decoder.layers)
+    )
+    compared = 0
+    for index, layer in enumerate(meaning["layers"]):
+        assert layer["heads"] == [head.text for head in own.heads if head.layer == index]
+        first, last = layer["blocks"][0], layer["blocks"][-1]
+        for moment, key, hook in (
+            (2 * index + 1, "after_attention", f"blocks.{first}.hook_resid_mid"),
+            (2 * index + 2, "after_mlp", f"blocks.{last}.hook_resid_post"),
+        ):
+            assert set(own.moments[moment]) <= {entry["name"] for entry in layer[key]}
+            for entry in layer[key]:
+                if entry["name"] in own.moments[moment]:
+                    wanted = entry["scale"] * own.moments[moment][entry["name"]]
+                    found = streams[hook][0][:, entry["channel"]]
+                    np.testing.assert_allclose(found, wanted, atol=1e-4 * max(1.0, np.abs(wanted).max()))
+                    compared += 1
+        # After a layer its scratch and its twins are empty again.
+        places = [*map(int, meaning["twins"]), *range(*meaning["scratch"])]
+        assert (np.abs(streams[f"blocks.{last}.hook_resid_post"][..., places]) < 1e-2).all()
+    assert compared > 4
+    dim = network.transformer.dim
+    assert list(map(int, meaning["twins"])) == list(range(dim, dim + len(meaning["twins"])))
+    assert meaning["scratch"][0] == dim + len(meaning["twins"])
+    assert set(meaning["twins"].values()) == {
+        channel for layer in network.transformer.layers for channel in twinned(layer)
+    }
+    assert [(e["name"], e["scale"]) for e in meaning["embedding"]] == [
+        (channel.name, channel.scale) for channel in network.layout.moments[0]
+    ]
+
+
+def test_a_stock_gpt2_and_a_transformer_lens_model_are_told_what_the_decoder_is() -> None:
+    """Readers that find no such key take a default of their own, which differs little on most words."""
+    made = decoder("D6", normalized=True)
+    trained = replace(made, activation="gelu_new")
+    for one in (made, trained):
+        lens = json.loads(transformer_lens_files(one)["config.json"])
+        assert (lens["act_fn"], lens["normalization_type"], lens["eps"]) == (one.activation, "LN", 1e-5)
+        stock = json.loads(hugging_face_files(one)["config.json"])
+        assert (stock["activation_function"], stock["layer_norm_epsilon"]) == (one.activation, 1e-5)
+        assert (stock["bos_token_id"], stock["n_positions"]) == (0, one.context)
+    plain = json.loads(transformer_lens_files(decoder("D6", normalized=False))["config.json"])
+    assert plain["normalization_type"] is None
+
+
+def test_the_onnx_graph_of_gelu_is_that_of_gpt2() -> None:
+    """GPT-2's approximation, which differs from the exact function by up to 5e-4."""
+    noise = np.random.default_rng(5)
+    made = replace(decoder("D6", normalized=True), activation="gelu_new")
+    tensors = {name: noise.normal(size=t.shape).astype(np.float32) for name, t in made.tensors.items()}
+    made = replace(made, tensors=tensors)
+    model = onnx.load_from_string(onnx_files(made)["model.onnx"])
+    assert [a.s for node in model.graph.node if node.op_type == "Gelu" for a in node.attribute] == [
+        b"tanh"
+    ] * made.layers
+    words = words_of("D6")
+    found = ReferenceEvaluator(model).run(None, {"letters": words})[0]
+    wanted = logits(made, words)[..., list(made.vocabulary.states)]
+    np.testing.assert_allclose(found, wanted, atol=1e-5 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("to", sorted(FORMATS))

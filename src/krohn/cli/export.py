@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from krohn.cli.output import emit, json_option, note, table
-from krohn.exporting.export import FORMATS, Exported, prepare, write
+from krohn.exporting.export import FORMATS, Exported, prepare, refusal, write
 
 
 @click.command()
@@ -29,14 +29,15 @@ def command(
 
     hf: a GPT-2 that transformers loads, with its tokenizer. transformer-lens: the native model of
     TransformerBridge. onnx: one graph. The page README.md beside the files shows how to load them.
-    A compiled network is run on words first; if one comes out wrong, nothing is written.
+    A compiled network is run on words first, also with more rounding than float32 has; if one comes
+    out wrong, nothing is written.
 
     \b
     Example:  krohn compile S4 --length 100 --dtype float64 --out nets/s4
               krohn export nets/s4 --to hf --out nets/s4-gpt2
     """
     exported = prepare(directory, to, replicate=replicate, length=length)
-    failed = exported.findings.get("counterexample") is not None
+    failed = refusal(exported) is not None
     if not failed:
         write(exported, out)
         note(f"written: {', '.join(str(out / name) for name in exported.files)}")
@@ -63,14 +64,22 @@ def _text(exported: Exported, payload: dict[str, Any]) -> str:
             f"(largest {compared['largest']:.3g}) on {compared['words']} held-out words"
         )
         return "\n".join(lines)
-    checked, found = payload["checked"], payload["counterexample"]
-    lines.append(f"{checked['words']:,} words run in float32: {checked['wrong']:,} wrong")
-    if found is None:
-        lines[-1] += f"; the right state leads by {math.floor(100 * checked['least_lead']) / 100} or more"
-    else:
-        word = " ".join(found["letters"])
-        lines.append(f"not written; counterexample: {word} → {found['got']}, must be {found['expected']}")
+    checked, rounding = payload["checked"], payload["rounding"]
+    lines.append(f"{checked['words']:,} words run in float32: {_outcome(checked)}")
+    if rounding is not None:
+        lines.append(
+            f"{rounding['words']:,} words at {rounding['factor']:g} times its rounding: {_outcome(rounding)}"
+        )
+    reason = refusal(exported)
+    if reason is not None:
+        lines.append(f"not written; {reason}")
         lines.append(
             "if krohn verify certifies the network: compile it with --dtype float64 or for shorter words"
         )
     return "\n".join(lines)
+
+
+def _outcome(checked: dict[str, Any]) -> str:
+    if checked["wrong"]:
+        return f"{checked['wrong']:,} wrong"
+    return f"0 wrong; the right state leads by {math.floor(100 * checked['least_lead']) / 100} or more"

@@ -1,7 +1,7 @@
 """A compiled network as a decoder, measured on words first and checked on them afterwards."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from krohn.certify.search import Words, all_words, candidates
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.lowering import Measured, lowered
 from krohn.exporting.reference import logits
+from krohn.exporting.rounding import rounded_logits
 from krohn.exporting.standard_blocks import StandardBlocks, standard_blocks
 from krohn.exporting.vocabulary import vocabulary_of
 from krohn.network.compiled import CompiledNetwork
@@ -24,6 +25,9 @@ SHORT_WORDS = 2000
 WORK = 1 << 29
 """Entries of attention matrices that measuring, and checking, may each cost; some words are always run."""
 
+ROUNDING_WORK = 1 << 24
+"""The same for the pass with more rounding, which is slower; there the matrices cost as well."""
+
 
 @dataclass(frozen=True)
 class WrongToken:
@@ -36,7 +40,7 @@ class WrongToken:
 
 @dataclass(frozen=True)
 class Checked:
-    """Words that were run in float32, how many had an error, and the one whose error comes earliest.
+    """Words that were run, how many had an error, and the one whose error comes earliest.
 
     ``least_lead`` is the least lead of the right state's logit over all others (negative: an error).
     """
@@ -56,13 +60,36 @@ def decoder_of_compiled(network: CompiledNetwork, *, normalized: bool) -> Decode
 
 
 def check(decoder: Decoder, network: CompiledNetwork) -> Checked:
-    """Runs the decoder on short words, all of them, and on long ones of many kinds."""
+    """Runs the decoder in float32 on short words, all of them, and on long ones of many kinds."""
     letters, longest = network.automaton.num_letters, 1
     while letters > 1 and longest < network.length and letters ** (longest + 1) <= SHORT_WORDS:
         longest += 1
+    most = WORK // (max(1, decoder.attending_heads) * decoder.context**2)
+    words = (all_words(letters, longest), *_long_words(network, max(16, most)))
+    return _checked(decoder, network, words, logits)
+
+
+def check_rounding(decoder: Decoder, network: CompiledNetwork) -> Checked:
+    """Runs it on long words with twice the rounding that it has if sums go from the first term to the last.
+
+    Words of one letter come first: their sums have equal terms, whose errors add up.
+    """
+    letters = min(network.automaton.num_letters, 4)
+    constant = np.repeat(np.arange(letters)[:, None], network.length, axis=1)
+    entries = decoder.attending_heads * decoder.context**2 + decoder.num_parameters * decoder.context // 128
+    words = (constant, *_long_words(network, max(8, ROUNDING_WORK // entries)))
+    return _checked(decoder, network, words, rounded_logits)
+
+
+def _checked(
+    decoder: Decoder,
+    network: CompiledNetwork,
+    batches: Iterable[Words],
+    run: Callable[[Decoder, Words], Activations],
+) -> Checked:
     total, wrong, leads, found = 0, 0, [], []
-    for words in (all_words(letters, longest), *_long_words(network, decoder.attending_heads)):
-        scores = logits(decoder, words)
+    for words in batches:
+        scores = run(decoder, words)
         right = np.array(decoder.vocabulary.states)[np.asarray(simulate(network.automaton, words))]
         got = scores.argmax(axis=-1)
         leads.append(_least_lead(scores, right))
@@ -98,7 +125,8 @@ def _measured(blocks: StandardBlocks, network: CompiledNetwork) -> Measured:
             sizes.append(float(np.sqrt((values**2).sum(axis=-1)).max()))
 
     plain = as_transformer(blocks)
-    for words in _long_words(network, sum(len(block.heads) for block in blocks.blocks)):
+    entries = max(1, sum(len(block.heads) for block in blocks.blocks)) * len(blocks.positions) ** 2
+    for words in _long_words(network, max(16, WORK // entries)):
         found = np.sort(paper_logits(plain, words, observe=observe), axis=-1)
         largest.append(float(np.abs(found).max()))
         if found.shape[-1] > 1:
@@ -108,9 +136,8 @@ def _measured(blocks: StandardBlocks, network: CompiledNetwork) -> Measured:
     return Measured(max(sizes), least if least > 0.0 else 1.0, max(largest))
 
 
-def _long_words(network: CompiledNetwork, heads: int) -> Iterator[Words]:
-    """Words of every kind: where all of them would cost too much, every second one, or third, …"""
-    most = max(16, WORK // (max(1, heads) * (network.transformer.num_padding + network.length) ** 2))
+def _long_words(network: CompiledNetwork, most: int) -> Iterator[Words]:
+    """Words of every kind: where all of them would be too many, every second one, or third, …"""
     batches = list(candidates(network.automaton.num_letters, network.length))
     stride = math.ceil(sum(map(len, batches)) / most)
     for words in batches:

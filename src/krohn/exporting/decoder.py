@@ -68,6 +68,11 @@ class Decoder:
         return self.context - len(self.vocabulary.prompt)
 
     @property
+    def num_parameters(self) -> int:
+        """Entries of all tensors."""
+        return sum(tensor.size for tensor in self.tensors.values())
+
+    @property
     def attending_heads(self) -> int:
         """Heads of the blocks that have any; the others only carry on an MLP."""
         return self.heads * sum(self.attends(index) for index in range(self.layers))
@@ -85,7 +90,7 @@ class Decoder:
             "inner": self.inner,
             "vocabulary": len(self.vocabulary.tokens),
             "length": self.length,
-            "num_parameters": sum(tensor.size for tensor in self.tensors.values()),
+            "num_parameters": self.num_parameters,
             "max_weight": max(float(np.abs(tensor).max(initial=0.0)) for tensor in self.tensors.values()),
         }
 

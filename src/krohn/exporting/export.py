@@ -9,12 +9,16 @@ from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, UnknownName, Unsupported
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
-from krohn.exporting.compiled import check, decoder_of_compiled
+from krohn.exporting.compiled import Checked, check, check_rounding, decoder_of_compiled
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.files import Files, text_file, write_files
 from krohn.exporting.meaning import meaning_of
+from krohn.exporting.rounding import SAFETY
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import is_run, load
+
+SHOWN_LETTERS = 24
+"""Of a word that comes out wrong; the findings have all of it."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +56,26 @@ def export(
 ) -> Exported:
     """Writes a network, or that of a directory, to ``out``; the last two arguments are for training runs."""
     exported = prepare(network, to, replicate=replicate, length=length)
-    found = exported.findings.get("counterexample")
-    if found is not None:
-        raise Unsupported(
-            f"an export must be right on every word tried; after {' '.join(found['letters'])} it says "
-            f"{found['got']}, not {found['expected']}: compile with dtype float64 or for shorter words"
-        )
+    reason = refusal(exported)
+    if reason is not None:
+        raise Unsupported(f"{reason}: compile with dtype float64 or for shorter words")
     write(exported, Path(out))
     return exported
+
+
+def refusal(exported: Exported) -> str | None:
+    """Why the files should not be written, if a word showed that: which must be right, and what was said."""
+    found = exported.findings.get("counterexample")
+    if found is None:
+        return None
+    letters = list(found["letters"])
+    if len(letters) > SHOWN_LETTERS:
+        half = SHOWN_LETTERS // 2
+        letters[half:-half] = [f"… ({len(letters):,} letters) …"]
+    rule = "an export must be right on every word tried"
+    if exported.findings["rounding"] is not None:
+        rule += f" with {SAFETY:g} times the rounding of float32, as other readers sum in other orders"
+    return f"{rule}; after {' '.join(letters)} it says {found['got']}, not {found['expected']}"
 
 
 def prepare(
@@ -90,9 +106,11 @@ def export_compiled(network: CompiledNetwork, to: str) -> Exported:
     chosen = _format(to)
     decoder = decoder_of_compiled(network, normalized=chosen.needs_layer_norm)
     checked = check(decoder, network)
-    found = checked.counterexample
+    rounded = check_rounding(decoder, network) if checked.counterexample is None else None
+    found = checked.counterexample if rounded is None else rounded.counterexample
     findings = {
-        "checked": {"words": checked.words, "wrong": checked.wrong, "least_lead": checked.least_lead},
+        "checked": _counts(checked),
+        "rounding": None if rounded is None else {"factor": SAFETY, **_counts(rounded)},
         "counterexample": None if found is None else asdict(found),
     }
     title = f"A Transformer built to simulate {_called(network.automaton)} (method {network.method})"
@@ -101,6 +119,10 @@ def export_compiled(network: CompiledNetwork, to: str) -> Exported:
         **_companions(network.automaton, decoder, title, chosen),
     }
     return Exported({**files, **chosen.files(decoder)}, decoder, findings)
+
+
+def _counts(checked: Checked) -> dict[str, Any]:
+    return {"words": checked.words, "wrong": checked.wrong, "least_lead": checked.least_lead}
 
 
 def export_run(

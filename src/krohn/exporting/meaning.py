@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from krohn.exporting.standard_blocks import standard_blocks
+from krohn.exporting.standard_blocks import standard_blocks, twinned
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.layout import Channel
 
@@ -10,25 +10,32 @@ from krohn.network.layout import Channel
 def meaning_of(network: CompiledNetwork) -> dict[str, Any]:
     """For every layer of the construction: its blocks, its heads in words, its channels before and after.
 
-    Channels are listed in the order of the residual stream; a block without heads only carries on the MLP of
-    the layer it belongs to.
+    ``channel`` is the place in the residual stream that holds ``scale`` times what is named: after the heads
+    of the layer's first block, and after its last block. A block without heads only carries on the MLP of the
+    layer it belongs to.
     """
     layout, blocks = network.layout, standard_blocks(network.transformer)
+    twin_of = {channel: network.transformer.dim + place for place, channel in enumerate(blocks.twins)}
     return {
-        "embedding": [_channel(channel) for channel in layout.moments[0]],
+        "embedding": _channels(layout.moments[0], {}),
         "layers": [
             {
-                "blocks": [block for block, layer in enumerate(blocks.layer_of) if layer == index],
+                "blocks": [block for block, of in enumerate(blocks.layer_of) if of == index],
                 "heads": [head.text for head in heads],
-                "after_attention": [_channel(channel) for channel in layout.moments[2 * index + 1]],
-                "after_mlp": [_channel(channel) for channel in layout.moments[2 * index + 2]],
+                "after_attention": _channels(
+                    layout.moments[2 * index + 1], {channel: twin_of[channel] for channel in twinned(layer)}
+                ),
+                "after_mlp": _channels(layout.moments[2 * index + 2], {}),
             }
-            for index, heads in enumerate(layout.heads)
+            for index, (layer, heads) in enumerate(zip(network.transformer.layers, layout.heads, strict=True))
         ],
-        "twins": {str(network.transformer.dim + place): twin for place, twin in enumerate(blocks.twins)},
+        "twins": {str(twin): channel for channel, twin in twin_of.items()},
         "scratch": [network.transformer.dim + len(blocks.twins), blocks.dim],
     }
 
 
-def _channel(channel: Channel) -> dict[str, Any]:
-    return {"name": channel.name, "scale": channel.scale}
+def _channels(moment: tuple[Channel, ...], moved: dict[int, int]) -> list[dict[str, Any]]:
+    return [
+        {"channel": moved.get(place, place), "name": channel.name, "scale": channel.scale}
+        for place, channel in enumerate(moment)
+    ]

@@ -8,56 +8,84 @@ import numpy.typing as npt
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
 
 Array = npt.NDArray[np.floating[Any]]
+Words = npt.NDArray[np.integer[Any]]
 
 # Entries of the score matrices that are held at once.
 _SCORE_ENTRIES = 1 << 24
 
 
-def logits(decoder: Decoder, words: npt.NDArray[np.integer[Any]], dtype: npt.DTypeLike = np.float32) -> Array:
+class Plain:
+    """The steps of the pass, each in the precision of what it is given."""
+
+    def added(self, x: Array, y: Array) -> Array:
+        """The residual connection."""
+        return x + y
+
+    def product(self, left: Array, right: Array) -> Array:
+        """Matrices of sums, in an order that the library chooses."""
+        out: Array = left @ right
+        return out
+
+    def linear(self, x: Array, weight: Array, bias: Array) -> Array:
+        """``x W + b``."""
+        return self.product(x, weight) + bias
+
+    def norm(self, x: Array, gain: Array, shift: Array) -> Array:
+        """LayerNorm."""
+        centred = x - x.mean(axis=-1, keepdims=True)
+        spread = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + x.dtype.type(LAYER_NORM_EPSILON))
+        out: Array = centred / spread * gain + shift
+        return out
+
+    def scores(self, query: Array, key: Array) -> Array:
+        """Products divided by the root of the width; −∞ where a query must not look."""
+        root = np.sqrt(np.array(query.shape[-1], dtype=query.dtype))
+        scores = self.product(query, key.swapaxes(-1, -2)) / root
+        out: Array = np.where(np.tri(scores.shape[-1], dtype=bool), scores, scores.dtype.type(-np.inf))
+        return out
+
+    def mixed(self, scores: Array, value: Array) -> Array:
+        """Values, weighed by the softmax of scores."""
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        return self.product(weights / weights.sum(axis=-1, keepdims=True), value)
+
+
+def logits(
+    decoder: Decoder, words: Words, dtype: npt.DTypeLike = np.float32, arithmetic: Plain | None = None
+) -> Array:
     """Logits of every token at every letter of words [batch, length]: [batch, length, tokens]."""
-    rows = max(1, _SCORE_ENTRIES // (decoder.heads * max(1, words.shape[1]) ** 2))
-    parts = [_logits(decoder, words[at : at + rows], np.dtype(dtype)) for at in range(0, len(words), rows)]
+    length = len(decoder.vocabulary.prompt) + words.shape[1]
+    rows = max(1, _SCORE_ENTRIES // (decoder.heads * max(1, length) ** 2))
+    steps = Plain() if arithmetic is None else arithmetic
+    tensors = {name: tensor.astype(dtype) for name, tensor in decoder.tensors.items()}
+    parts = [_logits(decoder, tensors, words[at : at + rows], steps) for at in range(0, len(words), rows)]
     return np.concatenate(parts)
 
 
-def _logits(decoder: Decoder, words: npt.NDArray[np.integer[Any]], kind: np.dtype[Any]) -> Array:
-    tensors = {name: tensor.astype(kind) for name, tensor in decoder.tensors.items()}
+def _logits(decoder: Decoder, tensors: dict[str, Array], words: Words, steps: Plain) -> Array:
+    def norm(name: str, x: Array) -> Array:
+        """LayerNorm, if there is one of this name."""
+        if not decoder.normalized:
+            return x
+        return steps.norm(x, tensors[f"{name}.weight"], tensors[f"{name}.bias"])
+
+    def linear(name: str, x: Array) -> Array:
+        return steps.linear(x, tensors[f"{name}.weight"], tensors[f"{name}.bias"])
+
     ids = decoder.token_ids(words)
-    x: Array = tensors["transformer.wte.weight"][ids] + tensors["transformer.wpe.weight"][: ids.shape[1]]
-    for index in range(decoder.layers):
-        prefix = f"transformer.h.{index}."
-        block = {name.removeprefix(prefix): value for name, value in tensors.items() if prefix in name}
-        if decoder.attends(index):
-            x = x + _attention(decoder, block, _norm(block, "ln_1", x))
-        hidden = _norm(block, "ln_2", x) @ block["mlp.c_fc.weight"] + block["mlp.c_fc.bias"]
-        x = x + _activation(decoder, hidden) @ block["mlp.c_proj.weight"] + block["mlp.c_proj.bias"]
-    x = _norm(tensors, "transformer.ln_f", x[:, len(decoder.vocabulary.prompt) :])
-    out: Array = x @ tensors["lm_head.weight"].T
-    return out
-
-
-def _attention(decoder: Decoder, block: dict[str, Array], x: Array) -> Array:
-    batch, length, dim = x.shape
-    together = x @ block["attn.c_attn.weight"] + block["attn.c_attn.bias"]
-    shape = (batch, length, 3, decoder.heads, dim // decoder.heads)
-    query, key, value = np.moveaxis(together.reshape(shape), (2, 3), (0, 2))
-    scores = query @ key.swapaxes(-1, -2) / np.sqrt(np.array(shape[-1], dtype=x.dtype))
-    scores = np.where(np.tri(length, dtype=bool), scores, -np.inf)
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    mixed = weights / weights.sum(axis=-1, keepdims=True) @ value
-    joined = mixed.swapaxes(1, 2).reshape(batch, length, dim)
-    out: Array = joined @ block["attn.c_proj.weight"] + block["attn.c_proj.bias"]
-    return out
-
-
-def _norm(tensors: dict[str, Array], name: str, x: Array) -> Array:
-    """LayerNorm, if there is one of this name."""
-    if f"{name}.weight" not in tensors:
-        return x
-    centred = x - x.mean(axis=-1, keepdims=True)
-    spread = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + x.dtype.type(LAYER_NORM_EPSILON))
-    out: Array = centred / spread * tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
-    return out
+    x = steps.added(tensors["transformer.wte.weight"][ids], tensors["transformer.wpe.weight"][: ids.shape[1]])
+    for block in (f"transformer.h.{index}" for index in range(decoder.layers)):
+        if tensors[f"{block}.attn.c_proj.weight"].any():
+            together = linear(f"{block}.attn.c_attn", norm(f"{block}.ln_1", x))
+            shape = (*ids.shape, 3, decoder.heads, decoder.dim // decoder.heads)
+            query, key, value = np.moveaxis(together.reshape(shape), (2, 3), (0, 2))
+            mixed = steps.mixed(steps.scores(query, key), value).swapaxes(1, 2).reshape(x.shape)
+            x = steps.added(x, linear(f"{block}.attn.c_proj", mixed))
+        hidden = _activation(decoder, linear(f"{block}.mlp.c_fc", norm(f"{block}.ln_2", x)))
+        x = steps.added(x, linear(f"{block}.mlp.c_proj", hidden))
+    x = norm("transformer.ln_f", x[:, len(decoder.vocabulary.prompt) :])
+    head = tensors["lm_head.weight"].T
+    return steps.linear(x, head, np.zeros(head.shape[1], dtype=head.dtype))
 
 
 def _activation(decoder: Decoder, x: Array) -> Array:

@@ -101,14 +101,14 @@ def _refuse_what_is_not_standard(network: Transformer) -> None:
 
 
 def _channels(network: Transformer) -> _Channels:
-    without_residual = sorted({channel for layer in network.layers for channel in _twinned(layer)})
+    without_residual = sorted({channel for layer in network.layers for channel in twinned(layer)})
     twins = {channel: network.dim + place for place, channel in enumerate(without_residual)}
     scratch = network.dim + len(twins)
     stored = [width for layer in network.layers for width in layer.mlp.hidden_widths[1:]]
     return _Channels(network.dim, twins, scratch, scratch + max(stored, default=0))
 
 
-def _twinned(layer: Layer) -> list[int]:
+def twinned(layer: Layer) -> list[int]:
     """Channels whose old value must make way for what the heads write."""
     written = np.zeros(len(layer.keep_attention), dtype=bool)
     for head in layer.heads:
@@ -148,7 +148,7 @@ def _after_heads(layer: Layer, channels: _Channels) -> Matrix:
     """[stream, d]: the paper's stream between heads and MLP as a linear map of ours."""
     mixed = np.zeros((channels.total, channels.plain))
     np.fill_diagonal(mixed, layer.keep_attention)
-    for channel in _twinned(layer):
+    for channel in twinned(layer):
         mixed[channels.twins[channel], channel] = 1.0
     return mixed
 
