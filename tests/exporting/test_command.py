@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+import krohn
 from krohn.cli.app import run
+from krohn.errors import InvalidInput
+from krohn.exporting import files
 
 
 @pytest.fixture
@@ -92,3 +95,67 @@ def test_a_strict_mask_is_refused_with_what_to_do(tmp_path: Path, capsys: pytest
     capsys.readouterr()
     assert run(["export", made, "--to", "hf", "--out", str(tmp_path / "out")]) == 2
     assert "compile with --mask causal" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["README.md", "config.json", "model.safetensors"])
+def test_files_that_no_export_wrote_are_never_overwritten(
+    network: Path, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / name).write_text("mine")
+    assert run(["export", str(network), "--to", "hf", "--out", str(tmp_path / "project")]) == 2
+    assert f"it has another {name}: choose another directory" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "project").iterdir()] == [name]
+    assert (tmp_path / "project" / name).read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["krohn.json", "state.safetensors", "weights.safetensors"])
+def test_no_file_of_a_network_or_a_run_is_hidden_among_those_of_an_export(
+    network: Path, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / name).write_text("")
+    assert run(["export", str(network), "--to", "onnx", "--out", str(tmp_path / "run")]) == 2
+    assert f"it has {name}" in capsys.readouterr().err
+
+
+def test_another_export_replaces_the_whole_of_the_first_and_leaves_other_files(
+    network: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    common = {"README.md", "automaton.json", "meaning.json", "notes.txt"}
+    for to, written in (
+        ("hf", {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}),
+        ("onnx", {"names.json", "model.onnx"}),
+    ):
+        assert run(["export", str(network), "--to", to, "--out", str(out)]) == 0
+        (out / "notes.txt").write_text("mine")
+        assert {path.name for path in out.iterdir()} == common | written
+
+
+def test_a_file_is_no_directory(network: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(InvalidInput, match=r"needs a directory; .*out is a file"):
+        krohn.export(network, tmp_path / "out")
+
+
+def test_writing_that_breaks_off_leaves_nothing_that_a_reader_accepts(
+    network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    krohn.export(network, out)
+    assert (out / "config.json").exists()
+    whole = files.write_whole
+
+    def full(path: Path, write: object) -> None:
+        if path.name == "model.safetensors":
+            raise OSError("no space left")
+        whole(path, write)
+
+    monkeypatch.setattr(files, "write_whole", full)
+    with pytest.raises(OSError, match="no space left"):
+        krohn.export(network, out)
+    assert not (out / "config.json").exists()
+    monkeypatch.undo()
+    krohn.export(network, out)
+    assert (out / "config.json").exists()

@@ -116,6 +116,18 @@ def test_cached_generation_and_padding_on_the_right_change_nothing(tmp_path: Pat
     assert (short.argmax(-1) == whole[:, :9].argmax(-1)).all()
 
 
+def test_generating_one_token_gives_the_state_of_every_word_of_a_batch(tmp_path: Path) -> None:
+    network = krohn.compile(krohn.zoo("S4"), length=LENGTH)
+    model = stock(decoder_of_compiled(network, normalized=True), tmp_path)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path, padding_side="left")
+    names, words = network.automaton.letter_names, [[0, 1, 0, 1, 1], [1, 0]]
+    lines = [" ".join(names[letter] for letter in word) for word in words]
+    batch = tokenizer(lines, return_tensors="pt", padding=True)
+    out = model.generate(**batch, max_new_tokens=1, do_sample=False)[:, -1]
+    wanted = [network.automaton.state_names[network.automaton.run(word)[-1]] for word in words]
+    assert tokenizer.convert_ids_to_tokens(out) == wanted
+
+
 def test_sampling_at_temperature_one_returns_the_state() -> None:
     network = krohn.compile(krohn.zoo("A4"), length=LENGTH)
     decoder = decoder_of_compiled(network, normalized=True)

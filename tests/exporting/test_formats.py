@@ -18,6 +18,7 @@ from krohn.exporting.decoder import Decoder
 from krohn.exporting.export import FORMATS, export_compiled
 from krohn.exporting.files import write_files
 from krohn.exporting.hugging_face import hugging_face_files
+from krohn.exporting.meaning import meaning_of
 from krohn.exporting.onnx_graph import onnx_files
 from krohn.exporting.reference import logits
 from krohn.exporting.standard_blocks import twinned
@@ -185,3 +186,27 @@ def test_every_format_brings_the_automaton_and_a_page(to: str) -> None:
     payload = json.loads(exported.files["automaton.json"])
     assert (payload["krohn"], len(payload["states"])) == (1, 4)
     assert "simulate C4" in exported.files["README.md"].decode()
+
+
+def test_the_page_loads_the_model_whatever_the_letters_are_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    automaton = krohn.Semiautomaton.from_letters(
+        [[1, 0], [0, 0]], letter_names=('"', "\\n'{x}"), state_names=("p", "q"), name="odd"
+    )
+    krohn.export(krohn.compile(automaton, length=6), tmp_path, to="hf")
+    page = (tmp_path / "README.md").read_text()
+    code = page.split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out.endswith("['q', 'p', 'q', 'p']\n")
+
+
+def test_meaning_gives_the_scale_of_a_channel() -> None:
+    network = krohn.compile(krohn.zoo("C3"), length=5)
+    moments = list(network.layout.moments)
+    last = list(moments[-1])
+    last[0] = replace(last[0], scale=0.25)
+    moments[-1] = tuple(last)
+    scaled = replace(network, layout=replace(network.layout, moments=tuple(moments)))
+    assert meaning_of(scaled)["layers"][-1]["after_mlp"][0]["scale"] == 0.25

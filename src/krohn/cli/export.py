@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from krohn.cli.output import emit, json_option, note, table
-from krohn.exporting.export import FORMATS, Exported, prepare, refusal, write
+from krohn.exporting.export import FORMATS, Exported, check_target, prepare, refusal, write
 
 
 @click.command()
@@ -17,7 +17,7 @@ from krohn.exporting.export import FORMATS, Exported, prepare, refusal, write
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
-    help="Directory to write; an export in it is replaced, other files stay.",
+    help="Directory to write; an export in it is replaced.",
 )
 @click.option("--replicate", type=int, help="Of a training run.  [default: the best]")
 @click.option("--length", type=int, help="Of a training run: the longest word.  [default: as trained]")
@@ -36,6 +36,7 @@ def command(
     Example:  krohn compile S4 --length 100 --dtype float64 --out nets/s4
               krohn export nets/s4 --to hf --out nets/s4-gpt2
     """
+    check_target(out)  # before the work
     exported = prepare(directory, to, replicate=replicate, length=length)
     failed = refusal(exported) is not None
     if not failed:

@@ -1,5 +1,6 @@
 """Exporting: a compiled network or a trained run, in one of the formats of other people."""
 
+import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +17,10 @@ from krohn.exporting.meaning import meaning_of
 from krohn.exporting.rounding import SAFETY
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import is_run, load
+
+NAMES = frozenset({"automaton.json", "README.md", "meaning.json", "model.safetensors", "config.json"})
+NAMES |= {"tokenizer.json", "tokenizer_config.json", "names.json", "model.onnx"}
+"""Every file that an export may write."""
 
 SHOWN_LETTERS = 24
 """Of a word that comes out wrong; the findings have all of it."""
@@ -55,6 +60,7 @@ def export(
     length: int | None = None,
 ) -> Exported:
     """Writes a network, or that of a directory, to ``out``; the last two arguments are for training runs."""
+    check_target(Path(out))  # before the work
     exported = prepare(network, to, replicate=replicate, length=length)
     reason = refusal(exported)
     if reason is not None:
@@ -90,7 +96,17 @@ def prepare(
 
 
 def write(exported: Exported, out: Path) -> None:
-    """Writes the files, but never over a network that was compiled or trained: names would collide."""
+    """Writes the files; those of an earlier export that are not among them go."""
+    check_target(out)
+    for name in NAMES - set(exported.files):
+        (out / name).unlink(missing_ok=True)
+    write_files(out, exported.files)
+
+
+def check_target(out: Path) -> None:
+    """Refuses a directory where something that is no export would be overwritten."""
+    if out.exists() and not out.is_dir():
+        raise InvalidInput(f"an export needs a directory; {out} is a file: choose another name")
     own = [
         name for name in ("krohn.json", "state.safetensors", "weights.safetensors") if (out / name).exists()
     ]
@@ -98,7 +114,21 @@ def write(exported: Exported, out: Path) -> None:
         raise InvalidInput(
             f"{out} must not hold a network of krohn's own; it has {own[0]}: choose another directory"
         )
-    write_files(out, exported.files)
+    foreign = sorted(name for name in NAMES if (out / name).exists())
+    if foreign and not _is_export(out):
+        raise InvalidInput(
+            f"{out} must hold no files but those of an export; it has another {foreign[0]}: "
+            "choose another directory"
+        )
+
+
+def _is_export(out: Path) -> bool:
+    """Every export has the automaton, which is written first."""
+    try:
+        payload = json.loads((out / "automaton.json").read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(payload, dict) and "krohn" in payload
 
 
 def export_compiled(network: CompiledNetwork, to: str) -> Exported:
@@ -115,8 +145,8 @@ def export_compiled(network: CompiledNetwork, to: str) -> Exported:
     }
     title = f"A Transformer built to simulate {_called(network.automaton)} (method {network.method})"
     files = {
-        "meaning.json": text_file(meaning_of(network)),
         **_companions(network.automaton, decoder, title, chosen),
+        "meaning.json": text_file(meaning_of(network)),
     }
     return Exported({**files, **chosen.files(decoder)}, decoder, findings)
 
@@ -155,7 +185,8 @@ def _called(automaton: Semiautomaton) -> str:
 def _companions(automaton: Semiautomaton, decoder: Decoder, title: str, chosen: Format) -> Files:
     """The automaton in krohn's own format, and a page that says what this is and how to load it."""
     word = " ".join(automaton.letter_names[letter % automaton.num_letters] for letter in (0, 1, 0, 1))
-    loading = chosen.loading.format(directory=".", word=word, prompt=len(decoder.vocabulary.prompt))
+    quoted = json.dumps(word, ensure_ascii=False)  # a string of Python too, whatever the names are
+    loading = chosen.loading.format(directory=".", word=quoted, prompt=len(decoder.vocabulary.prompt))
     page = (
         f"# {title}\n\n"
         f"{decoder.layers} blocks, width {decoder.dim}, words of at most {decoder.length} letters. It reads "

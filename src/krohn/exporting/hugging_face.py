@@ -12,9 +12,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained("{directory}")
 model = AutoModelForCausalLM.from_pretrained("{directory}").eval()
-ids = tokenizer("{word}", return_tensors="pt").input_ids
 with torch.no_grad():
-    states = model(ids).logits.argmax(-1)[0, {prompt}:]  # the state after every letter
+    logits = model(**tokenizer({word}, return_tensors="pt")).logits
+states = logits.argmax(-1)[0, {prompt}:]  # the state after every letter
 print(tokenizer.convert_ids_to_tokens(states))
 ```
 """
@@ -42,7 +42,8 @@ def _config(decoder: Decoder) -> dict[str, Any]:
         "resid_pdrop": 0.0,
         "bos_token_id": first,
         "eos_token_id": None,
-        "pad_token_id": decoder.vocabulary.special[0],
+        # Words are filled up with <bos>; if it were named here, its place in front would raise warnings.
+        "pad_token_id": decoder.vocabulary.special[0] if first is None else None,
         "layer_norm_epsilon": LAYER_NORM_EPSILON,
         "n_ctx": decoder.context,
         "n_embd": decoder.dim,

@@ -18,7 +18,7 @@ import onnxruntime
 
 session = onnxruntime.InferenceSession("{directory}/model.onnx")
 names = json.load(open("{directory}/names.json"))
-word = np.array([[names["letters"].index(letter) for letter in "{word}".split()]])
+word = np.array([[names["letters"].index(letter) for letter in {word}.split()]])
 logits, states = session.run(None, {{"letters": word}})
 print([names["states"][state] for state in states[0]])  # the state after every letter
 ```

@@ -19,7 +19,7 @@ from transformers import AutoTokenizer
 tokenizer = AutoTokenizer.from_pretrained("{directory}")
 bridge = TransformerBridge.boot_native(json.load(open("{directory}/config.json")))
 bridge.load_state_dict(load_file("{directory}/model.safetensors"))
-ids = tokenizer("{word}", return_tensors="pt").input_ids
+ids = tokenizer({word}, return_tensors="pt").input_ids
 with torch.no_grad():
     logits, cache = bridge.run_with_cache(ids)
 print(tokenizer.convert_ids_to_tokens(logits.argmax(-1)[0, {prompt}:]))  # the state after every letter
