@@ -8,6 +8,7 @@ from torch import Tensor
 
 from krohn import counter
 from krohn.models.kernels import operations, plain
+from krohn.models.kernels.tape import Gradients, Tape
 from krohn.models.network import Network, Noise
 from krohn.models.registry import model_config
 
@@ -26,12 +27,15 @@ def cases(replicates: int) -> dict[str, tuple[Operation, list[tuple[int, ...]], 
     generator = torch.Generator().manual_seed(2)
     targets = torch.randint(CLASSES, (replicates, ROWS), generator=generator)
     shown = torch.randint(2, (replicates, ROWS), generator=generator)
+    keys = counter.replicate_keys(4, replicates)
     shown[0] = 0  # nothing shown at all is a loss of zero
     heads = plain.Heads(BATCH, LENGTH, HEADS)
     recent = plain.Heads(BATCH, LENGTH, HEADS, plain.alibi_slopes(HEADS, torch.device("cpu")))
     norm: list[tuple[int, ...]] = [(DIM,), (DIM,), (DIM,)]
     return {
         "linear": (lambda ops, x, p: ops.linear(x[0], p[0]), [wide], [(DIM, 6)]),
+        "rows": (lambda ops, x, p: ops.add_rows(x[0], torch.ones(1, LENGTH, DIM)), [wide], []),
+        "drop": (lambda ops, x, p: ops.drop(x[0], plain.Dropout(0.4, keys)), [wide], []),
         "first norm": (lambda ops, x, p: ops.add_norm(x[0], None, None, p[0], p[1], None), [wide], norm[:2]),
         "norm": (lambda ops, x, p: ops.add_norm(*x, *p, None), [wide, wide], norm),
         "last norm": (lambda ops, x, p: ops.add_norm(*x, *p, None)[1], [wide, wide], norm),
@@ -52,6 +56,37 @@ def cases(replicates: int) -> dict[str, tuple[Operation, list[tuple[int, ...]], 
     }
 
 
+def run(
+    inputs: list[Tensor],
+    parameters: list[Tensor],
+    upstream: list[Tensor] | None,
+    operation: Operation,
+    ops: operations.Operations | None,
+) -> list[Tensor]:
+    """Outputs and gradients of inputs and parameters; ``ops`` none: by the gradients written out."""
+    x = [value.clone().requires_grad_(ops is not None) for value in inputs]
+    p = [value.clone().requires_grad_() for value in parameters]
+    if ops is not None:
+        found = operation(ops, x, p)
+        outputs = list(found) if isinstance(found, tuple) else [found]
+        if upstream is None:
+            return outputs
+        gradients = torch.autograd.grad(outputs, [*x, *p], upstream)
+        return [*outputs, *gradients]
+    tape, assigned = Tape(), Gradients()
+    for value in p:  # poisoned: every element must be written
+        value.grad = torch.full_like(value, float("nan"))
+    with torch.no_grad():
+        found = operation(operations.on_host(tape), x, p)
+        outputs = list(found) if isinstance(found, tuple) else [found]
+        values = [value.clone() for value in outputs]
+        assert upstream is not None
+        for value, gradient in zip(outputs, upstream, strict=True):
+            assigned.give(value, gradient.clone())
+        tape.replay(assigned)
+        return [*values, *(assigned.take(value) for value in x), *(value.grad for value in p)]
+
+
 @pytest.mark.parametrize("length", [63, 64, 65, 150, 257])
 @pytest.mark.parametrize("recency", [False, True])
 def test_attention_in_blocks_is_plain_attention_at_lengths_around_the_limits(
@@ -63,16 +98,12 @@ def test_attention_in_blocks_is_plain_attention_at_lengths_around_the_limits(
     qkv = 2.0 * torch.randn(3, 2 * length, 24, dtype=torch.float64, generator=generator)
     bias = torch.randn(3, 24, dtype=torch.float64, generator=generator)
     upstream = torch.randn(3, 2 * length, 8, dtype=torch.float64, generator=generator)
-    results = []
-    for attention in (plain.attention, operations.HOST.attention):
-        x, b = qkv.clone().requires_grad_(), bias.clone().requires_grad_()
-        if attention is operations.HOST.attention:
-            b.grad = torch.full_like(b, float("nan"))
-        out = attention(x, b, heads)
-        out.backward(upstream)
-        results.append((out, x.grad, b.grad))
-    for ours, reference in zip(results[1], results[0], strict=True):
-        torch.testing.assert_close(ours, reference, rtol=1e-9, atol=1e-11)
+    ours, reference = (
+        run([qkv], [bias], [upstream], lambda ops, x, p: ops.attention(x[0], p[0], heads), ops)
+        for ops in (None, operations.PLAIN)
+    )
+    for found, expected in zip(ours, reference, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("replicates", [1, 3])
@@ -82,20 +113,11 @@ def test_values_and_gradients_are_those_of_the_plain_operation(name: str, replic
     generator = torch.Generator().manual_seed(1)
     draw = lambda shape: torch.randn(replicates, *shape, dtype=torch.float64, generator=generator)  # noqa: E731
     xs, ps = [draw(shape) for shape in inputs], [draw(shape) for shape in parameters]
-    results = []
-    for ops in (operations.PLAIN, operations.HOST):
-        x = [value.clone().requires_grad_() for value in xs]
-        p = [value.clone().requires_grad_() for value in ps]
-        if ops is operations.HOST:
-            for value in p:  # poisoned: every element must be written
-                value.grad = torch.full_like(value, float("nan"))
-        found = operation(ops, x, p)
-        outputs = found if isinstance(found, tuple) else (found,)
-        weights = [torch.linspace(-1, 2, out.numel(), dtype=torch.float64).view_as(out) for out in outputs]
-        torch.autograd.backward(outputs, weights)
-        results.append([*outputs, *(value.grad for value in (*x, *p))])
-    for ours, reference in zip(results[1], results[0], strict=True):
-        torch.testing.assert_close(ours, reference, rtol=1e-9, atol=1e-12)
+    shapes = [out.shape for out in run(xs, ps, None, operation, operations.PLAIN)]
+    upstream = [torch.linspace(-1, 2, shape.numel(), dtype=torch.float64).view(shape) for shape in shapes]
+    ours, reference = (run(xs, ps, upstream, operation, ops) for ops in (None, operations.PLAIN))
+    for found, expected in zip(ours, reference, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
 
 
 def trained(network: Network, replicates: int, gradient: Tensor) -> dict[str, Tensor]:

@@ -11,7 +11,7 @@ from krohn.models import positions
 from krohn.models.architectures.gpt_decoder import GptDecoder, GptShape
 from krohn.models.kernels import operations, plain
 from krohn.models.layout import Layout, Parameter, Weights
-from krohn.models.network import Decoder, ModelConfig, Network, Noise, one_hot, padded
+from krohn.models.network import Decoder, ModelConfig, Network, Noise, padded
 
 _INIT_STD = 0.02
 
@@ -77,18 +77,21 @@ class Gpt(Network):
 
     def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
         """See ``Network.logits``."""
-        scores = self._scores(weights, tokens, noise) + weights["head.bias"][:, None]
+        ops = operations.choose(weights["head.bias"])
+        scores = self._scores(weights, tokens, noise, ops) + weights["head.bias"][:, None]
         return scores[..., : self.classes].reshape(*tokens.shape, self.classes)
 
     def loss(
         self, weights: Weights, tokens: Tensor, targets: Tensor, shown: Tensor, noise: Noise | None = None
     ) -> Tensor:
         """See ``Network.loss``."""
-        ops = operations.choose(weights["head.bias"])
-        scores = self._scores(weights, tokens, noise)
-        return ops.cross_entropy(
-            scores, weights["head.bias"], targets.flatten(1), shown.flatten(1), self.classes
-        )
+        bias = weights["head.bias"]
+
+        def loss(ops: operations.Operations) -> Tensor:
+            scores = self._scores(weights, tokens, noise, ops)
+            return ops.cross_entropy(scores, bias, targets.flatten(1), shown.flatten(1), self.classes)
+
+        return operations.differentiated(bias, loss)
 
     def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
         """See ``Network.decoder``."""
@@ -98,10 +101,13 @@ class Gpt(Network):
 
     def writes_gradients(self, weights: Weights) -> bool:
         """See ``Network.writes_gradients``."""
-        return operations.choose(weights["head.bias"]) is not operations.PLAIN
+        bias = weights["head.bias"]
+        return operations.trains_on_host(bias) or operations.choose(bias) is not operations.PLAIN
 
-    def _scores(self, weights: Weights, tokens: Tensor, noise: Noise | None) -> Tensor:
-        config, ops = self.config, operations.choose(weights["head.bias"])
+    def _scores(
+        self, weights: Weights, tokens: Tensor, noise: Noise | None, ops: operations.Operations
+    ) -> Tensor:
+        config = self.config
         _, batch, length = tokens.shape
         slopes = plain.alibi_slopes(config.heads, tokens.device) if config.recency else None
         heads = plain.Heads(batch, length, config.heads, slopes)
@@ -129,15 +135,14 @@ class Gpt(Network):
         ops: operations.Operations = operations.PLAIN,
     ) -> Tensor:
         """The residual stream [R, B·T, d] before the first block, for tokens [R, B, T]."""
-        table = weights["wte"]
-        x = ops.linear(one_hot(tokens, table.shape[1], table.dtype), table)
+        x = ops.lookup(tokens, weights["wte"])
         if self.config.positions == "learned":
             x = ops.add_positions(x, weights["wpe"], tokens.shape[2])
         elif self.config.positions != "none":
             rows = self._encoding(tokens.shape[2], tokens.device, noise).to(x.dtype)
-            x = (x.view(*tokens.shape, -1) + rows[:, None]).flatten(1, 2)
+            x = ops.add_rows(x, rows)
         drop = self._dropout(noise, -1)
-        return x if drop is None else x * drop.mask(x)
+        return x if drop is None else ops.drop(x, drop)
 
     def _position_rows(self, weights: Weights, length: int) -> Tensor | None:
         """What ``embed`` adds at each position [R or 1, T, d] when there is no noise."""

@@ -6,8 +6,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from krohn.models.kernels import operations, plain
+from krohn.models.kernels import host, operations, plain
 from krohn.models.kernels.host_lstm import recurrence
+from krohn.models.kernels.tape import Tape, recorded
 from krohn.models.layout import Layout, Parameter, Weights
 from krohn.models.network import Decoder, ModelConfig, Network, Noise, one_hot, padded
 
@@ -70,11 +71,14 @@ class Lstm(Network):
         self, weights: Weights, tokens: Tensor, targets: Tensor, shown: Tensor, noise: Noise | None = None
     ) -> Tensor:
         """See ``Network.loss``."""
-        if self.writes_gradients(weights):
-            scores, cross_entropy = self._trained_scores(weights, tokens), operations.HOST.cross_entropy
-        else:
-            scores, cross_entropy = self._scores(weights, tokens), plain.cross_entropy
-        return cross_entropy(scores, weights["head.bias"], targets.flatten(1), shown.flatten(1), self.classes)
+        bias = weights["head.bias"]
+        labels = targets.flatten(1), shown.flatten(1), self.classes
+        if not self.writes_gradients(weights):
+            return plain.cross_entropy(self._scores(weights, tokens), bias, *labels)
+        return recorded(
+            bias,
+            lambda tape: host.cross_entropy(tape, _recorded_scores(tape, weights, tokens), bias, *labels),
+        )
 
     def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
         """See ``Network.decoder``."""
@@ -84,15 +88,6 @@ class Lstm(Network):
         """See ``Network.writes_gradients``."""
         return operations.trains_on_host(weights["head.bias"])
 
-    def _trained_scores(self, weights: Weights, tokens: Tensor) -> Tensor:
-        """As ``_scores``, position by position in memory, for training on a CPU."""
-        table, linear = weights["wte"], operations.HOST.linear
-        turned = tokens.transpose(1, 2)
-        embedded = linear(one_hot(turned, table.shape[1], table.dtype), table)
-        product = linear(embedded, weights["weight_ih"]).view(*turned.shape, -1)
-        states = recurrence(product, weights["bias"], weights["weight_hh"])
-        return linear(states.transpose(1, 2).flatten(1, 2), weights["head.weight"])
-
     def _scores(self, weights: Weights, tokens: Tensor) -> Tensor:
         gates = _input_gates(weights, tokens).view(*tokens.shape, -1).unbind(2)
         h = c = _zeros(weights, tokens.shape[1], self.config.hidden)
@@ -101,6 +96,14 @@ class Lstm(Network):
             h, c = _cell(weights, gate, h, c)
             states.append(h)
         return plain.linear(torch.stack(states, 2).flatten(1, 2), weights["head.weight"])
+
+
+def _recorded_scores(tape: Tape, weights: Weights, tokens: Tensor) -> Tensor:
+    """As ``Lstm._scores``, for training on a CPU: one position after the other in memory."""
+    embedded = host.lookup(tape, tokens.transpose(1, 2), weights["wte"])
+    product = host.linear(tape, embedded, weights["weight_ih"])
+    states = recurrence(tape, product, weights["bias"], weights["weight_hh"], tokens.shape[1])
+    return host.linear(tape, states, weights["head.weight"])
 
 
 class _LstmDecoder(Decoder):

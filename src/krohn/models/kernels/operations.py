@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 
 import torch
@@ -10,12 +10,15 @@ from torch import Tensor
 
 from krohn.models.kernels import host, host_attention, plain
 from krohn.models.kernels.plain import Dropout, Heads
+from krohn.models.kernels.tape import Tape, recorded
+from krohn.models.network import one_hot
 
 
 @dataclass(frozen=True)
 class Operations:
     """One implementation of the operations; ``plain`` documents what each computes."""
 
+    lookup: Callable[[Tensor, Tensor], Tensor]
     linear: Callable[[Tensor, Tensor], Tensor]
     add_norm: Callable[
         [Tensor, Tensor | None, Tensor | None, Tensor, Tensor, Dropout | None], tuple[Tensor, Tensor]
@@ -24,32 +27,55 @@ class Operations:
     bias_gelu: Callable[[Tensor, Tensor], Tensor]
     cross_entropy: Callable[[Tensor, Tensor, Tensor, Tensor, int], Tensor]
     add_positions: Callable[[Tensor, Tensor, int], Tensor]
+    add_rows: Callable[[Tensor, Tensor], Tensor]
+    drop: Callable[[Tensor, Dropout], Tensor]
+
+
+def _lookup(linear: Callable[[Tensor, Tensor], Tensor], tokens: Tensor, table: Tensor) -> Tensor:
+    """Rows of ``table`` [R, V, d] for tokens [R, B, T], as a product: [R, B·T, d]."""
+    return linear(one_hot(tokens, table.shape[1], table.dtype), table)
 
 
 PLAIN = Operations(
+    lookup=partial(_lookup, plain.linear),
     linear=plain.linear,
     add_norm=plain.add_norm,
     attention=plain.attention,
     bias_gelu=plain.bias_gelu,
     cross_entropy=plain.cross_entropy,
     add_positions=plain.add_positions,
-)
-HOST = Operations(
-    linear=host.linear,
-    add_norm=host.add_norm,
-    attention=host_attention.attention,
-    bias_gelu=host.bias_gelu,
-    cross_entropy=host.cross_entropy,
-    add_positions=host.add_positions,
+    add_rows=plain.add_rows,
+    drop=plain.drop,
 )
 
 
 def choose(weights: Tensor) -> Operations:
-    """The Triton kernels for bf16 weights on a GPU; on a CPU, for weights with a place for their gradient,
-    gradients written out; plain torch for everything else."""
+    """The Triton kernels for bf16 weights on a GPU, plain torch for everything else."""
     if weights.is_cuda and weights.dtype == torch.bfloat16 and find_spec("triton") is not None:
         return _fused()
-    return HOST if trains_on_host(weights) else PLAIN
+    return PLAIN
+
+
+def differentiated(weights: Tensor, compute: Callable[[Operations], Tensor]) -> Tensor:
+    """A loss [R]; on a CPU, for weights with a place for their gradient, by gradients written out."""
+    if trains_on_host(weights):
+        return recorded(weights, lambda tape: compute(on_host(tape)))
+    return compute(choose(weights))
+
+
+def on_host(tape: Tape) -> Operations:
+    """The operations that record on ``tape`` how their gradients go back."""
+    return Operations(
+        lookup=partial(host.lookup, tape),
+        linear=partial(host.linear, tape),
+        add_norm=partial(host.add_norm, tape),
+        attention=partial(host_attention.attention, tape),
+        bias_gelu=partial(host.bias_gelu, tape),
+        cross_entropy=partial(host.cross_entropy, tape),
+        add_positions=partial(host.add_positions, tape),
+        add_rows=partial(host.add_rows, tape),
+        drop=partial(host.drop, tape),
+    )
 
 
 def trains_on_host(weights: Tensor) -> bool:
@@ -64,10 +90,13 @@ def _fused() -> Operations:
     from krohn.models.kernels import add_norm, attention, bias_gelu, cross_entropy, linear
 
     return Operations(
+        lookup=partial(_lookup, linear.linear),
         linear=linear.linear,
         add_norm=add_norm.add_norm,
         attention=attention.attention,
         bias_gelu=bias_gelu.bias_gelu,
         cross_entropy=cross_entropy.cross_entropy,
         add_positions=linear.add_positions,
+        add_rows=plain.add_rows,
+        drop=plain.drop,
     )

@@ -111,6 +111,16 @@ def add_positions(x: Tensor, table: Tensor, length: int) -> Tensor:
     return (x.view(len(x), -1, length, x.shape[-1]) + table[:, None, :length]).flatten(1, 2)
 
 
+def add_rows(x: Tensor, rows: Tensor) -> Tensor:
+    """x [R, B·T, d] plus the same constants [R or 1, T, d] in each sequence."""
+    return (x.view(len(x), -1, *rows.shape[1:]) + rows[:, None]).flatten(1, 2)
+
+
+def drop(x: Tensor, dropout: Dropout) -> Tensor:
+    """x with its dropped elements set to zero, the others scaled."""
+    return x * dropout.mask(x)
+
+
 def alibi_slopes(count: int, device: torch.device) -> Tensor:
     """2^(−8h/H) for head h = 1…H."""
     return torch.exp2(torch.arange(1, count + 1, device=device) * (-8.0 / count))
