@@ -15,7 +15,7 @@ import numpy.typing as npt
 from published_tables import markdown
 
 import krohn
-from krohn.exporting.compiled import check, decoder_of_compiled
+from krohn.exporting.compiled import check, check_rounding, decoder_of_compiled
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.export import FORMATS, export_compiled
 from krohn.exporting.files import write_files
@@ -43,7 +43,7 @@ NAMES = [
 ]
 NAMES += ["Grid4", "Grid9", "Dyck4,2", "FlipFlop", "abab", "Grid3x4"]
 HEADER = ["automaton", "blocks", "width", "heads", "hidden units", "parameters", "largest weight", "words"]
-HEADER += ["wrong", "least lead", "blocks, width by default"]
+HEADER += ["wrong", "least lead", "with twice the rounding", "blocks, width by default"]
 
 Words = npt.NDArray[np.int64]
 Reader = Callable[[Path, Decoder, Words], Words]
@@ -97,16 +97,16 @@ def row(name: str) -> list[str]:
     """One automaton: few wide blocks (``--dtype float64``), and the shape of the default beside it."""
     network = krohn.compile(krohn.zoo(name), length=LENGTH, dtype="float64")
     decoder = decoder_of_compiled(network, normalized=True)
-    checked = check(decoder, network)
+    checked, rounded = check(decoder, network), check_rounding(decoder, network)
     words = np.random.default_rng(0).integers(network.automaton.num_letters, size=(200, LENGTH))
-    wrong = checked.wrong + wrong_words(network, "hf", words)
+    wrong = checked.wrong + rounded.wrong + wrong_words(network, "hf", words)
     default = decoder_of_compiled(krohn.compile(krohn.zoo(name), length=LENGTH), normalized=True)
     sizes = decoder.sizes()
     shown = [
         f"{sizes[key]:,.0f}" for key in ("blocks", "dim", "heads", "inner", "num_parameters", "max_weight")
     ]
-    lead = f"{np.floor(100 * checked.least_lead) / 100}"
-    counts = [f"{checked.words + len(words):,}", str(wrong), lead]
+    leads = [f"{np.floor(100 * each.least_lead) / 100}" for each in (checked, rounded)]
+    counts = [f"{checked.words + rounded.words + len(words):,}", str(wrong), *leads]
     return [name, *shown, *counts, f"{default.layers}, {default.dim}"]
 
 
