@@ -9,6 +9,7 @@ from torch import Tensor
 from krohn import counter
 from krohn.models.kernels import operations, plain
 from krohn.models.kernels.tape import Gradients, Tape
+from krohn.models.kernels.threads import OneThreadIfSmall
 from krohn.models.network import Network, Noise
 from krohn.models.registry import model_config
 
@@ -159,3 +160,18 @@ def test_the_written_gradients_of_a_network_are_those_of_plain_torch(
     gradients = torch.autograd.grad(expected.sum(), list(leaves.values()))
     for name, gradient in zip(leaves, gradients, strict=True):
         torch.testing.assert_close(written[name], gradient, rtol=1e-9, atol=1e-12)
+
+
+def test_threads_are_given_back_after_small_work_and_left_alone_for_large() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with OneThreadIfSmall(1000):
+            assert torch.get_num_threads() == 1
+        with OneThreadIfSmall(10**9):
+            assert torch.get_num_threads() == 2
+        with pytest.raises(RuntimeError, match="mid-way"), OneThreadIfSmall(1000):
+            raise RuntimeError("mid-way")
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

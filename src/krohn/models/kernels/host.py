@@ -14,10 +14,12 @@ from torch import Tensor
 
 from krohn.models.kernels.plain import Dropout
 from krohn.models.kernels.tape import Gradients, Tape
+from krohn.models.kernels.threads import OneThreadIfSmall
 
 _EPSILON = 1e-5
 _SLOPE = 2.0 * sqrt(2.0 / pi)  # gelu(x) = x·σ(x·(_SLOPE + _CUBIC·x²)), as (1 + tanh z)/2 = σ(2z)
 _CUBIC = _SLOPE * 0.044715
+_GELU_WORK = 64  # as many multiplications in a product take the time of one element
 _lookup_backward = torch.ops.aten.embedding_dense_backward
 _norm = torch.ops.aten.native_layer_norm
 _norm_backward = torch.ops.aten.native_layer_norm_backward
@@ -32,6 +34,12 @@ def gradient_of(weight: Tensor) -> Tensor:
     """Where the weight's gradient goes."""
     assert weight.grad is not None
     return weight.grad
+
+
+def write_product(x: Tensor, dy: Tensor, weight: Tensor) -> None:
+    """Writes the gradient of the matrices: the inputs' transpose [R, in, N] times ``dy`` [R, N, out]."""
+    with OneThreadIfSmall(x[0].numel() * dy.shape[2]):
+        torch.bmm(x.transpose(1, 2), dy, out=gradient_of(weight))
 
 
 def lookup(tape: Tape, tokens: Tensor, table: Tensor) -> Tensor:
@@ -58,7 +66,7 @@ def linear(tape: Tape, x: Tensor, weight: Tensor) -> Tensor:
 
     def back(gradients: Gradients) -> None:
         dy = gradients.take(out)
-        torch.bmm(x.transpose(1, 2), dy, out=gradient_of(weight))
+        write_product(x, dy, weight)
         gradients.give(x, torch.bmm(dy, turned(weight)))
 
     tape.record(back)
@@ -119,13 +127,14 @@ def _normed(tape: Tape, x: Tensor, gain: Tensor, shift: Tensor) -> tuple[Tensor,
 
 def bias_gelu(tape: Tape, u: Tensor, bias: Tensor) -> Tensor:
     """As ``plain.bias_gelu``; ``u`` is written over."""
-    x = u.add_(bias.unsqueeze(1))
-    square = x * x
-    gate = torch.mul(square, _CUBIC).add_(_SLOPE).mul_(x).sigmoid_()
-    out = x * gate
-    # σ + x·σ·(1 − σ)·(_SLOPE + 3·_CUBIC·x²), now that all of it is at hand
-    inner = square.mul_(3.0 * _CUBIC).add_(_SLOPE).mul_(out)
-    derivative = inner.addcmul_(inner, gate, value=-1.0).add_(gate)
+    with OneThreadIfSmall(_GELU_WORK * u.numel()):
+        x = u.add_(bias.unsqueeze(1))
+        square = x * x
+        gate = torch.mul(square, _CUBIC).add_(_SLOPE).mul_(x).sigmoid_()
+        out = x * gate
+        # σ + x·σ·(1 − σ)·(_SLOPE + 3·_CUBIC·x²), now that all of it is at hand
+        inner = square.mul_(3.0 * _CUBIC).add_(_SLOPE).mul_(out)
+        derivative = inner.addcmul_(inner, gate, value=-1.0).add_(gate)
 
     def back(gradients: Gradients) -> None:
         du = gradients.take(out) * derivative

@@ -7,8 +7,9 @@ gradient of the recurrent matrix above all, is done for all positions at once.
 import torch
 from torch import Tensor
 
-from krohn.models.kernels.host import gradient_of, turned
+from krohn.models.kernels.host import gradient_of, turned, write_product
 from krohn.models.kernels.tape import Gradients, Tape
+from krohn.models.kernels.threads import OneThreadIfSmall
 
 
 def recurrence(tape: Tape, product: Tensor, bias: Tensor, weight: Tensor, batch: int) -> Tensor:
@@ -20,25 +21,28 @@ def recurrence(tape: Tape, product: Tensor, bias: Tensor, weight: Tensor, batch:
     shape = (replicates, length + 1, batch, width // 4)
     cells, states = gates.new_zeros(shape), gates.new_zeros(shape)  # before the first letter: zero
     bent = gates.new_empty(replicates, length, batch, width // 4)
-    for t in range(length):
-        if t:
-            gates[:, t].baddbmm_(states[:, t], weight)
-        now = parts[:, t]
-        now[:, :, :2].sigmoid_()
-        i, f, g, o = now.unbind(2)
-        g.tanh_()
-        o.sigmoid_()
-        torch.addcmul(f * cells[:, t], i, g, out=cells[:, t + 1])
-        torch.tanh(cells[:, t + 1], out=bent[:, t])
-        torch.mul(o, bent[:, t], out=states[:, t + 1])
+    work = batch * weight[0].numel()  # of one position
+    with OneThreadIfSmall(work):
+        for t in range(length):
+            if t:
+                gates[:, t].baddbmm_(states[:, t], weight)
+            now = parts[:, t]
+            now[:, :, :2].sigmoid_()
+            i, f, g, o = now.unbind(2)
+            g.tanh_()
+            o.sigmoid_()
+            torch.addcmul(f * cells[:, t], i, g, out=cells[:, t + 1])
+            torch.tanh(cells[:, t + 1], out=bent[:, t])
+            torch.mul(o, bent[:, t], out=states[:, t + 1])
     out = states[:, 1:].transpose(1, 2).reshape(replicates, rows, width // 4)
 
     def back(gradients: Gradients) -> None:
         dstates = gradients.take(out).view(replicates, batch, length, -1).transpose(1, 2)
-        dgates = _gate_gradients(dstates, parts, cells, bent, turned(weight))
+        with OneThreadIfSmall(work):
+            dgates = _gate_gradients(dstates, parts, cells, bent, turned(weight))
         flat = dgates.view(replicates, length * batch, width)
         before = states[:, :-1].reshape(replicates, length * batch, width // 4)
-        torch.bmm(before.transpose(1, 2), flat, out=gradient_of(weight))
+        write_product(before, flat, weight)
         torch.sum(flat, 1, out=gradient_of(bias))
         gradients.give(product, dgates.view(product.shape))
 
