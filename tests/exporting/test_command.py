@@ -1,6 +1,7 @@
 """``krohn export`` from outside: keys, files, exit status, refusals."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -159,3 +160,18 @@ def test_writing_that_breaks_off_leaves_nothing_that_a_reader_accepts(
     monkeypatch.undo()
     krohn.export(network, out)
     assert (out / "config.json").exists()
+
+
+def test_the_lead_that_is_printed_is_never_more_than_what_was_found(
+    network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["export", str(network), "--to", "hf", "--out", str(tmp_path / "out")]
+    assert run([*arguments, "--json"]) == 0
+    payload = json.loads(capsys.readouterr().out)
+    assert run(arguments) == 0
+    text = capsys.readouterr().out
+    printed = [
+        float(lead) for lead in re.findall(r"0 wrong; the right state leads by ([\d.]+) or more", text)
+    ]
+    found = [payload[check]["least_lead"] for check in ("checked", "rounding")]
+    assert all(lead - 0.01 < shown <= lead for shown, lead in zip(printed, found, strict=True))

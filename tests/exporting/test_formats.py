@@ -83,6 +83,7 @@ def test_the_tokenizer_reads_letters_puts_the_prompt_first_and_refuses_other_nam
     ids = tokenizer("L  R R").input_ids
     assert tokenizer.convert_ids_to_tokens(ids)[-3:] == ["L", "R", "R"]
     assert ids[:-3] == list(made.vocabulary.prompt)
+    assert tokenizer.model_max_length == made.context == len(made.vocabulary.prompt) + LENGTH
     assert tokenizer.decode(ids, skip_special_tokens=True) == "L R R"
     with pytest.raises(Exception, match="vocabulary"):
         tokenizer("L X")

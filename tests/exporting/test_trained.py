@@ -11,8 +11,10 @@ from onnx.reference import ReferenceEvaluator
 
 from exporting.plain_transformer_lens import native_transformer_lens
 from krohn.errors import InvalidFile, Unsupported
+from krohn.exporting import trained
 from krohn.exporting.export import export_run
 from krohn.exporting.files import write_files
+from krohn.exporting.reference import logits
 from krohn.exporting.trained import _head_without_bias, decoder_of_run
 from krohn.exporting.vocabulary import vocabulary_of
 from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig, TaskConfig, model_config
@@ -49,15 +51,15 @@ def test_the_stock_model_has_the_logits_of_the_replicate(
     model: dict[str, object], task: dict[str, object], tmp_path: Path
 ) -> None:
     folder = run(tmp_path / "run", model=model, **task)
-    trained = decoder_of_run(folder, replicate=1)
-    assert trained.replicate == 1
-    assert trained.difference < 2e-6 * max(1.0, trained.scale)
+    made = decoder_of_run(folder, replicate=1)
+    assert made.replicate == 1
+    assert made.difference < 2e-6 * max(1.0, made.scale)
     write_files(tmp_path / "hf", export_run(folder, "hf", replicate=1).files)
     stock = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "hf").eval()
-    words = np.random.default_rng(0).integers(trained.automaton.num_letters, size=(5, 6))
+    words = np.random.default_rng(0).integers(made.automaton.num_letters, size=(5, 6))
     with torch.no_grad():
-        out = stock(torch.tensor(trained.decoder.token_ids(words))).logits.numpy()
-    names = trained.decoder.vocabulary
+        out = stock(torch.tensor(made.decoder.token_ids(words))).logits.numpy()
+    names = made.decoder.vocabulary
     own = _own_logits(folder, words, len(names.states))
     np.testing.assert_allclose(out[..., list(names.states)], own, atol=5e-6)
     others = sorted(set(range(len(names.tokens))) - set(names.states))
@@ -87,6 +89,16 @@ def _own_logits(folder: Path, words: np.ndarray, classes: int) -> np.ndarray:
     with torch.no_grad():
         found = config.model.build(letters, classes).logits(weights, torch.tensor(words)[None])
     return found[0].numpy()
+
+
+def test_a_decoder_that_is_another_network_shows_in_the_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = run(tmp_path / "run", model={"positions": "learned", "context": 9})
+    assert decoder_of_run(folder).decoder.context == 6  # as trained, though positions reach further
+    assert decoder_of_run(folder, length=9).decoder.context == 9
+    monkeypatch.setattr(trained, "logits", lambda *given: logits(*given) + 0.5)
+    assert abs(decoder_of_run(folder).difference - 0.5) < 1e-5
 
 
 def test_the_best_replicate_is_taken_unless_one_is_named(tmp_path: Path) -> None:
