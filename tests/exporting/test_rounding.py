@@ -1,5 +1,6 @@
 """The pass with more rounding: what it computes, and that an export which bears too little is refused."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -123,3 +124,35 @@ def test_a_long_counterexample_is_cut_in_what_is_said(monkeypatch: pytest.Monkey
     assert refused is not None
     assert "after a a a a a a a a a a a a … (1,500 letters) … a a" in refused
     assert len(refused) < 200
+
+
+def test_exponentials_are_off_by_twenty_units() -> None:
+    """Of two keys the second weighs half as much as the first, which is exact."""
+    scores = np.array([[0.0, -np.inf], [0.0, np.log(0.5)]], dtype=np.float32)
+    value = np.array([[0.0], [1.0]], dtype=np.float32)
+    share = OneAfterAnother().mixed(scores, value)[1, 0].astype(np.float64)
+    off = share / (1 - share) / 0.5 - 1
+    assert 18 < off * 2.0**24 < 22
+
+
+def test_short_words_and_words_of_one_letter_are_among_those_that_are_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    network = krohn.compile(krohn.zoo("C3"), length=9)
+    decoder = decoder_of_compiled(network, normalized=True)
+    for check, name in ((compiled.check, "logits"), (check_rounding, "rounded_logits")):
+        seen: list[Words] = []
+
+        def recorded(decoder: Decoder, words: Words, seen: list[Words] = seen) -> Array:
+            seen.append(words)
+            return logits(decoder, words)
+
+        monkeypatch.setattr(compiled, name, recorded)
+        checked = check(decoder, network)
+        assert checked.words == sum(map(len, seen))
+        first = {tuple(word) for word in seen[0]}
+        if name == "logits":
+            assert first == set(itertools.product(range(3), repeat=6))  # 3⁷ would be too many
+        else:
+            assert first == {(0,) * 9, (1,) * 9, (2,) * 9}
+        assert {words.shape[1] for words in seen[1:]} == {9}
