@@ -161,6 +161,7 @@ def test_a_stock_gpt2_and_a_transformer_lens_model_are_told_what_the_decoder_is(
         stock = json.loads(hugging_face_files(one)["config.json"])
         assert (stock["activation_function"], stock["layer_norm_epsilon"]) == (one.activation, 1e-5)
         assert (stock["bos_token_id"], stock["n_positions"]) == (0, one.context)
+        assert stock["pad_token_id"] is None  # else readers warn of the <bos> in front
     plain = json.loads(transformer_lens_files(decoder("D6", normalized=False))["config.json"])
     assert plain["normalization_type"] is None
 
