@@ -18,14 +18,21 @@ _SECOND = 0x94D049BB133111EB - (1 << 64)
 _LOW_32 = 0xFFFFFFFF
 _ALL_64 = 0xFFFFFFFFFFFFFFFF
 
-_BLOCK = 16384  # draws at once: they stay in the cache
+_Rounds = tuple[tuple[np.uint64, np.uint64 | None], ...]
+_BLOCK = 32768  # draws at once: they stay in the cache
 _STRIDES = np.arange(1, _BLOCK + 1, dtype=np.uint64) * np.uint64(_GOLDEN & _ALL_64)
-_ROUND = (np.uint64(30), np.uint64(_FIRST & _ALL_64)), (np.uint64(27), np.uint64(_SECOND & _ALL_64))
-_ROUNDS = (*_ROUND, (np.uint64(31), None), *_ROUND)
+_ROUND: _Rounds = (
+    (np.uint64(30), np.uint64(_FIRST & _ALL_64)),
+    (np.uint64(27), np.uint64(_SECOND & _ALL_64)),
+    (np.uint64(31), None),
+)
+_TWO_ROUNDS = (*_ROUND, *_ROUND[:2])  # but for the lower bits
 
 
 def mix(value: Tensor) -> Tensor:
     """A bijective scrambling of int64 values."""
+    if value.device.type == "cpu":
+        return torch.from_numpy(_scrambled(value.numpy().view(np.uint64)).view(np.int64))
     value = (value ^ _shift_right(value, 30)) * _FIRST
     value = (value ^ _shift_right(value, 27)) * _SECOND
     return value ^ _shift_right(value, 31)
@@ -79,13 +86,25 @@ def _tossed(keys: npt.NDArray[np.uint64], count: int, threshold: int) -> npt.NDA
             part = tossed[row, start : start + _BLOCK]
             value, moved = room[: len(part)], spare[: len(part)]
             np.add(_STRIDES[: len(part)], np.uint64((key + start * _GOLDEN) & _ALL_64), out=value)
-            for shift, factor in _ROUNDS:
-                np.right_shift(value, shift, out=moved)
-                np.bitwise_xor(value, moved, out=value)
-                if factor is not None:
-                    np.multiply(value, factor, out=value)
+            _scramble(value, moved, _TWO_ROUNDS)
             np.greater_equal(value, limit, out=part)
     return tossed
+
+
+def _scrambled(value: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """As ``mix``: on a CPU numpy's unsigned numbers need fewer operations, and less time to start one."""
+    value = np.array(value)
+    _scramble(value, np.empty_like(value), _ROUND)
+    return value
+
+
+def _scramble(value: npt.NDArray[np.uint64], moved: npt.NDArray[np.uint64], rounds: _Rounds) -> None:
+    """Shifts and multiplies in place; ``moved`` is room for as many numbers."""
+    for shift, factor in rounds:
+        np.right_shift(value, shift, moved)
+        np.bitwise_xor(value, moved, value)
+        if factor is not None:
+            np.multiply(value, factor, value)
 
 
 def _stride(counter: Tensor | int) -> Tensor | int:

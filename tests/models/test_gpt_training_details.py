@@ -84,3 +84,9 @@ def test_coins_are_the_draws_of_the_counter_on_either_side_of_the_threshold() ->
         assert torch.equal(found, draws >= round(rate * 2**24))
         assert float(found.double().mean()) == pytest.approx(1.0 - rate, abs=0.02)
     assert torch.equal(counter.coins(keys[1:2], 100, 0.5), counter.coins(keys, 40_000, 0.5)[1:2, :100])
+
+
+def test_the_keys_of_sites_are_derived_alike_one_by_one_and_together() -> None:
+    noise = Noise(counter.replicate_keys(6, 3))
+    for index in (0, 1, 63, 64, 1_000_003):
+        assert torch.equal(noise.site(index), counter.derive(noise.keys, index))

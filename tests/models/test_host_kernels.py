@@ -1,6 +1,6 @@
 """The operations with gradients written out, against plain torch and its own differentiation, in float64."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -88,10 +88,18 @@ def run(
         return [*values, *(assigned.take(value) for value in x), *(value.grad for value in p)]
 
 
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("length", [63, 64, 65, 150, 257])
 @pytest.mark.parametrize("recency", [False, True])
 def test_attention_in_blocks_is_plain_attention_at_lengths_around_the_limits(
-    length: int, recency: bool
+    length: int, recency: bool, threads: int
 ) -> None:
     slopes = plain.alibi_slopes(HEADS, torch.device("cpu")) if recency else None
     heads = plain.Heads(2, length, HEADS, slopes)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import torch
@@ -27,6 +28,9 @@ class ModelConfig(ABC):
         """The network for that many input tokens and output classes."""
 
 
+_SITES = 64
+
+
 @dataclass(frozen=True)
 class Noise:
     """The randomness of one training step (dropout, random shifts): one key per replicate."""
@@ -35,7 +39,14 @@ class Noise:
 
     def site(self, index: int) -> Tensor:
         """An independent key per replicate for the site ``index`` of the network."""
+        if index < _SITES and self.keys.device.type == "cpu":
+            return self._first_sites[index]
         return counter.derive(self.keys, index)
+
+    @cached_property
+    def _first_sites(self) -> Tensor:
+        """Keys [site, R] in one go: on a CPU it is the number of operations that costs."""
+        return counter.derive(self.keys, torch.arange(_SITES)[:, None])
 
 
 class Decoder(ABC):

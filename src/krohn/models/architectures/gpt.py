@@ -116,7 +116,8 @@ class Gpt(Network):
         bias: Tensor | None = None
         for layer in range(config.layers):
             w = {name: weights[f"h.{layer}.{name}"] for name in _BLOCK}
-            x, h = ops.add_norm(x, y, bias, w["ln_1.weight"], w["ln_1.bias"], self._dropout(noise, 2 * layer))
+            drop = self._dropout(noise, 2 * layer) if layer else None
+            x, h = ops.add_norm(x, y, bias, w["ln_1.weight"], w["ln_1.bias"], drop)
             mixed = ops.attention(ops.linear(h, w["attn.c_attn.weight"]), w["attn.c_attn.bias"], heads)
             y, bias = ops.linear(mixed, w["attn.c_proj.weight"]), w["attn.c_proj.bias"]
             drop = self._dropout(noise, 2 * layer + 1)

@@ -1,8 +1,8 @@
 """Causal attention on a CPU, with its gradient written out.
 
-Short sequences go to torch's flash kernels. These take the exponential of every score twice, once more in the
-backward pass; from ``_SHORT`` tokens on it is faster to keep the weights, and to leave out the scores that
-causality forbids a block of rows at a time. Beyond ``_LONG`` keeping them would take too much memory.
+torch's flash kernels take the exponential of every score twice, once more in the backward pass. On one thread
+it is faster from ``_SHORT`` tokens on to keep the weights, and to leave out the scores that causality
+forbids a block of rows at a time. Beyond ``_LONG`` keeping them would take too much memory.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +28,8 @@ def attention(tape: Tape, qkv: Tensor, bias: Tensor, heads: Heads) -> Tensor:
     qkv.add_(bias.unsqueeze(1))
     shape = (-1, heads.length, 3, heads.count, qkv.shape[2] // 3 // heads.count)
     split = qkv.view(shape).permute(2, 0, 3, 1, 4)  # [3, R·B, heads, T, head_dim]
-    way = _in_blocks if _SHORT < heads.length <= _LONG else _by_flash
+    alone = torch.get_num_threads() == 1  # flash shares its sequences among threads, blocks cannot
+    way = _in_blocks if alone and _SHORT < heads.length <= _LONG else _by_flash
     mixed, backward = way(split, heads)
     out = mixed.transpose(1, 2).reshape(*qkv.shape[:2], -1)
 
