@@ -6,6 +6,7 @@ same bits on every device, whatever the number of replicates, the chunking or th
 
 import math
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,16 +54,20 @@ def uniform(key: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     return ((mix(key) >> 40 & 0xFFFFFF).to(dtype) + 0.5) / (1 << 24)
 
 
-def coins(keys: Tensor, count: int, rate: float) -> Tensor:
-    """Truth values [R, count], false with probability ``rate`` to the nearest 2⁻²⁴: draw i of each key.
+def thinned(keys: Tensor, count: int, rate: float, dtype: torch.dtype) -> Tensor:
+    """Factors [R, count]: 0 with probability ``rate`` to the nearest 2⁻²⁴, else 1/(1 − rate).
 
-    True where the upper 24 bits of the draw ``derive(key, i)`` reach the threshold, on every device.
+    It is not 0 where the upper 24 bits of the draw ``derive(key, i)`` reach the threshold, on every device.
     """
+    scale = 1.0 / (1.0 - rate)
     threshold = min(round(rate * (1 << 24)), (1 << 24) - 1)
     if keys.device.type == "cpu":
-        return torch.from_numpy(_tossed(keys.numpy().view(np.uint64), count, threshold))
+        factors = torch.empty(len(keys), count, dtype=dtype if dtype == torch.float64 else torch.float32)
+        _toss(keys.numpy().view(np.uint64), threshold, scale, factors.numpy())
+        return factors.to(dtype)
     index = torch.arange(count, device=keys.device)
-    return (mix(derive(keys[:, None], index)) >> 40 & 0xFFFFFF) >= threshold
+    kept = (mix(derive(keys[:, None], index)) >> 40 & 0xFFFFFF) >= threshold
+    return kept.to(dtype) * scale
 
 
 def normal(key: Tensor) -> Tensor:
@@ -76,19 +81,19 @@ def replicate_keys(seed: int, count: int, *, first: int = 0, device: torch.devic
     return derive(torch.full((count,), seed, dtype=torch.int64, device=device), _range(first, count, device))
 
 
-def _tossed(keys: npt.NDArray[np.uint64], count: int, threshold: int) -> npt.NDArray[np.bool_]:
+def _toss(keys: npt.NDArray[np.uint64], threshold: int, scale: float, factors: npt.NDArray[Any]) -> None:
     """The two rounds a block at a time: in place, unsigned, without what cannot reach the upper bits."""
-    tossed = np.empty((len(keys), count), dtype=np.bool_)
-    room, spare = np.empty(_BLOCK, dtype=np.uint64), np.empty(_BLOCK, dtype=np.uint64)
-    limit = np.uint64(threshold << 40)
+    count = factors.shape[1]
+    size = min(_BLOCK, count)
+    room, spare = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.uint64)
+    limit, factor = np.uint64(threshold << 40), factors.dtype.type(scale)
     for row, key in enumerate(keys.tolist()):
         for start in range(0, count, _BLOCK):
-            part = tossed[row, start : start + _BLOCK]
+            part = factors[row, start : start + _BLOCK]
             value, moved = room[: len(part)], spare[: len(part)]
-            np.add(_STRIDES[: len(part)], np.uint64((key + start * _GOLDEN) & _ALL_64), out=value)
+            np.add(_STRIDES[: len(part)], np.uint64((key + start * _GOLDEN) & _ALL_64), value)
             _scramble(value, moved, _TWO_ROUNDS)
-            np.greater_equal(value, limit, out=part)
-    return tossed
+            np.multiply(np.greater_equal(value, limit), factor, part)
 
 
 def _scrambled(value: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

@@ -76,14 +76,19 @@ def test_projections_back_to_the_stream_begin_smaller_by_the_root_of_twice_the_d
             assert found == pytest.approx(expected, rel=0.1), name
 
 
-def test_coins_are_the_draws_of_the_counter_on_either_side_of_the_threshold() -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_masks_are_the_draws_of_the_counter_on_either_side_of_the_threshold(dtype: torch.dtype) -> None:
     keys = counter.replicate_keys(6, 3)
     draws = counter.mix(counter.derive(keys[:, None], torch.arange(40_000))) >> 40 & 0xFFFFFF
     for rate in (0.0, 0.1, 0.5, 0.9, 1.0 - 2.0**-24):
-        found = counter.coins(keys, 40_000, rate)
-        assert torch.equal(found, draws >= round(rate * 2**24))
-        assert float(found.double().mean()) == pytest.approx(1.0 - rate, abs=0.02)
-    assert torch.equal(counter.coins(keys[1:2], 100, 0.5), counter.coins(keys, 40_000, 0.5)[1:2, :100])
+        found = counter.thinned(keys, 40_000, rate, dtype)
+        kept = found != 0
+        assert torch.equal(kept, draws >= round(rate * 2**24))
+        assert float(kept.double().mean()) == pytest.approx(1.0 - rate, abs=0.02)
+        assert found.dtype == dtype
+        torch.testing.assert_close(found[kept], torch.full_like(found[kept], 1.0 / (1.0 - rate)))
+    alone = counter.thinned(keys[1:2], 100, 0.5, dtype)
+    assert torch.equal(alone, counter.thinned(keys, 40_000, 0.5, dtype)[1:2, :100])
 
 
 def test_the_keys_of_sites_are_derived_alike_one_by_one_and_together() -> None:

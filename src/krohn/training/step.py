@@ -51,6 +51,7 @@ class Stepper:
         # Beyond its window a replicate's loss does not count.
         self.windows = torch.full((count,), self.tokens, device=device)
         shape = (self.chunk, count, config.optimizer.batch, self.tokens)
+        self._step_noise = torch.zeros(self.chunk, count, dtype=torch.int64, device=device)
         self._buffers = torch.zeros(3, *shape, dtype=torch.int32, device=device)
         self._actions = _captured(self) if device.type == "cuda" else _eager(self)
 
@@ -71,6 +72,7 @@ class Stepper:
         """Fills the buffers with the batches of the next chunk of steps."""
         steps = self._first + torch.arange(self.chunk, device=self._first.device)
         batch = self.task.batch(self._data_keys, steps[:, None], self.config.optimizer.batch)
+        self._step_noise.copy_(counter.derive(self._noise_keys, steps[:, None]))
         for buffer, tensor in zip(self._buffers, (batch.tokens, batch.targets, batch.shown), strict=True):
             buffer.copy_(tensor[..., : self.tokens])
         self._buffers[2] *= torch.arange(self.tokens, device=steps.device) < self.windows[:, None, None]
@@ -79,7 +81,7 @@ class Stepper:
         """Loss and gradients of the batch at the counter."""
         position = self.optimizer.position
         tokens, targets, shown = self._buffers.index_select(1, position).squeeze(1)
-        noise = Noise(counter.derive(self._noise_keys, self._first + position))
+        noise = Noise(self._step_noise.index_select(0, position).squeeze(0))
         loss = self.network.loss(self.leaves, tokens, targets, shown, noise)
         if self.network.writes_gradients(self.leaves):
             loss.sum().backward()  # type: ignore[no-untyped-call]

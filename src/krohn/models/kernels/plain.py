@@ -41,9 +41,7 @@ class Dropout:
 
     def mask(self, like: Tensor) -> Tensor:
         """Keep-mask [R, N, d] scaled by 1/(1 − rate)."""
-        kept = counter.coins(self.keys, like[0].numel(), self.rate)
-        # through bytes: from truth values torch takes three times as long
-        return kept.view(torch.uint8).to(like.dtype).mul_(1.0 / (1.0 - self.rate)).view_as(like)
+        return counter.thinned(self.keys, like[0].numel(), self.rate, like.dtype).view_as(like)
 
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
