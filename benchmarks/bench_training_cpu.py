@@ -15,11 +15,12 @@ peer × R) / (our time), by the clock and by processor time; above 1 ours is fas
 """
 
 import argparse
-import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -203,24 +204,28 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="*", default=[2, 1])
     parser.add_argument("--only", nargs="*", default=[], help="only these options, as in the table")
     parser.add_argument("--seconds", type=float, default=4.0, help="per row")
-    parser.add_argument("--out", type=Path, help="also write all numbers as JSON here")
     arguments = parser.parse_args()
     transformers.logging.set_verbosity_error()
     names = ["options", "R", "T", "batch", "limit_ms", "plain_ms", "stock_ms", "ours_ms"]
     names += ["ratio", "cpu_ratio", "low", "turns"]
-    rows = []
+    if len(arguments.threads) > 1 or os.environ.get("OMP_NUM_THREADS") != str(arguments.threads[0]):
+        start_each(arguments)
+        return
+    measure_rates()
+    rates = f"{RATES['multiply'] / 1e9:.0f} GFLOP/s, {RATES['move'] / 1e9:.0f} GB/s"
+    print(f"threads: {torch.get_num_threads()}; {rates}; milliseconds per step and replicate")
+    print_row(dict(zip(names, names, strict=True)), names)
+    for case in cases():
+        if not arguments.only or case.name in arguments.only:
+            print_row(measure(case, arguments.seconds), names)
+
+
+def start_each(arguments: argparse.Namespace) -> None:
+    """One process for each number of threads: products of torch ignore a limit that is set later."""
     for threads in arguments.threads:
-        torch.set_num_threads(threads)
-        measure_rates()
-        rates = f"{RATES['multiply'] / 1e9:.0f} GFLOP/s, {RATES['move'] / 1e9:.0f} GB/s"
-        print(f"threads: {threads}; {rates}; milliseconds per step and replicate")
-        print_row(dict(zip(names, names, strict=True)), names)
-        for case in cases():
-            if not arguments.only or case.name in arguments.only:
-                rows.append({"threads": threads, **measure(case, arguments.seconds)})
-                print_row(rows[-1], names)
-    if arguments.out:
-        arguments.out.write_text(json.dumps(rows, indent=1))
+        command = [sys.executable, __file__, "--threads", str(threads), "--seconds", str(arguments.seconds)]
+        command += ["--only", *arguments.only] if arguments.only else []
+        subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": str(threads)}, check=True)
 
 
 if __name__ == "__main__":
