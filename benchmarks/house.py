@@ -1,0 +1,292 @@
+"""How large the house is, and how many rooms one walks through.
+
+    python benchmarks/house.py                # everything
+    python benchmarks/house.py --no-trace     # only what can be read from the sources, in a second
+    python benchmarks/house.py --names        # also the files behind each number
+
+The aims first: a reader who follows `compile S4` meets at most 30 files, `verify` and `train` at most 25; the
+tests have at least 0.75 lines for each line of the package, and no folder under 0.5; every module is reached
+by a command, a public name or a documented example; a module with one importer is a concept of its own.
+
+A file counts as run when one of its functions is called during the work; what only runs because a module is
+imported (definitions, class bodies, tables) does not count.
+"""
+
+import argparse
+import ast
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "krohn"
+FUNCTION = 0x1  # inspect.CO_OPTIMIZED: set for functions, not for the bodies of modules and classes
+
+WAYS = {
+    "compile S4": (30, "import krohn; krohn.compile(krohn.zoo('S4'), length=100)"),
+    "verify": (25, "import krohn; krohn.verify(krohn.load('net'))"),
+    "train": (
+        25,
+        "from krohn.training.config import RunConfig, TaskConfig, model_config; import krohn; "
+        "krohn.train(RunConfig(task=TaskConfig(spec='Grid4', length=10), "
+        "model=model_config('gpt', layers=1, dim=16, heads=2, mlp=16), steps=4), device='cpu')",
+    ),
+    "krohn compile S4": (None, "compile S4 --length 100 --out net"),
+    "krohn verify": (None, "verify net"),
+    "krohn train": (
+        None,
+        "train Grid4 --length 10 --layers 1 --dim 16 --heads 2 --mlp 16 --steps 4 --device cpu --json",
+    ),
+}
+"""What is traced: the three calls in Python, which the aims are about, and the same by the command line."""
+
+
+def traced(way: str) -> set[str]:
+    """The package's files with a function that ran during a statement or a command line."""
+    found: set[str] = set()
+    seen: set[object] = set()
+
+    def importing(frame: FrameType | None) -> bool:
+        while frame is not None:
+            if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(str(PACKAGE)):
+                return True
+            frame = frame.f_back
+        return False
+
+    def profile(frame: FrameType, event: str, argument: object) -> None:
+        code = frame.f_code
+        if code in seen or event != "call":
+            return
+        if not code.co_filename.startswith(str(PACKAGE)) or not code.co_flags & FUNCTION:
+            seen.add(code)
+        elif not importing(frame):
+            seen.add(code)
+            found.add(code.co_filename)
+
+    sys.setprofile(profile)
+    try:
+        if way.startswith(("import", "from")):
+            exec(way, {})
+        else:
+            from krohn.cli.app import run
+
+            assert run(way.split()) == 0, way
+    finally:
+        sys.setprofile(None)
+    return {str(Path(name).relative_to(PACKAGE)) for name in found}
+
+
+def trace_all() -> dict[str, set[str]]:
+    """Each way in a process of its own, so that none finds another's memory filled."""
+    files = {}
+    with tempfile.TemporaryDirectory() as place:
+        for name in sorted(WAYS, key=lambda name: "verify" in name):
+            command = [sys.executable, str(Path(__file__).resolve()), "--trace-one", WAYS[name][1]]
+            done = subprocess.run(command, cwd=place, capture_output=True, text=True)
+            if done.returncode:
+                raise SystemExit(f"{name}: {done.stderr}")
+            files[name] = set(json.loads(done.stdout.splitlines()[-1]))
+    return {name: files[name] for name in WAYS}
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def named_in(text: str, known: set[str]) -> set[str]:
+    """The modules of the package that a source names, in imports or in strings such as ``krohn.a.b:c``."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value.partition(":")[0])
+    return found & known
+
+
+def graph(sources: dict[str, str]) -> dict[str, set[str]]:
+    known = set(sources)
+    return {name: named_in(text, known) - {name} for name, text in sources.items()}
+
+
+Definition = tuple[str, str]
+"""A module and the name of a function, class or constant in it; no name: the module's other lines."""
+
+
+def definitions(module: str, text: str) -> dict[Definition, set[Definition]]:
+    """What each definition of a module uses: (module, name) pairs, resolved through its imports."""
+    tree = ast.parse(text)
+    bound: dict[str, Definition] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("krohn"):
+            bound |= {alias.asname or alias.name: (node.module, alias.name) for alias in node.names}
+    own = {name for statement in tree.body for name in bound_names(statement)}
+    uses: dict[Definition, set[Definition]] = {(module, name): {place} for name, place in bound.items()}
+    uses[module, ""] = set()
+    for statement in tree.body:
+        found = set()
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name):
+                found |= (
+                    {bound[node.id]} if node.id in bound else {(module, node.id)} if node.id in own else set()
+                )
+            elif (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id in bound
+            ):
+                part, name = bound[node.value.id]
+                found.add((f"{part}.{name}", node.attr))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "krohn." in node.value:
+                part, _, name = node.value.partition(":")
+                found.add((part, name))
+        registered = bool(getattr(statement, "decorator_list", []))
+        for name in (bound_names(statement) or {""}) | ({""} if registered else set()):
+            uses.setdefault((module, name), set()).update(found - {(module, name)})
+    return uses
+
+
+def bound_names(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return {statement.name}
+    if isinstance(statement, ast.Assign):
+        return {
+            node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)
+        }
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        return {statement.target.id}
+    return set()
+
+
+def entrances() -> set[Definition]:
+    """Where a user comes in: the commands, the public names, and the Python of the documentation."""
+    from krohn import _PUBLIC
+    from krohn.cli.app import COMMANDS
+
+    found = {(f"krohn.cli.{module}", "command") for module, _ in COMMANDS.values()}
+    found |= {("krohn", ""), ("krohn.__main__", ""), ("krohn.cli.demo", ""), ("krohn.cli.app", "entry_point")}
+    for place in _PUBLIC.values():
+        module, _, name = place.partition(":")
+        found.add((module, name))
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL):
+            for uses in definitions("page", block).values():
+                found |= uses
+    return found
+
+
+def reached(sources: dict[str, str]) -> set[Definition]:
+    """Every definition that a user's way in leads to; a registry's strings and decorated functions count."""
+    arrows: dict[Definition, set[Definition]] = {}
+    for name, text in sources.items():
+        arrows |= definitions(name, text)
+    done: set[Definition] = set()
+    waiting = list(entrances())
+    while waiting:
+        place = waiting.pop()
+        if place in done:
+            continue
+        done.add(place)
+        if place in arrows:
+            waiting += [*arrows[place], (place[0], "")]
+        elif ".".join(place) in sources:  # a module used as a value: all of it
+            waiting += [other for other in arrows if other[0] == ".".join(place)]
+    return done
+
+
+def lines(text: str) -> int:
+    return len(text.splitlines())
+
+
+def by_folder(sources: dict[str, str]) -> dict[str, int]:
+    """Lines of the package by its first folder."""
+    total: dict[str, int] = defaultdict(int)
+    for name, text in sources.items():
+        total[name.split(".")[1] if "." in name else "krohn"] += lines(text)
+    return total
+
+
+def test_lines() -> dict[str, int]:
+    """Lines of the tests by the folder of the package they test: construct_paper goes to construct."""
+    total: dict[str, int] = defaultdict(int)
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        part = path.relative_to(ROOT / "tests").parts[0].removesuffix(".py").removeprefix("test_")
+        total[part.partition("_")[0]] += lines(path.read_text())
+    return total
+
+
+def ratios(package: dict[str, int], tests: dict[str, int]) -> Iterator[str]:
+    yield f"{'folder':14} {'lines':>7} {'tests':>7} {'ratio':>6}"
+    for part, count in sorted(package.items()):
+        yield f"{part:14} {count:7,} {tests.get(part, 0):7,} {tests.get(part, 0) / count:6.2f}"
+
+
+def report(*, trace: bool, names: bool) -> None:
+    sources = {module_name(path): path.read_text() for path in sorted(PACKAGE.rglob("*.py"))}
+    arrows = graph(sources)
+    importers: dict[str, set[str]] = defaultdict(set)
+    for name, targets in arrows.items():
+        for target in targets:
+            importers[target].add(name)
+    used = reached(sources)
+    hidden = sorted(name for name, text in sources.items() if lines(text) > 1 and (name, "") not in used)
+    single = sorted(name for name in sources if len(importers[name]) == 1)
+    total, tests = sum(map(lines, sources.values())), test_lines()
+    print(f"package: {total:,} lines in {len(sources)} modules")
+    print(
+        f"tests: {sum(tests.values()):,} lines, {sum(tests.values()) / total:.2f} of the package (aim 0.75)"
+    )
+    print(f"modules with a single importer: {len(single)}")
+    print(
+        f"reached by no command, public name or documented example: {len(hidden)} modules, "
+        f"{sum(lines(sources[name]) for name in hidden):,} lines"
+    )
+    if names:
+        print("  single importer:", *(f"{name} <- {min(importers[name])}" for name in single), sep="\n    ")
+    for name in hidden:
+        print(f"    {name}  {lines(sources[name])}")
+    if names:
+        unused = [
+            (module, name)
+            for module, text in sources.items()
+            for statement in ast.parse(text).body
+            for name in bound_names(statement)
+        ]
+        print("  definitions nothing reaches, in modules that something does:")
+        for module, name in unused:
+            if (module, name) not in used and module not in hidden:
+                print(f"    {module} {name}")
+    print("\n".join(ratios(by_folder(sources), tests)))
+    if trace:
+        for name, files in trace_all().items():
+            aim = WAYS[name][0]
+            print(f"{name}: {len(files)} files run" + (f" (aim {aim})" if aim else ""))
+            if names:
+                print("   ", "\n    ".join(sorted(files)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--no-trace", action="store_true", help="read the sources only")
+    parser.add_argument("--names", action="store_true", help="list the files behind each number")
+    parser.add_argument("--trace-one", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.trace_one:
+        files = traced(options.trace_one)
+        print("\n" + json.dumps(sorted(files)))
+        return
+    report(trace=not options.no_trace, names=options.names)
+
+
+if __name__ == "__main__":
+    main()
