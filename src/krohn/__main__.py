@@ -1,6 +1,20 @@
-"""``python -m krohn`` is the ``krohn`` command."""
+"""``python -m krohn`` and the console script: the ``krohn`` command as a process of its own."""
 
-from krohn.cli.app import entry_point
+import signal
+import sys
+
+
+def main() -> None:
+    """Runs the command line; Ctrl-C while the modules are read ends the process without a word."""
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from krohn.cli.process import run_as_process
+
+    if ours:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.exit(run_as_process())
+
 
 if __name__ == "__main__":
-    entry_point()
+    main()

@@ -5,6 +5,8 @@ turns any ``KrohnError`` into ``error: …`` and exit status 2; our own broken i
 ``assert``s and never reach a user.
 """
 
+from typing import NoReturn
+
 
 class KrohnError(Exception):
     """Root of all errors raised on purpose by krohn."""
@@ -48,3 +50,8 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, message: str, signal_number: int) -> None:
         super().__init__(message)
         self.status = 128 + signal_number
+
+    @classmethod
+    def by_signal(cls, number: int, frame: object) -> NoReturn:
+        """A handler of signals: the work ends as by Ctrl-C, and nothing half written stays behind."""
+        raise cls("terminated", number)

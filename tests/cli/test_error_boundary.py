@@ -1,13 +1,16 @@
 """One place turns what goes wrong into one line and an exit status."""
 
-import subprocess
-import sys
+import json
 
 import click
 import pytest
 
 from krohn.cli import app
 from krohn.errors import Interrupted, InvalidInput
+
+HOW = "KROHN_TRACEBACK=1 in the environment shows where"
+
+HOW = "KROHN_TRACEBACK=1 in the environment shows where"
 
 
 def one_line(capsys: pytest.CaptureFixture[str]) -> str:
@@ -18,10 +21,20 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
     return lines[0]
 
 
+def failing_command(monkeypatch: pytest.MonkeyPatch, raised: BaseException) -> None:
+    @click.command(context_settings={"ignore_unknown_options": True})
+    @click.argument("rest", nargs=-1)
+    def failing(rest: tuple[str, ...]) -> None:
+        raise raised
+
+    monkeypatch.setattr(app.CommandTable, "get_command", lambda *_: failing)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nothing"], "error: a command must be one of zoo, analyze"),
+        (["nothing"], "error: no command 'nothing': must be one of zoo, analyze"),
+        (["anlyze"], "error: no command 'anlyze': did you mean analyze? see krohn --help"),
         (["analyze"], "error: Missing argument 'SPEC': see krohn analyze --help"),
         (["analyze", "S4", "--bogus"], "error: No such option"),
         (["sample", "S4", "--length", "many", "--count", "1", "--out", "x.npz"], "error: Invalid value"),
@@ -39,7 +52,13 @@ def test_a_wrong_command_line_is_one_line_and_status_2(
     [
         (InvalidInput("must be\n  even; got 3"), 2, "error: must be even; got 3"),
         (OSError(28, "No space left on device"), 2, "error: [Errno 28] No space left on device"),
-        (MemoryError(), 2, "error: MemoryError"),
+        (MemoryError(), 2, "error: this needs more memory than there is: choose a smaller input"),
+        (
+            AssertionError("an invariant"),
+            2,
+            "error: internal error, please report it: AssertionError('an invariant'); " + HOW,
+        ),
+        (SystemExit(1), 2, "error: internal error, please report it: SystemExit(1); " + HOW),
         (KeyboardInterrupt(), 130, "interrupted"),
         (Interrupted("interrupted at step 5, saved", 2), 130, "interrupted at step 5, saved"),
         (Interrupted("interrupted at step 5, saved", 15), 143, "interrupted at step 5, saved"),
@@ -52,28 +71,38 @@ def test_what_a_command_raises_becomes_a_status(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    @click.command()
-    def failing() -> None:
-        raise raised
-
-    monkeypatch.setattr(app.CommandTable, "get_command", lambda *_: failing)
+    failing_command(monkeypatch, raised)
     assert app.run(["zoo"]) == status
     assert one_line(capsys) == message
 
 
-def test_our_own_broken_invariants_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    @click.command()
-    def failing() -> None:
-        raise AssertionError("an invariant of ours")
+def test_the_environment_asks_for_the_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing_command(monkeypatch, AssertionError("an invariant"))
+    monkeypatch.setenv("KROHN_TRACEBACK", "1")
+    assert app.run(["zoo"]) == 2
+    said = capsys.readouterr().err
+    assert "Traceback (most recent call last)" in said
+    assert said.splitlines()[-1].startswith("error: internal error")
 
-    monkeypatch.setattr(app.CommandTable, "get_command", lambda *_: failing)
-    with pytest.raises(AssertionError, match="an invariant of ours"):
-        app.run(["zoo"])
+
+@pytest.mark.parametrize("raised", [InvalidInput("must be\n even"), ZeroDivisionError("oh")])
+def test_with_json_an_error_is_an_object_on_stdout_too(
+    raised: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing_command(monkeypatch, raised)
+    assert app.run(["zoo", "--json"]) == 2
+    captured = capsys.readouterr()
+    assert captured.err == f"error: {json.loads(captured.out)['error']}\n"
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
-    command = f"{sys.executable} -m krohn simulate Parity | head -n 1; echo ${{PIPESTATUS[0]}}"
-    words = "0 1 1\n" * 100_000
-    done = subprocess.run(["bash", "-c", command], input=words, capture_output=True, text=True)
-    assert done.stdout.splitlines() == ["0 1 0", "0"]
-    assert done.stderr == ""
+def test_an_error_line_is_short_and_steers_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing_command(monkeypatch, InvalidInput("must not be \x1b[2J" + "x" * 10_000 + ": choose another"))
+    assert app.run(["zoo"]) == 2
+    line = one_line(capsys)
+    assert len(line) == 300
+    assert line.startswith("error: must not be \\x1b[2Jxxx")
+    assert line.endswith("xxx: choose another")

@@ -179,10 +179,10 @@ def _named(name: str) -> tuple[Family, Semiautomaton]:
         match = re.fullmatch(family.pattern, name)
         if match:
             return family, replace(family.build(*match.groups()), name=name)
-    forms = "; ".join(family.form for family in FAMILIES)
     typed = {known.lower(): known for known in zoo_names()}
-    hint = "".join(f": did you mean {typed[close]}?" for close in get_close_matches(name.lower(), typed, n=1))
+    near = [typed[close] for close in get_close_matches(name[:60].lower(), typed)]
+    hint = f": did you mean {' or '.join(near)}?" if near else ""
     raise UnknownName(
-        f"an automaton must be named {forms}; AxB; regex:PATTERN; or a path/to/file.json; "
-        f"got {name[:60]!r}{hint}"
+        "an automaton must be named as krohn zoo lists it (S4, Dyck4,2, C2xC3), or be regex:PATTERN or a "
+        f"path/to/file.json; got {name[:60]!r}{hint}"
     )

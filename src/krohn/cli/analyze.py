@@ -57,10 +57,10 @@ def command(
     levels, notes = _levels(automaton, analysis)
     for text in (*analysis.notes, *notes):
         note(text)
-    emit(_payload(automaton, analysis, levels), as_json=as_json, text=lambda: _text(spec, analysis, levels))
     if svg is not None:
         write_text(svg, eggbox_svg(parts))
         note(f"wrote {svg}")
+    emit(_payload(automaton, analysis, levels), as_json=as_json, text=lambda: _text(spec, analysis, levels))
     if eggbox and not as_json:
         click.echo("\n" + eggbox_text(parts))
 

@@ -2,12 +2,18 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
 
+from krohn.cli.output import error_line, note, refuse, silence
 from krohn.errors import Interrupted, KrohnError
+
+TRACEBACK = "KROHN_TRACEBACK"
+"""The environment variable that asks for the traceback of an error."""
 
 # Command -> (module in krohn.cli that holds a click command called `command`, one line of help).
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -45,10 +51,11 @@ class CommandTable(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with an error that lists the known commands."""
+        """As click does, with an error that names the nearest command, or all of them."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            known = ", ".join(COMMANDS)
-            raise click.UsageError(f"a command must be one of {known}; got {args[0]!r}")
+            near = get_close_matches(args[0][:40], COMMANDS, n=1)
+            known = f"did you mean {near[0]}?" if near else f"must be one of {', '.join(COMMANDS)}"
+            raise click.UsageError(f"no command {args[0][:40]!r}: {known}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -69,11 +76,12 @@ def app() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status: 0 done, 1 decided and false, 2 bad input."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in given
     try:
         # Not `app.main`: it would turn a broken pipe into exit status 1, which means "does not hold" here.
-        with app.make_context("krohn", list(sys.argv[1:] if arguments is None else arguments)) as context:
+        with app.make_context("krohn", given) as context:
             result = app.invoke(context)
-        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as ended:
         return ended.exit_code
@@ -82,28 +90,35 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return 2
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "krohn"
-        return _refuse(f"{error.format_message().rstrip('.')}: see {where} --help")
+        said = error_line(error.format_message().rstrip("."))
+        joint = "" if said.endswith("?") else ":"
+        return refuse(f"{said}{joint} see {where} --help", as_json=as_json)
     except click.ClickException as error:
-        return _refuse(error.format_message())
+        return refuse(error.format_message(), as_json=as_json)
     except Interrupted as ended:
-        click.echo(str(ended), err=True)
+        note(str(ended))
         return ended.status
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        note("interrupted")
         return 130
     except BrokenPipeError:
-        # The reader went away (`krohn zoo | head`): nothing is wrong with us.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader went away (`krohn simulate … | head`): nothing is wrong with us.
+        silence(sys.stdout)
         return 0
-    except (KrohnError, OSError, MemoryError, UnicodeDecodeError) as error:
-        return _refuse(str(error) or type(error).__name__)
+    except (KrohnError, OSError, UnicodeDecodeError) as error:
+        _show_traceback()
+        return refuse(str(error) or type(error).__name__, as_json=as_json)
+    except MemoryError:
+        return refuse("this needs more memory than there is: choose a smaller input", as_json=as_json)
+    except (Exception, SystemExit) as error:  # the last resort: an accident is never exit status 1
+        shown = _show_traceback()
+        how = "" if shown else f"; {TRACEBACK}=1 in the environment shows where"
+        return refuse(f"internal error, please report it: {error_line(repr(error))}{how}", as_json=as_json)
 
 
-def _refuse(message: str) -> int:
-    click.echo(f"error: {' '.join(message.split())}", err=True)
-    return 2
-
-
-def entry_point() -> None:
-    """The console script."""
-    sys.exit(run())
+def _show_traceback() -> bool:
+    """Prints the traceback if the environment asks for it."""
+    wanted = bool(os.environ.get(TRACEBACK))
+    if wanted:
+        note(traceback.format_exc())
+    return wanted

@@ -1,17 +1,57 @@
-"""What commands print: one JSON object for machines, aligned tables for people."""
+"""What commands print: one JSON object for machines, aligned tables for people, one line for an error."""
 
 import json
+import os
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import click
+
+MAX_ERROR = 300
+"""Characters of an error line: what is longer loses its middle."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 
 
 def emit(payload: dict[str, Any], *, as_json: bool, text: Callable[[], str]) -> None:
-    """Prints ``payload`` as JSON, or the text a person reads."""
-    click.echo(json.dumps(payload, ensure_ascii=False, allow_nan=False) if as_json else text())
+    """Prints ``payload`` as JSON, or the text a person reads; a reader that has gone away is no error."""
+    try:
+        click.echo(_as_json(payload) if as_json else text())
+        sys.stdout.flush()
+    except BrokenPipeError:
+        silence(sys.stdout)
+
+
+def _as_json(payload: dict[str, Any]) -> str:
+    plain = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "") != "utf8"
+    return json.dumps(payload, ensure_ascii=plain, allow_nan=False)
+
+
+def refuse(message: str, *, as_json: bool = False) -> int:
+    """One line ``error: …`` on stderr, with ``--json`` an object on stdout too; the exit status, 2."""
+    line = error_line(message)
+    note(f"error: {line}")
+    if as_json:
+        emit({"error": line}, as_json=True, text=str)
+    return 2
+
+
+def error_line(message: str) -> str:
+    """The message in one line of bounded length, without characters that steer a terminal."""
+    line = " ".join(message.split())
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    if len(line) <= MAX_ERROR - len("error: "):
+        return line
+    tail = 80
+    return f"{line[: MAX_ERROR - tail - len('error:  … ')]} … {line[-tail:]}"
+
+
+def silence(stream: TextIO) -> None:
+    """From now on what is written to the stream goes nowhere: nobody reads it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def note(message: str) -> None:

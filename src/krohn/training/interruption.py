@@ -10,10 +10,11 @@ from krohn.errors import Interrupted
 
 T = TypeVar("T")
 
-# The signals that are taken, and what Python does about each unless someone has decided otherwise.
-_USUAL: dict[signal.Signals, Any] = {
-    signal.SIGINT: signal.default_int_handler,
-    signal.SIGTERM: signal.SIG_DFL,
+# The signals that are taken, and what Python and the command line do about each unless someone has decided
+# otherwise.
+_USUAL: dict[signal.Signals, tuple[Any, ...]] = {
+    signal.SIGINT: (signal.default_int_handler,),
+    signal.SIGTERM: (signal.SIG_DFL, Interrupted.by_signal),
 }
 
 
@@ -41,7 +42,7 @@ class Interruption:
     def __enter__(self) -> "Interruption":
         if self._taken and threading.current_thread() is threading.main_thread():
             for number, usual in _USUAL.items():
-                if signal.getsignal(number) == usual:
+                if signal.getsignal(number) in usual:
                     self._former[number] = signal.signal(number, self._note)
         return self
 

@@ -1,0 +1,61 @@
+"""The process around a command: its standard streams, its signals, and what is left to say at the end."""
+
+import io
+import os
+import signal
+import sys
+import warnings
+
+from krohn.cli.app import run
+from krohn.cli.output import note, silence
+from krohn.errors import Interrupted
+
+BROKEN = 2
+"""Exit status when the answer could not be delivered."""
+
+
+def run_as_process() -> int:
+    """Runs the command line of this process and returns its exit status."""
+    _open_streams()
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+    for number in (signal.SIGTERM, signal.SIGHUP) if os.name == "posix" else (signal.SIGTERM,):
+        if signal.getsignal(number) is signal.SIG_DFL:  # one that is ignored stays ignored
+            signal.signal(number, Interrupted.by_signal)
+    try:
+        status = run() if sys.stdout is not None else _without_stdout()
+    except KeyboardInterrupt:  # a signal between two commands of the interpreter
+        status = 130
+    return _flushed(status)
+
+
+def _without_stdout() -> int:
+    note("error: standard output must be open; it is closed: send it to /dev/null to see nothing")
+    return BROKEN
+
+
+def _open_streams() -> None:
+    """Characters a terminal cannot show are written as escapes; a closed stderr goes nowhere."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _flushed(status: int) -> int:
+    """The exit status once everything is out; the interpreter must find nothing to write at its end."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        silence(sys.stdout)
+    except OSError as error:
+        silence(sys.stdout)
+        note(f"error: standard output cannot be written: {error.strerror}")
+        status = BROKEN
+    try:
+        sys.stderr.flush()
+    except OSError:
+        silence(sys.stderr)
+    return status

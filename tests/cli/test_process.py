@@ -1,0 +1,96 @@
+"""The command as a process: streams that are closed or full, signals, readers that go away."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from krohn.automata.zoo import zoo
+from krohn.construct.compiling import compile
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.storage import save
+
+
+def exchanged(network: CompiledNetwork) -> CompiledNetwork:
+    """The same network with its outputs exchanged."""
+    matrices = network.transformer
+    readout, bias = np.flip(matrices.readout, axis=1), np.flip(matrices.readout_bias)
+    return replace(network, transformer=replace(matrices, readout=readout, readout_bias=bias))
+
+
+def krohn(*words: str, shell: str = '"$@"', **options: Any) -> subprocess.CompletedProcess[str]:
+    """The command as a process of its own, inside a line of bash."""
+    line = ["bash", "-c", shell, "bash", sys.executable, "-m", "krohn", *words]
+    return subprocess.run(line, capture_output=True, text=True, **options)
+
+
+@pytest.mark.parametrize(
+    ("shell", "said"),
+    [
+        ('"$@" zoo C2 >&-', "error: standard output must be open; it is closed"),
+        ('"$@" zoo C2 >/dev/full', "error: [Errno 28] No space left on device"),
+        ('"$@" simulate C2 <&-', "error: words must come on standard input"),
+        ('"$@" nothing 2>&-', ""),
+    ],
+)
+def test_closed_and_full_streams_are_told_in_one_line(shell: str, said: str) -> None:
+    done = krohn(shell=shell)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == bool(said)
+
+
+def test_a_reader_that_goes_away_does_not_change_the_verdict(tmp_path: Path) -> None:
+    """What verify decided is its exit status, read or not."""
+    save(exchanged(compile(zoo("C2"), 4)), tmp_path / "net")
+    done = krohn(str(tmp_path / "net"), shell='"${@:1:3}" verify "$4" | true; echo ${PIPESTATUS[0]}')
+    assert (done.stdout, done.stderr) == ("1\n", "")
+
+
+def test_a_terminal_of_few_characters_shows_escapes_and_json_stays_json(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    table = {"π": {"→": "π"}}
+    payload = {"krohn": 1, "letters": ["→"], "states": ["π"], "start": "π", "next": table}
+    file = tmp_path / "automaton.json"
+    file.write_text(json.dumps(payload))
+    shown = krohn("zoo", str(file), env=environment)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "\\u2192" in shown.stdout
+    assert json.loads(krohn("zoo", str(file), "--json", env=environment).stdout)["letters"] == ["→"]
+
+
+INTERRUPTED = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+sys.argv = ["krohn", "analyze", "S4"]
+from krohn.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "status", "said"), [("click", -signal.SIGINT, ""), ("numpy", 130, "interrupted\n")]
+)
+def test_ctrl_c_while_modules_are_read_shows_no_traceback(module: str, status: int, said: str) -> None:
+    script = INTERRUPTED.format(module=module)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", said)
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    command = f"{sys.executable} -m krohn simulate Parity | head -n 1; echo ${{PIPESTATUS[0]}}"
+    words = "0 1 1\n" * 100_000
+    done = subprocess.run(["bash", "-c", command], input=words, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["0 1 0", "0"]
+    assert done.stderr == ""
