@@ -1,36 +1,66 @@
-"""Files are written whole or not at all."""
+"""Files are written whole or not at all, through links, and straight to what is no regular file."""
 
 import json
 import os
+import shutil
+import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
+
+_IN_MEMORY = 1 << 26
+"""Bytes for a pipe or a device that are kept in memory; what is more waits in a temporary file."""
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     """Calls ``write`` on a temporary file beside ``path``, syncs it, then renames it into place.
 
-    A crash or a full disk at any moment leaves either the old file or the new one, never a part.
+    A crash or a full disk at any moment leaves either the old file or the new one, never a part. A link is
+    followed: what it leads to is replaced. A pipe or a device is written to, never replaced.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            write(stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    if os.name == "posix":  # the new name lasts only once its directory is on the disk
-        directory = os.open(path.parent, os.O_RDONLY)
+    mode = _mode(path)
+    if mode is not None and not stat.S_ISREG(mode):
+        _write_straight(path, write)
+        return
+    target = Path(os.path.realpath(path))
+    with _made(target.parent):
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
         try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+            with os.fdopen(descriptor, "wb") as stream:
+                write(stream)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(temporary, 0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
+            os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    _sync(target.parent)
+
+
+def write_folder(
+    folder: Path, files: Mapping[str, bytes], *, key: str, stale: frozenset[str] = frozenset()
+) -> None:
+    """Writes files that belong together: whatever goes wrong on the way, the folder is as it was.
+
+    All are written beside the folder before the first one gets its name. ``key`` is the file that makes
+    readers accept the folder: the old one goes first, the new one comes last, so that nobody pairs new files
+    with old. Of the names in ``stale`` those that are not written again are removed.
+    """
+    folder = Path(os.path.realpath(folder))
+    with _made(folder), tempfile.TemporaryDirectory(prefix=f".{folder.name[:40]}.", dir=folder) as beside:
+        for name, data in files.items():
+            with open(Path(beside) / name, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+        for name in (key, *sorted(stale - set(files))):
+            (folder / name).unlink(missing_ok=True)
+        for name in sorted(files, key=lambda name: name == key):
+            os.replace(Path(beside) / name, folder / name)
+    _sync(folder)
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -49,7 +79,56 @@ def write_text(path: Path, text: str) -> None:
 
 def write_json(path: Path, payload: Any) -> None:
     """Writes ``payload`` as JSON with a final newline, whole or not at all; NaN is refused."""
-    write_text(path, json.dumps(payload, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+    write_bytes(path, json_bytes(payload))
+
+
+def json_bytes(payload: Any) -> bytes:
+    """``payload`` as JSON with a final newline; NaN is refused."""
+    return (json.dumps(payload, indent=1, allow_nan=False, ensure_ascii=False) + "\n").encode()
+
+
+def _mode(path: Path) -> int | None:
+    """What the path leads to, ``None`` if there is nothing yet."""
+    try:
+        return os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _write_straight(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+    """Writers may go back and forth in a file; a pipe cannot, so the bytes are collected first."""
+    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as collected:
+        write(collected)
+        collected.seek(0)
+        with open(path, "wb") as stream:
+            shutil.copyfileobj(collected, stream)
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Makes a folder and those above it; those it made go again if the work in it fails."""
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        for made in missing:
+            try:
+                made.rmdir()
+            except OSError:  # someone else has put something there
+                break
+        raise
+
+
+def _sync(folder: Path) -> None:
+    """A new name lasts only once its folder is on the disk."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _umask() -> int:

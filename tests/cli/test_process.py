@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -94,3 +95,25 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     done = subprocess.run(["bash", "-c", command], input=words, capture_output=True, text=True)
     assert done.stdout.splitlines() == ["0 1 0", "0"]
     assert done.stderr == ""
+
+
+def test_a_sample_that_is_terminated_leaves_nothing_behind(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "words.jsonl"
+    words = ["sample", "S5", "--length", "100", "--count", "2000000", "--out", str(out)]
+    started = subprocess.Popen([sys.executable, "-m", "krohn", *words], stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob("new/.words*")) and time.monotonic() < until:
+        time.sleep(0.01)
+    started.send_signal(signal.SIGTERM)
+    assert started.communicate()[1] == "terminated\n"
+    assert started.returncode == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_in_an_export_leaves_nothing_behind(tmp_path: Path) -> None:
+    save(compile(zoo("C2"), 4), tmp_path / "net")
+    out = tmp_path / "out"
+    words = ["export", str(tmp_path / "net"), "--to", "transformer-lens", "--out", str(out)]
+    done = krohn(*words, shell='ulimit -f 2; "$@"')
+    assert (done.returncode, done.stderr) == (2, "error: [Errno 27] File too large\n")
+    assert not out.exists()

@@ -1,6 +1,7 @@
 """A compiled network fits together, explains itself, and survives the disk."""
 
 import json
+import os
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -80,18 +81,40 @@ def test_a_crash_while_replacing_never_pairs_new_matrices_with_an_old_meaning(
     def crash(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("krohn.network.storage.write_json", crash)
+    monkeypatch.setattr(os, "fsync", crash)
+    with pytest.raises(OSError, match="disk full"):
+        save(parity_network(), tmp_path)
+    assert load(tmp_path).length == parity_network().length
+    monkeypatch.undo()
+    monkeypatch.setattr(os, "replace", crash)
     with pytest.raises(OSError, match="disk full"):
         save(parity_network(), tmp_path)
     with pytest.raises(InvalidFile, match=r"krohn\.json must exist"):
         load(tmp_path)
-    save_whole = "krohn.network.storage.write_whole"
-    monkeypatch.undo()
-    save(parity_network(), tmp_path)
-    monkeypatch.setattr(save_whole, crash)
-    with pytest.raises(OSError, match="disk full"):
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("model.safetensors", "must hold no model.safetensors but that of a compiled network"),
+        ("krohn.json", "must hold no krohn.json but that of a compiled network"),
+        ("weights.safetensors", "must not hold a training run"),
+    ],
+)
+def test_what_others_wrote_is_not_overwritten(tmp_path: Path, name: str, complaint: str) -> None:
+    (tmp_path / name).write_bytes(b"{}")
+    with pytest.raises(InvalidInput, match=complaint):
         save(parity_network(), tmp_path)
-    assert load(tmp_path).length == parity_network().length
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_bytes() == b"{}"
+
+
+def test_an_export_is_not_overwritten_by_a_network(tmp_path: Path) -> None:
+    krohn.export(krohn.compile(krohn.zoo("C2"), 4), tmp_path)
+    before = (tmp_path / "model.safetensors").read_bytes()
+    with pytest.raises(InvalidInput, match="krohn compile did not write"):
+        save(parity_network(), tmp_path)
+    assert (tmp_path / "model.safetensors").read_bytes() == before
 
 
 def test_names_that_a_file_cannot_hold_are_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from krohn.construct.request import (
 from krohn.construct.size_report import SizeReport, size_report
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.layout import HeadMeaning
-from krohn.network.storage import save
+from krohn.network.storage import check_target, save
 
 WIDTH = 90
 """Longest description of a layer's heads; ``--json`` gives them whole."""
@@ -73,6 +73,8 @@ def command(spec: str, length: int, out: Path | None, as_json: bool, **options: 
               krohn compile Grid9 --length 100 --method grid --out nets/grid9
     """
     automaton = parse_spec(spec)
+    if out is not None:
+        check_target(out)  # before the work
     network = compile(automaton, length, **options)
     if out is not None:
         save(network, out)

@@ -98,9 +98,7 @@ def prepare(
 def write(exported: Exported, out: Path) -> None:
     """Writes the files; those of an earlier export that are not among them go."""
     check_target(out)
-    for name in NAMES - set(exported.files):
-        (out / name).unlink(missing_ok=True)
-    write_files(out, exported.files)
+    write_files(out, exported.files, NAMES)
 
 
 def check_target(out: Path) -> None:

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import save
 
-from krohn.atomic import write_whole
+from krohn.atomic import write_folder
 
 Files = dict[str, bytes]
 
@@ -24,13 +24,6 @@ def tensor_file(tensors: Mapping[str, npt.NDArray[np.float32]]) -> bytes:
     return save({name: np.ascontiguousarray(value) for name, value in tensors.items()}, {"format": "pt"})
 
 
-def write_files(directory: Path, files: Files) -> None:
-    """Writes each file whole, in order: the last one is what makes a reader accept the directory."""
-    last = list(files)[-1]
-    (directory / last).unlink(missing_ok=True)
-    for name, data in files.items():
-        write_whole(directory / name, lambda stream, data=data: _write(stream, data))  # type: ignore[misc]
-
-
-def _write(stream: IO[bytes], data: bytes) -> None:
-    stream.write(data)
+def write_files(directory: Path, files: Files, names: frozenset[str]) -> None:
+    """Writes all files or none, that which makes a reader accept the directory last; other ``names`` go."""
+    write_folder(directory, files, key=list(files)[-1], stale=names)

@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from krohn.atomic import write_json, write_whole
+from krohn.atomic import json_bytes, write_folder
 from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
@@ -23,6 +23,7 @@ from krohn.network.program_json import program_from_json, program_to_json
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 
 MODEL, MEANING = "model.safetensors", "krohn.json"
+OF_RUNS = ("weights.safetensors", "state.safetensors")
 VERSION = 1
 KEYS = {"krohn", "automaton", "digest", "method", "length", "mask", "program", "layout", "shape"}
 MAX_NAME = 200
@@ -32,21 +33,41 @@ Tensors = dict[str, npt.NDArray[Any]]
 
 
 def save(network: CompiledNetwork, directory: str | Path) -> None:
-    """Writes both files whole; a network that is there is replaced, other files stay.
+    """Writes both files or none; a network that is there is replaced, other files stay.
 
     The old meaning goes before the new matrices come: no reader, and no crash, pairs matrices with the
     meaning of others.
     """
     folder = Path(directory)
+    check_target(folder)
     automaton_from_payload(
         automaton_payload(network.automaton)
     )  # names that a file cannot hold are refused now
-    data = save_tensors(tensors_of(network.transformer))
-    pending = folder / f"{MODEL}.new"
-    write_whole(pending, lambda stream: _write(stream, data))
-    (folder / MEANING).unlink(missing_ok=True)
-    pending.replace(folder / MODEL)
-    write_json(folder / MEANING, _meaning(network))
+    files = {MODEL: save_tensors(tensors_of(network.transformer)), MEANING: json_bytes(_meaning(network))}
+    write_folder(folder, files, key=MEANING)
+
+
+def check_target(folder: Path) -> None:
+    """Refuses a directory whose files are not those of a compiled network and would be lost."""
+    for name in OF_RUNS:
+        if (folder / name).exists():
+            raise InvalidInput(
+                f"{folder} must not hold a training run; it has {name}: choose another directory"
+            )
+    there = [name for name in (MODEL, MEANING) if (folder / name).exists()]
+    if there and not _is_ours(folder / MEANING):
+        raise InvalidInput(
+            f"{folder} must hold no {there[0]} but that of a compiled network; krohn compile did not write "
+            "this one: choose another directory"
+        )
+
+
+def _is_ours(meaning: Path) -> bool:
+    try:
+        _read_json(meaning)
+    except InvalidFile:
+        return False
+    return True
 
 
 def load(directory: str | Path) -> CompiledNetwork:
@@ -75,7 +96,7 @@ def load(directory: str | Path) -> CompiledNetwork:
 
 def is_run(directory: Path) -> bool:
     """Whether a directory was written by krohn train, not by krohn compile."""
-    return (directory / "weights.safetensors").exists() and not (directory / MEANING).exists()
+    return (directory / OF_RUNS[0]).exists() and not (directory / MEANING).exists()
 
 
 def tensors_of(network: Transformer) -> Tensors:
@@ -223,7 +244,3 @@ def _read_tensors(path: Path) -> Tensors:
         raise InvalidFile(f"{path} must exist (a directory written by krohn compile); it does not") from error
     except (OSError, SafetensorError, ValueError) as error:
         raise InvalidFile(f"{path} must be a safetensors file; {error}") from error
-
-
-def _write(stream: Any, data: bytes) -> None:
-    stream.write(data)
