@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from krohn.svg import Canvas
+from krohn.svg import Canvas, fitted, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -35,8 +35,28 @@ def test_the_middle_of_a_bent_arrow_lies_bend_pixels_off_its_chord() -> None:
     canvas = Canvas(20, 20)
     canvas.arrow(0, 10, 20, 10, bend=4)
     (path,) = shapes(canvas, "path")
-    assert path.get("d") == "M0,10 Q10,2 20,10"  # control point 8 above: the curve's middle is 4 above
-    assert path.get("marker-end") == "url(#arrow)"
+    assert (path.get("d") or "").startswith("M0,10 Q10,2 ")  # control point 8 above: the middle is 4 above
+    (head,) = shapes(canvas, "polygon")
+    assert (head.get("points") or "").startswith("20,10 ")
+
+
+def test_a_text_is_made_smaller_then_cut_until_it_fits() -> None:
+    assert fitted("short", 100, 12) == ("short", 12)
+    text, size = fitted("a longer name", 80, 12)
+    assert text == "a longer name"
+    assert 8 <= size < 12
+    text, size = fitted("x" * 200, 60, 12)
+    assert text.endswith("…")
+    assert size == 8
+    assert text_width(text, size) <= 60
+
+
+def test_a_cropped_picture_holds_all_that_is_drawn() -> None:
+    canvas = Canvas(0, 0)
+    canvas.circle(100, 50, 10)
+    canvas.text(100, 80, "below")
+    canvas.crop(5)
+    assert (canvas.top, canvas.top + canvas.height) == (35, 80 + 0.7 * 12 + 5)
 
 
 def test_a_title_belongs_to_the_last_shape() -> None:

@@ -9,10 +9,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 import krohn
+from krohn.automata.spec import parse_spec
 from krohn.automata.zoo import zoo, zoo_names
-from krohn.cascade.cascade_picture import skeleton_picture
+from krohn.cascade.cascade_picture import cascade_picture, skeleton_picture
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.app import app, run
+from krohn.svg import text_width
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def invoke(*arguments: str) -> Result:
@@ -114,3 +118,28 @@ def test_every_listed_automaton_is_simulated_by_its_plain_cascade_and_by_its_pla
     assert plain.simulate(words).tolist() == expected
     assert short.simulate(words).tolist() == expected
     assert short.levels <= plain.levels
+
+
+def test_a_group_is_drawn_with_its_simple_factors_from_the_top(tmp_path: Path) -> None:
+    assert run(["decompose", "S4", "--svg", str(tmp_path / "s4.svg")]) == 0
+    texts = [element.text for element in ElementTree.parse(tmp_path / "s4.svg").getroot().iter(f"{SVG}text")]
+    assert [text for text in texts if text in {"C2", "C3"}] == ["C2", "C3", "C2", "C2"]
+
+
+@pytest.mark.parametrize("spec", ["S4", "Dyck4,2", "T4", "regex:(a|b)*abb(ab)*"])
+def test_no_text_leaves_its_box(spec: str) -> None:
+    automaton = parse_spec(spec)
+    pictures = [cascade_picture(krohn.decompose(automaton).plan), skeleton_picture(skeleton(automaton))]
+    for picture in map(ElementTree.fromstring, pictures):
+        boxes = [
+            tuple(float(box.attrib[key]) for key in ("x", "y", "width", "height"))
+            for box in picture.findall(f"{SVG}rect")
+        ]
+        for text in picture.iter(f"{SVG}text"):
+            width = text_width(text.text or "", float(text.attrib["font-size"]))
+            x, y = float(text.attrib["x"]), float(text.attrib["y"])
+            left = x if text.attrib["text-anchor"] == "start" else x - width / 2
+            inside = [
+                box for box in boxes if box[0] <= x <= box[0] + box[2] and box[1] <= y <= box[1] + box[3]
+            ]
+            assert all(box[0] <= left and left + width <= box[0] + box[2] for box in inside)

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from krohn.automata.diagram import diagram
 from krohn.automata.files import dump_automaton
+from krohn.automata.regular import from_regex
 from krohn.automata.simulation import simulate
 from krohn.automata.zoo import zoo, zoo_names
 from krohn.cli.app import run
@@ -30,6 +32,13 @@ def test_zoo_lists_every_name_with_its_sizes(capsys: pytest.CaptureFixture[str])
     assert (listed["S5"], listed["Dyck4,2"], listed["Rubik"]) == ((120, 8), (32, 4), (48, 6))
     text = answer(capsys, "zoo")
     assert all(name in text for name in zoo_names())
+
+
+def test_zoo_draws_one_automaton(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer(capsys, "zoo", "regex:(a|b)*abb", "--svg", str(tmp_path / "new" / "abb.svg"))
+    assert (tmp_path / "new" / "abb.svg").read_text() == diagram(from_regex("(a|b)*abb"))
+    assert run(["zoo", "--svg", str(tmp_path / "all.svg")]) == 2
+    assert "say which" in capsys.readouterr().err
 
 
 def test_zoo_shows_one_automaton(capsys: pytest.CaptureFixture[str]) -> None:

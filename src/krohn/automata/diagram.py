@@ -1,95 +1,282 @@
-"""State diagrams: an arrow for each pair of states that some letter joins.
+"""State diagrams as in textbooks: an arrow into the start, two circles where a state accepts.
 
-States stand on a circle. A larger automaton with a sink grows as a tree around its start instead, and the
-arrows into the sink, which would cover all others, are left to one line of text. Where there are too many
-arrows for labels, as in the Cayley graph of a group, the letters are colours.
+A state accepts if it is observed as 1 and all observations are 0 or 1; other observations are colours.
+Where a sink would cover the picture with arrows, they are left to one line of text. A group with many letters
+is drawn as its Cayley diagram: only letters that generate it, in colours, with a list of those left out.
 """
 
 import math
-from typing import Protocol
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from krohn.automata.diagram_layout import Drawable, Point, circle, circles, cycles_of, lattice, line, tree
 from krohn.errors import LimitExceeded
-from krohn.svg import Canvas
+from krohn.svg import Canvas, fitted, text_width
 
 MAX_DRAWN = 60
-_COLOURS = ("#ffffff", "#cfe2f3", "#fce5cd", "#d9ead3", "#f4cccc", "#d9d2e9", "#fff2cc", "#d0e0e3")
-_MARGIN = 70.0
-_CROWDED = 12  # states from which labels leave the middle of the picture and arrows into a sink are left out
-_MANY = 60  # arrows from which letters are told by colours
-_INKS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#e377c2", "#17becf", "#bcbd22")
-_HALO = {"stroke": "white", "stroke_width": 3, "paint_order": "stroke"}
-_Point = tuple[float, float]
-
-
-class Drawable(Protocol):
-    """What a picture needs of an automaton; the automaton itself can then show its picture."""
-
-    @property
-    def table(self) -> npt.NDArray[np.int32]:
-        """Next states, states × letters."""
-
-    @property
-    def start(self) -> int:
-        """The start state."""
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        """Names of the states."""
-
-    @property
-    def letter_names(self) -> tuple[str, ...]:
-        """Names of the letters."""
-
-    @property
-    def observe(self) -> tuple[int, ...] | None:
-        """Observations of the states."""
+_FILLS = ("#ffffff", "#d6e6f5", "#fbe3cc", "#d8ead2", "#f3d3d3", "#ddd6ec", "#fdf0c8", "#d2e4e6")
+_INKS = ("#2166ac", "#c0392b", "#2e8b57", "#8e5ea2", "#d97b0c", "#7a5230", "#c2569c", "#138d90", "#8a8d1e")
+_LINE, _TEXT, _NOTE = "#555555", "#1c1c1c", "#444444"
+_FEW = 5  # states up to which a group is drawn with all letters, as any automaton
+_CROWDED = 12  # states from which arrows into a sink are left out
 
 
 def diagram(automaton: Drawable) -> str:
-    """The state diagram as an SVG document; states of one observation share a colour."""
+    """The state diagram as an SVG document."""
     count = len(automaton.state_names)
     if count > MAX_DRAWN:
         raise LimitExceeded(
             f"a state diagram may have at most {MAX_DRAWN} states; got {count}: "
             "draw a quotient or a restriction"
         )
-    radius = 12.0 + 3.2 * min(8, max(map(len, automaton.state_names)))
-    sink = _left_out(automaton)
-    offsets = _circle(count, radius) if sink is None else _tree(automaton, sink, radius)
-    centre = max(math.hypot(x, y) for x, y in offsets) + radius + _MARGIN
-    canvas = Canvas(2 * centre, 2 * centre)
-    places = [(centre + x, centre + y) for x, y in offsets]
-    if sink is not None:
-        places[sink] = (radius + 12, radius + 12)
-        text = f"moves that are not drawn lead to {automaton.state_names[sink]}"
-        canvas.text(2 * radius + 24, radius + 12, text, size=12, fill="#333", text_anchor="start")
-    pairs = {pair: letters for pair, letters in _joined(automaton).items() if pair[1] != sink}
-    inks = _inks(canvas, automaton) if len(pairs) > _MANY and sink is None else {}
-    for (source, target), letters in pairs.items():
-        ink, label = inks.get(letters[0], "#666"), "" if inks else ", ".join(letters)
-        if source == target:
-            _loop(canvas, places[source], (centre, centre), radius, label, ink)
-        else:
-            _arrow(canvas, (places[source], places[target]), radius, label, ink)
-        if inks:
-            canvas.title(", ".join(letters))
-    for state, (x, y) in enumerate(places):
-        _state(canvas, automaton, state, x, y, radius)
-    return canvas.render()
+    return _Diagram(automaton).render()
 
 
-def _inks(canvas: Canvas, automaton: Drawable) -> dict[str, str]:
-    """A colour for each letter, and the list of them in the corner."""
-    letters = automaton.letter_names
-    inks = {letter: _INKS[number % len(_INKS)] for number, letter in enumerate(letters)}
-    for number, letter in enumerate(letters[: len(_INKS)]):
-        y = 18 + 17 * number
-        canvas.line(10, y, 34, y, stroke=inks[letter], stroke_width=2)
-        canvas.text(40, y, letter, size=11, fill="#333", text_anchor="start")
-    return inks
+def accepting(automaton: Drawable) -> frozenset[int]:
+    """The states that accept: observed as 1, where every observation is 0 or 1."""
+    seen = automaton.observe
+    if seen is None or not set(seen) <= {0, 1}:
+        return frozenset()
+    return frozenset(state for state, value in enumerate(seen) if value)
+
+
+@dataclass(frozen=True)
+class _Arrow:
+    source: int
+    target: int
+    letters: tuple[str, ...]
+    ink: str = _LINE
+    both_ways: bool = False
+    inside: Point | None = None
+    """The arrow bends away from this point; from the left of its own direction if there is none."""
+
+
+class _Diagram:
+    def __init__(self, automaton: Drawable) -> None:
+        self.automaton = automaton
+        self.canvas = Canvas(0, 0)
+        names = automaton.state_names
+        self.radius = 12.0 + 3.2 * min(8, max(map(len, names)))
+        self.sink = _left_out(automaton)
+        self.letters = _generating(automaton)
+        self.places, self.centre = self._layout()
+        self.labels: list[tuple[float, float, float]] = []
+        self.loops: set[int] = set()
+
+    def render(self) -> str:
+        arrows = self._arrows()
+        pairs = {(arrow.source, arrow.target) for arrow in arrows}
+        for arrow in arrows:
+            if arrow.source == arrow.target:
+                self._loop(arrow)
+            else:
+                self._arrow(arrow, paired=(arrow.target, arrow.source) in pairs)
+        self._start()
+        for state in range(len(self.places)):
+            self._state(state)
+        self._notes()
+        self.canvas.crop(14)
+        name = getattr(self.automaton, "name", "") or "automaton"
+        return self.canvas.render(paper="#ffffff", title=f"State diagram of {name}")
+
+    def _layout(self) -> tuple[list[Point], Point]:
+        automaton, radius = self.automaton, self.radius
+        if self.sink is not None:
+            places = tree(automaton, self.sink, radius)
+            low = min(y for _, y in places)
+            left = min(x for x, _ in places)
+            places[self.sink] = (left, low - 3 * radius)
+            return places, (0.0, 0.0)
+        if self.letters:
+            return circles(automaton, self.letters, radius), (0.0, 0.0)
+        straight = line(automaton, radius) or lattice(automaton, radius)
+        if straight is not None:
+            return straight, (_middle(x for x, _ in straight), _middle(y for _, y in straight))
+        return circle(list(range(len(automaton.table))), radius), (0.0, 0.0)
+
+    def _arrows(self) -> list[_Arrow]:
+        """One arrow for each pair of states joined, or one for each letter of a Cayley diagram."""
+        names, table = self.automaton.letter_names, self.automaton.table
+        if self.letters:
+            return list(self._coloured())
+        pairs: dict[tuple[int, int], list[str]] = {}
+        for state, row in enumerate(table.tolist()):
+            for letter, target in zip(names, row, strict=True):
+                if target != self.sink:
+                    pairs.setdefault((state, target), []).append(letter)
+        return [_Arrow(*pair, tuple(letters)) for pair, letters in pairs.items()]
+
+    def _coloured(self) -> list[_Arrow]:
+        found = []
+        for number, letter in enumerate(self.letters):
+            images = self.automaton.table[:, letter].tolist()
+            name, ink = (self.automaton.letter_names[letter],), _INKS[number % len(_INKS)]
+            for cycle in cycles_of(self.automaton.table[:, letter]):
+                inside = (
+                    _middle(self.places[state][0] for state in cycle),
+                    _middle(self.places[state][1] for state in cycle),
+                )
+                found += [
+                    _Arrow(source, images[source], name, ink, len(cycle) == 2, inside)
+                    for source in (cycle[:1] if len(cycle) == 2 else cycle)
+                ]
+        return found
+
+    def _notes(self) -> None:
+        """What is drawn how and what is left out, under the picture."""
+        left, _, _, bottom = self.canvas.reach
+        for number, letter in enumerate(self.letters):
+            bottom += 24 if number == 0 else 18
+            ink = _INKS[number % len(_INKS)]
+            self.canvas.line(left, bottom, left + 26, bottom, stroke=ink, stroke_width=2)
+            images = self.automaton.table[:, letter]
+            twice = (images[images] == np.arange(len(images))).all()
+            text = self.automaton.letter_names[letter] + (" (both ways)" if twice else "")
+            self._note(left + 34, bottom, text)
+        others = [
+            name for number, name in enumerate(self.automaton.letter_names) if number not in self.letters
+        ]
+        if self.letters and others:
+            self._note(left, bottom + 22, f"letters not drawn: {', '.join(others)}")
+        if self.sink is not None:
+            x, y = self.places[self.sink]
+            name = self.automaton.state_names[self.sink]
+            self._note(x + self.radius + 12, y, f"moves that are not drawn lead to {name}")
+
+    def _note(self, x: float, y: float, text: str) -> None:
+        text, size = fitted(text, max(300.0, self.canvas.reach[2] - x), 12)
+        self.canvas.text(x, y, text, size=size, fill=_NOTE, text_anchor="start", class_="note")
+
+    def _start(self) -> None:
+        """A short arrow into the start, from outside and clear of a loop."""
+        state = self.automaton.start
+        angle = self._away(state) + (math.pi / 3.2 if state in self.loops else 0.0)
+        x, y = self.places[state]
+        reach = self.radius + 3 if state in self._accepting() else self.radius
+        far = (x + (reach + 30) * math.cos(angle), y + (reach + 30) * math.sin(angle))
+        near = (x + (reach + 1) * math.cos(angle), y + (reach + 1) * math.sin(angle))
+        self.canvas.curve([far, near], stroke=_TEXT, stroke_width=1.6, class_="start")
+
+    def _accepting(self) -> frozenset[int]:
+        return accepting(self.automaton)
+
+    def _away(self, state: int) -> float:
+        """The direction out of the picture; upwards on a line, but outwards at its ends."""
+        x, y = self.places[state]
+        if all(other == 0.0 for _, other in self.places):
+            ends = {min(self.places): math.pi, max(self.places): 0.0}
+            return ends.get((x, y), -math.pi / 2)
+        off = (x - self.centre[0], y - self.centre[1])
+        return math.atan2(off[1], off[0]) if math.hypot(*off) > 1 else -math.pi / 2
+
+    def _state(self, state: int) -> None:
+        automaton, (x, y) = self.automaton, self.places[state]
+        accepts = state in self._accepting()
+        seen = None if automaton.observe is None else automaton.observe[state]
+        fill = _FILLS[0] if accepts or seen is None else _FILLS[seen % len(_FILLS)]
+        known = "" if seen is None else ", accepts" if accepts else f", observed as {seen}"
+        ring = {"stroke": _TEXT, "stroke_width": 1.3}
+        if accepts:
+            self.canvas.circle(x, y, self.radius + 4, fill=fill, class_="accept", **ring)
+        self.canvas.circle(x, y, self.radius, fill=fill, class_="state", data_state=state, **ring)
+        self.canvas.title(f"state {automaton.state_names[state]}{known}")
+        text, size = fitted(automaton.state_names[state], 2 * self.radius - 5, 13)
+        self.canvas.text(x, y, text, size=size, fill=_TEXT, class_="name", data_state=state)
+
+    def _arrow(self, arrow: _Arrow, paired: bool) -> None:
+        """An arrow that bends to its left if another one comes back, with its letters on it."""
+        (x1, y1), (x2, y2) = start, end = self.places[arrow.source], self.places[arrow.target]
+        length = math.dist(start, end)
+        along = ((x2 - x1) / length, (y2 - y1) / length)
+        bend = min(20.0, 0.13 * length) if paired or (self.letters and not arrow.both_ways) else 0.0
+        if arrow.inside is not None:
+            across = (arrow.inside[0] - x1) * along[1] - (arrow.inside[1] - y1) * along[0]
+            bend = -bend if across > 0 else bend
+        lean = 4 * bend / length
+        out = (along[0] + lean * along[1], along[1] - lean * along[0])
+        into = (along[0] - lean * along[1], along[1] + lean * along[0])
+        norm = math.hypot(*out)
+        gaps = [
+            (self.radius + 4 if s in self._accepting() else self.radius) for s in (arrow.source, arrow.target)
+        ]
+        self.canvas.arrow(
+            x1 + gaps[0] * out[0] / norm,
+            y1 + gaps[0] * out[1] / norm,
+            x2 - (gaps[1] + 1) * into[0] / norm,
+            y2 - (gaps[1] + 1) * into[1] / norm,
+            bend=bend,
+            head=not arrow.both_ways,
+            stroke=arrow.ink,
+            stroke_width=1.4 if self.letters else 1.1,
+            class_="edge",
+            title=", ".join(arrow.letters),
+        )
+        if not self.letters:
+            self._label(arrow, start, end, (2 * bend * along[1], -2 * bend * along[0]))
+
+    def _label(self, arrow: _Arrow, start: Point, end: Point, control: Point) -> None:
+        """On the curve where it covers no label and no state; in the middle if there is no such place."""
+        text = _joined(arrow.letters)
+        middle = ((start[0] + end[0]) / 2 + control[0], (start[1] + end[1]) / 2 + control[1])
+        width = text_width(text, 11) + 4
+
+        def at(t: float) -> Point:
+            a, b, c = (1 - t) ** 2, 2 * t * (1 - t), t * t
+            return a * start[0] + b * middle[0] + c * end[0], a * start[1] + b * middle[1] + c * end[1]
+
+        choices = [at(t) for t in (0.5, 0.42, 0.58, 0.36, 0.64, 0.3, 0.7)]
+        x, y = next((point for point in choices if self._is_free(point, width)), choices[0])
+        self.labels.append((x, y, width))
+        self.canvas.label(x, y, text, size=11, fill=_TEXT, class_="letter")
+
+    def _is_free(self, point: Point, width: float) -> bool:
+        clear = all(
+            abs(point[0] - x) > (width + other) / 2 or abs(point[1] - y) > 15 for x, y, other in self.labels
+        )
+        return clear and all(
+            math.hypot(max(0.0, abs(point[0] - x) - width / 2), max(0.0, abs(point[1] - y) - 7))
+            > self.radius + 2
+            for x, y in self.places
+        )
+
+    def _loop(self, arrow: _Arrow) -> None:
+        """A loop that points out of the picture, its letters beyond it."""
+        self.loops.add(arrow.source)
+        x, y = self.places[arrow.source]
+        away = self._away(arrow.source)
+        near, reach = self.radius + (4 if arrow.source in self._accepting() else 0), self.radius + 36
+
+        def beside(distance: float, side: float) -> Point:
+            return x + distance * math.cos(away + side), y + distance * math.sin(away + side)
+
+        points = [beside(near, -0.5), beside(reach, -0.55), beside(reach, 0.55), beside(near + 1, 0.5)]
+        title = ", ".join(arrow.letters)
+        ink = arrow.ink
+        self.canvas.curve(points, stroke=ink, stroke_width=1.1, class_="edge", title=title)
+        if self.letters:
+            return
+        text = _joined(arrow.letters)
+        width = text_width(text, 11) + 4
+        # The loop bulges to three quarters of its hooks; half a wide label goes on top at the sides.
+        beyond = 0.25 * near + 0.66 * reach + 9 + 0.5 * width * abs(math.cos(away))
+        place = beside(beyond, 0.0)
+        self.labels.append((*place, width))
+        self.canvas.label(*place, text, size=11, fill=_TEXT, class_="letter")
+
+
+def _middle(values: Iterable[float]) -> float:
+    known = list(values)
+    return sum(known) / len(known)
+
+
+def _joined(letters: tuple[str, ...]) -> str:
+    """The letters of an arrow, in full if they are few and short."""
+    shown = ", ".join(letters)
+    if len(letters) <= 6 and len(shown) <= 28:
+        return shown
+    return ", ".join(letters[:3])[:26] + f", … ({len(letters)})"
 
 
 def _left_out(automaton: Drawable) -> int | None:
@@ -100,115 +287,34 @@ def _left_out(automaton: Drawable) -> int | None:
     return fixed[0] if crowded else None
 
 
-def _circle(count: int, radius: float) -> list[_Point]:
-    ring = max(90.0, count * (radius + 26) / math.pi) if count > 1 else 0.0
-    angles = [2 * math.pi * index / count - math.pi / 2 for index in range(count)]
-    return [(ring * math.cos(angle), ring * math.sin(angle)) for angle in angles]
+def _generating(automaton: Drawable) -> list[int]:
+    """For a group with many arrows: the first letters that join all states that letters join; else none."""
+    table = automaton.table
+    count = len(table)
+    arrows = {(state, target) for state, row in enumerate(table.tolist()) for target in row}
+    permutes = all(len(set(column)) == count for column in table.T.tolist())
+    if not permutes or (len(arrows) <= 3 * count and count <= _FEW):
+        return []
+    chosen: list[int] = []
+    whole = _parts(table)
+    for letter in range(table.shape[1]):
+        if _parts(table[:, [*chosen, letter]]) < _parts(table[:, chosen]):
+            chosen.append(letter)
+        if _parts(table[:, chosen]) == whole:
+            break
+    return chosen
 
 
-def _tree(automaton: Drawable, sink: int, radius: float) -> list[_Point]:
-    """A shortest-path tree from the start: rings by distance, every subtree in a sector of its own."""
-    parent, distance = _shortest_paths(automaton, sink)
-    order = list(parent)
-    children: dict[int, list[int]] = {}
-    for state in order[1:]:
-        children.setdefault(parent[state], []).append(state)
-    leaves: dict[int, int] = {}
-    for state in reversed(order):
-        leaves[state] = sum(leaves[child] for child in children.get(state, ())) or 1
-    deepest = max(distance.values())
-    step = max(2 * radius + 44, leaves[automaton.start] * (2 * radius + 8) / (2 * math.pi * deepest))
-    sector = {automaton.start: -math.pi / 2}
-    for state in order:
-        angle = sector[state]
-        for child in children.get(state, ()):
-            sector[child] = angle
-            angle += 2 * math.pi * leaves[child] / leaves[automaton.start]
-    places = [(0.0, 0.0)] * len(automaton.table)
-    for state in order[1:]:
-        middle = sector[state] + math.pi * leaves[state] / leaves[automaton.start]
-        reach = step * distance[state]
-        places[state] = (reach * math.cos(middle), reach * math.sin(middle))
-    return places
+def _parts(table: np.ndarray) -> int:
+    """How many pieces the states fall into if only these letters are read."""
+    parent = list(range(len(table)))
 
+    def root(state: int) -> int:
+        while parent[state] != state:
+            state = parent[state]
+        return state
 
-def _shortest_paths(automaton: Drawable, sink: int) -> tuple[dict[int, int], dict[int, int]]:
-    """Parents and distances in breadth-first order; states that no word reaches hang on the start."""
-    parent, distance = {automaton.start: automaton.start}, {automaton.start: 0}
-    order = [automaton.start]
-    for root in (automaton.start, *range(len(automaton.table))):
-        if root not in parent and root != sink:
-            parent[root], distance[root] = automaton.start, 1
-            order.append(root)
-        for state in order:
-            for target in automaton.table[state].tolist():
-                if target not in parent and target != sink:
-                    parent[target], distance[target] = state, distance[state] + 1
-                    order.append(target)
-        order.clear()
-    return parent, distance
-
-
-def _joined(automaton: Drawable) -> dict[tuple[int, int], list[str]]:
-    """For each pair of states the letters that lead from the first to the second."""
-    pairs: dict[tuple[int, int], list[str]] = {}
-    for state, row in enumerate(automaton.table.tolist()):
-        for letter, target in zip(automaton.letter_names, row, strict=True):
-            pairs.setdefault((state, target), []).append(letter)
-    return {pair: letters if len(letters) <= 6 else [*letters[:5], "…"] for pair, letters in pairs.items()}
-
-
-def _state(canvas: Canvas, automaton: Drawable, state: int, x: float, y: float, radius: float) -> None:
-    seen = 0 if automaton.observe is None else automaton.observe[state]
-    canvas.circle(x, y, radius, fill=_COLOURS[seen % len(_COLOURS)], stroke="#444")
-    observed = "" if automaton.observe is None else f", observed as {seen}"
-    canvas.title(f"state {automaton.state_names[state]}{observed}")
-    if state == automaton.start:
-        canvas.circle(x, y, radius - 4, stroke="#444")
-    name = automaton.state_names[state]
-    canvas.text(x, y, name if len(name) <= 8 else f"{name[:7]}…", size=12)
-
-
-def _arrow(canvas: Canvas, ends: tuple[_Point, _Point], radius: float, label: str, ink: str) -> None:
-    """A bent arrow with its label beside the curve's middle."""
-    start, end = ends
-    (x1, y1), (x2, y2) = start, end
-    length = math.dist(start, end)
-    along_x, along_y = (x2 - x1) / length, (y2 - y1) / length
-    # Every arrow bends to its left, so the arrows of a pair of states keep apart.
-    bend = min(22.0, 0.14 * length)
-    lean = 4 * bend / length
-    out_x, out_y = along_x + lean * along_y, along_y - lean * along_x
-    in_x, in_y = along_x - lean * along_y, along_y + lean * along_x
-    norm = math.hypot(out_x, out_y)
-    canvas.arrow(
-        x1 + radius * out_x / norm,
-        y1 + radius * out_y / norm,
-        x2 - (radius + 1) * in_x / norm,
-        y2 - (radius + 1) * in_y / norm,
-        bend=bend,
-        stroke=ink,
-    )
-    if label:
-        label_x, label_y = (x1 + x2) / 2 + bend * along_y, (y1 + y2) / 2 - bend * along_x
-        canvas.text(label_x, label_y, label, size=11, fill="#333", **_HALO)
-
-
-def _loop(canvas: Canvas, place: _Point, centre: _Point, radius: float, label: str, ink: str) -> None:
-    """A loop that points away from the middle of the picture."""
-    x, y = place
-    distance = math.dist(place, centre)
-    away = math.atan2(y - centre[1], x - centre[0]) if distance > 1 else -math.pi / 2
-    ends = [(x + radius * math.cos(away + side), y + radius * math.sin(away + side)) for side in (-0.5, 0.5)]
-    reach = radius + 38
-    hooks = [(x + reach * math.cos(away + side), y + reach * math.sin(away + side)) for side in (-0.55, 0.55)]
-    points = (ends[0], hooks[0], hooks[1], ends[1])
-    data = "M{} C{} {} {}".format(*(f"{px:.1f},{py:.1f}" for px, py in points))
-    canvas.path(data, stroke=ink, marker_end="url(#arrow)")
-    if not label:
-        return
-    # The loop bulges to three quarters of its hooks; half the width of a wide label goes on top at the sides.
-    beyond = 0.25 * radius + 0.66 * reach + 9 + 3 * len(label) * abs(math.cos(away))
-    canvas.text(
-        x + beyond * math.cos(away), y + beyond * math.sin(away), label, size=11, fill="#333", **_HALO
-    )
+    for state, row in enumerate(table.tolist()):
+        for target in row:
+            parent[root(state)] = root(target)
+    return sum(parent[state] == state for state in range(len(table)))

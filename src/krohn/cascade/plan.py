@@ -35,6 +35,7 @@ class Component:
         is_solvable: whether the group is solvable.
         has_resets: whether some input resets it.
         kind: ``permutation-reset``, ``clamped counter`` or ``error bit``.
+        factors: composition factors of the group from the top; empty where they would take long to find.
     """
 
     level: int
@@ -44,6 +45,7 @@ class Component:
     is_solvable: bool
     has_resets: bool
     kind: str = "permutation-reset"
+    factors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

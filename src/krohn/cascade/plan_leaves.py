@@ -12,6 +12,7 @@ from krohn.cascade.plan import Component, Coordinates, Plan
 from krohn.errors import InvalidInput
 
 Labels = tuple[int, ...]
+_MAX_FACTORED = 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +56,14 @@ class HolonomyPlan(Plan):
                 cascade.group(part.number).name(),
                 cascade.group(part.number).is_solvable,
                 cascade.is_reset[part.number],
+                factors=self._factors(part.number),
             )
             for part in cascade.components
         )
+
+    def _factors(self, number: int) -> tuple[str, ...]:
+        known = self.cascade.group_orders[number] <= _MAX_FACTORED
+        return tuple(reversed(self.cascade.group(number).composition_factors())) if known else ()
 
     @property
     def title(self) -> str:

@@ -11,6 +11,7 @@ from krohn.cli.app import COMMANDS, run
 FOLDER = Path("demo")
 STEPS = (
     "analyze S4",
+    f"zoo S4 --svg {FOLDER}/S4-automaton.svg",
     f"decompose S4 --svg {FOLDER}/S4-cascade.svg",
     f"compile S4 --length 100 --out {FOLDER}/S4",
     f"verify {FOLDER}/S4",

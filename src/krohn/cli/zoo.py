@@ -1,32 +1,43 @@
 """``krohn zoo``: the named automata."""
 
+from pathlib import Path
 from typing import Any
 
 import click
 
+from krohn.atomic import write_text
+from krohn.automata.diagram import diagram
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.automata.zoo import FAMILIES, zoo, zoo_names
-from krohn.cli.output import emit, json_option, table
+from krohn.cli.output import emit, json_option, note, table
 
 _SHOWN = 40
 
 
 @click.command()
 @click.argument("spec", required=False)
+@click.option(
+    "--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw the automaton into this file."
+)
 @json_option
-def command(spec: str | None, as_json: bool) -> None:
+def command(spec: str | None, svg: Path | None, as_json: bool) -> None:
     """Lists the named automata, or shows one automaton's states, letters and table.
 
     \b
     Example:  krohn zoo
-              krohn zoo Dyck4,2@top
+              krohn zoo Dyck4,2@top --svg dyck.svg
     """
+    if spec is None and svg is not None:
+        raise click.UsageError("--svg draws one automaton; say which: krohn zoo S4 --svg s4.svg")
     if spec is None:
         rows = [_entry(zoo(name)) for name in zoo_names()]
         emit({"automata": rows, "families": _families()}, as_json=as_json, text=lambda: _listing(rows))
         return
     automaton = parse_spec(spec)
+    if svg is not None:
+        write_text(svg, diagram(automaton))
+        note(f"drawn in {svg}")
     payload = {
         **_entry(automaton),
         "start": automaton.state_names[automaton.start],
