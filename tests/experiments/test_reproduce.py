@@ -72,7 +72,10 @@ def the_depth_table_has_the_promised_keys(folder: Path, capsys: pytest.CaptureFi
         (task, depth) for task in TASKS for depth in (1, 2)
     }
     for row in table:
-        assert 0 <= row["median_accuracy"] <= row["max_accuracy"] <= 1
+        assert 0 <= row["median_accuracy"] <= 1
+        assert 0 <= row["word_accuracy"] <= row["max_accuracy"] <= 1
+        assert row["reached_low"] <= row["reached"] / row["trained"] <= row["reached_high"]
+        assert not row["one_set"]
         assert (row["replicates"], row["sequences"]) == (2, 96)
 
 
@@ -87,8 +90,8 @@ def the_table_is_printed_for_people(folder: Path, capsys: pytest.CaptureFixture[
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ["| task | L = 1 | L = 2 |", "| --- | --- | --- |"]
     assert [line.split(" | ")[0].removeprefix("| ") for line in lines[2:21]] == list(TASKS)
-    assert re.fullmatch(r"\| Grid4 \| [\d.]+ \([\d.]+\) \| [\d.]+ \([\d.]+\) \|", lines[2])
-    assert "best (median)" in lines[-1]
+    assert re.fullmatch(r"\| Grid4 \| [\d.]+ \(\d/2\) \| [\d.]+ \(\d/2\) \|", lines[2])
+    assert "token accuracy of the best replicate on the test words" in lines[-1]
     assert run(["reproduce", "length", *store]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("| task | model | max accuracy |")
@@ -242,7 +245,7 @@ def test_partial_runs_are_counted_starred_and_told(
     assert "1,000*" in text
     assert "* stopped before its last sequence" in text
     assert run(["reproduce", "curves", *place, "--show", "--markdown"]) == 0
-    assert "| C2 | **99.0** (99.0)* |" in capsys.readouterr().out
+    assert "| C2 | **99.0** (2/2)*‡ |" in capsys.readouterr().out
     (listed,) = krohn(capsys, "results", "list", *place)["runs"]
     assert (listed["done"], listed["replicates"]) == (1, 2)
 

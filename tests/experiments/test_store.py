@@ -82,6 +82,15 @@ def test_of_two_results_the_one_with_more_evaluations_stays_though_it_came_later
         assert store.records() == [fuller]
 
 
+def test_a_result_with_test_words_stands_before_an_older_one_without(tmp_path: Path) -> None:
+    older = record(sequences=2000)
+    newer = record(metrics={**older.metrics, "test": {"accuracy": 0.4}}, finished="2026-02-01T00:00:00Z")
+    for order in ((older, newer), (newer, older)):
+        with Store(tmp_path / f"{order[0].sequences}.sqlite") as store:
+            assert [conflict for one in order for conflict in store.put([one])] == []
+            assert store.records() == [newer]
+
+
 def test_merge_joins_without_loss_or_doubles(tmp_path: Path) -> None:
     with Store(tmp_path / "here") as here, Store(tmp_path / "there") as there:
         here.put([record("a"), record("b")], [member("a"), member("b")])

@@ -1,10 +1,14 @@
 """What a table says of a cell, and the signs that warn of its numbers."""
 
+from typing import Any
+
 import pytest
 
 from experiments.made_up_records import record
 from krohn.experiments.experiment import Cell
-from krohn.experiments.summary import marks_of, remarks_on, summary
+from krohn.experiments.intervals import wilson
+from krohn.experiments.record import Record
+from krohn.experiments.summary import marks_of, remarks_on, success_text, summary
 
 
 def cell(*, halving: bool = False, status: str = "done") -> Cell:
@@ -28,8 +32,57 @@ def test_the_numbers_of_a_cell_are_over_its_replicates() -> None:
     assert row["lr_of_best"] == 3e-3
 
 
+def judged(replicate: int, held_out: float, test: float, **changes: Any) -> Record:
+    config = {"task": {"length": 5}, "optimizer": {"lr": [1e-3]}} | changes.pop("config", {})
+    metrics = {
+        "accuracy": held_out,
+        "test": {"accuracy": test, "sequence_accuracy": test / 2},
+        **changes.pop("metrics", {}),
+    }
+    return record(replicate=replicate, config=config, metrics=metrics, **changes)
+
+
+def test_held_out_words_choose_and_test_words_report() -> None:
+    # The first wins on the words that choose by luck; what is published is what it has on the others.
+    records = (judged(0, 0.995, 0.97), judged(1, 0.99, 0.992), judged(2, 0.5, 0.4))
+    row = summary(Cell(label={"task": "C2"}, records=records))
+    assert (row["max_accuracy"], row["word_accuracy"], row["median_accuracy"]) == (0.97, 0.485, 0.97)
+    assert (row["reached"], row["trained"], row["one_set"]) == (1, 3, False)
+    assert success_text(row) == "1 of 3 (6–79%)"
+
+
+def test_replicates_that_halving_gave_up_are_no_failures_to_reach_99() -> None:
+    halving = {"halving": {"every": 10, "least": 1}}
+    ends = ("given up", "given up", "solved", "finished")
+    records = tuple(
+        judged(index, 0.9, 0.999 if end == "solved" else 0.5, config=halving, metrics={"ended": end})
+        for index, end in enumerate(ends)
+    )
+    row = summary(Cell(label={"task": "C2"}, records=records))
+    assert (row["reached"], row["trained"], row["replicates"]) == (1, 2, 4)
+    # Older records do not say how they ended: fewer sequences, and not solved.
+    older = tuple(
+        record(
+            replicate=index,
+            config={"task": {"length": 5}, "optimizer": {"lr": [1e-3]}, **halving},
+            sequences=100 * (index + 1),
+            metrics={"accuracy": 0.999 if index == 1 else 0.5, "solved": index == 1},
+        )
+        for index in range(3)
+    )
+    row = summary(Cell(label={"task": "C2"}, records=older))
+    assert (row["reached"], row["trained"], row["one_set"]) == (1, 2, True)
+
+
+def test_wilson_s_interval_holds_what_tables_give() -> None:
+    # Newcombe (1998), table I: 81 of 263 and 0 of 20.
+    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert wilson(0, 20) == pytest.approx((0.0, 0.1611), abs=5e-5)
+    assert wilson(0, 0) == (0.0, 1.0)
+
+
 def test_a_run_that_went_all_the_way_with_all_replicates_has_no_sign() -> None:
-    row = summary(cell())
+    row = summary(Cell(label={"task": "C2"}, records=(judged(0, 0.9, 0.9),)))
     assert marks_of(row) == ""
     assert remarks_on([row]) == []
 
@@ -37,8 +90,9 @@ def test_a_run_that_went_all_the_way_with_all_replicates_has_no_sign() -> None:
 def test_runs_cut_short_and_runs_by_halves_carry_their_signs_and_the_table_says_why() -> None:
     rows = [summary(cell(status="partial")), summary(cell(halving=True))]
     both = summary(cell(halving=True, status="partial"))
-    assert [marks_of(row) for row in (*rows, both)] == ["*", "†", "*†"]
+    assert [marks_of(row) for row in (*rows, both)] == ["*‡", "†‡", "*†‡"]
     assert remarks_on(rows) == [
         "* stopped before its last sequence",
         "† by halves: most replicates were given up early",
+        "‡ chosen and reported on one set of words",
     ]

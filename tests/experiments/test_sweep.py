@@ -45,7 +45,12 @@ def finished(run: PlannedRun, replicate: int, accuracy: float = 0.5) -> Record:
         run.config.run_id,
         replicate,
         config=run.config.to_dict(),
-        metrics={"accuracy": accuracy, "evaluations": evaluations, "seconds": 3.0},
+        metrics={
+            "accuracy": accuracy,
+            "test": {"accuracy": accuracy},
+            "evaluations": evaluations,
+            "seconds": 3.0,
+        },
     )
 
 
@@ -139,7 +144,8 @@ def test_a_run_that_experiments_share_gets_the_evaluations_of_all(
     def pretend(job: Job) -> tuple[Record, ...]:
         names = {evaluation.name: {} for evaluation in job.run.evaluations}
         asked[job.run.config.run_id] = set(names)
-        made = replace(finished(job.run, 0), metrics={"accuracy": 0.5, "seconds": 3, "evaluations": names})
+        metrics = {"accuracy": 0.5, "test": {"accuracy": 0.5}, "seconds": 3, "evaluations": names}
+        made = replace(finished(job.run, 0), metrics=metrics)
         return made, replace(made, replicate=1)
 
     options = SweepOptions(selection=Selection(sequences=sequences))

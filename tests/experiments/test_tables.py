@@ -29,7 +29,11 @@ def cell(
             config=config,
             status=statuses[index] if statuses else "done",
             sequences=1000 * (index + 1),
-            metrics={"accuracy": value, "curve": {"step": [1, 2], "accuracy": [value, value - 0.1]}},
+            metrics={
+                "accuracy": value,
+                "test": {"accuracy": value, "sequence_accuracy": value / 2},
+                "curve": {"step": [1, 2], "accuracy": [value, value - 0.1]},
+            },
         )
         for index, value in enumerate(accuracies)
     )
@@ -54,15 +58,19 @@ def words_in(figure: Figure, folder: Path) -> str:
     return svg.read_text()
 
 
-def test_depth_says_what_was_solved_by_the_best_and_draws_maximum_and_median(tmp_path: Path) -> None:
+def test_depth_says_what_was_solved_by_the_best_and_draws_how_many_solved_it(tmp_path: Path) -> None:
     experiment = EXPERIMENTS["depth"]
     cells = [cell([0.4, 0.991, 0.5], task="C2", depth=2), cell([0.2, 0.98], task="S5", depth=1)]
     first, second = experiment.table(cells)
     assert (first["task"], first["solved"], first["median_accuracy"]) == ("C2", True, 0.5)
     assert (second["task"], second["solved"], second["median_accuracy"]) == ("S5", False, 0.59)
-    largest, median = experiment.draw(cells, "caption")["depth"].axes
-    assert {text.get_text() for text in largest.texts} == {"99.1", "98.0"}
-    assert {text.get_text() for text in median.texts} == {"50.0", "59.0"}
+    largest, share = experiment.draw(cells, "caption")["depth"].axes
+    assert {text.get_text() for text in largest.texts} == {
+        "99.1",
+        "98.0",
+        "·",
+    }  # a dot where nothing was tried
+    assert {text.get_text() for text in share.texts} == {"1/3", "0/2", "·"}
 
 
 def test_curves_tell_the_largest_drop_of_any_replicate() -> None:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from krohn.experiments.reproduce import Reproduction
 
 # Columns that machines read from --json but that would make a table too wide for a terminal.
-_HIDDEN = {"standard_error", "partial", "halved", "length", "lr_of_best"}
+_HIDDEN = {"standard_error", "partial", "halved", "one_set", "length", "lr_of_best"}
+_HIDDEN |= {"trained", "reached_low", "reached_high"}  # told in the column of those that reached 99%
 
 
 @click.command()
@@ -177,7 +178,7 @@ def _columns(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]
     names = dict.fromkeys(column for row in rows for column in row)
     columns = [column for column in names if column not in _HIDDEN]
     cells = [[_cell(column, row) for column in columns] for row in rows]
-    return [column.replace("_", " ") for column in columns], cells
+    return ["reach 99%" if column == "reached" else column.replace("_", " ") for column in columns], cells
 
 
 def _markdown(found: "Reproduction") -> str:
@@ -192,7 +193,10 @@ def _markdown(found: "Reproduction") -> str:
     text = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
     remarks = [found.caption]
     if deep:
-        remarks.append("best (median) token accuracy over replicates, per cent; bold from 99")
+        remarks.append(
+            "token accuracy of the best replicate on the test words, per cent, bold from 99 (replicates that "
+            "reach 99 / replicates trained to the end)"
+        )
     return "\n".join([*text, "", "; ".join([*remarks, *remarks_on(found.table)])])
 
 
@@ -205,8 +209,8 @@ def _by_depth(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]
     for row in rows:
         best = percent(row["max_accuracy"])
         shown = f"**{best}**" if row["max_accuracy"] >= 0.99 else best
-        median = percent(row["median_accuracy"])
-        tasks.setdefault(row["task"], {})[row["depth"]] = f"{shown} ({median}){marks_of(row)}"
+        share = f"({row['reached']}/{row['trained']})"
+        tasks.setdefault(row["task"], {})[row["depth"]] = f"{shown} {share}{marks_of(row)}"
     cells: list[list[object]] = [
         [task, *(of.get(depth, "") for depth in depths)] for task, of in tasks.items()
     ]
@@ -214,9 +218,11 @@ def _by_depth(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]
 
 
 def _cell(column: str, row: dict[str, Any]) -> object:
-    from krohn.experiments.summary import marks_of
+    from krohn.experiments.summary import marks_of, success_text
 
     value = row.get(column, "")
+    if column == "reached":
+        return success_text(row)
     if column == "sequences":
         return f"{value:,}{marks_of(row)}"
     if isinstance(value, float) and ("accuracy" in column or "_at_" in column or column == "paper"):

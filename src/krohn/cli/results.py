@@ -57,7 +57,7 @@ def _run_row(store: Any, member: Any) -> dict[str, Any]:
         "label": dict(member.label),
         "replicates": len(records),
         "done": sum(record.status != "partial" for record in records),
-        "max_accuracy": max((record.metrics["accuracy"] for record in records), default=None),
+        "max_accuracy": max((record.accuracy for record in records), default=None),
     }
 
 
@@ -129,11 +129,18 @@ def _run_text(payload: dict[str, Any]) -> str:
             row["status"],
             f"{row['sequences']:,}",
             f"{100 * row['metrics']['accuracy']:.2f}%",
+            _tested(row["metrics"]),
             row["finished"],
         ]
         for row in payload["replicates"]
     ]
-    return "\n".join([*lines, table(["replicate", "status", "sequences", "accuracy", "finished"], rows)])
+    header = ["replicate", "status", "sequences", "held-out accuracy", "test accuracy", "finished"]
+    return "\n".join([*lines, table(header, rows)])
+
+
+def _tested(metrics: dict[str, Any]) -> str:
+    """Accuracy on words that chose nothing; older records have none."""
+    return f"{100 * metrics['test']['accuracy']:.2f}%" if "test" in metrics else ""
 
 
 @command.command("merge")

@@ -179,11 +179,12 @@ def _text(result: dict[str, Any]) -> str:
             entry["status"],
             f"{entry['learning_rate']:g}",
             f"{entry['accuracy']:.4f}",
-            f"{entry['sequence_accuracy']:.4f}",
+            f"{entry['test']['accuracy']:.4f}",
+            f"{entry['test']['sequence_accuracy']:.4f}",
             entry["step"],
         )
         for index, entry in enumerate(result["replicates"])
     ]
-    header = ("replicate", "status", "lr", "token accuracy", "sequence accuracy", "at step")
+    header = ("replicate", "status", "lr", "token accuracy", "on test words", "words all right", "at step")
     speed = f"{result['seconds']:.1f} s, {result['sequences_per_second']:,.0f} sequences/s"
     return f"{table(header, rows)}\n{speed}"

@@ -57,7 +57,8 @@ class Experiment:
 def cells_of(store: Store, experiment: str, scale: str, planned: Sequence[PlannedRun] = ()) -> list[Cell]:
     """The cells an experiment has in a store; a planned run made for another experiment fills its cell too.
 
-    When a recipe or its length was changed, two runs may carry one label; the longer one stands.
+    When a recipe or its length was changed, two runs may carry one label; one judged on test words stands
+    before one that was not, then the longer one.
     """
     best: dict[str, Cell] = {}
     known = [
@@ -77,9 +78,12 @@ def cells_of(store: Store, experiment: str, scale: str, planned: Sequence[Planne
     return list(best.values())
 
 
-def _extent(records: Sequence[Record]) -> int:
-    """The sequences a finished run was allowed, though success may have come sooner; else those it saw."""
+def _extent(records: Sequence[Record]) -> tuple[bool, int]:
+    """Whether it was tested; the sequences a finished run was allowed, though success may have come sooner,
+    else those it saw.
+    """
+    tested = all(record.tested for record in records)
     if all(record.status != "partial" for record in records):
         config = records[0].config
-        return int(config["steps"]) * int(config["optimizer"]["batch"])
-    return max(record.sequences for record in records)
+        return tested, int(config["steps"]) * int(config["optimizer"]["batch"])
+    return tested, max(record.sequences for record in records)

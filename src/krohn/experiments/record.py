@@ -54,6 +54,16 @@ class Record:
         return self.run_id, self.replicate
 
     @property
+    def tested(self) -> bool:
+        """Whether it was judged on words that chose nothing; records from before there were any were not."""
+        return "test" in self.metrics
+
+    @property
+    def accuracy(self) -> float:
+        """Token accuracy on the test words; on those that chose it where there are no others."""
+        return float(self.metrics["test"]["accuracy"] if self.tested else self.metrics["accuracy"])
+
+    @property
     def evaluations(self) -> Mapping[str, Any]:
         """The evaluations that were made of the trained replicate, by name."""
         found = self.metrics.get("evaluations", {})
@@ -90,14 +100,14 @@ def survivor(first: Record, second: Record) -> tuple[Record, Conflict | None]:
     """The record that stays when both describe the same replicate.
 
     The rule depends on the two records alone, never on their order, so that merging stores in any
-    order ends in the same store: further along beats less far, then more sequences, then more
-    evaluations, then the earlier one, then the smaller digest. Two finished records are reported as a
-    conflict when something that both measured differs; how long it took and where it ran do not count.
+    order ends in the same store: further along beats less far, then tested beats untested, then more
+    sequences, then more evaluations, then the earlier one, then the smaller digest. Two finished records
+    are reported as a conflict when something that both measured differs; how long it took and where it ran
+    do not count.
     """
     assert first.key == second.key
     kept, dropped = sorted((first, second), key=_precedence)
-    both = set(first.evaluations) & set(second.evaluations)
-    outcomes = [digest(_outcome(record, both)) for record in (kept, dropped)]
+    outcomes = [digest(_outcome(record, other)) for record, other in ((kept, dropped), (dropped, kept))]
     if first.status == second.status == "done" and outcomes[0] != outcomes[1]:
         return kept, Conflict(*first.key, *outcomes)
     return kept, None
@@ -113,18 +123,22 @@ def conflict_lines(conflicts: Sequence[Conflict]) -> list[str]:
     ]
 
 
-def _outcome(record: Record, evaluations: set[str]) -> dict[str, Any]:
-    """What the same run must give again on the same machine, as far as the named evaluations go."""
+def _outcome(record: Record, other: Record) -> dict[str, Any]:
+    """What the same run must give again on the same machine, as far as the other record has it too."""
     timeless = {
-        name: value for name, value in record.metrics.items() if name not in ("seconds", "evaluations")
+        name: value
+        for name, value in record.metrics.items()
+        if name in other.metrics and name not in ("seconds", "evaluations")
     }
-    return timeless | {"evaluations": {name: record.evaluations[name] for name in evaluations}}
+    shared = [name for name in record.evaluations if name in other.evaluations]
+    return timeless | {"evaluations": {name: record.evaluations[name] for name in shared}}
 
 
-def _precedence(record: Record) -> tuple[int, int, int, str, str]:
+def _precedence(record: Record) -> tuple[int, bool, int, int, str, str]:
     progress = STATUSES.index(record.status)
     return (
         -progress,
+        not record.tested,
         -record.sequences,
         -len(record.evaluations),
         record.finished,

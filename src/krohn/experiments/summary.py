@@ -6,12 +6,20 @@ from statistics import fmean, median, stdev
 from typing import Any
 
 from krohn.experiments.experiment import Cell, Row
+from krohn.experiments.intervals import wilson
 from krohn.experiments.record import Record
+
+SOLVED = 0.99  # of the letters: the paper's mark
 
 
 def accuracies(records: Sequence[Record]) -> list[float]:
-    """Each replicate's token accuracy on held-out words, at its best evaluation."""
-    return [float(record.metrics["accuracy"]) for record in records]
+    """Each replicate's token accuracy on the test words, with the weights of its best evaluation."""
+    return [record.accuracy for record in records]
+
+
+def best_of(records: Sequence[Record]) -> Record:
+    """The replicate that the held-out words chose; what it reaches on the test words is another matter."""
+    return max(records, key=lambda record: float(record.metrics["accuracy"]))
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
@@ -21,31 +29,71 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 
 
 def summary(cell: Cell) -> Row:
-    """Maximum, median and mean accuracy, replicates, sequences, and what befell the run on its way.
+    """What a cell says of its replicates, on the test words, and what befell the run on its way.
 
+    ``max_accuracy`` and ``word_accuracy`` are those of the replicate that the held-out words chose.
+    ``reached``: replicates at 99% of the test words' letters, of the ``trained``, those not given up early.
     ``partial``: stopped before its last sequence. ``halved``: the worse replicates were given up on the way,
-    so that median and mean say little.
+    so that median and mean say little. ``one_set``: there were no test words yet.
     """
     values = accuracies(cell.records)
     mean, error = mean_and_error(values)
-    best = max(cell.records, key=lambda record: float(record.metrics["accuracy"]))
+    best = best_of(cell.records)
     return {
-        "max_accuracy": round(max(values), 5),
+        "max_accuracy": round(best.accuracy, 5),
+        "word_accuracy": _word_accuracy(best),
         "median_accuracy": round(median(values), 5),
         "mean_accuracy": round(mean, 5),
         "standard_error": round(error, 5),
+        **_success(cell.records),
         "replicates": len(values),
         "sequences": max(record.sequences for record in cell.records),
         "length": int(cell.records[0].config["task"]["length"]),
         "lr_of_best": learning_rate(best),
         "partial": any(record.status == "partial" for record in cell.records),
         "halved": "halving" in cell.records[0].config,
+        "one_set": not all(record.tested for record in cell.records),
     }
+
+
+def _word_accuracy(record: Record) -> float | None:
+    found = record.metrics.get("test", record.metrics).get("sequence_accuracy")
+    return None if found is None else round(float(found), 5)
+
+
+def _success(records: Sequence[Record]) -> Row:
+    """How many of how many reach 99%, with Wilson's interval."""
+    trained = [record for record in records if not given_up(record, records)]
+    reached = sum(record.accuracy >= SOLVED for record in trained)
+    low, high = wilson(reached, len(trained))
+    return {
+        "reached": reached,
+        "trained": len(trained),
+        "reached_low": round(low, 3),
+        "reached_high": round(high, 3),
+    }
+
+
+def given_up(record: Record, records: Sequence[Record]) -> bool:
+    """Whether halving ended this replicate; older records tell by having seen fewer sequences unsolved."""
+    if "halving" not in record.config:
+        return False
+    if "ended" in record.metrics:
+        return bool(record.metrics["ended"] == "given up")
+    longest = max(other.sequences for other in records)
+    return record.sequences < longest and not record.metrics.get("solved", False)
+
+
+def success_text(row: Row) -> str:
+    """For example ``7 of 10 (40–89%)``."""
+    span = f"{100 * row['reached_low']:.0f}–{100 * row['reached_high']:.0f}%"
+    return f"{row['reached']} of {row['trained']} ({span})"
 
 
 REMARKS = {
     "partial": ("*", "stopped before its last sequence"),
     "halved": ("†", "by halves: most replicates were given up early"),
+    "one_set": ("‡", "chosen and reported on one set of words"),
 }
 
 

@@ -112,15 +112,14 @@ def sweep(
 
 
 def is_done(store: Store, run: PlannedRun) -> bool:
-    """Whether every replicate has ended, by success or by divergence, and every evaluation is there."""
+    """Whether every replicate has ended, by success or by divergence, and was tested and evaluated."""
     records = store.of_run(run.config.run_id)
     return len(records) == run.config.replicates and all(_ended(record, run) for record in records)
 
 
 def _ended(record: Record, run: PlannedRun) -> bool:
-    return record.status != "partial" and all(
-        evaluation.name in record.evaluations for evaluation in run.evaluations
-    )
+    measured = all(evaluation.name in record.evaluations for evaluation in run.evaluations)
+    return record.status != "partial" and record.tested and measured
 
 
 def _everywhere(
@@ -160,7 +159,7 @@ def _unsolved_first(
         for run in planned
         if "depth" in run.label
         for record in store.of_run(run.config.run_id)
-        if float(record.metrics["accuracy"]) >= 0.99
+        if record.accuracy >= 0.99
     }
     return sorted(missing, key=lambda run: str(run.label["task"]) in solved)
 
@@ -181,7 +180,7 @@ def _news(outcome: Outcome) -> str:
     name = _words(outcome.job.run)
     if not outcome.records:
         return f"{name}: {outcome.error or outcome.skipped or 'not begun, no time left'}"
-    found = sorted(float(record.metrics["accuracy"]) for record in outcome.records)
+    found = sorted(record.accuracy for record in outcome.records)
     ended = "done" if outcome.finished else "stopped by the clock"
     seen = max(record.sequences for record in outcome.records)
     return (

@@ -21,6 +21,9 @@ from krohn.training.metrics import trained_steps
 # A checkpoint holds five copies of all weights: gigabytes for the deep networks that only a GPU trains.
 CHECKPOINT_SECONDS = {"cpu": 60.0, "cuda": 600.0}
 
+# Test words for each held-out word: they are read once, and every published number hangs on them.
+TEST_WORDS = 4
+
 
 def work(job: Job) -> tuple[Record, ...]:
     """One record for each replicate; partial ones, without evaluations, if the deadline came first."""
@@ -36,6 +39,7 @@ def work(job: Job) -> tuple[Record, ...]:
             progress=job.progress,
             checkpoint_seconds=CHECKPOINT_SECONDS[choose_device(job.device).type],
             deadline=job.deadline,
+            test_sequences=TEST_WORDS * config.evaluation.sequences,
         )
     except torch.OutOfMemoryError as error:
         raise LimitExceeded(
@@ -105,6 +109,8 @@ def _metrics(result: TrainResult, replicate: int) -> dict[str, Any]:
         "final_accuracy": round(outcome["final"]["accuracy"], 6),
         "best_step": outcome.get("step", 0),
         "solved": outcome["status"] == "solved",
+        "ended": outcome["status"],
+        "test": _test(outcome["test"]),
         "by_position": [round(value, 3) for value in outcome.get("position_accuracy", [])],
         "curve": {
             "step": [row["step"] for row in rows],
@@ -112,6 +118,16 @@ def _metrics(result: TrainResult, replicate: int) -> dict[str, Any]:
             "loss": [_short(row["train_loss"][replicate]) for row in rows],
         },
         "seconds": round(result.seconds, 1),
+    }
+
+
+def _test(found: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "words": found["words"],
+        "accuracy": round(found["accuracy"], 6),
+        "error": float(f"{found['error']:.2g}"),
+        "sequence_accuracy": round(found["sequence_accuracy"], 6),
+        "by_position": [round(value, 3) for value in found["position_accuracy"]],
     }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import log10
 from textwrap import fill
 
 from matplotlib import colormaps
@@ -17,7 +18,9 @@ from krohn.figures.style import COLOUR_MAP, house_style, ink_on
 class HeatMap:
     """Shares between 0 and 1 by row and column, drawn as per cent; a cell that is missing stays empty.
 
-    ``marks`` adds a sign to a cell's number, explained in ``note``.
+    ``marks`` adds a sign to a cell's number, explained in ``note``; ``texts`` takes the number's place.
+    ``by_mistakes`` colours by the order of magnitude of the mistakes (90, 99, 99.9%): where all values are
+    high, a scale from 0 to 1 hides what matters.
     """
 
     title: str
@@ -25,13 +28,15 @@ class HeatMap:
     columns: Sequence[str]
     values: Mapping[tuple[str, str], float]
     marks: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    texts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    by_mistakes: bool = False
     row_axis: str = ""
     column_axis: str = ""
     note: str = ""
     strong_from: float = 0.99
 
     def __post_init__(self) -> None:
-        for row, column in [*self.values, *self.marks]:
+        for row, column in [*self.values, *self.marks, *self.texts]:
             if row not in self.rows or column not in self.columns:
                 raise InvalidInput(f"a cell must lie in the table; got row {row!r}, column {column!r}")
         for cell, value in self.values.items():
@@ -67,6 +72,11 @@ def percent(value: float) -> str:
     return "100" if value == 1 else f"{min(value * 100, 99.9):.1f}"
 
 
+def shade(value: float) -> float:
+    """A place on the colour map: a third further for each order of magnitude fewer mistakes, 1 from 99.9%."""
+    return min(1.0, -log10(max(1.0 - value, 1e-3)) / 3)
+
+
 def _draw(axes: Axes, shown: HeatMap) -> None:
     for down, row in enumerate(shown.rows):
         for across, column in enumerate(shown.columns):
@@ -87,16 +97,15 @@ def _cell(axes: Axes, shown: HeatMap, cell: tuple[str, str], place: tuple[int, i
     value = shown.values.get(cell)
     across, down = place
     if value is None:
-        corner = (across + 0.06, down + 0.06)
-        axes.add_patch(Rectangle(corner, 0.88, 0.88, facecolor="none", edgecolor="#cccccc", linewidth=0.4))
+        axes.text(across + 0.5, down + 0.5, "·", ha="center", va="center", fontsize=7, color="#999999")
         return
     # An integer would be taken for an index into the map.
-    colour = colormaps[COLOUR_MAP](float(value))
+    colour = colormaps[COLOUR_MAP](shade(value) if shown.by_mistakes else float(value))
     axes.add_patch(Rectangle(place, 1, 1, facecolor=colour, edgecolor="white", linewidth=0.8))
     axes.text(
         across + 0.5,
         down + 0.5,
-        percent(value) + shown.marks.get(cell, ""),
+        shown.texts.get(cell, percent(value)) + shown.marks.get(cell, ""),
         ha="center",
         va="center",
         fontsize=7,

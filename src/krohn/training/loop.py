@@ -34,6 +34,7 @@ def train(
     deadline: float | None = None,
     tensorboard: bool = False,
     automaton: Semiautomaton | None = None,
+    test_sequences: int | None = None,
 ) -> TrainResult:
     """Trains all replicates of a run.
 
@@ -50,6 +51,7 @@ def train(
         deadline: Unix time; the first evaluation after it saves and ends the call, without ``evaluate``.
         tensorboard: write TensorBoard files under ``directory``.
         automaton: used instead of parsing ``config.task.spec``.
+        test_sequences: words of the test set; as many as choose by default.
 
     Returns:
         The result, with every replicate's best averaged weights.
@@ -72,7 +74,7 @@ def train(
             _finish(run, display, checkpoint_seconds, deadline)
         finally:
             display.close()
-        return result_of(run, evaluate)
+        return result_of(run, evaluate, test_sequences)
 
 
 def _finish(run: Run, display: Progress, checkpoint_seconds: float, deadline: float | None) -> None:

@@ -20,12 +20,14 @@ class Scores:
 
     Attributes:
         token: fraction of right positions [R].
+        error: standard error of ``token`` over sequences [R]: mistakes in one sequence come together.
         sequence: fraction of sequences with no mistake [R].
         position: fraction right at each position [R, T].
         loss: mean cross-entropy [R].
     """
 
     token: Tensor
+    error: Tensor
     sequence: Tensor
     position: Tensor
     loss: Tensor
@@ -68,7 +70,9 @@ def scores_of(right: Tensor, loss: Tensor) -> Scores:
     right = right.bool() & torch.isfinite(loss)[:, None, None]
     position = right.sum(1, dtype=torch.int64).cpu().double() / right.shape[1]
     sequence = right.all(-1).sum(1, dtype=torch.int64).cpu().double() / right.shape[1]
-    return Scores(position.mean(1), sequence, position, loss.detach().cpu().double())
+    words = right.sum(-1, dtype=torch.int64).cpu().double() / right.shape[2]
+    error = words.std(1, correction=0) / len(words[0]) ** 0.5
+    return Scores(position.mean(1), error, sequence, position, loss.detach().cpu().double())
 
 
 CURVES = ("loss", "accuracy", "sequence_accuracy")

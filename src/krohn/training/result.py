@@ -10,6 +10,8 @@ from krohn.models.layout import Weights
 from krohn.models.network import Network
 from krohn.tasks.batches import Task
 from krohn.training.config import RunConfig
+from krohn.training.evaluation import HeldOut
+from krohn.training.evaluation_config import TEST_SEED
 from krohn.training.run import Run
 
 Evaluate = Callable[[Network, Weights, Task], dict[str, Any]]
@@ -25,7 +27,8 @@ class TrainResult:
         network: its architecture.
         weights: best averaged weights [R, …] by name, fp32.
         replicates: one dictionary per replicate: status, learning rate, and the numbers of its best and of
-            its last evaluation (accuracy, sequence_accuracy, position_accuracy, loss, step).
+            its last evaluation (accuracy, sequence_accuracy, position_accuracy, loss, step) on words that
+            choose; and ``test``, the numbers of the best weights on words that choose nothing.
         curves: one row per evaluation, as in metrics.jsonl.
         seconds: time spent training, resumed parts included; start-up is not counted.
         sequences_per_second: of all replicates together.
@@ -46,7 +49,7 @@ class TrainResult:
 
     @property
     def best(self) -> int:
-        """Index of the replicate with the highest token accuracy."""
+        """Index of the replicate with the highest token accuracy on the words that choose."""
         return max(range(len(self.replicates)), key=lambda index: self.replicates[index]["accuracy"])
 
     def replicate(self, index: int) -> dict[str, Tensor]:
@@ -65,9 +68,10 @@ class TrainResult:
         }
 
 
-def result_of(run: Run, evaluate: Evaluate | None) -> TrainResult:
+def result_of(run: Run, evaluate: Evaluate | None, test_sequences: int | None = None) -> TrainResult:
     """The result of a run that was evaluated at least once; written to its directory if it is finished."""
     best = run.by_replicate(run.state.best)
+    count = run.config.evaluation.sequences if test_sequences is None else test_sequences
     extra = {}
     if evaluate is not None and run.done:
         extra = evaluate(run.network, run.computed(best), run.task)
@@ -76,7 +80,10 @@ def result_of(run: Run, evaluate: Evaluate | None) -> TrainResult:
         task=run.task,
         network=run.network,
         weights=run.network.layout.views(best),
-        replicates=_replicates(run),
+        replicates=[
+            entry | {"test": test}
+            for entry, test in zip(_replicates(run), _test(run, best, count), strict=True)
+        ],
         curves=run.history.rows,
         seconds=run.seconds,
         sequences_per_second=run.sequences_per_second,
@@ -86,6 +93,15 @@ def result_of(run: Run, evaluate: Evaluate | None) -> TrainResult:
     if run.directory is not None and run.done:
         run.directory.write_result(result.to_dict())
     return result
+
+
+def _test(run: Run, best: Tensor, count: int) -> list[dict[str, Any]]:
+    """What the kept weights reach on words that no choice has seen."""
+    scores = HeldOut(run.task, seed=TEST_SEED, count=count).judge(run.network, run.computed(best))
+    return [
+        {"words": count, **scores.of(replicate), "error": float(scores.error[replicate])}
+        for replicate in range(len(best))
+    ]
 
 
 def _replicates(run: Run) -> list[dict[str, Any]]:

@@ -47,7 +47,7 @@ def table(cells: Sequence[Cell]) -> list[Row]:
         scores = scores_of(record)
         if not scores:
             continue
-        row: Row = {"replicate": record.replicate, "accuracy": round(float(record.metrics["accuracy"]), 5)}
+        row: Row = {"replicate": record.replicate, "accuracy": round(record.accuracy, 5)}
         for kind, head in best_heads(scores).items():
             row[kind] = f"{head.layer + 1}.{head.head + 1}"
             row[f"{kind}_score"] = getattr(head, kind)

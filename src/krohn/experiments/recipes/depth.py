@@ -6,7 +6,7 @@ from typing import Any
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import SOLVED_STOP, TASKS, gpt, run
-from krohn.experiments.summary import marks_of, note_on, summary
+from krohn.experiments.summary import SOLVED, marks_of, note_on, summary
 from krohn.figures.files import Figure
 from krohn.figures.heat_map import HeatMap, heat_map
 from krohn.tasks.config import TaskConfig
@@ -26,7 +26,6 @@ SLOW = ("C7", "C8")
 EIGHT_LETTERS = ("S4", "S5")
 SMALL_SEQUENCES = {"C7": 600_000, "C8": 600_000, "C2xC2xC2": 1_000_000}
 SMALL_SEQUENCES |= {"D6": 78_000 * 64, **dict.fromkeys(EIGHT_LETTERS, 150_000 * 64)}
-SOLVED = 0.99
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
@@ -94,26 +93,32 @@ def table(cells: Sequence[Cell]) -> list[Row]:
 
 
 def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
-    """Heat maps of the maximum and of the median over replicates."""
+    """Heat maps of the best replicate and of how many of how many reach 99%."""
     rows = table(cells)
     tasks = [task for task in TASKS if any(row["task"] == task for row in rows)]
     depths = [str(depth) for depth in sorted({row["depth"] for row in rows})]
-    marks = {(row["task"], str(row["depth"])): marks_of(row) for row in rows}
-    note = note_on(caption, rows)
-    maps = [
-        HeatMap(
-            title=f"{title} accuracy, %",
-            rows=tasks,
-            columns=depths,
-            values={(row["task"], str(row["depth"])): row[key] for row in rows},
-            marks=marks,
-            row_axis="task" if key == "max_accuracy" else "",
-            column_axis="layers",
-            note=note if key == "max_accuracy" else "",
-        )
-        for title, key in (("maximum", "max_accuracy"), ("median", "median_accuracy"))
-    ]
-    return {"depth": heat_map(*maps)}
+    places = [((row["task"], str(row["depth"])), row) for row in rows]
+    best = HeatMap(
+        title="best replicate, % of letters",
+        rows=tasks,
+        columns=depths,
+        values={place: row["max_accuracy"] for place, row in places},
+        marks={place: marks_of(row) for place, row in places},
+        row_axis="task",
+        column_axis="layers",
+        note=note_on(caption, rows),
+        by_mistakes=True,
+    )
+    share = HeatMap(
+        title="replicates that reach 99%",
+        rows=tasks,
+        columns=depths,
+        values={place: row["reached"] / max(1, row["trained"]) for place, row in places},
+        texts={place: f"{row['reached']}/{row['trained']}" for place, row in places},
+        column_axis="layers",
+        strong_from=0.5,
+    )
+    return {"depth": heat_map(best, share)}
 
 
 EXPERIMENT = Experiment(
