@@ -19,7 +19,7 @@ _PUBLIC = {
     "simulate": "krohn.automata.simulation:simulate",
     "sample": "krohn.automata.sampling:sample",
     "analyze": "krohn.algebra.analysis:analyze",
-    "decompose": "krohn.cascade.decomposition:decompose",
+    "decompose": "krohn.construct.decomposing:decompose",
     "compile": "krohn.construct.compiling:compile",
     "CompiledNetwork": "krohn.network.compiled:CompiledNetwork",
     "load": "krohn.network.storage:load",

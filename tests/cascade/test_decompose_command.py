@@ -114,7 +114,7 @@ def test_every_listed_automaton_is_simulated_by_its_plain_cascade_and_by_its_pla
     automaton = zoo(name)
     words = np.random.default_rng(0).integers(0, automaton.num_letters, (3, 40))
     expected = [automaton.run(word.tolist()) for word in words]
-    plain, short = krohn.decompose(automaton, plain=True), krohn.decompose(automaton, time_limit=0.5)
+    plain, short = krohn.decompose(automaton, plain=True), krohn.decompose(automaton, effort=0.3)
     assert plain.simulate(words).tolist() == expected
     assert short.simulate(words).tolist() == expected
     assert short.levels <= plain.levels

@@ -10,7 +10,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.cascade import plan_checks
 from krohn.cascade.covering import check_covering
-from krohn.cascade.decomposition import Decomposition, decompose
+from krohn.cascade.decomposition import Decomposition
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.holonomy import decompose as holonomy
 from krohn.cascade.merging import mergeable, merged
@@ -24,7 +24,10 @@ from krohn.cascade.plan_nodes import (
     SerialPlan,
 )
 from krohn.cascade.plan_search import PASSES, PlanSearch
+from krohn.cascade.stack_plan import StackPlan
+from krohn.construct.decomposing import decompose
 from krohn.errors import InvalidInput, LimitExceeded
+from krohn.work import UNITS, Work
 
 # Sections 4 and 6 of the construction record: letters, levels of plain holonomy, layers known to be enough.
 DEEP = {
@@ -91,7 +94,7 @@ def test_coordinates_of_nothing_are_refused(spec: str) -> None:
 @pytest.mark.parametrize("seed", range(200))
 def test_random_automata_get_plans_that_simulate_them_and_are_never_deeper(seed: int) -> None:
     automaton = random_automaton(seed)
-    result = decompose(automaton, time_limit=0.2)
+    result = decompose(automaton, effort=0.1)
     plain = holonomy(automaton)
     assert result.covering_checked
     assert result.levels <= plain.num_levels
@@ -115,7 +118,7 @@ def test_plain_equals_sgpdec_in_levels_tiles_and_groups(name: str) -> None:
 @pytest.mark.parametrize("name", DEEP)
 def test_deep_cascades_are_shortened_as_far_as_is_known(name: str) -> None:
     letters, plain_levels, layers = DEEP[name]
-    result = decompose(Semiautomaton.from_letters(letters), time_limit=60)
+    result = decompose(Semiautomaton.from_letters(letters), mask="strict")
     assert result.cascade is not None
     assert result.cascade.num_levels == plain_levels
     assert result.levels <= 4
@@ -129,20 +132,21 @@ def test_deep_cascades_are_shortened_as_far_as_is_known(name: str) -> None:
     [("Grid9", 1, 2), ("Grid3x4", 1, 2), ("abab", 2, 2), ("Dyck2,2", 3, 3), ("S4", 1, 3), ("FlipFlop", 1, 1)],
 )
 def test_known_automata_reach_their_known_depth(spec: str, levels: int, layers: int) -> None:
-    result = decompose(parse_spec(spec), time_limit=60)
+    result = decompose(parse_spec(spec))
     assert (result.levels, result.layers) == (levels, layers)
     assert_simulates(result.plan, starts=tuple(range(result.automaton.num_states)))
 
 
-def test_a_stack_becomes_a_counter_then_its_cells_side_by_side_then_an_error_bit() -> None:
-    plan = decompose(parse_spec("Dyck3,2"), time_limit=60).plan
-    assert isinstance(plan, ErrorBitPlan)
-    assert plan.levels == 3
-    assert_simulates(plan)
+def test_a_stack_becomes_a_counter_then_its_places_side_by_side_then_an_error_bit() -> None:
+    plan = decompose(parse_spec("Dyck3,2")).plan
+    assert isinstance(plan, StackPlan)
+    assert [part.kind for part in plan.components] == ["stack height", *["stack place"] * 3, "error bit"]
+    assert (plan.levels, plan.layers) == (3, 3)
+    assert_simulates(plan, starts=tuple(range(plan.automaton.num_states)))
 
 
 def test_explain_reports_every_pass_and_adds_up() -> None:
-    result = decompose(Semiautomaton.from_letters(DEEP["seven levels"][0]), explain=True, time_limit=60)
+    result = decompose(Semiautomaton.from_letters(DEEP["seven levels"][0]), explain=True)
     assert [report.name for report in result.passes] == list(PASSES)
     assert sum(report.levels_saved for report in result.passes) == 7 - result.levels
     assert all(report.levels_saved >= 0 for report in result.passes)
@@ -151,7 +155,7 @@ def test_explain_reports_every_pass_and_adds_up() -> None:
 
 def test_the_search_gives_the_same_plan_twice() -> None:
     automaton = golden("rand11_s2")
-    first, second = (decompose(automaton, time_limit=60).as_dict() for _ in range(2))
+    first, second = (decompose(automaton).as_dict() for _ in range(2))
     assert first == second
 
 
@@ -167,9 +171,11 @@ def test_a_family_past_the_limit_without_structure_is_refused() -> None:
         decompose(golden("T8"), plain=True, max_sets=40)
 
 
-@pytest.mark.parametrize("options", [{"time_limit": -1.0}, {"time_limit": float("nan")}, {"max_sets": 0}])
+@pytest.mark.parametrize(
+    "options", [{"time_limit": -1.0}, {"time_limit": float("nan")}, {"effort": 0.0}, {"max_sets": 0}]
+)
 def test_limits_must_make_sense(options: dict[str, float]) -> None:
-    with pytest.raises(InvalidInput, match="must be at least"):
+    with pytest.raises(InvalidInput, match=r"must be (at least|positive)"):
         decompose(golden("T3"), **options)  # type: ignore[arg-type]
 
 
@@ -308,7 +314,7 @@ def test_a_cascade_with_another_start_is_named() -> None:
 
 def test_equal_bytes_of_different_tables_are_not_confused() -> None:
     """Two states by three letters and three states by two letters can have the same bytes."""
-    search = PlanSearch(frozenset(PASSES), 60, 1000)
+    search = PlanSearch(frozenset(PASSES), Work(UNITS), 1000)
     for shape in ((2, 3), (3, 2)):
         automaton = Semiautomaton(np.array([0, 1, 1, 0, 1, 0]).reshape(shape))
         plan = search.best(automaton)

@@ -12,15 +12,17 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.cascade.holonomy import decompose
 from krohn.cascade.plan_nodes import ClampedCounterPlan, HolonomyPlan
+from krohn.cascade.stack_plan import POP, recognise_stack
 from krohn.construct.lowering.assembly import lower
 from krohn.construct.tight.abelian_sections import counter_tower
 from krohn.construct.tight.clamped_counter import padding_steps
 from krohn.construct.tight.compiler import plan_program
+from krohn.construct.tight.draft import ProgramDraft
+from krohn.construct.tight.finite import Finite, joined
 from krohn.construct.tight.scan import fewest_points, scan_program
-from krohn.construct.tight.stack import recognise_stack
 from krohn.errors import Unsupported
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.program import Program, interpret
+from krohn.network.program import Program, Register, interpret
 
 WAYS = [("strict", False), ("causal", False), ("causal", True)]
 
@@ -96,7 +98,7 @@ def test_stacks_are_recognised_under_any_numbering_and_nothing_else_is() -> None
     dyck = krohn.zoo("Dyck3,2")
     stack = recognise_stack(dyck)
     assert stack is not None
-    assert (stack.height, len(stack.push)) == (3, 2)
+    assert (stack.height, stack.num_symbols) == (3, 2)
     order = np.random.default_rng(0).permutation(dyck.num_states)
     table = np.empty_like(dyck.table)
     table[order] = order[dyck.table]
@@ -105,7 +107,8 @@ def test_stacks_are_recognised_under_any_numbering_and_nothing_else_is() -> None
     assert found is not None
     assert found.sink == order[stack.sink]
     broken = table.copy()
-    broken[order[dyck.start], stack.pop[0]] = order[dyck.start]
+    pop = next(a for a, (act, _) in enumerate(stack.acts) if act == POP)
+    broken[order[dyck.start], pop] = order[dyck.start]
     for other in (
         Semiautomaton(broken, start=shuffled.start),
         krohn.zoo("Grid4"),
@@ -113,6 +116,37 @@ def test_stacks_are_recognised_under_any_numbering_and_nothing_else_is() -> None
         krohn.zoo("abab"),
     ):
         assert recognise_stack(other) is None
+
+
+@pytest.mark.parametrize("mask", ["causal", "strict"])
+@pytest.mark.parametrize(
+    "spec", ["regex:[0-9][0-9]-(0[1-9]|1[0-2])", "regex:(ab|c){2}-(a{1,3}|b[abc]{2}){1,2}"]
+)
+def test_parts_held_in_registers_keep_what_only_padding_shows(spec: str, mask: str) -> None:
+    """More than 512 combinations of parts, one of them with values of its own at padding positions."""
+    automaton = krohn.parse_spec(spec)
+    words = hard_words(automaton, 12, 10)
+    for effort in (0.01, 0.05):
+        network = krohn.compile(automaton, 12, mask=mask, effort=effort)  # type: ignore[arg-type]
+        assert (network.run(words) == simulate(automaton, words)).all()
+
+
+def _padded(value: str, values: range, extra: int) -> Finite:
+    return Finite((value,), {(x,): x for x in values}, {(extra,): extra})
+
+
+@pytest.mark.parametrize("size", [3, 40])
+def test_joined_parts_list_every_combination_that_padding_can_show(size: int) -> None:
+    """The same rows whether parts are few enough to be joined as they are or are held in registers."""
+    draft = ProgramDraft(1, "causal")
+    for name in ("x", "y"):
+        draft.source(f"{name} token", [0], 0)
+        draft.time[name] = 0
+        draft.registers[name] = Register(name, 0, size)
+    parts = [_padded("x", range(size), size), Finite(("y",), {(v,): v for v in range(size)})]
+    whole = joined(draft, parts, ["first", "second"], lambda pair: pair[0] if pair[0] == pair[1] else None)
+    assert set(whole.rows) == {(v, v) for v in range(size)}
+    assert set(whole.all_rows) == set(product(range(size + 1), range(size)))
 
 
 @pytest.mark.parametrize("name", ["S3", "D8", "Q8", "A4", "S4", "C2xC2xC2", "C6"])

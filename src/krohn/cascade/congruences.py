@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from krohn.automata.semiautomaton import Transformation
+from krohn.work import Work
 
 Partition = tuple[int, ...]
 
@@ -72,20 +73,31 @@ def meet_is_trivial(first: Partition, second: Partition) -> bool:
     return len(set(zip(first, second, strict=True))) == len(first)
 
 
-def principal_congruences(letters: Sequence[Transformation], max_pairs: int) -> list[Partition]:
-    """The non-trivial principal congruences, coarsest first; of an even sample of pairs if there are many."""
-    made = {principal_congruence(letters, *pair) for pair in _pairs(len(letters[0]), max_pairs)}
+def closure_cost(letters: Sequence[Transformation]) -> int:
+    """Units of work that one congruence takes."""
+    return len(letters[0]) * (len(letters) + 2)
+
+
+def principal_congruences(letters: Sequence[Transformation], max_pairs: int, work: Work) -> list[Partition]:
+    """The non-trivial principal congruences, coarsest first; of an even sample of pairs if there are many.
+
+    A tenth of the work that is left may go into them.
+    """
+    cost = closure_cost(letters)
+    pairs = list(_pairs(len(letters[0]), max(1, work.pieces(10 * cost, max_pairs))))
+    work.spend(cost * len(pairs))
+    made = {principal_congruence(letters, *pair) for pair in pairs}
     return sorted((labels for labels in made if max(labels) > 0), key=lambda labels: (max(labels), labels))
 
 
 def subdirect_parts(
-    letters: Sequence[Transformation], principal: Sequence[Partition]
+    letters: Sequence[Transformation], principal: Sequence[Partition], work: Work
 ) -> tuple[Partition, ...]:
     """Congruences with trivial meet, each maximal among those that keep some pair of states apart.
 
     This is Birkhoff's subdirect representation; an irreducible automaton gives the equality alone.
     """
-    size = len(letters[0])
+    size, cost = len(letters[0]), closure_cost(letters)
     parts: list[Partition] = []
     codes: list[tuple[int, ...]] = [()] * size
     while len(set(codes)) < size:
@@ -96,6 +108,7 @@ def subdirect_parts(
         labels = tuple(range(size))
         for other in principal:
             if other[left] != other[right]:
+                work.spend(cost)
                 united = join(letters, labels, other)
                 labels = labels if united[left] == united[right] else united
         parts.append(labels)
@@ -104,11 +117,17 @@ def subdirect_parts(
 
 
 def congruences(
-    letters: Sequence[Transformation], principal: Sequence[Partition], max_count: int
+    letters: Sequence[Transformation],
+    principal: Sequence[Partition],
+    subdirect: Sequence[Partition],
+    max_count: int,
+    work: Work,
 ) -> list[Partition]:
     """At most ``max_count`` congruences: parts of the subdirect representation, principal ones, joins."""
-    found = dict.fromkeys(part for part in subdirect_parts(letters, principal) if max(part) + 1 < len(part))
+    found = dict.fromkeys(part for part in subdirect if max(part) + 1 < len(part))
+    cost = closure_cost(letters)
     for labels in principal[:_STARTS]:
+        work.spend(cost * len(principal))
         found.setdefault(_maximal(letters, labels, principal))
     half = max(1, (max_count - len(found)) // 2)
     # The coarsest have the smallest quotients, the finest the smallest blocks: take from both ends.
@@ -119,6 +138,7 @@ def congruences(
         for other in queue[:position]:
             if len(found) >= max_count:
                 return list(found)
+            work.spend(cost)
             united = join(letters, labels, other)
             if max(united) > 0 and united not in found:
                 found[united] = None

@@ -21,8 +21,10 @@ from typing import Protocol
 
 from krohn.cascade.skeleton import Skeleton
 from krohn.errors import LimitExceeded
+from krohn.work import Work, WorkSpent, unlimited
 
 MAX_PAIRS = 20_000_000
+PAIR_COST = 8  # units of work that one pair takes
 
 Pair = tuple[int, int]
 
@@ -59,8 +61,25 @@ def check_covering(
     start: Sequence[int] | None = None,
     finish: Sequence[int] | None = None,
     max_pairs: int = MAX_PAIRS,
+    work: Work | None = None,
 ) -> CoveringReport:
     """Examines every triple under a schedule (the levels by default); reports the first witness."""
+    work = unlimited() if work is None else work
+    allowed = work.pieces(PAIR_COST, max_pairs)
+    try:
+        report = _examined(cascade, start, finish, allowed)
+    except LimitExceeded:
+        if allowed == max_pairs:
+            raise
+        work.spend(allowed * PAIR_COST)
+        raise WorkSpent("the covering check takes more work than is left; raise --effort") from None
+    work.spend(min(report.num_pairs, allowed) * PAIR_COST)
+    return report
+
+
+def _examined(
+    cascade: CascadeLike, start: Sequence[int] | None, finish: Sequence[int] | None, max_pairs: int
+) -> CoveringReport:
     frame = cascade.skeleton
     begin = frame.depth if start is None else start
     end = [level + 1 for level in frame.depth] if finish is None else finish

@@ -18,7 +18,7 @@ of all coordinates above, which is what makes the cascade small. All sets are nu
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 
 from krohn.algebra.permgroup import PermutationGroup
@@ -30,6 +30,7 @@ from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.schedule import Schedule, schedule
 from krohn.cascade.skeleton import Permutation, SetClass, Skeleton, skeleton
 from krohn.errors import InvalidInput
+from krohn.work import Work
 
 # A reset to tile number ``int``, or a permutation: tile i becomes tile ``update[i]``.
 Update = int | Permutation
@@ -47,13 +48,14 @@ class Cascade:
     """
 
     skeleton: Skeleton
+    work: InitVar[Work | None] = None
     covering: CoveringReport = field(init=False)
     is_reset: tuple[bool, ...] = field(init=False, repr=False)
     _over: dict[tuple[int, int], int] = field(init=False, repr=False, default_factory=dict)
     _moves: dict[tuple[int, int], Permutation] = field(init=False, repr=False, default_factory=dict)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "covering", check_covering(self))
+    def __post_init__(self, work: Work | None) -> None:
+        object.__setattr__(self, "covering", check_covering(self, work=work))
         if not self.covering.holds:  # not an assert statement: the proof must not be optimised away
             raise AssertionError(f"a cascade must cover its automaton: {self.covering.witness}")
         # The check has asked for every update there is, so every reset has been looked up by now.
@@ -269,6 +271,8 @@ class Cascade:
         return [(tile, below[change]) for tile in sources]
 
 
-def decompose(automaton: Semiautomaton, *, max_sets: int = DEFAULT_MAX_SETS) -> Cascade:
+def decompose(
+    automaton: Semiautomaton, *, max_sets: int = DEFAULT_MAX_SETS, work: Work | None = None
+) -> Cascade:
     """The plain holonomy decomposition, its covering proved."""
-    return Cascade(skeleton(automaton, max_sets=max_sets))
+    return Cascade(skeleton(automaton, max_sets=max_sets, work=work), work)

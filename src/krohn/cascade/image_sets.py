@@ -11,6 +11,7 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Transformation
 from krohn.errors import LimitExceeded
+from krohn.work import Work, WorkSpent, unlimited
 
 DEFAULT_MAX_SETS = 200_000
 # Tables of 2⁸ entries are quickest to use, tables of 2⁵ to make: the former only for large families.
@@ -36,8 +37,25 @@ class ImageSets:
     number: dict[int, int]
 
 
-def image_sets(letters: Sequence[Transformation], max_sets: int = DEFAULT_MAX_SETS) -> ImageSets:
-    """Lists the family; stops with one line when it grows past ``max_sets``."""
+def image_sets(
+    letters: Sequence[Transformation], max_sets: int = DEFAULT_MAX_SETS, work: Work | None = None
+) -> ImageSets:
+    """Lists the family; stops with one line when it grows past ``max_sets`` or past the work there is."""
+    work = unlimited() if work is None else work
+    cost = len(letters) * (2 + len(letters[0]) // _BLOCK)
+    allowed = work.pieces(cost, max_sets)
+    try:
+        family = _family(letters, allowed)
+    except LimitExceeded:
+        if allowed == max_sets:
+            raise
+        work.spend(allowed * cost)
+        raise WorkSpent("the family of image sets takes more work than is left; raise --effort") from None
+    work.spend(min(len(family.masks), allowed) * cost)
+    return family
+
+
+def _family(letters: Sequence[Transformation], max_sets: int) -> ImageSets:
     num_states = len(letters[0])
     full = (1 << num_states) - 1
     if num_states == 1:

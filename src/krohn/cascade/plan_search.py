@@ -1,10 +1,9 @@
 """The search for a plan of few levels: every pass proposes, the smallest measure wins.
 
-The search is deterministic: passes and candidates come in a fixed order, and a budget counts the
-automata it looks at. The time limit only cuts it short; ``is_complete`` says whether anything did.
+The search is deterministic: passes and candidates come in a fixed order, and everything that takes time is
+paid for in units of work. Where they run out the best plan so far stands, and ``is_complete`` says so.
 """
 
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from krohn.cascade.congruences import (
     principal_congruences,
     subdirect_parts,
 )
+from krohn.cascade.covering import PAIR_COST
 from krohn.cascade.group_order import small_generating_set
 from krohn.cascade.holonomy import Cascade, decompose
 from krohn.cascade.merging import mergeable, merged
@@ -35,21 +35,71 @@ from krohn.cascade.plan_nodes import (
     SerialPlan,
 )
 from krohn.cascade.skeleton import Skeleton
+from krohn.cascade.stack_plan import StackPlan, recognise_stack
 from krohn.errors import LimitExceeded
+from krohn.work import Work, WorkSpent
 
 REACHABLE, ASYNCHRONOUS, MERGE = "reachable", "asynchronous", "merge"
 PARALLEL, SERIAL, ERROR_BIT, CLAMPED = "parallel", "serial", "error bit", "clamped counter"
-PASSES = (REACHABLE, ASYNCHRONOUS, MERGE, PARALLEL, SERIAL, ERROR_BIT, CLAMPED)
+STACK = "stack"
+PASSES = (REACHABLE, ASYNCHRONOUS, MERGE, PARALLEL, SERIAL, ERROR_BIT, CLAMPED, STACK)
 
-_MAX_AUTOMATA = 300  # automata looked at in one search
+_OVERHEAD = 200  # units of work that any automaton takes
 _MAX_PAIRS = 800  # pairs of states from which principal congruences are made
 _MAX_CONGRUENCES = 80
-_MAX_TABLE = 20_000  # states × letters (sets × letters for merges): larger ones are not split
 _MAX_PRODUCT = 4096  # states of a fibre that is a product
 _MAX_SPLITS = 12  # splits tried per automaton and kind, fewer further down
+_MAX_NESTING = 12  # automata inside each other below which no sink is dropped
 _SMALL = 8  # automata of one level up to this size are still searched for fewer layers
 
 _Key = tuple[bytes, int, int]
+
+# A search makes levels few; with some pass switched off it may find fewer layers.
+SEARCHES = (
+    frozenset(PASSES),
+    frozenset(PASSES) - {SERIAL},
+    frozenset(PASSES) - {MERGE},
+    frozenset(PASSES) - {ERROR_BIT},
+    frozenset({REACHABLE}),
+)
+
+
+def plain_cascade(automaton: Semiautomaton, work: Work, max_sets: int) -> Cascade | None:
+    """Plain holonomy, for at most half of the work that is left; None if that is not enough."""
+    try:
+        return decompose(automaton, max_sets=max_sets, work=work.part(work.left / 2))
+    except LimitExceeded as limit:
+        if isinstance(limit, WorkSpent):
+            work.give_up("plain holonomy")
+        return None
+
+
+def cascade_plans(
+    automaton: Semiautomaton, work: Work, max_sets: int, plain: Cascade | None = None
+) -> Iterator[Plan]:
+    """Different plans, each once, none of more levels than plain holonomy, if that is within the limits.
+
+    The searches share the work that is there, and say if it was not enough.
+    """
+    seen: set[tuple[str, ...]] = set()
+    cascades: dict[_Key, Cascade | None] = {} if plain is None else {_key(automaton): plain}
+    for number, passes in enumerate(SEARCHES):
+        share = work.part(work.left / (len(SEARCHES) - number))
+        search = PlanSearch(passes, share, max_sets, cascades=cascades)
+        shape = next(search.known_shapes(automaton), None)
+        if shape is not None and automaton.num_states > _SMALL:
+            yield shape  # known to be shallow, as a cascade of so many states is not
+            return
+        if _key(automaton) not in cascades:
+            cascades[_key(automaton)] = plain_cascade(automaton, work, max_sets)
+        plan = search.best(automaton)
+        if not search.is_complete:
+            work.give_up("the search for plans of fewer layers")
+        if plan is not None:
+            lines = tuple(f"{indent} {node.title} {node.measure}" for indent, node in plan.walk())
+            if lines not in seen:
+                seen.add(lines)
+                yield plan
 
 
 @dataclass
@@ -57,24 +107,19 @@ class PlanSearch:
     """One search, with its memory of automata already planned."""
 
     passes: frozenset[str]
-    time_limit: float
+    work: Work
     max_sets: int
     is_complete: bool = True
-    _deadline: float = field(init=False)
-    _cascades: dict[_Key, Cascade | None] = field(init=False, default_factory=dict)
+    cascades: dict[_Key, Cascade | None] = field(default_factory=dict)
     _depth: int = field(init=False, default=0)
-    _left: int = field(init=False, default=_MAX_AUTOMATA)
     _known: dict[_Key, Plan | None] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._deadline = time.monotonic() + self.time_limit
 
     def best(self, automaton: Semiautomaton, plain: Plan | None = None) -> Plan | None:
         """The plan of least measure that was found; None if no pass can handle the automaton."""
         key = _key(automaton)
         if key not in self._known:
             if isinstance(plain, HolonomyPlan) and plain.automaton is automaton:
-                self._cascades[key] = plain.cascade
+                self.cascades[key] = plain.cascade
             self._known[key] = plain  # stands while the search below runs
             self._depth += 1
             self._known[key] = self._search(automaton, plain)
@@ -82,35 +127,47 @@ class PlanSearch:
         return self._known[key]
 
     def _search(self, automaton: Semiautomaton, plain: Plan | None) -> Plan | None:
-        reachable = self._reachable(automaton)
-        if reachable is not None:
-            return reachable if plain is None or reachable.measure < plain.measure else plain
         best = plain
-        for propose in (self._clamped, self._holonomy, self._error_bit, self._splits, self._merged):
-            for candidate in propose(automaton):
-                if best is None or candidate.measure < best.measure:
-                    best = candidate
-            if best is not None and _is_enough(best):
-                break
+        try:
+            self.work.spend(_OVERHEAD + 2 * automaton.table.size)
+            reachable = self._reachable(automaton)
+            if reachable is not None:
+                return reachable if plain is None or reachable.measure < plain.measure else plain
+            for propose in (self.known_shapes, self._holonomy, self._error_bit, self._splits, self._merged):
+                for candidate in self._affordable(propose(automaton)):
+                    if best is None or candidate.measure < best.measure:
+                        best = candidate
+                if best is not None and _is_enough(best):
+                    break
+        except WorkSpent:
+            self.is_complete = False
         return best
 
-    def _clamped(self, automaton: Semiautomaton) -> Iterator[Plan]:
+    def _affordable(self, candidates: Iterator[Plan]) -> Iterator[Plan]:
+        """The candidates of one pass, as far as the work lasts; then it is the next pass's turn."""
+        try:
+            yield from candidates
+        except WorkSpent:
+            self.is_complete = False
+
+    def known_shapes(self, automaton: Semiautomaton) -> Iterator[Plan]:
+        """The automaton as a clamped counter or a stack, if it is one."""
         line = splitting.clamped_line(automaton) if CLAMPED in self.passes else None
         if line is not None and automaton.num_states > 2:
             yield ClampedCounterPlan(automaton, *line)
+        stack = recognise_stack(automaton) if STACK in self.passes else None
+        if stack is not None and stack.height > 1:
+            yield StackPlan(automaton, stack)
 
     def _splits(self, automaton: Semiautomaton) -> Iterator[Plan]:
-        if automaton.num_states < 3 or not {PARALLEL, SERIAL} & self.passes or self._is_out():
-            return
-        if automaton.table.size > _MAX_TABLE:
-            self.is_complete = False
+        if automaton.num_states < 3 or not {PARALLEL, SERIAL} & self.passes:
             return
         letters = automaton.letters
-        principal = principal_congruences(letters, _MAX_PAIRS)
-        found = congruences(letters, principal, _MAX_CONGRUENCES)
-        subdirect = subdirect_parts(letters, principal)
+        principal = principal_congruences(letters, _MAX_PAIRS, self.work)
+        subdirect = subdirect_parts(letters, principal, self.work)
         if PARALLEL in self.passes and len(subdirect) > 1:
             yield from self._parallel(automaton, [subdirect])
+        found = congruences(letters, principal, subdirect, _MAX_CONGRUENCES, self.work)
         if SERIAL in self.passes:
             yield from self._serial(automaton, found)
         if PARALLEL in self.passes:
@@ -119,13 +176,6 @@ class PlanSearch:
     @property
     def _max_splits(self) -> int:
         return max(2, _MAX_SPLITS >> self._depth - 1)
-
-    def _is_out(self) -> bool:
-        self._left -= 1
-        out = self._left < 0 or time.monotonic() > self._deadline
-        if out:
-            self.is_complete = False
-        return out
 
     def _reachable(self, automaton: Semiautomaton) -> Plan | None:
         if REACHABLE not in self.passes:
@@ -137,45 +187,57 @@ class PlanSearch:
         return None if inner is None else ReachablePlan(automaton, states, inner)
 
     def _cascade(self, automaton: Semiautomaton) -> Cascade | None:
+        """Plain holonomy, for half of the work that is left; None if that is not enough."""
         key = _key(automaton)
-        if key not in self._cascades:
+        if key not in self.cascades:
             try:
-                self._cascades[key] = decompose(automaton, max_sets=self.max_sets)
-            except LimitExceeded:
-                self._cascades[key] = None
-        return self._cascades[key]
+                self.cascades[key] = decompose(
+                    automaton, max_sets=self.max_sets, work=self.work.part(self.work.left / 2)
+                )
+            except LimitExceeded as limit:
+                self.cascades[key] = None
+                self.is_complete &= not isinstance(limit, WorkSpent)
+        return self.cascades[key]
 
     def _holonomy(self, automaton: Semiautomaton) -> Iterator[Plan]:
         cascade = self._cascade(automaton)
         if cascade is not None:
-            yield HolonomyPlan(automaton, cascade, ASYNCHRONOUS in self.passes)
+            yield self._run(automaton, cascade)
+
+    def _run(self, automaton: Semiautomaton, cascade: Cascade) -> Plan:
+        """A cascade as a plan; an asynchronous schedule is proved by another covering check."""
+        is_asynchronous = ASYNCHRONOUS in self.passes
+        if is_asynchronous:
+            try:
+                self.work.spend(PAIR_COST * cascade.covering.num_pairs)
+            except WorkSpent:
+                self.is_complete = is_asynchronous = False
+        return HolonomyPlan(automaton, cascade, is_asynchronous)
 
     def _merged(self, automaton: Semiautomaton) -> Iterator[Plan]:
         """The cascade with classes merged: all that can be, or only those that help."""
-        cascade = self._cascade(automaton) if MERGE in self.passes and not self._is_out() else None
+        cascade = self._cascade(automaton) if MERGE in self.passes else None
         if cascade is None or cascade.num_levels < 2:
-            return
-        if cascade.skeleton.num_sets * automaton.num_letters > _MAX_TABLE:
-            self.is_complete = False
             return
         for only_gains in (False, True):
             better = self._merge(cascade, only_gains=only_gains)
             if better is not cascade:
-                yield HolonomyPlan(automaton, better, ASYNCHRONOUS in self.passes)
+                yield self._run(automaton, better)
 
     def _merge(self, cascade: Cascade, *, only_gains: bool) -> Cascade:
         """Merges one crossing after another; a solvable cascade stays solvable."""
 
-        current = cascade.skeleton
+        current, cost = cascade.skeleton, cascade.skeleton.num_sets * (4 + cascade.automaton.num_letters)
         groups = [[part.number] for part in cascade.components]
         for upper, lower in mergeable(cascade.skeleton):
             one = next(group for group in groups if upper in group)
             other = next(group for group in groups if lower in group)
             if one is other:
                 continue
-            if time.monotonic() > self._deadline:
+            if cost > self.work.left:
                 self.is_complete = False
                 break
+            self.work.spend(cost)
             proposal = [group for group in groups if group is not one and group is not other]
             proposal.append(sorted(one + other))
             trial = merged(cascade.skeleton, proposal)
@@ -185,14 +247,13 @@ class PlanSearch:
             if cascade.is_solvable and not _is_solvable_at(trial, cascade.components[upper].representative):
                 continue
             current, groups = trial, proposal
-        return cascade if current is cascade.skeleton else Cascade(current)
+        return cascade if current is cascade.skeleton else Cascade(current, self.work)
 
     def _error_bit(self, automaton: Semiautomaton) -> Iterator[Plan]:
-        if ERROR_BIT not in self.passes:
+        if ERROR_BIT not in self.passes or self._depth > _MAX_NESTING:
             return
-        for sink in splitting.sinks(automaton):
-            if sink == automaton.start:
-                continue
+        sinks = [sink for sink in splitting.sinks(automaton) if sink != automaton.start]
+        for sink in sinks[: self._max_splits]:
             seen = set()
             for style in ("stay", "permutation"):
                 states, inner = splitting.without_sink(automaton, sink, style)
@@ -203,8 +264,7 @@ class PlanSearch:
 
     def _parallel(self, automaton: Semiautomaton, splits: list[tuple[Partition, ...]]) -> Iterator[Plan]:
         for maps in splits[: self._max_splits]:
-            if self._is_out():
-                return
+            self.work.spend(_OVERHEAD + 2 * automaton.table.size * len(maps))
             quotients = [splitting.quotient_automaton(automaton, labels) for labels in maps]
             parts = [part for part in map(self.best, quotients) if part is not None]
             if len(parts) == len(maps):
@@ -217,8 +277,10 @@ class PlanSearch:
             balance = max(max(blocks) + 1, max(Counter(blocks).values()))
             return line is None or CLAMPED not in self.passes or max(blocks) < 2, balance, blocks
 
+        self.work.spend(len(found) * automaton.table.size)
         for blocks in sorted(found, key=rank)[: self._max_splits]:
-            quotient = None if self._is_out() else self.best(splitting.quotient_automaton(automaton, blocks))
+            self.work.spend(_OVERHEAD + 2 * automaton.table.size)
+            quotient = self.best(splitting.quotient_automaton(automaton, blocks))
             if quotient is None:
                 continue
             for labels, drive, fiber in self._fibers(automaton, blocks):
@@ -229,6 +291,7 @@ class PlanSearch:
     ) -> Iterator[tuple[tuple[int, ...], tuple[tuple[int, ...], ...], Plan]]:
         """Places, what drives them, and a plan for them: as a product of parts, or as one automaton."""
         for largest_first in (False, True):
+            self.work.spend(_OVERHEAD + 4 * automaton.table.size)
             labels = splitting.block_labels(automaton, blocks, largest_first=largest_first)
             partial, drive = splitting.driven_maps(automaton, blocks, labels)
             if PARALLEL in self.passes and max(labels) > 1:
@@ -247,7 +310,7 @@ class PlanSearch:
 
         The fibre is then the product of the parts, and a place is the number of its tuple of classes.
         """
-        maps = subdirect_parts(partial, principal_congruences(partial, _MAX_PAIRS))
+        maps = subdirect_parts(partial, principal_congruences(partial, _MAX_PAIRS, self.work), self.work)
         sizes = [max(labels) + 1 for labels in maps]
         if len(maps) < 2 or prod(sizes) > _MAX_PRODUCT:
             return None
@@ -258,6 +321,7 @@ class PlanSearch:
             if part is None:
                 return None
             parts.append(part)
+        self.work.spend(4 * prod(sizes) * len(partial))
         product = splitting.product_automaton([part.automaton for part in parts])
         radix = [tuple(row) for row in np.indices(sizes).reshape(len(sizes), -1).tolist()]
         codes = np.ravel_multi_index(tuple(np.array(labels) for labels in maps), sizes).tolist()
@@ -275,7 +339,7 @@ def _is_enough(plan: Plan) -> bool:
     A single permutation-reset component needs the derived length of its group, and so does every split.
     """
     if plan.levels > 1:
-        return False
+        return isinstance(plan, StackPlan)
     return isinstance(plan, HolonomyPlan) or plan.layers <= 1 or plan.automaton.num_states > _SMALL
 
 

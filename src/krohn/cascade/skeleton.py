@@ -18,9 +18,11 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS, ImageSets, image_sets
 from krohn.cascade.symmetric_test import is_symmetric
 from krohn.cascade.tile_search import TileSearch
+from krohn.work import Work, unlimited
 
 Permutation = tuple[int, ...]
 _FEW = 16  # so many classes are looked at as they come; more are made distinct first
+_SCANNED = 4  # sets that a search for tiles looks at in one unit of work
 _TESTED = 3  # so many generators are looked at before the group is tested for being symmetric
 
 
@@ -92,11 +94,15 @@ class Skeleton:
         return 1 + state if self.automaton.num_states > 1 else 0
 
 
-def skeleton(automaton: Semiautomaton, *, max_sets: int = DEFAULT_MAX_SETS) -> Skeleton:
+def skeleton(
+    automaton: Semiautomaton, *, max_sets: int = DEFAULT_MAX_SETS, work: Work | None = None
+) -> Skeleton:
     """Builds the skeleton; the family of image sets is limited to ``max_sets`` members."""
-    family = image_sets(automaton.letters, max_sets)
+    work = unlimited() if work is None else work
+    family = image_sets(automaton.letters, max_sets, work)
     draft = _Draft(family)
     draft.find_classes()
+    work.spend(len(draft.members) * len(family.masks) // _SCANNED)
     draft.find_tiles()
     draft.find_depths()
     classes = draft.numbered_classes()

@@ -12,9 +12,9 @@ from krohn.cli.output import emit, json_option, note, table
 from krohn.construct.compiling import compile
 from krohn.construct.request import (
     CHOICES,
+    DEFAULT_EFFORT,
     DEFAULT_MAX_ROWS,
     DEFAULT_MAX_SETS,
-    DEFAULT_TIME_LIMIT,
 )
 from krohn.construct.size_report import SizeReport, size_report
 from krohn.network.compiled import CompiledNetwork
@@ -59,9 +59,8 @@ def _choice(name: str) -> click.Choice[str]:
     help="Methods scan, paper: position code.  [default: circle if the float format bears it]",
 )
 @click.option("--variant", type=_choice("variant"), help="Method grid: heads and last MLP.  [default: mod]")
-@click.option(
-    "--time-limit", type=float, default=DEFAULT_TIME_LIMIT, show_default=True, help="For the search."
-)
+@click.option("--effort", type=float, default=DEFAULT_EFFORT, show_default=True, help="Work of the search.")
+@click.option("--time-limit", type=float, help="Seconds after which to end with an error.")
 @click.option("--max-sets", type=int, default=DEFAULT_MAX_SETS, show_default=True, help="Most image sets.")
 @click.option("--max-rows", type=int, default=DEFAULT_MAX_ROWS, show_default=True, help="Most table rows.")
 @json_option
@@ -79,6 +78,8 @@ def command(spec: str, length: int, out: Path | None, as_json: bool, **options: 
     if out is not None:
         save(network, out)
         note(f"written: {out / 'model.safetensors'}, {out / 'krohn.json'}")
+    for text in network.notes:
+        note(text)
     report = size_report(network)
     emit(_payload(network, report, out), as_json=as_json, text=lambda: _text(network, report))
 
@@ -95,6 +96,7 @@ def _payload(network: CompiledNetwork, report: SizeReport, out: Path | None) -> 
         "theorem": report.theorem,
         "recipe": report.recipe,
         "layers": [[head.text for head in layer] for layer in network.layout.heads],
+        "given_up": list(network.notes),
         "out": None if out is None else str(out),
     }
 

@@ -7,11 +7,14 @@ import click
 from krohn.atomic import write_text
 from krohn.automata.spec import parse_spec
 from krohn.cascade.cascade_picture import cascade_picture, skeleton_picture
-from krohn.cascade.decomposition import DEFAULT_TIME_LIMIT, Decomposition, decompose
+from krohn.cascade.decomposition import Decomposition
 from krohn.cascade.export import plan_dot
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.output import emit, json_option, note, table
+from krohn.construct.decomposing import decompose
+from krohn.construct.request import CHOICES, DEFAULT_EFFORT
+from krohn.network.transformer import Mask
 
 _file = click.Path(dir_okay=False, path_type=Path)
 
@@ -25,8 +28,14 @@ _file = click.Path(dir_okay=False, path_type=Path)
 @click.option("--dot", type=_file, help="Write the skeleton or the plan for Graphviz into this file.")
 @click.option("--max-sets", type=int, default=DEFAULT_MAX_SETS, show_default=True, help="Most image sets.")
 @click.option(
-    "--time-limit", type=float, default=DEFAULT_TIME_LIMIT, show_default=True, help="Seconds of search."
+    "--mask",
+    type=click.Choice([str(mask) for mask in CHOICES["mask"]]),
+    default="causal",
+    show_default=True,
+    help="What a head sees; layers are counted for it.",
 )
+@click.option("--effort", type=float, default=DEFAULT_EFFORT, show_default=True, help="Work of the search.")
+@click.option("--time-limit", type=float, help="Seconds after which to end with an error.")
 @json_option
 def command(
     spec: str,
@@ -36,7 +45,9 @@ def command(
     skeleton_svg: Path | None,
     dot: Path | None,
     max_sets: int,
-    time_limit: float,
+    mask: Mask,
+    effort: float,
+    time_limit: float | None,
     as_json: bool,
 ) -> None:
     """Writes an automaton as a cascade of permutation-reset components, and proves that it covers.
@@ -47,7 +58,13 @@ def command(
     """
     automaton = parse_spec(spec)
     result = decompose(
-        automaton, plain=plain, explain=explain and not plain, time_limit=time_limit, max_sets=max_sets
+        automaton,
+        plain=plain,
+        explain=explain and not plain,
+        mask=mask,
+        effort=effort,
+        time_limit=time_limit,
+        max_sets=max_sets,
     )
     if svg is not None:
         write_text(svg, cascade_picture(result.plan))
@@ -65,7 +82,7 @@ def command(
 def _text(result: Decomposition) -> str:
     plain = "" if result.cascade is None else f" (plain holonomy: {result.cascade.num_levels})"
     count = f"{result.layers} layer{'s' * (result.layers != 1)}"
-    layers = "not solvable" if result.layers is None else f"{count} with a strict mask"
+    layers = "not solvable" if result.layers is None else f"{count} with a {result.mask} mask"
     name = result.automaton.name or "the automaton"
     levels = f"{result.levels} level{'s' * (result.levels != 1)}"
     parts = [f"{name}: {levels}{plain}, {layers}; covering proved"]
@@ -78,7 +95,7 @@ def _text(result: Decomposition) -> str:
     if result.passes:
         parts.append(_explained(result))
     if not result.is_complete:
-        parts.append("The search stopped at its limits; a larger --time-limit may find fewer levels.")
+        parts.append("The search for fewer layers was given up; --effort 10 goes on.")
     return "\n\n".join(parts)
 
 

@@ -1,10 +1,11 @@
 """``krohn.compile``: an automaton, a length, and out comes a Transformer with explicit weights.
 
-Read it as the paper does: recognise or decompose the automaton, write what the layers do, lower it to
-matrices. ``auto`` compares the constructions that fit and takes the shallowest.
+Read ``build`` as the paper does: plans of the automaton, programs that say what the layers do, matrices, and
+the choice. Where plans come from is listed in ``krohn.construct.plans``.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.lowering.assembly import lower
@@ -14,21 +15,22 @@ from krohn.construct.paper.composition import Gadget
 from krohn.construct.paper.grid import Variant
 from krohn.construct.paper.scan import Positions
 from krohn.construct.paper_methods import grid_as_printed, paper_as_printed, scan_as_printed
+from krohn.construct.plans import proposals
+from krohn.construct.proposal import Proposal
 from krohn.construct.request import (
+    DEFAULT_EFFORT,
     DEFAULT_MAX_ROWS,
     DEFAULT_MAX_SETS,
-    DEFAULT_TIME_LIMIT,
     Method,
     Objective,
     Request,
 )
-from krohn.construct.tight.candidates import Candidate, cascade_candidates
-from krohn.construct.tight.scan import scan_depth, scan_program
-from krohn.errors import LimitExceeded, Unsupported
+from krohn.errors import Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.operations import Table
 from krohn.network.program import Program
-from krohn.network.transformer import Mask
+from krohn.network.transformer import Mask, Transformer
+from krohn.work import Work
 
 
 def compile(
@@ -43,7 +45,8 @@ def compile(
     gadget: Gadget | None = None,
     positions: Positions | None = None,
     variant: Variant | None = None,
-    time_limit: float = DEFAULT_TIME_LIMIT,
+    effort: float = DEFAULT_EFFORT,
+    time_limit: float | None = None,
     max_sets: int = DEFAULT_MAX_SETS,
     max_rows: int = DEFAULT_MAX_ROWS,
 ) -> CompiledNetwork:
@@ -65,7 +68,9 @@ def compile(
         positions: how heads of ``scan`` and ``paper`` find places: ``circle`` as printed, ``binary`` for
             long words in short formats. By default ``circle`` unless ``dtype`` cannot bear it.
         variant: heads and second MLP of ``grid``; see ``krohn.construct.paper.grid.build_grid``.
-        time_limit: seconds for the search of a plan.
+        effort: how hard to search for few layers; 10 allows ten times the work. The same effort gives the
+            same network on every machine.
+        time_limit: seconds after which the search ends with an error; never with another network.
         max_sets: largest family of image sets in a decomposition.
         max_rows: most reachable rows of a table.
     """
@@ -80,72 +85,45 @@ def compile(
         gadget=gadget,
         positions=positions,
         variant=variant,
+        effort=effort,
         time_limit=time_limit,
         max_sets=max_sets,
         max_rows=max_rows,
     )
-    return BUILDERS[request.method](request)
+    return PRINTED.get(request.method, build)(request)
 
 
-def build_cascade(request: Request) -> CompiledNetwork:
-    """The tight compiler on the plan that serves the objective best."""
-    return _best(request, list(_cascades(request)))
-
-
-def build_auto(request: Request) -> CompiledNetwork:
-    """The best of the tight cascade and the tight scan; all reasons if neither fits."""
-    reasons = []
-    found: list[CompiledNetwork] = []
-    for build in (_cascades, _scans):
-        shallow = min(
-            (network.transformer.depth for network in found), default=scan_depth(request.length) + 1
-        )
-        if request.objective == "depth" and shallow <= scan_depth(request.length):
-            break
-        try:
-            found += build(request)
-        except (Unsupported, LimitExceeded) as error:
-            reasons.append(str(error))
-    if not found:
-        raise Unsupported(" | ".join(reasons))
-    return _best(request, found)
-
-
-def _cascades(request: Request) -> list[CompiledNetwork]:
-    bound = scan_depth(request.length) if (request.method, request.objective) == ("auto", "depth") else None
-    candidates = list(
-        cascade_candidates(
-            request.automaton,
-            request.mask,
-            time_limit=request.time_limit,
-            max_sets=request.max_sets,
-            max_depth=bound,
-        )
-    )
+def build(request: Request) -> CompiledNetwork:
+    """Plans, their programs, the weights of the programs, and the network that serves the objective best."""
+    work = request.work()
+    plans = proposals(request, work)
     if request.objective == "depth":
-        shallow = min(candidate.program.depth for candidate in candidates)
-        candidates = [candidate for candidate in candidates if candidate.program.depth == shallow]
-    return [network for candidate in candidates for network in _lowered(request, candidate, "cascade")]
+        plans = [plan for plan in plans if plan.layers == min(other.layers for other in plans)]
+    networks = [network for plan in plans for network in _lowered(request, plan, work)]
+    best = min(networks, key=lambda network: cost(network.transformer, request.objective))
+    return replace(best, notes=_notes(request, best, work))
 
 
-def _scans(request: Request) -> list[CompiledNetwork]:
-    """The scan on as few points as possible."""
-    program = scan_program(request.automaton, request.length, request.mask)
-    candidate = Candidate(program, (f"scan in {scan_depth(request.length)} layers",))
-    return list(_lowered(request, candidate, "scan"))
+def _notes(request: Request, network: CompiledNetwork, work: Work) -> tuple[str, ...]:
+    """What was given up, where more layers than one leave something to gain."""
+    if network.transformer.depth < 2:
+        return ()
+    more = f"{10 * request.effort:g}"
+    return tuple(f"{what} was given up; --effort {more} (effort={more}) goes on" for what in work.given_up)
 
 
-def _lowered(request: Request, candidate: Candidate, method: str) -> Iterator[CompiledNetwork]:
+def _lowered(request: Request, plan: Proposal, work: Work) -> Iterator[CompiledNetwork]:
     """One network per way to build steps and count wraps; only one where depth is all that matters."""
-    program, length = candidate.program, request.length
+    program, length = plan.program(), request.length
     reasons = list(_refusals(request, program))
     if reasons:
         raise Unsupported("; ".join(reasons))
     for narrow, saturate in _ways(request):
+        work.look()
         network, layout = lower(
             program, length, activation=request.activation, narrow=narrow, saturate=saturate
         )
-        yield CompiledNetwork(network, request.automaton, method, program, layout)
+        yield CompiledNetwork(network, request.automaton, plan.method, program, layout)
 
 
 def _refusals(request: Request, program: Program) -> Iterator[str]:
@@ -175,23 +153,19 @@ def _ways(request: Request) -> list[tuple[bool, bool]]:
     ]
 
 
-def _best(request: Request, networks: list[CompiledNetwork]) -> CompiledNetwork:
-    def cost(network: CompiledNetwork) -> tuple[int, ...]:
-        built = network.transformer
-        width = max(built.dim, built.mlp_width, built.heads * built.head_dim)
-        return {
-            "depth": (built.depth, built.num_parameters),
-            "parameters": (built.num_parameters, built.depth),
-            "width": (width, built.num_parameters),
-        }[request.objective]
-
-    return min(networks, key=cost)
+def cost(network: Transformer, objective: Objective) -> tuple[int, ...]:
+    """What is made small first, and what then."""
+    width = max(network.dim, network.mlp_width, network.heads * network.head_dim)
+    return {
+        "depth": (network.depth, network.num_parameters),
+        "parameters": (network.num_parameters, network.depth),
+        "width": (width, network.num_parameters),
+    }[objective]
 
 
-BUILDERS: dict[str, Callable[[Request], CompiledNetwork]] = {
-    "auto": build_auto,
-    "cascade": build_cascade,
+PRINTED: dict[str, Callable[[Request], CompiledNetwork]] = {
     "scan": scan_as_printed,
     "grid": grid_as_printed,
     "paper": paper_as_printed,
 }
+"""The paper's own constructions, corrected."""

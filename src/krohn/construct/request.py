@@ -12,10 +12,11 @@ from krohn.construct.paper.grid import Variant
 from krohn.construct.paper.scan import Positions
 from krohn.errors import InvalidInput
 from krohn.network.transformer import Mask
+from krohn.work import UNITS, Work
 
 Method = Literal["auto", "scan", "cascade", "paper", "grid"]
 Objective = Literal["depth", "parameters", "width"]
-DEFAULT_TIME_LIMIT = 2.0
+DEFAULT_EFFORT = 1.0
 DEFAULT_MAX_SETS = 20_000
 DEFAULT_MAX_ROWS = 20_000
 
@@ -48,7 +49,8 @@ class Request:
     gadget: Gadget | None = None
     positions: Positions | None = None
     variant: Variant | None = None
-    time_limit: float = DEFAULT_TIME_LIMIT
+    effort: float = DEFAULT_EFFORT
+    time_limit: float | None = None
     max_sets: int = DEFAULT_MAX_SETS
     max_rows: int = DEFAULT_MAX_ROWS
 
@@ -56,6 +58,10 @@ class Request:
         wrong = list(_faults(self))
         if wrong:
             raise InvalidInput("; ".join(wrong))
+
+    def work(self) -> Work:
+        """What the searches may spend, from now on."""
+        return Work(UNITS * self.effort, seconds=self.time_limit)
 
 
 def _faults(request: Request) -> Iterator[str]:
@@ -70,8 +76,8 @@ def _faults(request: Request) -> Iterator[str]:
             yield f"{name} is an option of method {' and '.join(methods)}; got method {request.method}"
     if request.method in ("scan", "paper", "grid"):
         yield from _tight_only(request)
-    for name in ("max_sets", "max_rows", "time_limit"):
-        if not getattr(request, name) > 0:
+    for name in ("max_sets", "max_rows", "effort", "time_limit"):
+        if getattr(request, name) is not None and not getattr(request, name) > 0:
             yield f"{name} must be positive; got {getattr(request, name)!r}"
 
 

@@ -11,7 +11,13 @@ from krohn.construct.request import DEFAULT_MAX_SETS
 from krohn.errors import LimitExceeded
 from krohn.network.compiled import CompiledNetwork
 
-THEOREMS = {"scan": "Theorem 1", "cascade": "Theorem 2", "paper": "Theorem 2", "grid": "Theorem 3"}
+THEOREMS = {
+    "scan": "Theorem 1",
+    "cascade": "Theorem 2",
+    "features": "Theorem 2",
+    "paper": "Theorem 2",
+    "grid": "Theorem 3",
+}
 
 MANY_STATES = 200
 """Beyond this many states the bounds of Theorem 2 are given by their power of two."""

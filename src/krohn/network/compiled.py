@@ -14,7 +14,7 @@ from krohn.network.layout import Layout
 from krohn.network.program import Program
 from krohn.network.transformer import Transformer
 
-METHODS = ("scan", "cascade", "paper", "grid")
+METHODS = ("scan", "cascade", "paper", "grid", "features")
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +24,10 @@ class CompiledNetwork:
     Attributes:
         transformer: the matrices; everything that runs is in here.
         automaton: what it simulates, start state included.
-        method: the construction: ``scan``, ``cascade``, ``paper`` or ``grid``.
+        method: the construction: ``scan``, ``cascade``, ``features``, ``paper`` or ``grid``.
         program: the discrete meaning the weights realise; ``None`` where the construction has none.
         layout: what every channel holds after every block, and what every head does.
+        notes: what the compiler gave up, and the option that goes on; not stored.
     """
 
     transformer: Transformer
@@ -34,6 +35,7 @@ class CompiledNetwork:
     method: str
     program: Program | None
     layout: Layout
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         wrong = list(_mismatches(self))

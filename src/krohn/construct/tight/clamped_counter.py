@@ -31,12 +31,9 @@ def padding_steps(places: int, start: int) -> tuple[int, ...]:
 
 
 def clamped_track(plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
-    """The places of the counter as states of the plan's automaton; ``letter`` must be a source."""
+    """The places of the counter as states of the plan's automaton, driven by the register ``letter``."""
     counter = _Counter(plan, draft, name)
-    pads = padding_steps(len(plan.line), plan.line[start])
-    still = (0,) * (draft.num_padding - len(pads))
-    letters = [plan.steps[a] for a in draft.sources[letter].letters]
-    step = draft.source(draft.fresh(f"{name}step"), letters, still + pads)
+    step = _steps(plan, draft, letter, padding_steps(len(plan.line), plan.line[start]), name)
     total = draft.prefix_sum(step)
     now = counter.now = counter.value([(total, 1), *([(step, 1)] if draft.strict else [])], "unclamped place")
     key = counter.circle(now, "class")
@@ -45,6 +42,22 @@ def clamped_track(plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, st
         return Track(after, after)
     then = counter.value([(total, 1)], "unclamped place before")
     return Track(after, counter.place(then, counter.circle(then, "class before"), key, "place before"))
+
+
+def _steps(
+    plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, pads: tuple[int, ...], name: str
+) -> str:
+    """The steps of the letters, and those of the padding positions, which letters know nothing of."""
+    pads = (0,) * (draft.num_padding - len(pads)) + pads
+    if letter in draft.sources:
+        letters = [plan.steps[a] for a in draft.sources[letter].letters]
+        return draft.source(draft.fresh(f"{name}step"), letters, pads)
+    none = {len(plan.steps): 0}
+    rows: dict[Row, Row] = {(a,): (step,) for a, step in ({**dict(enumerate(plan.steps)), **none}).items()}
+    stepped, padded = draft.fresh(f"{name}step of letters"), draft.fresh(f"{name}step of padding")
+    draft.table((letter,), (stepped,), rows)
+    draft.source(padded, [0] * draft.num_letters, pads)
+    return draft.linear([(stepped, 1), (padded, 1)], 0, (-1, 1), draft.fresh(f"{name}step"))
 
 
 class _Counter:

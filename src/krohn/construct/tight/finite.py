@@ -71,7 +71,12 @@ class Track:
 
 
 def joined(draft: ProgramDraft, parts: Sequence[Finite], names: Sequence[str], meaning: Joint) -> Finite:
-    """The value that several values determine; combinations without a meaning cannot occur."""
+    """The value that several values determine.
+
+    Combinations without a meaning cannot occur after a letter. Where some part shows other values at padding
+    positions they can occur there, and are listed, whether the parts are held in registers or not.
+    """
+    padded = any(part.elsewhere for part in parts)
     if prod(len(part.all_rows) for part in parts) > MAX_JOINT_ROWS:
         parts = [_held(draft, part, name) for part, name in zip(parts, names, strict=True)]
     rows: dict[Row, int] = {}
@@ -84,11 +89,14 @@ def joined(draft: ProgramDraft, parts: Sequence[Finite], names: Sequence[str], m
             elsewhere[joint] = some if value is None else value
         else:
             rows[joint] = some = value
-    if not any(part.elsewhere for part in parts):
+    if not padded:
         elsewhere = {}
     return Finite(tuple(name for part in parts for name in part.inputs), rows, elsewhere)
 
 
 def _held(draft: ProgramDraft, part: Finite, name: str) -> Finite:
     held = part.register(draft, name)
-    return register_value(held, part.values) if held else Finite((), {(): part.values.pop()})
+    if not held:
+        return Finite((), {(): part.values.pop()})
+    others = sorted(set(part.elsewhere.values()) - part.values)
+    return Finite((held,), {(x,): x for x in sorted(part.values)}, {(x,): x for x in others})

@@ -12,11 +12,13 @@ from krohn.cascade.plan_nodes import (
     ReachablePlan,
     SerialPlan,
 )
+from krohn.cascade.stack_plan import StackPlan
 from krohn.construct.tight.clamped_counter import clamped_track, has_unit_steps
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.drive import Drive, driven
 from krohn.construct.tight.finite import Finite, Track, joined
 from krohn.construct.tight.holonomy_part import holonomy_track
+from krohn.construct.tight.stack import stack_track
 from krohn.network.operations import Row
 
 
@@ -92,6 +94,11 @@ def _with_bit(plan: ErrorBitPlan, inner: Finite, bit: str) -> Finite:
 
 @plan_track.register
 def _(plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
-    if has_unit_steps(plan) and letter in draft.sources:
+    if has_unit_steps(plan):
         return clamped_track(plan, draft, letter, start, name)
     return holonomy_track(draft, decompose(plan.automaton), letter, start, f"{name}level ")
+
+
+@plan_track.register
+def _(plan: StackPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
+    return stack_track(plan, draft, letter, start, name)

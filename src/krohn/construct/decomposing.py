@@ -1,0 +1,86 @@
+"""``krohn.decompose``: the Krohn–Rhodes plan that ``krohn.compile`` builds, proved and laid open."""
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade import holonomy
+from krohn.cascade.decomposition import Decomposition, PassReport, pass_report
+from krohn.cascade.image_sets import DEFAULT_MAX_SETS
+from krohn.cascade.plan import Plan
+from krohn.cascade.plan_nodes import HolonomyPlan
+from krohn.cascade.plan_search import PASSES, PlanSearch, cascade_plans, plain_cascade
+from krohn.construct.request import DEFAULT_EFFORT, Request
+from krohn.construct.tight.cascade_source import built_plans, program_size
+from krohn.errors import InvalidInput, Unsupported
+from krohn.network.transformer import Mask
+from krohn.work import Work
+
+
+def decompose(
+    automaton: Semiautomaton,
+    *,
+    plain: bool = False,
+    explain: bool = False,
+    mask: Mask = "causal",
+    effort: float = DEFAULT_EFFORT,
+    time_limit: float | None = None,
+    max_sets: int = DEFAULT_MAX_SETS,
+) -> Decomposition:
+    """A Krohn–Rhodes decomposition, proved: the plan of fewest layers, as method ``cascade`` compiles it.
+
+    Args:
+        automaton: what to decompose.
+        plain: holonomy and no shortening: the levels, tiles and groups that SgpDec finds.
+        explain: also report what each pass saves (one search per pass).
+        mask: what a head of the network sees; layers are counted for it.
+        effort: how hard to search; 10 allows ten times the work. The same effort gives the same plan
+            on every machine.
+        time_limit: seconds after which the search ends with an error.
+        max_sets: largest family of image sets.
+
+    Example:
+        >>> cascade = krohn.decompose(krohn.zoo("Dyck4,2"))
+        >>> there = cascade.step(cascade.initial, 0)  # read an opening bracket
+        >>> cascade.state(there), cascade.levels
+        (1, 3)
+    """
+    if max_sets < 1:
+        raise InvalidInput(f"the limit on image sets must be at least 1; got {max_sets}")
+    request = Request(
+        automaton, 1, method="cascade", mask=mask, effort=effort, time_limit=time_limit, max_sets=max_sets
+    )
+    if plain:
+        cascade = holonomy.decompose(automaton, max_sets=max_sets)
+        plan = HolonomyPlan(automaton, cascade)
+        layers = cascade.schedule.layers_in_step if cascade.is_solvable else None
+        return Decomposition(automaton, plan, cascade, layers=layers, mask="strict")
+    work = request.work()
+    base = plain_cascade(automaton, work, max_sets)
+    best, layers = _chosen(request, work, base)
+    reports = _explained(request, base, best) if explain else ()
+    return Decomposition(automaton, best, base, reports, not work.given_up, layers, mask)
+
+
+def _chosen(request: Request, work: Work, base: holonomy.Cascade | None) -> tuple[Plan, int | None]:
+    """The plan whose network has the fewest layers; the fewest levels if a group is not solvable."""
+    try:
+        built = list(built_plans(request, work, base))
+    except Unsupported:
+        plans = list(cascade_plans(request.automaton, request.work(), request.max_sets, base))
+        if not plans:
+            raise
+        return min(plans, key=lambda plan: plan.measure), None
+    plan, program = min(built, key=lambda pair: (pair[1].depth, pair[0].levels, program_size(pair[1])))
+    return plan, program.depth
+
+
+def _explained(request: Request, base: holonomy.Cascade | None, chosen: Plan) -> tuple[PassReport, ...]:
+    """What each pass saves on top of those before it, from plain holonomy on."""
+    best: Plan = chosen if base is None else HolonomyPlan(request.automaton, base)
+    reports = []
+    for count in range(1, len(PASSES) + 1):
+        work = request.work().part(request.work().units / len(PASSES))
+        search = PlanSearch(frozenset(PASSES[:count]), work, request.max_sets)
+        found = search.best(request.automaton, best)
+        assert found is not None
+        reports.append(pass_report(PASSES[count - 1], best, found))
+        best = found
+    return tuple(reports)

@@ -1,0 +1,40 @@
+"""Every plan there is: the sources of proposals, in the order in which they are asked.
+
+A new way to build networks is one more line here.
+"""
+
+from krohn.construct.proposal import Proposal, Source
+from krohn.construct.request import Request
+from krohn.construct.tight.cascade_source import cascade_proposals
+from krohn.construct.tight.scan import scan_depth
+from krohn.construct.tight.scan_source import scan_proposals
+from krohn.errors import LimitExceeded, Unsupported
+from krohn.work import Work
+
+SOURCES = (
+    Source("cascade", ("auto", "cascade"), cascade_proposals, lambda request: 1),
+    Source("scan", ("auto",), scan_proposals, lambda request: scan_depth(request.length)),
+)
+
+
+def proposals(request: Request, work: Work) -> list[Proposal]:
+    """What every source that fits the request proposes; all reasons if there is nothing.
+
+    Where depth is all that matters, a source that cannot do with fewer layers is not asked.
+    """
+    found: list[Proposal] = []
+    reasons: list[str] = []
+    for source in SOURCES:
+        least = min((proposal.layers for proposal in found), default=None)
+        if request.method not in source.methods or (
+            request.objective == "depth" and least is not None and least <= source.least(request)
+        ):
+            continue
+        try:
+            found += source.propose(request, work)
+        except (Unsupported, LimitExceeded) as error:
+            reasons.append(str(error))
+        work.look()
+    if not found:
+        raise Unsupported(" | ".join(reasons))
+    return found

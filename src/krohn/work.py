@@ -1,0 +1,95 @@
+"""Work: how much a search may do, in units that are the same on every machine, busy or not.
+
+A unit is about one look at a transition table. Searches spend units before they do something, and keep what
+they have when nothing is left: the same input gives the same result everywhere. A clock may only end the
+whole computation, with one line, and never changes what is built.
+"""
+
+from collections.abc import Callable
+from time import monotonic
+
+from krohn.errors import InvalidInput, KrohnError, LimitExceeded
+
+UNITS = 3_000_000
+"""What a search may spend at effort 1: some three seconds of a plain processor."""
+
+_BETWEEN_LOOKS = 20_000  # units between two looks at the clock
+
+
+class WorkSpent(LimitExceeded):
+    """A search has spent its units; whoever catches it keeps the best result so far."""
+
+
+class OutOfTime(KrohnError, TimeoutError):
+    """The time limit has passed; nothing catches it, so the clock never decides what is built."""
+
+
+class Work:
+    """A number of units to spend, perhaps a deadline, and a list of what was given up for want of units.
+
+    A part of some work spends its own units and those of the whole.
+    """
+
+    def __init__(self, units: float, *, seconds: float | None = None, clock: Callable[[], float] = monotonic):
+        if not units > 0:
+            raise InvalidInput(f"a search must have some units of work; got {units}")
+        if seconds is not None and not seconds > 0:
+            raise InvalidInput(f"a time limit must be more than 0 seconds; got {seconds}")
+        self.units = units
+        self.seconds = seconds
+        self.done = 0
+        self.given_up: list[str] = []
+        self._whole: Work | None = None
+        self._clock = clock
+        self._deadline = None if seconds is None else clock() + seconds
+        self._next_look = 0
+
+    def part(self, units: float) -> "Work":
+        """Units of their own inside this work; what is given up there is listed here."""
+        made = Work(max(units, 1))
+        made._whole, made.given_up = self, self.given_up
+        return made
+
+    @property
+    def left(self) -> float:
+        """Units that can still be spent."""
+        own = self.units - self.done
+        return own if self._whole is None else min(own, self._whole.left)
+
+    def pieces(self, cost: int, most: int) -> int:
+        """How many pieces of that cost can be paid for, but not more than ``most``."""
+        return most if self.left >= cost * most else int(self.left // cost)
+
+    def spend(self, units: float) -> None:
+        """Counts units about to be used; raises ``WorkSpent``, and counts none, where there are too few."""
+        if units > self.left:
+            raise WorkSpent(f"the search may take {self.units:,.0f} units of work; raise --effort (effort=)")
+        self._add(int(units))
+
+    def _add(self, units: int) -> None:
+        self.done += units
+        if self._whole is not None:
+            self._whole._add(units)
+        elif self._deadline is not None and self.done >= self._next_look:
+            self._next_look = self.done + _BETWEEN_LOOKS
+            self.look()
+
+    def look(self) -> None:
+        """Ends everything if the time limit has passed."""
+        if self._whole is not None:
+            self._whole.look()
+        elif self._deadline is not None and self._clock() > self._deadline:
+            raise OutOfTime(
+                f"not done within the time limit of {self.seconds:g} seconds; raise --time-limit, or "
+                "lower --effort for a quicker search"
+            )
+
+    def give_up(self, what: str) -> None:
+        """Notes, once, what was not looked at for want of units."""
+        if what not in self.given_up:
+            self.given_up.append(what)
+
+
+def unlimited() -> Work:
+    """Work without end, for callers that have their own limits."""
+    return Work(float("inf"))
