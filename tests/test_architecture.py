@@ -18,6 +18,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "atomic": {"errors"},
     "svg": {"errors"},
     "counter": {"errors"},
+    "work": {"errors"},
     "automata": GROUND,
     "algebra": GROUND | {"automata"},
     "cascade": GROUND | {"automata", "algebra"},
