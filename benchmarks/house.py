@@ -26,6 +26,7 @@ from types import FrameType
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "krohn"
+sys.path.insert(0, str(PACKAGE.parent))  # this tree, whatever is installed
 FUNCTION = 0x1  # inspect.CO_OPTIMIZED: set for functions, not for the bodies of modules and classes
 
 WAYS = {

@@ -13,6 +13,8 @@ _PUBLIC = {
     "Semiautomaton": "krohn.automata.semiautomaton:Semiautomaton",
     "zoo": "krohn.automata.zoo:zoo",
     "from_regex": "krohn.automata.regular:from_regex",
+    "from_dfa": "krohn.automata.dfa:from_dfa",
+    "to_dfa": "krohn.automata.dfa:to_dfa",
     "parse_spec": "krohn.automata.spec:parse_spec",
     "load_automaton": "krohn.automata.files:load_automaton",
     "dump_automaton": "krohn.automata.files:dump_automaton",

@@ -14,8 +14,9 @@ from automata.fa.nfa import NFA
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from krohn.automata.dfa import from_dfa, to_dfa
 from krohn.automata.quotients import minimize, reachable_states
-from krohn.automata.regular import from_dfa, from_regex, to_dfa
+from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import InvalidAutomaton
+from krohn.automata.words import Word
+from krohn.errors import InvalidAutomaton, InvalidInput
 
 TABLE = np.array([[1, 0], [0, 1]])
 
@@ -64,3 +66,21 @@ def test_letters_are_transformations_of_the_states() -> None:
 
 def test_the_text_form_says_name_and_sizes() -> None:
     assert repr(Semiautomaton(TABLE, name="X")) == "<Semiautomaton X: 2 states, 2 letters, start 0>"
+
+
+@pytest.mark.parametrize("word", ["abba", "a b b a", ["a", "b", "b", "a"], [0, 1, 1, 0], (0, "b", 1, "a")])
+def test_words_are_numbers_or_names(word: Word) -> None:
+    automaton = from_regex("(ab)*")
+    assert automaton.run(word) == [1, 0, 2, 2]
+
+
+def test_long_letter_names_are_separated_by_blanks() -> None:
+    automaton = Semiautomaton.from_letters([(1, 0), (0, 0)], letter_names=("flip", "reset"))
+    assert automaton.run("flip flip reset flip") == [1, 0, 0, 1]
+    assert automaton.run("") == []
+
+
+@pytest.mark.parametrize("word", ["abc", ["a", "c"], [0, 2], [-1]])
+def test_letters_that_are_none_are_named(word: Word) -> None:
+    with pytest.raises(InvalidInput, match="every letter must be one of a b, or a number below 2; letter "):
+        from_regex("(ab)*").run(word)

@@ -11,7 +11,7 @@ from sympy.combinatorics import Permutation, PermutationGroup
 
 from krohn.automata.generator_sets import generator_set, parse_permutation
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.zoo import FAMILIES, with_observation, zoo, zoo_names
+from krohn.automata.zoo import FAMILIES, zoo, zoo_names
 from krohn.errors import KrohnError
 
 
@@ -312,7 +312,7 @@ def test_a_grid_in_a_product_keeps_its_own_sign() -> None:
     ],
 )
 def test_observations_are_those_of_the_table(name: str, observation: str, expected: dict[str, int]) -> None:
-    automaton = with_observation(name, observation)
+    automaton = zoo(f"{name}@{observation}")
     assert automaton == zoo(f"{name}@{observation}")
     assert dict(zip(automaton.state_names, automaton.observe or (), strict=True)) == expected
 

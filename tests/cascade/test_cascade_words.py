@@ -10,12 +10,10 @@ from krohn.cascade.skeleton import Skeleton, skeleton
 from krohn.cascade.words import (
     apply_word,
     generator_word,
-    image_word,
     return_word,
     spelled,
     transport_word,
 )
-from krohn.errors import InvalidInput
 
 
 def carried(frame: Skeleton, number: int, word: tuple[int, ...]) -> tuple[int, ...]:
@@ -68,21 +66,6 @@ def test_long_groups_still_have_words() -> None:
         word = generator_word(frame, part, generator)
         for place, image in enumerate(generator):
             assert carried(frame, part.tiles[place], word) == frame.states(part.tiles[image])
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_image_words_reach_their_sets(seed: int) -> None:
-    automaton = random_automaton(seed)
-    frame = skeleton(automaton)
-    for part in frame.classes:
-        for member in part.members:
-            assert carried(frame, 0, image_word(frame, member)) == frame.states(member)
-
-
-def test_a_singleton_that_is_no_image_has_no_word() -> None:
-    frame = skeleton(Semiautomaton.from_letters([(1, 2, 0)]))
-    with pytest.raises(InvalidInput, match="must be an image of Q"):
-        image_word(frame, frame.singleton(0))
 
 
 def test_words_are_spelled_in_letter_names() -> None:

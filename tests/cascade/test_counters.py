@@ -5,14 +5,13 @@ from itertools import pairwise
 
 import pytest
 
-from cascade.random_automata import golden, random_automaton
+from cascade.random_automata import golden
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.permutation import Permutation, compose, identity
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.algebra.permutation import compose, identity
 from krohn.cascade.counters import composition_series, counter_tower, section_fault
 from krohn.cascade.holonomy import decompose
-from krohn.cascade.permutation_reset import component_automaton, permutation_reset_unit, refine
-from krohn.errors import InvalidAutomaton, Unsupported
+from krohn.cascade.permutation_reset import refine
+from krohn.errors import Unsupported
 
 GROUPS = {
     "C6": ([(1, 2, 3, 4, 5, 0)], ((6,),)),
@@ -90,38 +89,6 @@ def test_composition_series_go_down_by_primes_through_normal_subgroups(name: str
         assert all(index % divisor for divisor in range(2, index))
         assert upper.contains_group(lower)
         assert upper.normal_closure(lower.generators).order == lower.order
-
-
-def naive_run(updates: list[int | Permutation], start: int) -> list[int]:
-    values = []
-    for update in updates:
-        start = update if isinstance(update, int) else update[start]
-        values.append(start)
-    return values
-
-
-@pytest.mark.parametrize("start", range(4))
-def test_a_group_and_a_memory_run_a_permutation_reset_automaton(start: int) -> None:
-    automaton = Semiautomaton.from_letters([(1, 2, 3, 0), (1, 0, 2, 3), (2, 2, 2, 2), (0, 0, 0, 0)])
-    unit, updates = permutation_reset_unit(automaton)
-    rng = random.Random(start)
-    word = [rng.randrange(4) for _ in range(80)]
-    assert unit.run([updates[letter] for letter in word], start) == automaton.run(word, start)
-
-
-def test_other_letters_are_refused_by_name() -> None:
-    with pytest.raises(InvalidAutomaton, match=r"'half' acts as \[0, 0, 2\]"):
-        permutation_reset_unit(Semiautomaton.from_letters([(0, 0, 2)], letter_names=("half",)))
-
-
-@pytest.mark.parametrize("seed", range(15))
-def test_every_component_of_a_cascade_is_a_permutation_reset_automaton(seed: int) -> None:
-    cascade = decompose(random_automaton(seed, largest=7))
-    for part in cascade.components:
-        automaton = component_automaton(cascade, part.number)
-        moves = [letter for letter in automaton.letters if len(set(letter)) > 1]
-        assert all(len(set(move)) == len(part.tiles) for move in moves)
-        assert all(cascade.group(part.number).contains(move) for move in moves)
 
 
 def test_refinement_lists_counters_and_memories_by_level() -> None:

@@ -3,7 +3,8 @@
 A zip member must be contiguous, and Python's zip writer fills one member at a time. With sizes known
 beforehand each array's place is known too, so rows are written where they belong and the checksums are
 filled in at the end. Sizes are always written in the zip64 form. A second thread writes to the file while the
-first computes checksums.
+first computes checksums. With Python's writer the later columns would have to wait in files of their own:
+twice the disk, and 1.6 to 1.8 times the time for a million words of S5.
 """
 
 import struct

@@ -1,11 +1,9 @@
-"""Regular expressions, and DFA objects of automata-lib in and out.
+"""Regular expressions as automata: positions (Glushkov), subsets, minimisation.
 
-Expressions are turned into automata here, not by the library: training on ``regex:…`` must not import more
-than a machine with an accelerator has. The tests hold both to the same automata.
+The tests compare every automaton with the one that automata-lib builds from the same expression.
 """
 
-from collections.abc import Collection, Hashable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -14,9 +12,6 @@ from krohn.automata.positions import Part, Positions, bits, parse
 from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, LimitExceeded
-
-if TYPE_CHECKING:
-    from automata.fa.dfa import DFA
 
 MAX_PATTERN = 2_000
 MAX_SUBSETS = 50_000
@@ -107,66 +102,3 @@ def _union(follow: list[int], subset: int) -> int:
     for place in bits(subset):
         union |= follow[place]
     return union
-
-
-def from_dfa(dfa: "DFA") -> Semiautomaton:
-    """A DFA of automata-lib as it stands; missing transitions lead to a new sink, φ is acceptance."""
-    letters = sorted(dfa.input_symbols)
-    states = _breadth_first(dfa, letters)
-    rows = [[dfa.transitions.get(state, {}).get(letter) for letter in letters] for state in states]
-    partial = any(target is None for row in rows for target in row)
-    place: dict[Hashable, int] = {state: index for index, state in enumerate(states)}
-    sink = len(states)
-    table = [[sink if target is None else place[target] for target in row] for row in rows]
-    names = [str(state) for state in states]
-    accept = [int(state in dfa.final_states) for state in states]
-    if partial:
-        table.append([sink] * len(letters))
-        names.append("sink")
-        accept.append(0)
-    return Semiautomaton(
-        np.array(table, dtype=np.int32).reshape(len(table), len(letters)),
-        start=place[dfa.initial_state],
-        state_names=tuple(names) if len(set(names)) == len(names) else (),
-        letter_names=tuple(letters),
-        observe=tuple(accept),
-    )
-
-
-def _breadth_first(dfa: "DFA", letters: list[str]) -> list[Any]:
-    """All states: those reached from the start first, the others by their names."""
-    order = {dfa.initial_state: None}
-    waiting = [dfa.initial_state]
-    for state in waiting:  # grows while it is read
-        for letter in letters:
-            target = dfa.transitions.get(state, {}).get(letter)
-            if target is not None and target not in order:
-                order[target] = None
-                waiting.append(target)
-    return [*order, *sorted((state for state in dfa.states if state not in order), key=repr)]
-
-
-def to_dfa(automaton: Semiautomaton, accept: Collection[int] | None = None) -> "DFA":
-    """A DFA of automata-lib over the names, accepting in ``accept``, or else where the observation is 1."""
-    from automata.fa.dfa import DFA
-
-    if accept is None:
-        if automaton.observe is None or not set(automaton.observe) <= {0, 1}:
-            raise InvalidInput(
-                "a DFA must know its accepting states; give accept= or an observation map to {0, 1}"
-            )
-        accept = [state for state, seen in enumerate(automaton.observe) if seen]
-    outside = [state for state in accept if not 0 <= state < automaton.num_states]
-    if outside:
-        raise InvalidInput(f"accepting states must lie in [0, {automaton.num_states}); got {outside[0]}")
-    states, letters = automaton.state_names, automaton.letter_names
-    return DFA(
-        states=set(states),
-        input_symbols=set(letters),
-        transitions={
-            states[state]: {letter: states[target] for letter, target in zip(letters, row, strict=True)}
-            for state, row in enumerate(automaton.table.tolist())
-        },
-        initial_state=states[automaton.start],
-        final_states={states[state] for state in accept},
-    )

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.diagram import MAX_DRAWN, diagram
+from krohn.automata.words import Word, letter_numbers
 from krohn.errors import InvalidAutomaton
 
 StateArray = npt.NDArray[np.int32]
@@ -108,11 +109,14 @@ class Semiautomaton:
         """δ(state, letter)."""
         return int(self.table[state, letter])
 
-    def run(self, word: Iterable[int], start: int | None = None) -> list[int]:
-        """The states after each letter of one word: the naive meaning that everything is tested against."""
+    def run(self, word: Word, start: int | None = None) -> list[int]:
+        """The states after each letter of one word: the naive meaning that everything is tested against.
+
+        Letters are numbers or names: ``zoo("abab").run("abab")``, ``zoo("Grid4").run(["R", "R", "L"])``.
+        """
         state = self.start if start is None else start
         states = []
-        for letter in word:
+        for letter in letter_numbers(word, self.letter_names):
             state = int(self.table[state, letter])
             states.append(state)
         return states

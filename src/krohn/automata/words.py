@@ -1,14 +1,16 @@
-"""Words as arrays of letters, one word a row."""
+"""Words: letters as numbers inside, as names where people type them."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from krohn.automata.limits import capped_power
-from krohn.errors import InvalidInput, LimitExceeded
+from krohn.errors import InvalidInput
 
-MAX_LETTERS = 200_000_000
+_SHOWN = 20  # letter names that an error lists
+
+Word = str | Iterable[int | str]
+"""Letters as numbers or names, or all of them in one string."""
 
 
 def letter_type(count: int) -> type[np.unsignedinteger[Any]]:
@@ -18,37 +20,20 @@ def letter_type(count: int) -> type[np.unsignedinteger[Any]]:
     return np.uint16 if count <= 2**16 else np.uint32
 
 
-def all_words(num_letters: int, length: int) -> npt.NDArray[np.unsignedinteger[Any]]:
-    """Every word of that length in lexicographic order, one a row."""
-    _check_sizes(num_letters, length)
-    count = capped_power(num_letters, length)
-    if count * max(1, length) > MAX_LETTERS:
-        raise LimitExceeded(
-            f"a table of words may hold at most {MAX_LETTERS:,} letters; all words of length {length} over "
-            f"{num_letters} letters need more: choose a shorter length"
-        )
-    numbers = np.arange(count, dtype=np.int64)
-    words = np.empty((count, length), dtype=letter_type(num_letters))
-    for position in range(length - 1, -1, -1):
-        numbers, words[:, position] = np.divmod(numbers, num_letters)
-    return words
+def letter_numbers(word: Word, names: Sequence[str]) -> list[int]:
+    """The letters of a word as numbers.
 
-
-def random_words(
-    num_letters: int, length: int, count: int, *, seed: int
-) -> npt.NDArray[np.unsignedinteger[Any]]:
-    """Independent uniform letters: an array of shape (count, length)."""
-    _check_sizes(num_letters, length)
-    if count < 0 or count * length > MAX_LETTERS:
-        raise LimitExceeded(
-            f"a table of words may hold 0 to {MAX_LETTERS:,} letters; got {count} words of length {length}"
-        )
-    rng = np.random.default_rng(seed)
-    return rng.integers(0, num_letters, size=(count, length), dtype=letter_type(num_letters))
-
-
-def _check_sizes(num_letters: int, length: int) -> None:
-    if num_letters < 1 or length < 0:
-        raise InvalidInput(
-            f"words must have at least one letter to draw from and a length ≥ 0; got {num_letters}, {length}"
-        )
+    A string is split at blanks; without blanks it is read character by character, if each is a letter's name.
+    """
+    number = {name: index for index, name in enumerate(names)}
+    split = isinstance(word, str) and not all(letter in number for letter in word)
+    given = str(word).split() if split else list(word)
+    letters = [number.get(letter, -1) if isinstance(letter, str) else int(letter) for letter in given]
+    for place, letter in enumerate(letters):
+        if not 0 <= letter < len(names):
+            known = " ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
+            raise InvalidInput(
+                f"every letter must be one of {known}, or a number below {len(names)}; "
+                f"letter {place + 1} is {str(given[place])[:60]!r}"
+            )
+    return letters

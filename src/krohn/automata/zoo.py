@@ -164,11 +164,6 @@ def zoo(name: str) -> Semiautomaton:
     return replace(automaton, observe=tuple(family.observations[observation](automaton)), name=name)
 
 
-def with_observation(name: str, observation: str) -> Semiautomaton:
-    """The named automaton with one of its observation maps: the same as ``zoo("NAME@OBSERVATION")``."""
-    return zoo(f"{name}@{observation}")
-
-
 def zoo_names() -> tuple[str, ...]:
     """One name or more of every family, in the order of the list, and the paper's products."""
     return (*(name for family in FAMILIES for name in family.examples), *_PRODUCTS)

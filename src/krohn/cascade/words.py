@@ -1,4 +1,4 @@
-"""Words in the letters for everything a skeleton speaks of: images, transports, generators.
+"""Words in the letters for what a skeleton speaks of: transports and generators.
 
 The inverse of a transport needs no partial maps: if v leads from P back to the representative R, then
 w_P·v permutes the states of R; with m the order of that permutation, v·(w_P·v)^(m−1) undoes w_P on R.
@@ -14,20 +14,6 @@ from krohn.errors import InvalidInput
 Key = TypeVar("Key")
 Word = tuple[int, ...]
 _SEARCHED = 2000  # tuples of tiles looked at for a shortest word
-
-
-def image_word(frame: Skeleton, target: int) -> Word:
-    """A shortest word w with Q·w equal to the given set; a singleton may be no image at all."""
-    origin: dict[int, tuple[int, int] | None] = {0: None}
-    queue = [0]
-    for source in queue:
-        if source == target:
-            return _trace(origin, target)
-        for letter, row in enumerate(frame.images):
-            if row[source] not in origin:
-                origin[row[source]] = (source, letter)
-                queue.append(row[source])
-    raise InvalidInput(f"a set must be an image of Q to have a word; {frame.states(target)} is none")
 
 
 def transport_word(frame: Skeleton, target: int) -> Word:
