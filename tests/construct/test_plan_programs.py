@@ -8,13 +8,13 @@ import pytest
 import krohn
 from construct.small_automata import assert_simulates, hard_words, random_automaton
 from krohn.algebra.permutation import compose, identity
+from krohn.algebra.solvable import counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.cascade.holonomy import decompose
 from krohn.cascade.plan_nodes import ClampedCounterPlan, HolonomyPlan
 from krohn.cascade.stack_plan import POP, recognise_stack
 from krohn.construct.lowering.assembly import lower
-from krohn.construct.tight.abelian_sections import counter_tower
 from krohn.construct.tight.clamped_counter import padding_steps
 from krohn.construct.tight.compiler import plan_program
 from krohn.construct.tight.draft import ProgramDraft

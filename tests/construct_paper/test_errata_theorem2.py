@@ -11,6 +11,7 @@ from construct_paper.paper_oracles import all_words, assert_simulates, naive_sta
 from construct_paper.printed_versions import error_rate, with_heads
 from construct_paper.test_group_products import GROUPS, LENGTH, prefix_codes
 from krohn.algebra.permgroup import PermutationGroup
+from krohn.algebra.solvable import solvable_series
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
@@ -21,7 +22,6 @@ from krohn.construct.paper.group_simulator import GroupSimulator, cyclic_simulat
 from krohn.construct.paper.permutation_reset import SHARED, reset_simulator
 from krohn.construct.paper.semidirect_product import semidirect_product
 from krohn.construct.paper.solvable_group import solvable_simulator
-from krohn.construct.paper.solvable_series import solvable_series
 from krohn.construct.paper.theorem2 import build_paper
 from krohn.construct.paper.wreath_product import wreath_product
 from krohn.network.forward import visible
@@ -91,8 +91,8 @@ def test_erratum_32_the_printed_product_of_the_wreath_background_forgets_the_sec
     whole = wreath_product(cyclic_simulator(2, LENGTH), cyclic_simulator(3, LENGTH), 3)
     assert whole.multiply is not None
     f, one = (1, 0, 0), (0, 0, 0)
-    assert whole.multiply((f, 0), (one, 1)) == (f, 1)
-    moved = whole.multiply((one, 1), (f, 0))
+    assert whole.multiply((one, 1), (f, 0)) == (f, 1)
+    moved = whole.multiply((f, 0), (one, 1))
     assert moved == ((0, 1, 0), 1)
     # The embedding that is only cited, on all pairs of Q8, which is no semidirect product.
     series = solvable_series(GROUPS["Q8"], 8)

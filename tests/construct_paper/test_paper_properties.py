@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from construct_paper.paper_oracles import assert_simulates
 from construct_paper.test_grid_recognition import renamed_grid
+from krohn.algebra.permutation import compose
+from krohn.algebra.solvable import solvable_series
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.barrington import barrington
 from krohn.construct.paper.bounds import bounds_for
@@ -18,7 +20,6 @@ from krohn.construct.paper.interpolation_nd import (
     interpolation_nd_meaning,
 )
 from krohn.construct.paper.scan import build_scan
-from krohn.construct.paper.solvable_series import product, solvable_series
 from krohn.construct.paper.theorem2 import build_paper
 from krohn.network.forward import apply_mlp
 
@@ -93,7 +94,7 @@ def test_any_group_on_four_points_has_a_faithful_encoding(generators) -> None:
     series = solvable_series([tuple(g) for g in generators], 4)
     assert len(series.elements) == np.prod(series.primes, initial=1)
     assert len(set(series.codes.values())) == len(series.elements)
-    assert all(product(g, h) in series.codes for g in series.elements for h in series.elements[:3])
+    assert all(compose(g, h) in series.codes for g in series.elements for h in series.elements[:3])
 
 
 @FEW

@@ -14,6 +14,7 @@ from construct_paper.paper_oracles import (
     random_words,
     started,
 )
+from krohn.algebra.solvable import solvable_series
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.cascade.holonomy import decompose
@@ -27,7 +28,6 @@ from krohn.construct.paper.permutation_reset import (
 )
 from krohn.construct.paper.recipe import component_recipe, paper_recipe_size
 from krohn.construct.paper.solvable_group import solvable_simulator
-from krohn.construct.paper.solvable_series import solvable_series
 from krohn.construct.paper.theorem2 import build_paper
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from krohn.algebra.permutation import cycle_notation
-from krohn.cascade.counters import counter_tower
+from krohn.algebra.solvable import counter_tower
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import Plan
 from krohn.cascade.plan_nodes import HolonomyPlan
@@ -77,7 +77,7 @@ def _counters(cascade: Cascade, part: SetClass) -> list[list[int]] | None:
     group = cascade.group(part.number)
     if cascade.group_orders[part.number] > _MAX_GROUP or not group.is_solvable:
         return None
-    return [list(moduli) for moduli in counter_tower(group).moduli]
+    return [list(moduli) for moduli in counter_tower(group.generators, group.degree).moduli_by_section]
 
 
 def state_names(frame: Skeleton, number: int) -> list[str]:

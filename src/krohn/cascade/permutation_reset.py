@@ -8,7 +8,7 @@ group element.
 
 from dataclasses import dataclass
 
-from krohn.cascade.counters import Counters, counter_tower
+from krohn.algebra.solvable import Residues, counter_tower
 from krohn.cascade.holonomy import Cascade
 
 
@@ -24,7 +24,7 @@ class RefinedComponent:
     """
 
     level: int
-    counters: tuple[Counters, ...] | None
+    counters: tuple[Residues, ...] | None
     factors: tuple[str, ...]
     memory: int | None
 
@@ -37,7 +37,9 @@ def refine(cascade: Cascade) -> tuple[RefinedComponent, ...]:
         refined.append(
             RefinedComponent(
                 part.level,
-                counter_tower(group).moduli if group.is_solvable else None,
+                counter_tower(group.generators, group.degree).moduli_by_section
+                if group.is_solvable
+                else None,
                 group.composition_factors(),
                 len(part.tiles) if cascade.is_reset[part.number] else None,
             )

@@ -18,8 +18,8 @@ def direct_product(parts: Sequence[GroupSimulator]) -> GroupSimulator:
     def encode(element: Sequence[object]) -> tuple[int, ...]:
         return tuple(v for part, own in zip(parts, element, strict=True) for v in part.encode(own))
 
-    def multiply(left: Sequence[object], right: Sequence[object]) -> tuple[object, ...]:
-        pairs = zip(parts, left, right, strict=True)
+    def multiply(first: Sequence[object], second: Sequence[object]) -> tuple[object, ...]:
+        pairs = zip(parts, first, second, strict=True)
         return tuple(part.multiply(a, b) for part, a, b in pairs if part.multiply is not None)
 
     layers = side_by_side(parts, dim)

@@ -1,9 +1,9 @@
 """A network that simulates a group: "Sim(G, T)" of the paper, on integer vectors with 0 for the identity.
 
 Channels of the layers: ``rep_dim`` channels that hold the encoded letter before and the encoded prefix
-product g_t·…·g_1 after, then ⊥ and the position, which all simulators share. Products combine simulators by
-lifting their layers to more channels. A product g·h means "first h, then g", as in the paper's canonical
-group semiautomaton.
+product g_1·…·g_t after, then ⊥ and the position, which all simulators share. Products combine simulators by
+lifting their layers to more channels. A product g·h means "first g, then h", as everywhere here; the paper
+writes it the other way round.
 """
 
 from collections.abc import Callable, Hashable, Sequence

@@ -1,4 +1,4 @@
-"""Lemma "Simulating a permutation-reset semiautomaton": a group, a memory, and q_t = Φ(g_≤t · g_≤r⁻¹)(q_r).
+"""Lemma "Simulating a permutation-reset semiautomaton": a group, a memory, and q_t = q_r · g_≤r⁻¹ · g_≤t.
 
 Channels: group vector G, its copy I at the last reset, value M, idle flag, then ⊥, position log(2T−t), t/T
 and one. Erratum 29: position 0 must be an explicit reset to q₀ with the identity; as printed, a word
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from krohn.algebra.permutation import compose, inverse
+from krohn.algebra.solvable import SolvableSeries, solvable_series
 from krohn.cascade.holonomy import Update
 from krohn.construct.paper.cascade_components import PermutationReset
 from krohn.construct.paper.channels import lift_mlp
@@ -20,7 +22,6 @@ from krohn.construct.paper.interpolation_1d import interpolate_1d
 from krohn.construct.paper.interpolation_nd import table_mlp
 from krohn.construct.paper.memory import memory_head, memory_score
 from krohn.construct.paper.solvable_group import solvable_simulator
-from krohn.construct.paper.solvable_series import SolvableSeries, inverse, product, solvable_series
 from krohn.network.transformer import Layer
 
 SHARED = ("bos", "log", "recency", "one")
@@ -71,7 +72,7 @@ class ResetSimulator:
 
 
 def table_rows(part: PermutationReset, series: SolvableSeries) -> int:
-    """Rows of the table Φ(g·h⁻¹)(q), or of Φ(g)(q₀) without resets."""
+    """Rows of the table q·h⁻¹·g, or of q₀·g without resets."""
     order = len(series.elements)
     if order == 1:
         return part.states
@@ -109,12 +110,12 @@ def _lookup(part: PermutationReset, length: int, width: int, dim: int) -> Layer:
 
 
 def _apply(part: PermutationReset, series: SolvableSeries, width: int, dim: int, counting: str) -> Layer:
-    """The table (g, h, q) ↦ Φ(g·h⁻¹)(q), or g ↦ Φ(g)(q₀) if there are no resets."""
+    """The table (g, h, q) ↦ q·h⁻¹·g, or g ↦ q₀·g if there are no resets."""
     codes = series.codes
     if part.has_resets:
         value, reads = 2 * width, [*range(2 * width + 1)]
         rows = {
-            (*codes[g], *codes[h], q): product(g, inverse(h))[q]
+            (*codes[g], *codes[h], q): compose(inverse(h), g)[q]
             for g in series.elements
             for h in series.elements
             for q in range(part.states)

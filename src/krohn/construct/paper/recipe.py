@@ -10,8 +10,8 @@ of the factor, so a series of ℓ ≤ log₂ |G| steps takes 3ℓ − 2 layers.
 from dataclasses import dataclass
 
 from krohn.algebra.composition import prime_factors
+from krohn.algebra.solvable import solvable_series
 from krohn.cascade.holonomy import Cascade
-from krohn.construct.paper.solvable_series import solvable_series
 from krohn.errors import KrohnError
 
 

@@ -1,6 +1,6 @@
 """Lemma "Semidirect product via 4-stage cascade": N ⋊ H from simulators of N and H.
 
-(g, h)(g′, h′) = (g·φ_h(g′), h·h′). With h_≤t known, φ⁻¹_{h_≤t}(g_≤t) is the plain product of
+First (g, h), then (g′, h′) is (φ_h′(g)·g′, h·h′). With h_≤t known, φ⁻¹_{h_≤t}(g_≤t) is the plain product of
 φ⁻¹_{h_≤s}(g_s), so: simulate H; change basis; simulate N (erratum 36: the text says Sim_H again); change
 back.
 """
@@ -28,10 +28,11 @@ def semidirect_product(normal: GroupSimulator, quotient: GroupSimulator, action:
     change = _table(normal, quotient, lambda h, g: inverse[h][g])
     back = _table(normal, quotient, action)
 
-    def multiply(left: tuple[Any, Any], right: tuple[Any, Any]) -> tuple[Any, Any]:
+    def multiply(first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
         assert normal.multiply is not None
         assert quotient.multiply is not None
-        return normal.multiply(left[0], action(left[1], right[0])), quotient.multiply(left[1], right[1])
+        moved = action(second[1], first[0])
+        return normal.multiply(moved, second[0]), quotient.multiply(first[1], second[1])
 
     return GroupSimulator(
         four_stages(normal, quotient, change, back),

@@ -1,7 +1,8 @@
 """Theorem "Simulation of solvable groups": a wreath product for every step of a composition series."""
 
+from krohn.algebra.permutation import compose
+from krohn.algebra.solvable import SolvableSeries
 from krohn.construct.paper.group_simulator import GroupSimulator, cyclic_simulator, trivial_simulator
-from krohn.construct.paper.solvable_series import SolvableSeries
 from krohn.construct.paper.wreath_product import wreath_product
 
 
@@ -12,9 +13,5 @@ def solvable_simulator(series: SolvableSeries, length: int, counting: str = "rel
         quotient = cyclic_simulator(step.prime, length, counting)
         current = wreath_product(current, quotient, step.prime) if height else quotient
     return GroupSimulator(
-        current.layers, current.rep_dim, current.rep_size, series.encode, series.elements, _product_of
+        current.layers, current.rep_dim, current.rep_size, series.encode, series.elements, compose
     )
-
-
-def _product_of(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple([left[image] for image in right])

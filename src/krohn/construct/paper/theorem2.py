@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from krohn.algebra.solvable import solvable_series
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Update, decompose
 from krohn.construct.paper.cascade_components import ComponentCascade, component_cascade
@@ -29,7 +30,6 @@ from krohn.construct.paper.mlp_sequence import then_table
 from krohn.construct.paper.permutation_reset import reset_simulator, table_rows
 from krohn.construct.paper.prefix_sum import absorber
 from krohn.construct.paper.scan import scan_gamma
-from krohn.construct.paper.solvable_series import solvable_series
 from krohn.construct.paper.unused_channels import drop_unused_channels
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork

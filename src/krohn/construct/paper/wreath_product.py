@@ -1,7 +1,7 @@
 """Lemma "Wreath product via direct and semidirect products": N ≀ C_p = (N × … × N) ⋊ C_p.
 
-An element is (f, k): f = (f(0), …, f(p−1)) in N^p and k in C_p; (f, k)(f′, k′) = (f·φ_k(f′), k + k′) with
-φ_k(f)(x) = f(x − k). The change of basis only permutes channels, so it needs no table over N^p: every
+An element is (f, k): f = (f(0), …, f(p−1)) in N^p and k in C_p; first (f, k), then (f′, k′) is
+(φ_k′(f)·f′, k + k′) with φ_k(f)(x) = f(x − k). The change of basis only permutes channels, so it needs no table over N^p: every
 channel is picked by the indicator of k, as in the function composition of Theorem 1.
 
 The lemma asks for "Sim_wr.repDim = 1" where it means Sim_H.repDim = 1, and counts |N| copies of the gadget
@@ -26,10 +26,10 @@ def wreath_product(normal: GroupSimulator, quotient: GroupSimulator, order: int)
     change = reindex_mlp(order, normal.rep_dim, normal.rep_size, 1)
     back = reindex_mlp(order, normal.rep_dim, normal.rep_size, -1)
 
-    def multiply(left: tuple[Any, int], right: tuple[Any, int]) -> tuple[Any, int]:
-        moved = tuple(right[0][(x - left[1]) % order] for x in range(order))
+    def multiply(first: tuple[Any, int], second: tuple[Any, int]) -> tuple[Any, int]:
+        moved = tuple(first[0][(x - second[1]) % order] for x in range(order))
         assert copies.multiply is not None
-        return copies.multiply(left[0], moved), (left[1] + right[1]) % order
+        return copies.multiply(moved, second[0]), (first[1] + second[1]) % order
 
     return GroupSimulator(
         four_stages(copies, quotient, change, back),

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from krohn.algebra.permutation import inverse
-from krohn.construct.tight.abelian_sections import CounterTower, Residues
+from krohn.algebra.solvable import CounterTower, Residues
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.finite import Finite
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from krohn.algebra.permutation import Permutation, identity
-from krohn.construct.tight.abelian_sections import CounterTower, Residues
+from krohn.algebra.solvable import CounterTower, Residues
 from krohn.construct.tight.draft import ProgramDraft
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from krohn.algebra.permutation import Permutation, identity
+from krohn.algebra.solvable import CounterTower, counter_tower
 from krohn.cascade.holonomy import Cascade, Update
-from krohn.construct.tight.abelian_sections import CounterTower, counter_tower
 
 Triple = tuple[int, int, int]
 

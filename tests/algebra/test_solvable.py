@@ -1,0 +1,114 @@
+"""Towers of counters and prime series of solvable groups against plain products of permutations."""
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from krohn.algebra.permgroup import PermutationGroup
+from krohn.algebra.permutation import Permutation, compose, identity
+from krohn.algebra.solvable import CounterTower, counter_tower, solvable_series
+from krohn.errors import LimitExceeded, Unsupported
+
+Letters = list[Permutation]
+
+GROUPS: dict[str, tuple[Letters, tuple[tuple[int, ...], ...]]] = {
+    "C6": ([(1, 2, 3, 4, 5, 0)], ((6,),)),
+    "C2xC4": ([(1, 0, 2, 3, 4, 5), (0, 1, 3, 4, 5, 2)], ((4, 2),)),
+    "S3": ([(1, 2, 0), (1, 0, 2)], ((2,), (3,))),
+    "D8": ([(1, 2, 3, 0), (0, 3, 2, 1)], ((2, 2), (2,))),
+    "A4": ([(1, 2, 0, 3), (0, 2, 3, 1)], ((3,), (2, 2))),
+    "S4": ([(1, 2, 3, 0), (1, 0, 2, 3)], ((2,), (3,), (2, 2))),
+    "F20": ([(1, 2, 3, 4, 0), (0, 2, 4, 1, 3)], ((4,), (5,))),
+    "trivial": ([(0, 1)], ()),
+}
+
+
+def group_of(name: str) -> PermutationGroup:
+    letters = GROUPS[name][0]
+    return PermutationGroup(letters, len(letters[0]))
+
+
+def tower_of(name: str) -> CounterTower:
+    group = group_of(name)
+    return counter_tower(group.generators, group.degree)
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_towers_have_one_tuple_of_counters_per_derived_section(name: str) -> None:
+    assert tower_of(name).moduli_by_section == GROUPS[name][1]
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_counters_and_letters_of_the_next_section_compute_prefix_products(name: str) -> None:
+    tower, dice = tower_of(name), random.Random(3)
+    elements = group_of(name).elements()
+    product = identity(tower.degree)
+    counters = [tuple(0 for _ in section.moduli) for section in tower.sections]
+    for _ in range(60):
+        letter = dice.choice(elements)
+        product = compose(product, letter)
+        for index, section in enumerate(tower.sections):
+            counters[index], letter = section.next_letter(counters[index], letter)
+        assert letter == identity(tower.degree)
+        assert tower.element(tuple(value for part in counters for value in part)) == product
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_every_tuple_of_counters_stands_for_one_element(name: str) -> None:
+    listed = tower_of(name).listed
+    assert sorted(element for _, element in listed) == sorted(group_of(name).elements())
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_the_residues_of_a_section_add_up_and_the_transversal_lies_in_its_coset(name: str) -> None:
+    for section in tower_of(name).sections:
+        assert all(section.residues[element] == value for value, element in section.transversal.items())
+        for first, a in section.residues.items():
+            for second, b in section.residues.items():
+                total = tuple((x + y) % m for x, y, m in zip(a, b, section.moduli, strict=True))
+                assert section.residues[compose(first, second)] == total
+
+
+def test_the_letter_of_the_next_section_lies_in_the_next_group() -> None:
+    below = group_of("S4").derived_series()[1]
+    section = tower_of("S4").sections[0]
+    for counters in section.transversal:
+        assert all(below.contains(section.next_letter(counters, element)[1]) for element in section.residues)
+
+
+def test_groups_that_are_not_solvable_or_too_large_are_refused() -> None:
+    alternating = [(1, 2, 3, 4, 0), (1, 2, 0, 3, 4)]
+    with pytest.raises(Unsupported, match="A5"):
+        counter_tower(alternating, 5)
+    with pytest.raises(Unsupported, match="a perfect group of order 60"):
+        solvable_series([*alternating, (1, 0, 2, 3, 4)], 5)
+    with pytest.raises(LimitExceeded, match="at most 23 elements"):
+        solvable_series(GROUPS["S4"][0], 4, 23)
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_a_series_goes_up_by_primes_through_normal_subgroups(name: str) -> None:
+    group = group_of(name)
+    series = solvable_series(group.generators, group.degree)
+    assert set(series.elements) == set(group.elements())
+    sizes = [len(step.normal) for step in series.steps] + [group.order]
+    assert sizes[0] == 1
+    for step, (lower, upper) in zip(series.steps, pairwise(sizes), strict=True):
+        assert upper == lower * step.prime
+        assert all(step.prime % divisor for divisor in range(2, step.prime))
+        whole = [compose(inner, shift) for shift in step.powers for inner in step.normal]
+        assert len(set(whole)) == upper
+        assert all(
+            step.coset(element) == step.coset(compose(element, inner))
+            for element in whole
+            for inner in step.normal
+        )
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_vectors_tell_elements_apart_and_the_identity_is_zero(name: str) -> None:
+    group = group_of(name)
+    series = solvable_series(group.generators, group.degree)
+    assert len(set(series.codes.values())) == group.order
+    assert not any(series.encode(identity(group.degree)))
