@@ -1,8 +1,8 @@
 """Lemma "Wreath product via direct and semidirect products": N ≀ C_p = (N × … × N) ⋊ C_p.
 
 An element is (f, k): f = (f(0), …, f(p−1)) in N^p and k in C_p; first (f, k), then (f′, k′) is
-(φ_k′(f)·f′, k + k′) with φ_k(f)(x) = f(x − k). The change of basis only permutes channels, so it needs no table over N^p: every
-channel is picked by the indicator of k, as in the function composition of Theorem 1.
+(φ_k′(f)·f′, k + k′) with φ_k(f)(x) = f(x − k). The change of basis only permutes channels, so it needs no
+table over N^p: every channel is picked by the indicator of k, as in the function composition of Theorem 1.
 
 The lemma asks for "Sim_wr.repDim = 1" where it means Sim_H.repDim = 1, and counts |N| copies of the gadget
 where it needs one per representation channel (errata 31).
