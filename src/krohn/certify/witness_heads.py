@@ -1,0 +1,284 @@
+"""Part of the search for witnesses: which rule a head follows, and the machine that remembers for it."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from krohn.certify.witness_machines import explore, groups, labelled, middle
+from krohn.check.heads import visible
+from krohn.check.machine import Claim, live_states
+from krohn.check.reader import Head, Layer
+from krohn.check.real import Array, Flags, Integers
+from krohn.check.witness import EMPTY, UNKNOWN, Attention, Back, Cells, Lift, Rule, Silent, Sum
+
+MAX_BACK = 64
+CLOSE = 1e-3
+"""Scores that differ by less are taken to be equal."""
+LATE = 96
+"""How many letters t are looked at: the first ones and the last ones."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """Scores between groups at some letters t: ``letters[q, t, k, i]``, ``pads[q, t, j]``; what is seen."""
+
+    query_of: Integers
+    key_of: Integers
+    times: Integers
+    letters: Array
+    pads: Array
+    seen: Flags
+
+
+def sight(claim: Claim, head: Head, *, strict: bool) -> Sight:
+    """Scores at the middles of boxes."""
+    tau, vectors = len(claim.pads), middle(claim.box)
+    query_of, key_of = groups(vectors @ head.query), groups(vectors @ head.key)
+    times = np.unique(np.r_[: min(LATE, claim.length), max(0, claim.length - LATE) : claim.length])
+
+    def projected(labels: Integers, weight: Array, at: Integers) -> Array:
+        leaders = np.unique(labels, return_index=True)[1]
+        out: Array = (vectors[leaders] @ weight)[:, None] + (claim.places[at] @ weight)[None]
+        return out
+
+    queries = projected(query_of, head.query, times)
+    keys = projected(key_of, head.key, np.arange(claim.length))
+    return Sight(
+        query_of,
+        key_of,
+        times,
+        np.einsum("atk,bik->atbi", queries, keys),
+        np.einsum("atk,jk->atj", queries, middle(claim.pads) @ head.key),
+        visible(claim.length, tau, strict=strict)[times],
+    )
+
+
+def rule_of(claim: Claim, head: Head, *, strict: bool) -> Rule:
+    """A rule without its memory, guessed from scores."""
+    if not head.output.any():
+        return Silent()
+    view, tau = sight(claim, head, strict=strict), len(claim.pads)
+    seen = view.seen[:, tau:]
+    some: Flags = np.asarray(seen.any(axis=1))
+    inside = np.where(seen[None, :, None, :], view.letters, np.nan)[:, some]
+    spread = (
+        np.nanmax(inside, axis=(0, 2, 3)) - np.nanmin(inside, axis=(0, 2, 3)) if some.any() else np.zeros(1)
+    )
+    if spread.max() < CLOSE:
+        made = _sum_rule(claim, head, view, inside, some)
+        if made is not None:
+            return made
+    values = np.concatenate([middle(claim.box) @ head.value, middle(claim.pads) @ head.value])
+    value_of = groups(values)
+    nothing = np.zeros((0, 0), dtype=np.int64)
+    distance = _distance(claim, view, tau)
+    if distance is not None:
+        return Back(view.query_of, view.key_of, value_of, distance, nothing, nothing)
+    member, order = _cells(view, tau)
+    return Cells(view.query_of, view.key_of, value_of, member, order, nothing, nothing)
+
+
+def _sum_rule(claim: Claim, head: Head, view: Sight, inside: Array, some: Flags) -> Sum | None:
+    """Equal weights: what a letter adds, measured in the smallest steps."""
+    tau, vectors = len(claim.pads), middle(claim.box)
+    level = np.nanmean(inside, axis=(0, 2, 3))
+    pads = np.exp(np.clip(view.pads[0][some] - level[:, None], -700, 700)) * view.seen[some, :tau]
+    total = float(np.median(view.seen[some, tau:].sum(axis=1) + pads.sum(axis=1)))
+    if not total > 1.6:
+        return None
+    added = vectors @ head.value @ head.output / total
+    columns, steps = [], []
+    for channel in np.flatnonzero(np.abs(added).max(axis=0) > 1e-300):
+        measured = measure(added[:, channel])
+        if measured is None:
+            return None
+        column = np.zeros(vectors.shape[1])
+        column[channel] = measured[0]
+        columns.append(column)
+        steps.append(measured[1])
+    shape = (vectors.shape[1], len(columns))
+    wide = np.array(columns).T.reshape(shape)
+    return Sum(view.query_of, view.key_of, np.array(steps, dtype=np.int64).T.reshape(-1, shape[1]), wide)
+
+
+def measure(numbers: Array) -> tuple[float, Integers] | None:
+    """A unit of which all numbers are whole multiples, and the multiples."""
+    sizes = np.abs(numbers)
+    least = sizes[sizes > 1e-9 * sizes.max()].min()
+    for parts in range(1, 65):
+        multiples = np.rint(numbers / (least / parts))
+        if np.abs(numbers / (least / parts) - multiples).max() < 1e-3:
+            return float(least / parts), multiples.astype(np.int64)
+    return None
+
+
+def _distance(claim: Claim, view: Sight, tau: int) -> int | None:
+    """How far back the best position is, if that is the same everywhere."""
+    shape = (*view.letters.shape[:3], tau)
+    full = np.concatenate([np.broadcast_to(view.pads[:, :, None], shape), view.letters], axis=3)
+    high = np.where(view.seen[None], full.max(axis=2), -np.inf)
+    best = high.argmax(axis=2)
+    place = tau + view.times
+    distance = int(place[-1] - best[0, -1])
+    if distance > MAX_BACK or (best != np.maximum(place - distance, 0)).any():
+        return None
+    lowest = np.take_along_axis(full.min(axis=2), best[:, :, None], axis=2)[..., 0]
+    np.put_along_axis(high, best[:, :, None], -np.inf, axis=2)
+    return distance if (lowest - high.max(axis=2)).min() > 2 else None
+
+
+def _cells(view: Sight, tau: int) -> tuple[Flags, tuple[tuple[int, ...], ...]]:
+    """Groups of keys by dominance: a better cell beats a worse one at every t."""
+    count = view.letters.shape[2]
+    members: list[tuple[bool, ...]] = []
+    orders: list[tuple[int, ...]] = []
+    for query in range(len(view.letters)):
+        best, worst = _ends(view, query, tau)
+        waiting, order = sorted(range(count + tau), key=lambda b: -best[:, b].max()), []
+        while waiting:
+            tier = [waiting.pop(0)]
+            while True:
+                floor = worst[:, tier].min(axis=1)
+                joining = [b for b in waiting if not (best[:, b] < floor).all()]
+                if not joining:
+                    break
+                tier += joining
+                waiting = [b for b in waiting if b not in joining]
+            row = tuple(b in tier for b in range(count + tau))
+            if row not in members:
+                members.append(row)
+            order.append(members.index(row))
+            if any(b >= count for b in tier):
+                break
+        orders.append(tuple(order))
+    return np.array(members, dtype=bool), tuple(orders)
+
+
+def _ends(view: Sight, query: int, tau: int) -> tuple[Array, Array]:
+    """Best and worst score of each group of keys and each padding position, per t."""
+    letters, pads = view.seen[:, None, tau:], view.seen[:, :tau]
+    best = np.c_[
+        np.where(letters, view.letters[query], -np.inf).max(axis=2), np.where(pads, view.pads[query], -np.inf)
+    ]
+    worst = np.c_[
+        np.where(letters, view.letters[query], np.inf).min(axis=2), np.where(pads, view.pads[query], np.inf)
+    ]
+    return best, worst
+
+
+@dataclass
+class Memory:
+    """Where a head's cells stand in the rows of the machine: values, then the counters since."""
+
+    rule: Back | Cells
+    number: int
+    at: int
+    counters: Integers
+
+    @property
+    def end(self) -> int:
+        """The first column after it."""
+        return self.at + self.number * (1 + len(self.counters))
+
+
+def attention_step(claim: Claim, layer: Layer, *, strict: bool) -> Attention:
+    """Rules for all heads, and the machine that holds what they remember."""
+    rules = [rule_of(claim, head, strict=strict) for head in layer.heads]
+    memories, start = _memories(claim, layer, rules)
+    old, letters = claim.machine, claim.machine.follow.shape[1]
+
+    def expand(rows: Integers) -> tuple[Integers, Integers]:
+        state = rows[:, 0]
+        after = np.repeat(rows[:, None], letters, axis=1)
+        after[:, :, 0] = old.follow[state]
+        out = [old.shown[state][..., None]]
+        for memory in memories:
+            held, read = _remembered(claim, memory, rows, strict=strict)
+            after[:, :, memory.at : memory.end] = held
+            out += read
+        return after, np.concatenate(out, axis=2)
+
+    rows, follow, outputs = explore(start, expand, claim.length)
+    shown = labelled(outputs, live_states(follow, claim.length))
+    finished: dict[int, Rule] = {}
+    for memory in memories:
+        held = rows[:, memory.at : memory.at + memory.number]
+        offset = np.zeros((len(rows), memory.number, len(claim.low)), dtype=np.int64)
+        since = rows[:, memory.at + memory.number : memory.end].reshape(len(rows), memory.number, -1)
+        offset[:, :, memory.counters] = since
+        finished[id(memory.rule)] = replace(memory.rule, held=held, offset=offset)
+    heads = tuple(finished.get(id(rule), rule) for rule in rules)
+    return Attention(Lift(follow, rows[:, 0], shown), heads)
+
+
+def _memories(claim: Claim, layer: Layer, rules: list[Rule]) -> tuple[list[Memory], list[int]]:
+    """What padding leaves in each head's cells."""
+    memories, start, tau = [], [0], len(claim.pads)
+    for head, rule in zip(layer.heads, rules, strict=True):
+        if not isinstance(rule, (Back, Cells)):
+            continue
+        pads = rule.value_of[claim.classes :]
+        if isinstance(rule, Back):
+            first = [int(pads[max(tau - 1 - n, 0)]) for n in range(rule.distance)]
+        else:
+            groups_of = rule.member.shape[1] - tau
+            first = [EMPTY] * len(rule.member)
+            for j in range(tau):
+                for cell in np.flatnonzero(rule.member[:, groups_of + j]):
+                    first[cell] = int(pads[j])
+        counters = np.flatnonzero((head.value.T @ claim.wide != 0).any(axis=0))
+        memories.append(Memory(rule, len(first), len(start), counters))
+        start += [*first, *[0] * (len(first) * len(counters))]
+    return memories, start
+
+
+def _remembered(
+    claim: Claim, memory: Memory, rows: Integers, *, strict: bool
+) -> tuple[Integers, list[Integers]]:
+    """The cells after each letter, and what the head reads: a value and counters since."""
+    state, rule, n = rows[:, 0], memory.rule, memory.number
+    own, letters = claim.machine.shown[state], claim.machine.follow.shape[1]
+    steps = claim.machine.steps[state][:, :, memory.counters]
+    shape = (len(rows), letters)
+    held = np.repeat(rows[:, None, memory.at : memory.at + n], letters, axis=1)
+    far = np.repeat(rows[:, None, memory.at + n : memory.end], letters, axis=1)
+    far = far.reshape(*shape, n, len(memory.counters)) + steps[:, :, None]
+    value = rule.value_of[own]
+    if isinstance(rule, Back):
+        now = np.concatenate([value[..., None], held], axis=2)
+        since = np.concatenate([np.zeros((*shape, 1, far.shape[3]), dtype=np.int64), far], axis=2)
+        cells, offsets = now[..., :n], since[:, :, :n]
+        read = [now[..., n : n + 1], since[:, :, n]]
+    else:
+        hit = np.moveaxis(rule.member[:, rule.key_of[own]], 0, 2)
+        cells = np.where(hit, value[..., None], held)
+        offsets = np.where(hit[..., None] | (cells == EMPTY)[..., None], 0, far)
+        read = _read(rule, own, held, far) if strict else _read(rule, own, cells, offsets)
+        cells, offsets = _forgotten(claim, rule, cells, offsets)
+    return np.concatenate([cells, offsets.reshape(*shape, -1)], axis=2), read
+
+
+def _read(rule: Cells, own: Integers, cells: Integers, offsets: Integers) -> list[Integers]:
+    value, far = np.full(own.shape, EMPTY), np.zeros((*own.shape, offsets.shape[3]), dtype=np.int64)
+    for query, order in enumerate(rule.order):
+        waiting = rule.query_of[own] == query
+        for cell in order:
+            here = waiting & (cells[..., cell] != EMPTY)
+            value[here], far[here] = cells[..., cell][here], offsets[..., cell, :][here]
+            waiting = waiting & ~here
+    return [value[..., None], far]
+
+
+def _forgotten(claim: Claim, rule: Cells, cells: Integers, offsets: Integers) -> tuple[Integers, Integers]:
+    """Cells that only padding writes are forgotten once every order that reads them has a better full one."""
+    written = np.asarray(rule.member[:, : rule.member.shape[1] - len(claim.pads)].any(axis=1))
+    for cell in np.flatnonzero(~written):
+        gone = np.ones(cells.shape[:2], dtype=bool)
+        for order in rule.order:
+            if cell in order:
+                better = [b for b in order[: order.index(cell)] if written[b]]
+                full = [cells[..., b] != EMPTY for b in better]
+                gone &= np.any(full, axis=0) if full else False
+        here = (np.arange(cells.shape[2]) == cell) & gone[..., None]
+        cells, offsets = np.where(here, UNKNOWN, cells), np.where(here[..., None], 0, offsets)
+    return cells, offsets

@@ -1,0 +1,78 @@
+"""Units of an MLP by affine arithmetic: errors of units that read the same sum cancel as they do in reality.
+
+x = centre + Σ_e tied[e], one symbol e in [−1, 1] per input, per rounded unit and per unit of unknown sign.
+``box`` bounds the same numbers by plain intervals; both hold, so what they have in common does.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from krohn.check.format import Format, whole
+from krohn.check.real import Array, Flags, Real, affine_error, ample, summed_up
+
+
+@dataclass(frozen=True)
+class Affine:
+    """Rows × units, and symbols × rows × units."""
+
+    box: Real
+    centre: Array
+    tied: Array
+
+    def shared(self) -> "Affine":
+        """The box, narrowed to what the affine form allows."""
+        radius = summed_up(np.concatenate([self.tied, np.zeros_like(self.centre)[None]]))
+        form = Real(self.centre, self.centre).widened(radius)
+        box = self.box.where(self.box.known, self.box.within(form))
+        return Affine(box, self.centre, self.tied)
+
+    def linear(self, fmt: Format, weight: Array, bias: Array) -> "Affine":
+        """The next sums: those of the form, and a symbol for what the network and this checker round."""
+        box = whole(self.box)
+        reach = np.abs(self.centre) + np.abs(self.tied).sum(axis=0)
+        off = fmt.off(box, weight, bias)
+        own = np.where(off + reach @ np.abs(weight) > 0, affine_error(reach, weight, bias), 0.0)
+        own = np.where(self._constant(weight) & (off == 0), 0.0, own)
+        made = Affine(
+            fmt.linear(box, weight, bias).part,
+            self.centre @ weight + bias,
+            np.concatenate([self.tied @ weight, diagonal(off + own)]),
+        )
+        return made.shared()
+
+    def _constant(self, weight: Array) -> Flags:
+        """Sums of numbers that are known: their box is the number itself, and the form is not used."""
+        out: Flags = (~self.box.known).astype(np.float64) @ (weight != 0).astype(np.float64) == 0
+        return out
+
+    def activated(self, fmt: Format, sine: Flags) -> "Affine":
+        """ReLU, or the sine where ``sine`` says so."""
+        on, off = (self.box.lo >= 0) & ~sine, (self.box.hi <= 0) & ~sine
+        box = self.box.positive()
+        if sine.any():
+            box = fmt.sine(self.box).where(np.broadcast_to(sine, on.shape), box)
+        middle = (box.lo + box.hi) / 2
+        unsure = np.where(on | off, 0.0, ample(np.maximum(box.hi - middle, middle - box.lo)))
+        centre = np.where(on, self.centre, np.where(off, 0.0, middle))
+        return Affine(box, centre, np.concatenate([self.tied * on, diagonal(unsure)]))
+
+    def trimmed(self, first: int) -> "Affine":
+        """Without the symbols that nothing holds; the first ones stay, so that inputs keep theirs."""
+        some = (self.tied != 0).any(axis=(1, 2))
+        some[:first] = True
+        return Affine(self.box, self.centre, self.tied[some])
+
+
+def entering(box: Real) -> Affine:
+    """Inputs: a symbol each."""
+    centre = (box.lo + box.hi) / 2
+    return Affine(box, centre, diagonal(ample(np.maximum(box.hi - centre, centre - box.lo))))
+
+
+def diagonal(radius: Array) -> Array:
+    """[row, unit] to [symbol, row, unit]: one symbol per unit."""
+    out = np.zeros((radius.shape[1], *radius.shape))
+    index = np.arange(radius.shape[1])
+    out[index, :, index] = radius.T
+    return out

@@ -1,0 +1,121 @@
+"""The checker: weights, automaton, dtype, length and witness go in; certified or refused comes out.
+
+It reads like the proof. The embedding is in its boxes by construction. Each step of the witness turns the
+claim about one moment of the forward pass into a claim about a later one. At the end every class decodes to
+one state, and the machine shows the automaton's states on all words. Whatever goes wrong, an exception
+included, is a refusal.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from krohn.check.attention import attend
+from krohn.check.format import FORMATS, Format, whole
+from krohn.check.machine import Claim, Machine, Setting, counted_anew, merge
+from krohn.check.mlp import tabulate
+from krohn.check.reader import Automaton, Network, stored
+from krohn.check.readout import decode, simulate
+from krohn.check.real import point
+from krohn.check.scan import check_scan
+from krohn.check.verdict import Budget, Refused, inside, require
+from krohn.check.witness import Layered, Merge, Scan, Step, Tabulate, Witness, witness_from
+
+WORK = 2e10
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``certified``: right on every word of length ≤ T, by at least ``margin`` in the logits; or a reason."""
+
+    certified: bool
+    margin: float
+    reason: str
+
+
+def check(
+    network: Network, automaton: Automaton, dtype: str, length: int, witness: object, work: float = WORK
+) -> Verdict:
+    """The one question; ``witness`` is JSON data or a ``Witness``."""
+    try:
+        with np.errstate(all="ignore"):
+            proof = witness if isinstance(witness, (tuple, Scan)) else witness_from(witness)
+            return Verdict(True, margin_of(network, automaton, dtype, length, proof, work), "")
+    except Refused as refusal:
+        return Verdict(False, 0.0, str(refusal))
+    except Exception as error:  # whatever a witness provokes is a refusal
+        return Verdict(
+            False, 0.0, f"the witness does not fit the network ({type(error).__name__}: {error})"[:300]
+        )
+
+
+def margin_of(
+    network: Network, automaton: Automaton, dtype: str, length: int, witness: Witness, work: float = WORK
+) -> float:
+    """The certified logit margin; raises ``Refused``."""
+    require(dtype in FORMATS, "the dtype must be float64, float32, bfloat16 or float16")
+    fmt, longest = FORMATS[dtype], len(network.positions) - len(network.padding)
+    require(type(length) is int and 1 <= length <= longest, f"the length must lie in 1..{longest}")
+    require(len(network.padding) > 0, "the proof starts from a padding position; there is none")
+    shape = (network.readout.shape[1], len(network.embedding))
+    fits = automaton.table.shape == shape and ((automaton.table >= 0) & (automaton.table < shape[0])).all()
+    require(
+        fits and 0 <= automaton.start < shape[0], "the automaton has other states or letters than the network"
+    )
+    setting = Setting(fmt, network.strict, Budget(work))
+    held = stored(network, fmt)
+    with inside("embedding"):
+        claim = embed(held, length, fmt)
+    if isinstance(witness, Scan):
+        return check_scan(setting, held, automaton, claim, witness)
+    claim = follow_steps(setting, held, claim, witness)
+    with inside("read-out"):
+        states, margin = decode(setting, claim, held)
+        simulate(setting, claim.machine, states, automaton, length)
+    return margin
+
+
+def embed(network: Network, length: int, fmt: Format) -> Claim:
+    """Token plus position, once rounded. Codes that do not vary along letters join the classes."""
+    tau, (letters, d) = len(network.padding), network.embedding.shape
+    codes = network.positions[: tau + length]
+    along = codes[tau:]
+    steady = (along == along[:1]).all(axis=0)
+    pads = fmt.add(whole(point(network.padding)), whole(point(codes[:tau]))).part
+    shape = (letters, length, d)
+    table = point(network.embedding).shaped(letters, 1, d).spread(*shape)
+    summed = fmt.add(whole(table), whole(point(along).spread(*shape))).part
+    places = np.where(steady, 0.0, along)
+    nothing = np.zeros(0, dtype=np.int64)
+    machine = Machine(
+        follow=np.zeros((1, letters), dtype=np.int64),
+        shown=np.arange(letters)[None],
+        steps=np.zeros((1, letters, 0), dtype=np.int64),
+        letter=np.arange(letters),
+    )
+    box = (summed - point(places).spread(*shape)).over(1)
+    return Claim(machine, box, np.zeros((d, 0)), places, pads, nothing, nothing)
+
+
+def follow_steps(setting: Setting, network: Network, claim: Claim, witness: Layered) -> Claim:
+    """All blocks in order, and steps that only forget between them."""
+    done = 0
+    for step in witness:
+        claim, done = follow_step(setting, network, claim, step, done)
+    require(done == 2 * len(network.layers), "witness: blocks are missing")
+    return claim
+
+
+def follow_step(setting: Setting, network: Network, claim: Claim, step: Step, done: int) -> tuple[Claim, int]:
+    """One step; ``done`` counts the blocks of the network that lie behind."""
+    if isinstance(step, Merge):
+        return counted_anew(merge(claim, step), setting.budget), done
+    if isinstance(step, Tabulate) and not step.block:
+        return tabulate(setting, claim, None, step), done
+    require(done < 2 * len(network.layers), "witness: too many blocks")
+    layer = network.layers[done // 2]
+    require(isinstance(step, Tabulate) == (done % 2 == 1), "witness: a block is missing")
+    with inside(f"layer {done // 2 + 1}"):
+        if isinstance(step, Tabulate):
+            return tabulate(setting, claim, layer, step), done + 1
+        return attend(setting, claim, layer, step), done + 1

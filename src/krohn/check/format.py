@@ -1,0 +1,325 @@
+"""Numbers that the network computes, format by format.
+
+``Box`` stands for numbers that the network has computed; only a ``Format`` makes one from others, and each of
+its methods counts the relative error, the underflow, the overflow and the checker's own rounding. Together
+with ``real`` these are the only files that name a unit roundoff.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from krohn.check.real import (
+    OWN,
+    SAFE,
+    TOO_LARGE,
+    Array,
+    Flags,
+    Real,
+    Rounding,
+    ample,
+    ends,
+    lowest_bit,
+    point,
+    terms_of,
+)
+from krohn.check.verdict import require
+
+EXP = 64.0  # units in the last place that exp may be off
+SINE = 16.0  # units of 1 that sine may be off
+
+
+@dataclass(frozen=True)
+class Box:
+    """Numbers that the network has computed: each is in ``part`` plus something of size at most ``beyond``.
+
+    What lies beyond (counters, position codes) is followed elsewhere; but it is there when a number is
+    rounded, so that no operation can be asked for without it.
+    """
+
+    part: Real
+    beyond: Array
+
+    @property
+    def size(self) -> Array:
+        """The largest absolute value of the whole number."""
+        return self.part.size + self.beyond
+
+    def __getitem__(self, key: Any) -> "Box":
+        return Box(self.part[key], np.broadcast_to(self.beyond, self.part.lo.shape)[key])
+
+    def kept(self, flags: Array) -> "Box":
+        """Times 0 or 1."""
+        return Box(Real(self.part.lo * flags, self.part.hi * flags), self.beyond * flags)
+
+
+def whole(part: Real) -> Box:
+    """Numbers that are all in their interval."""
+    return Box(part, np.zeros(np.shape(part.lo)[-1:] or ()))
+
+
+@dataclass(frozen=True)
+class Format:
+    """Sums, scores and softmax are computed with ``inner``; every tensor is then rounded to ``outer``.
+
+    ``vanish``: exp(-x) is 0 from here on; ``normal``: below it exp may return 0.
+    """
+
+    name: str
+    inner: Rounding
+    outer: Rounding
+    vanish: float
+    normal: float
+
+    @property
+    def coarse(self) -> bool:
+        """Whether storing rounds once more."""
+        return self.outer.bits < self.inner.bits
+
+    def rounding(self, size: Array) -> Array:
+        """How far off storing is: the explicit term, for numbers of this size."""
+        if not self.coarse:
+            return np.zeros_like(size)
+        return SAFE * self.outer.unit * size + self.outer.tiny
+
+    def stored(self, box: Box) -> Box:
+        """A tensor. Rounding is monotone: the ends of a whole number are rounded, and so is all between.
+
+        Where something lies beyond the interval its ends say nothing about rounding: the explicit term.
+        """
+        part = box.part
+        if self.coarse:
+            alone = np.broadcast_to(box.beyond == 0, part.lo.shape)
+            cast = Real(self.outer.cast(part.lo), self.outer.cast(part.hi))
+            part = cast.where(alone, part.widened(self.rounding(box.size)))
+        made = Box(part, box.beyond)
+        require(made.size <= self.outer.largest, "a number can overflow", TOO_LARGE)
+        return made
+
+    def add(self, left: Box, right: Box) -> Box:
+        """One addition of tensors; exact where one is 0, or where both are known and the sum fits."""
+        made, size = left.part + right.part, left.size + right.size
+        single = (left.size == 0) | (right.size == 0)
+        known = left.part.known & right.part.known & made.known & (left.beyond == 0) & (right.beyond == 0)
+        fits = known & (self.inner.cast(made.lo) == made.lo)
+        off = self.inner.error(size, np.where(single | fits, 0.0, 1.0), 0.0)
+        return self.stored(Box(made.widened(off), left.beyond + right.beyond))
+
+    def gathered(self, parts: Sequence[Box]) -> Box:
+        """Several tensors added, in any order; half types store every partial sum, one after another."""
+        if self.coarse:
+            total = parts[0]
+            for part in parts[1:]:
+                total = self.add(total, part)
+            return total
+        made, beyond, size = parts[0].part, parts[0].beyond, parts[0].size
+        count, known = (size != 0).astype(np.float64), made.known & (beyond == 0)
+        unit = lowest_bit(made.lo)
+        for part in parts[1:]:
+            made, beyond, size = made + part.part, beyond + part.beyond, size + part.size
+            count, known = count + (part.size != 0), known & part.part.known & (part.beyond == 0)
+            unit = np.minimum(unit, lowest_bit(part.part.lo))
+        fits = (
+            known
+            & (unit >= self.inner.tiny)
+            & (size < np.where(np.isinf(unit), 1, unit) * 2.0**self.inner.bits)
+        )
+        off = self.inner.error(size, np.where(fits, 0.0, np.maximum(count - 1, 0)), 0.0)
+        return self.stored(Box(made.widened(off), beyond))
+
+    def linear(self, box: Box, weight: Array, bias: Array | None = None) -> Box:
+        """x @ weight + bias; with half types the product may be stored before the bias comes, or not."""
+        offset = np.zeros(weight.shape[1]) if bias is None else bias
+        beyond = box.beyond @ np.abs(weight)
+        fused = self.stored(Box(self._sums(box, weight, offset), beyond))
+        if not self.coarse or not offset.any():
+            return fused
+        bare = self.stored(Box(self._sums(box, weight, 0 * offset), beyond))
+        apart = self.add(bare, whole(point(offset).spread(*bare.part.lo.shape)))
+        both = Real(np.minimum(apart.part.lo, fused.part.lo), np.maximum(apart.part.hi, fused.part.hi))
+        return Box(both, beyond)
+
+    def _sums(self, box: Box, weight: Array, offset: Array) -> Real:
+        """Ends of the computed sum, before it is stored."""
+        lo, hi = ends(box.part, weight)
+        off = self._sum_error(box, weight, offset)
+        return Real(lo + offset - off, hi + offset + off).outward(off)
+
+    def _sum_error(self, box: Box, weight: Array, offset: Array) -> Array:
+        size = box.size @ np.abs(weight) + np.abs(offset)
+        rounds, faint = terms_of(box.size, weight, offset)
+        off = self.inner.error(size, rounds, faint)
+        return np.where(self._exact(box, weight, offset, size), 0.0, off)
+
+    def _exact(self, box: Box, weight: Array, offset: Array, size: Array) -> Flags:
+        """Sums of known multiples of one power of two that stay below 2^bits of them."""
+        there = weight != 0
+        moving = ~box.part.known | (np.broadcast_to(box.beyond, box.part.lo.shape) != 0)
+        steady = moving.astype(np.float64) @ there.astype(np.float64) == 0
+        grain = np.where(moving, np.inf, lowest_bit(box.part.lo)).min(axis=0, initial=np.inf)
+        least = np.where(there, grain[:, None] * np.where(there, lowest_bit(weight), 1.0), np.inf)
+        unit = np.minimum(least.min(axis=0, initial=np.inf), lowest_bit(offset))
+        fits = size < np.where(np.isinf(unit), 0.0, unit) * 2.0**self.inner.bits
+        out: Flags = steady & (np.isinf(unit) & (size == 0) | fits) & (unit >= self.inner.tiny)
+        return out
+
+    def off(self, box: Box, weight: Array, bias: Array) -> Array:
+        """How far ``linear`` is from x @ weight + bias in real numbers, wherever in the box x lies."""
+        exact = self._sum_error(box, weight, bias)
+        if not self.coarse:
+            return exact
+        size = box.size @ np.abs(weight) + np.abs(bias)
+        made, (lo, hi) = self.linear(box, weight, bias).part, ends(box.part, weight)
+        fixed = (lo == hi) & made.known & (made.lo == lo + bias) & (exact == 0)
+        first = self.inner.error(size, terms_of(box.size, weight)[0] + 1.0, float(len(weight)))
+        stored = self.rounding(size + first) * np.where(bias != 0, 2.0, 1.0)
+        return np.where(fixed, 0.0, 2 * first + stored)
+
+    def sine(self, box: Real) -> Real:
+        """sin of computed numbers: near the value at the middle, never beyond 1."""
+        middle = (box.lo + box.hi) / 2
+        far = np.maximum(box.hi - middle, middle - box.lo) + 4 * OWN.unit * box.size
+        far = far + SINE * (self.inner.unit + OWN.unit) + self.rounding(np.ones_like(far))
+        made, top = np.sin(middle), 1 + SINE * self.inner.unit + self.rounding(np.ones(1))
+        return Real(np.maximum(made - far, -top), np.minimum(made + far, top)).outward(far)
+
+    def scores(self, queries: Real, keys: Real) -> Real:
+        """Tensors [t, k] and [i, k]: the computed score of every pair [t, i]."""
+        width = float(queries.lo.shape[-1])
+        middles, radii = zip(*(_ball(side) for side in (queries, keys)), strict=True)
+        sizes = [np.abs(middle) + radius for middle, radius in zip(middles, radii, strict=True)]
+        centre, size = middles[0] @ middles[1].T, sizes[0] @ sizes[1].T
+        radius = np.abs(middles[0]) @ radii[1].T + radii[0] @ sizes[1].T
+        terms = (sizes[0] != 0).astype(np.float64) @ (sizes[1] != 0).astype(np.float64).T
+        off = self.inner.error(size, np.where(terms > 0, width + 1, 0.0), terms)
+        own = np.where(terms > 0, OWN.error(4 * size, width + 4, 4 * terms), 0.0)
+        return Real(centre - (radius + off + own), centre + (radius + off + own)).outward(own)
+
+    def may_score(self, queries: Real, keys: Real) -> None:
+        """Refuses if any query with any key, seen or not, can overflow."""
+        most = [
+            np.abs(side.size).reshape(-1, side.lo.shape[-1]).max(axis=0, initial=0.0)
+            for side in (queries, keys)
+        ]
+        self.inner.error(np.asarray(most[0] @ most[1]), float(len(most[0]) + 1), float(len(most[0])))
+
+    def weights(self, scores: Real, seen: Flags, count: Array) -> Real:
+        """Softmax along the last axis for computed scores; entry i stands for ``count[..., i]`` positions.
+
+        s - max rounds once, exp is good to EXP, the sum rounds once per position, then comes the quotient.
+        Scores further apart than ``vanish`` have weights below the least normal number, computed and true.
+        """
+        top = np.where(seen, scores.hi, -np.inf).max(axis=-1, keepdims=True)
+        own = 16 * OWN.unit * (1 + np.where(seen, scores.size, 0.0).max(axis=-1, keepdims=True))
+        least = np.where(seen, np.exp(np.minimum(scores.lo - top, 0.0) - own), 0.0)
+        most = np.where(seen, np.exp(np.minimum(scores.hi - top, 0.0) + own), 0.0)
+        everything = (seen * count).sum(axis=-1, keepdims=True)
+        below = (least * count).sum(axis=-1, keepdims=True)
+        above = (most * count).sum(axis=-1, keepdims=True)
+        reach = top - np.where(seen, scores.lo, np.inf).min(axis=-1, keepdims=True)
+        relative, absolute = self.weight_error(everything, reach)
+        own = 16 * (count.shape[-1] + 2) * OWN.unit
+        others = above * (1 + own) - most, np.maximum(below * (1 - own) - least, 0.0)
+        low = least / (others[0] + least) * (1 - relative - own) - absolute
+        high = most / (others[1] + most) * (1 + relative + own) + absolute
+        alone = seen & (everything == 1)  # exp(0) / exp(0)
+        low, high = np.where(alone, 1.0, np.maximum(low, 0.0)), np.where(alone, 1.0, high)
+        require(np.isfinite(np.where(seen, high - low, 0.0)), "softmax weights are not numbers", TOO_LARGE)
+        return Real(np.where(seen, low, 0.0), np.where(seen, high, 0.0))
+
+    def weight_error(self, count: Array, reach: Array) -> tuple[Array, Array]:
+        """Relative and absolute error of a softmax weight over ``count`` scores at most ``reach`` apart."""
+        far = np.minimum(reach, self.vanish)
+        terms = SAFE * (self.inner.unit + OWN.unit) * (2 * far + 2 * EXP + count + 6)
+        # All scores equal: exp(0) = 1, an exact count, and one quotient.
+        terms = np.where(
+            (reach == 0) & (count < 2.0**self.inner.bits), SAFE * (self.inner.unit + OWN.unit), terms
+        )
+        coarse = (SAFE * self.outer.unit, self.outer.tiny) if self.coarse else (0.0, 0.0)
+        return np.expm1(terms) * SAFE + coarse[0], 4 * (count + 1) * self.normal + coarse[1]
+
+    def averaged(self, size: Array, largest: Array, count: Array, terms: float) -> Array:
+        """Error of Σ w v: ``count`` terms of at most ``largest``, besides zeros; ``size`` is the sum of all.
+
+        Two bounds hold, so the smaller does. A term passes ``terms`` roundings. And a partial sum of j terms
+        is at most j·largest: over any tree these add up to less than largest·count(count+3)/2, products
+        included.
+        """
+        off = self.inner.error(size, terms + 1.0, terms)
+        growth = np.exp((count + 1) * np.log1p(self.inner.unit))
+        tree = SAFE * (self.inner.unit + 4 * OWN.unit) * growth * largest * count * (
+            count + 3
+        ) / 2 + terms * (self.inner.tiny + OWN.tiny)
+        out: Array = np.minimum(off, tree)
+        return out
+
+    def mixed(self, weights: Real, values: Real) -> Real:
+        """Tensors [t, n] of weights and [n, v] of values: what the head makes of them."""
+        products = weights.shaped(*weights.lo.shape, 1) * values.shaped(1, *values.lo.shape)
+        size, count = products.size.sum(axis=1), float(weights.lo.shape[1])
+        single = (weights.hi != 0).sum(axis=1, keepdims=True) == 1
+        single &= (weights.lo == weights.hi).all(axis=1, keepdims=True) & (
+            weights.hi.max(axis=1, keepdims=True) == 1
+        )
+        off = np.where(single, 0.0, self.inner.error(size, count + 1, count))
+        return self.stored(whole(products.total(1).widened(off))).part
+
+    def any_sum(self, size: Array, terms: float) -> Array:
+        """Error of a sum of ``terms`` products of this total size, bias included, and of storing it twice."""
+        off = self.inner.error(ample(size), terms, terms)
+        require(size + off <= self.outer.largest, "a number can overflow", TOO_LARGE)
+        return off + 2 * self.rounding(size + off)
+
+    def passed_on(self, size: Array, off: Array, matrix: Array) -> Array:
+        """Error of y @ matrix where y is computed up to ``off`` from a number of this size, and stored."""
+        off = off + self.rounding(size + off)
+        ways = (matrix != 0).sum(axis=0).astype(np.float64)
+        after = (size + off) @ np.abs(matrix)
+        last = np.where(ways > 0, self.inner.error(after, ways + 2, ways), 0.0)
+        made = ample(off @ np.abs(matrix)) + last
+        require(after + made <= self.outer.largest, "a number can overflow", TOO_LARGE)
+        return np.where(ways > 0, made + self.rounding(after + made), 0.0)
+
+    def copied(self, size: Array, spread: Array, leak: float, count: int) -> Array:
+        """Error of a head that gives all but ``leak`` of its weight to one position, before it is stored."""
+        relative, absolute = self.weight_error(np.asarray(float(count)), np.asarray(self.vanish))
+        other = leak * (1 + float(relative)) * (1 + 8 * OWN.unit) * spread
+        off = self.inner.error(size, 2.0 * count + 8, 2.0 * count)
+        total = SAFE * (off + count * float(absolute) * size) + other
+        if self.coarse:
+            total = total + 2 * self.rounding(size + total)
+        return total
+
+    def certain(self, gap: float) -> bool:
+        """Whether a lead in scores is so large that the weights are exactly 1 and 0."""
+        return bool(gap > self.vanish * (1 + 16 * self.inner.unit) + 1)
+
+    def stores(self, weights: Array, name: str) -> Array:
+        """A matrix as the dtype holds it."""
+        made = self.outer.cast(weights)
+        require(np.isfinite(made), f"a number of {name} does not fit into {self.name}", TOO_LARGE)
+        return made
+
+
+def _ball(side: Real) -> tuple[Array, Array]:
+    middle: Array = (side.lo + side.hi) / 2
+    radius: Array = np.maximum(side.hi - middle, middle - side.lo)
+    return middle, np.where(side.known, 0.0, radius + 4 * OWN.unit * side.size)
+
+
+_DOUBLE = OWN
+_SINGLE = Rounding(24, 2.0**-149, 3.4e38)
+FORMATS = {
+    "float64": Format("float64", _DOUBLE, _DOUBLE, 746.0, 2.0**-1022),
+    "float32": Format("float32", _SINGLE, _SINGLE, 104.0, 2.0**-126),
+    "bfloat16": Format("bfloat16", _SINGLE, Rounding(8, 2.0**-133, 3.38e38), 104.0, 2.0**-126),
+    "float16": Format("float16", _SINGLE, Rounding(11, 2.0**-24, 65504.0), 104.0, 2.0**-126),
+}
+
+
+def toy(bits: int, exponent: int) -> Format:
+    """A format so small that all its numbers can be tried: ``bits`` of significand, from 2^-exponent on."""
+    small = Rounding(bits, 2.0**-exponent, (2.0**bits - 1) * 2.0**exponent)
+    return replace(FORMATS["float64"], name="toy", inner=small, outer=small)

@@ -1,0 +1,293 @@
+"""One attention head on one claim: its scores, and the rules by which it adds, looks back or remembers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from krohn.check.format import Box, whole
+from krohn.check.machine import Claim, Lifted, Setting
+from krohn.check.reader import Head
+from krohn.check.real import Array, Flags, Integers, Real, between, hull, joined, leak_of, point, rivals
+from krohn.check.verdict import require
+from krohn.check.witness import EMPTY, UNKNOWN, Back, Cells, Sum
+
+BLOCK = 1 << 20
+NO_LEAD = "give the position it should copy a larger lead: scale W_Q or W_K up, or use a wider dtype"
+
+
+def visible(length: int, padding: int, *, strict: bool) -> Flags:
+    """[letter t, position i]: a strict head sees earlier positions only."""
+    last = padding + np.arange(length) - strict
+    out: Flags = np.arange(padding + length) <= np.maximum(last, 0)[:, None]
+    return out
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a head adds at each (state, letter): a value, less ``offset`` counters worth ``carried``."""
+
+    values: Box
+    number: Integers
+    offset: Integers
+    carried: Array  # d × counters
+    remainder: Real
+
+
+class Look:
+    """Queries, keys and values of one head, for classes grouped as the witness says."""
+
+    def __init__(
+        self, setting: Setting, claim: Claim, head: Head, query_of: Integers, key_of: Integers
+    ) -> None:
+        self.setting, self.claim, self.head, self.fmt = setting, claim, head, setting.fmt
+        self.query_of, self.key_of = _grouping(query_of, claim.classes), _grouping(key_of, claim.classes)
+        self.tau, self.length = len(claim.pads), claim.length
+        self.seen = visible(self.length, self.tau, strict=setting.strict)
+        self.queries, self.keys = (
+            self._projected(self.query_of, head.query),
+            self._projected(self.key_of, head.key),
+        )
+        pads = whole(claim.pads)
+        self.pad_queries, self.pad_keys = (self.fmt.linear(pads, m).part for m in (head.query, head.key))
+        self.pad_values = self.fmt.linear(pads, head.value).part
+        for queries in (self.queries, self.pad_queries):
+            for keys in (self.keys, self.pad_keys):
+                self.fmt.may_score(queries, keys)
+        # Values without their counters, which are worth ``value_wide`` in them.
+        exact = point(claim.wide.T) @ head.value
+        self.value_wide = exact.lo.T
+        left = claim.remainder(Real(exact.lo.T, exact.hi.T), self.value_wide)
+        values = self.fmt.linear(Box(claim.box + claim.codes, claim.counted), head.value)
+        self.values = Box(values.part + left, values.beyond)
+        self.carries = (self.value_wide != 0).any(axis=0)
+
+    def _projected(self, groups: Integers, weight: Array) -> Real:
+        """[group, t, k]: only the channels that the matrix reads matter, since the others are finite."""
+        claim, used = self.claim, np.flatnonzero((weight != 0).any(axis=1))
+        grouped = hull(claim.over_counters(claim.box, claim.wide), groups)[:, used]
+        rows = grouped.shaped(len(grouped), 1, len(used)) + point(claim.places[:, used]).shaped(
+            1, self.length, len(used)
+        )
+        self.setting.budget.spend(rows.lo.size * (weight.shape[1] + 1), "queries and keys")
+        made = self.fmt.linear(whole(rows.shaped(-1, len(used))), weight[used]).part
+        return made.shaped(len(grouped), self.length, weight.shape[1])
+
+    def blocks(self, query: int) -> Iterator[tuple[slice, Real, Flags]]:
+        """Some letters t at a time: scores [t, key group, position], and which positions are seen."""
+        groups, width = self.keys.lo.shape[0], self.keys.lo.shape[2]
+        pads = self.pad_keys.shaped(1, self.tau, width).spread(groups, self.tau, width)
+        keys = joined([pads, self.keys], axis=1)
+        rows = max(1, BLOCK // (groups * (self.tau + self.length)))
+        for first in range(0, self.length, rows):
+            part = slice(first, min(first + rows, self.length))
+            reach = self.tau + part.stop
+            self.setting.budget.spend((part.stop - first) * groups * reach * (width + 8), "scores")
+            scores = self.fmt.scores(self.queries[query, part], keys[:, :reach].shaped(-1, width))
+            yield part, scores.shaped(part.stop - first, groups, reach), self.seen[part, :reach]
+
+    def at_padding(self) -> Box:
+        """The head on padding positions, which see nothing but padding: plain evaluation."""
+        scores = self.fmt.scores(self.pad_queries, self.pad_keys)
+        last = np.maximum(np.arange(self.tau) - self.setting.strict, 0)
+        seen = np.arange(self.tau) <= last[:, None]
+        weights = self.fmt.weights(scores, seen, np.ones_like(scores.lo))
+        return self.fmt.linear(whole(self.fmt.mixed(weights, self.pad_values)), self.head.output)
+
+    def delivered(self, value_of: Integers, lead: float, far: float) -> tuple[Box, Array, Real]:
+        """What a head that copies adds for each value, and the worth of counters that come along."""
+        leak = leak_of(lead, far)
+        require(leak < 0.5, f"the head does not select one position (it leaks {leak:.3g})", NO_LEAD)
+        claim, fmt = self.claim, self.fmt
+        rows = hull(joined([self.values.part, self.pad_values]), value_of)
+        full = joined([claim.over_counters(self.values.part, self.value_wide), self.pad_values])
+        beyond = self.values.beyond.reshape(-1, self.values.beyond.shape[-1]).max(axis=0)
+        if not fmt.certain(lead):
+            size, spread = full.size.max(axis=0) + beyond, full.hi.max(axis=0) - full.lo.min(axis=0)
+            rows = rows.widened(fmt.copied(size, spread, leak, self.tau + self.length))
+        out = fmt.linear(Box(rows, beyond), self.head.output)
+        exact = point(self.value_wide.T) @ self.head.output
+        return out, exact.lo.T, claim.remainder(Real(exact.lo.T, exact.hi.T), exact.lo.T)
+
+
+def _grouping(labels: Integers, count: int) -> Integers:
+    require(labels.shape == (count,) and (labels < count).all(), "witness: groups")
+    return labels
+
+
+def add_up(look: Look, rule: Sum) -> tuple[Box, Array]:
+    """All letters have one weight: what class c adds beyond its steps, and the size of the counters."""
+    claim, fmt, tau = look.claim, look.fmt, look.tau
+    fits = rule.steps.shape == (claim.classes, rule.wide.shape[1]) and len(rule.wide) == claim.box.lo.shape[1]
+    require(fits, "witness: steps")
+    count = look.seen[:, tau:].sum(axis=1).astype(np.float64)
+    weights = _sum_weights(look, count)
+    v = claim.over_counters(look.values.part, look.value_wide)
+    w, p = weights[:, tau], weights[:, :tau]
+    look.setting.budget.spend(look.length * claim.classes * len(rule.wide), "sums")
+    worth = point(rule.steps) @ rule.wide.T
+    each = w.shaped(-1, 1, 1) * (v @ look.head.output).shaped(1, *worth.lo.shape)
+    total = (each - worth.shaped(1, *worth.lo.shape)).over(1) * point(count).shaped(-1, 1)
+    padded = p.shaped(*p.lo.shape, 1) * (look.pad_values @ look.head.output).shaped(1, tau, -1)
+    # Rounding: of the sum over positions, and of W_C.
+    largest = w.hi[:, None] * v.size.max(axis=0)
+    size = count[:, None] * largest + p.hi @ look.pad_values.size
+    alone = not look.pad_values.size.any()
+    off = fmt.averaged(
+        size, largest if alone else np.full_like(largest, np.inf), count[:, None], float(tau + look.length)
+    )
+    box = (total + padded.total(1)).widened(fmt.passed_on(size, off, look.head.output)).over(0)
+    out = box.spread(*worth.lo.shape)
+    if look.setting.strict:  # its own letter is not seen
+        out = out - worth
+    beyond = np.abs(rule.wide) @ (look.length * np.abs(rule.steps).max(axis=0, initial=0).astype(np.float64))
+    return Box(out, np.broadcast_to(beyond, out.lo.shape)), rule.wide
+
+
+def _sum_weights(look: Look, count: Array) -> Real:
+    """[t, padding positions and a letter]: bounds of their weights, whatever the classes are."""
+    tau, shape = look.tau, (look.length, look.tau + 1)
+    lo, hi = np.full(shape, np.inf), np.full(shape, -np.inf)
+    for query in range(len(look.queries)):
+        for part, scores, seen in look.blocks(query):
+            letters = seen[:, None, tau:]
+            low = np.where(letters, scores.lo[:, :, tau:], np.inf).min(axis=(1, 2))
+            high = np.where(letters, scores.hi[:, :, tau:], -np.inf).max(axis=(1, 2))
+            lo[part] = np.minimum(lo[part], np.c_[scores.lo[:, 0, :tau], low])
+            hi[part] = np.maximum(hi[part], np.c_[scores.hi[:, 0, :tau], high])
+    some = count > 0
+    table = np.c_[look.seen[:, :tau], some]
+    lo, hi = np.where(table, lo, 0.0), np.where(table, hi, 0.0)
+    return look.fmt.weights(between(lo, hi), table, np.c_[np.ones((look.length, tau)), np.maximum(count, 1)])
+
+
+@dataclass
+class Lead:
+    """The least lead of the target's score over all others, taken together, and the size of scores."""
+
+    least: float = np.inf
+    size: float = 0.0
+
+    def note(self, lowest: Array, before: Array, after: Array, target: Flags) -> None:
+        """Target i scores at least ``lowest``; others up to before[j], j < i, and after[j], j > i."""
+        if target.any():
+            behind = (rivals(before, after) - np.where(target, lowest, 0.0))[target].max()
+            require(not np.isnan(behind), "scores are not numbers")
+            self.least = float(np.minimum(self.least, -behind))
+            self.size = float(np.maximum(self.size, np.abs(lowest[target]).max()))
+
+
+def lead_back(look: Look, distance: int) -> Lead:
+    """How far the position ``distance`` back (or the first) leads, at every letter, whatever the classes."""
+    lead = Lead()
+    for query in range(len(look.queries)):
+        for part, scores, seen in look.blocks(query):
+            place = np.maximum(look.tau + np.arange(look.length)[part] - distance, 0)
+            target = np.arange(seen.shape[1]) == place[:, None]
+            require(seen[target], "the position it should copy is not visible")
+            others = np.where(seen & ~target, scores.hi.max(axis=1), -np.inf)
+            lead.note(scores.lo.min(axis=1), others, others, target)
+    return lead
+
+
+def look_back(look: Look, rule: Back, new: Lifted) -> Part:
+    """The head copies from ``distance`` back: every state holds the values of the last positions."""
+    k, value_of = rule.distance, _grouping(rule.value_of, look.claim.classes + look.tau)
+    counters = new.steps.shape[2]
+    require(len(rule.held) == len(new.live) and rule.offset.shape[2] == counters, "witness: delay line")
+    require((rule.held <= value_of.max()).all() and k <= look.tau + look.length, "witness: delay line")
+    require(k >= 1 or not look.setting.strict, "a strict head does not see its own position")
+    first = [value_of[look.claim.classes + max(look.tau - 1 - n, 0)] for n in range(k)]
+    require(rule.held[0] == np.array(first, dtype=np.int64), "witness: what padding leaves in the delay line")
+    require(rule.offset[0] == 0, "witness: offsets")
+    own, follow = new.own, new.step.follow
+    now = np.concatenate(
+        [value_of[own][..., None], np.broadcast_to(rule.held[:, None], (*own.shape, k))], axis=2
+    )
+    nothing = np.zeros((*own.shape, 1, counters), dtype=np.int64)
+    far = np.concatenate([nothing, rule.offset[:, None] + new.steps[:, :, None]], axis=2)
+    shifted = (rule.held[follow] == now[..., :k]).all(axis=2)
+    counted = (rule.offset[follow] == far[:, :, :k])[..., look.carries].all(axis=(2, 3))
+    require((shifted & counted)[new.moves], "witness: the delay line does not move along")
+    lead = lead_back(look, k)
+    values, carried, rest = look.delivered(value_of, lead.least, lead.size)
+    return Part(values, now[..., k], far[:, :, k], carried, rest)
+
+
+def remember(look: Look, rule: Cells, new: Lifted) -> Part:
+    """The head copies from the latest member of the best cell that has one."""
+    value_of, groups = _grouping(rule.value_of, look.claim.classes + look.tau), len(look.keys)
+    counters, own, follow = new.steps.shape[2], new.own, new.step.follow
+    fits = rule.member.shape[1] == groups + look.tau and len(rule.order) == len(look.queries)
+    fits = fits and len(rule.held) == len(new.live) and rule.offset.shape[2] == counters
+    require(fits and (rule.held <= value_of.max()).all(), "witness: cells")
+    start = np.full(len(rule.member), EMPTY)
+    for j in range(look.tau):
+        start[rule.member[:, groups + j]] = value_of[look.claim.classes + j]
+    require((rule.held[0] == start) | (rule.held[0] == UNKNOWN), "witness: what padding leaves in the cells")
+    require(rule.offset[0] == 0, "witness: offsets")
+    hit = np.moveaxis(rule.member[:, look.key_of[own]], 0, 2)
+    before = np.broadcast_to(rule.held[:, None], hit.shape)
+    far = np.broadcast_to(rule.offset[:, None], (*hit.shape, counters)) + new.steps[:, :, None]
+    after, far_after = np.where(hit, value_of[own][..., None], before), np.where(hit[..., None], 0, far)
+    counted = (after == EMPTY)[..., None] | (rule.offset[follow] == far_after)
+    right = (rule.held[follow] == after) & counted[..., look.carries].all(axis=3)
+    require(
+        (right | (rule.held[follow] == UNKNOWN)).all(axis=2)[new.moves],
+        "witness: cells do not hold what was read",
+    )
+    content, distance = (before, far) if look.setting.strict else (after, far_after)
+    number, offset, used = _contents(look, rule, new, content, distance)
+    lead = Lead()
+    for query, pairs in used.items():
+        for _, scores, seen in look.blocks(query):
+            for member, higher in pairs:
+                _lead_of_cell(lead, scores, seen, look.tau, member, higher)
+    values, carried, rest = look.delivered(value_of, lead.least, lead.size)
+    return Part(values, number, offset, carried, rest)
+
+
+def _contents(
+    look: Look, rule: Cells, new: Lifted, content: Integers, distance: Integers
+) -> tuple[Integers, Integers, dict[int, list[tuple[Flags, Flags]]]]:
+    """What each query reads, and for which (cell, better cells, all empty) that must be shown."""
+    own, counters = new.own, new.steps.shape[2]
+    number, offset = np.full(own.shape, -1), np.zeros((*own.shape, counters), dtype=np.int64)
+    used: dict[int, list[tuple[Flags, Flags]]] = {}
+    for query, order in enumerate(rule.order):
+        waiting = new.rows & (look.query_of[own] == query)
+        higher, pairs = np.zeros(rule.member.shape[1], dtype=bool), []
+        for cell in order:
+            here = waiting & (content[..., cell] != EMPTY)
+            if here.any():
+                require(content[..., cell][here] != UNKNOWN, "witness: a cell that is read is unknown")
+                number[here], offset[here] = content[..., cell][here], distance[..., cell, :][here]
+                pairs.append((rule.member[cell], higher))
+            waiting = waiting & ~here
+            higher = higher | rule.member[cell]
+        require(
+            not waiting.any(),
+            "no position of any kind is there to copy",
+            "add a padding position it may copy",
+        )
+        used[query] = pairs
+    return number, offset, used
+
+
+def _lead_of_cell(lead: Lead, scores: Real, seen: Flags, tau: int, member: Flags, higher: Flags) -> None:
+    """The best cell present is this one: members of better cells are absent everywhere."""
+    groups = scores.lo.shape[1]
+
+    def table(which: Flags, source: Array, empty: float) -> Array:
+        out = np.full((len(source), source.shape[2]), empty)
+        pick = np.min if empty > 0 else np.max
+        if which[:groups].any():
+            out[:, tau:] = pick(source[:, which[:groups], tau:], axis=1)
+        out[:, :tau] = np.where(which[groups:], source[:, 0, :tau], empty)
+        return out
+
+    lowest = table(member, scores.lo, np.inf)
+    before = np.where(seen, table(~higher, scores.hi, -np.inf), -np.inf)
+    after = np.where(seen, table(~higher & ~member, scores.hi, -np.inf), -np.inf)
+    present = np.concatenate([member[groups:], np.full(seen.shape[1] - tau, member[:groups].any())])
+    lead.note(lowest, before, after, seen & present)

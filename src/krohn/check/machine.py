@@ -1,0 +1,192 @@
+"""Finite machines over letters, and what is claimed of the stream at one moment of the forward pass."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from krohn.check.format import Box, Format
+from krohn.check.real import Array, Flags, Integers, Real, ample, between, hull, point, total_of
+from krohn.check.verdict import Budget, require
+from krohn.check.witness import Lift, Merge
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What every step needs: the arithmetic, the mask, and how much work is left."""
+
+    fmt: Format
+    strict: bool
+    budget: Budget
+
+
+@dataclass(frozen=True)
+class Machine:
+    """``follow[s, a]`` next state, ``shown[s, a]`` class, ``steps[s, a, k]`` added to counter k; start 0.
+
+    A letter of the automaton may stand several times in the machine's alphabet: choices; see ``letter``.
+    """
+
+    follow: Integers
+    shown: Integers
+    steps: Integers
+    letter: Integers
+
+    def live(self, length: int) -> Flags:
+        """States that some word of fewer than ``length`` letters reaches: only these read a letter."""
+        return live_states(self.follow, length)
+
+    def ranges(self, length: int, budget: Budget) -> tuple[Integers, Integers]:
+        """Least and greatest value of every counter after 1 to ``length`` letters, over all runs."""
+        count = self.steps.shape[2]
+        low = np.full((len(self.follow), count), np.inf)
+        low[0] = 0.0
+        high, least, most = -low, np.zeros(count), np.zeros(count)
+        high[0] = 0.0
+        budget.spend(length * self.steps.size, "ranges of counters")
+        flat, steps = self.follow.reshape(-1), self.steps.astype(np.float64)
+        for _ in range(length if count else 0):
+            lows, highs = (
+                (low[:, None] + steps).reshape(-1, count),
+                (high[:, None] + steps).reshape(-1, count),
+            )
+            least, most = np.minimum(least, lows.min(axis=0)), np.maximum(most, highs.max(axis=0))
+            low, high = np.full_like(low, np.inf), np.full_like(high, -np.inf)
+            np.minimum.at(low, flat, lows)
+            np.maximum.at(high, flat, highs)
+        return least.astype(np.int64), most.astype(np.int64)
+
+
+def live_states(follow: Integers, length: int) -> Flags:
+    """Breadth-first from state 0, for fewer than ``length`` letters."""
+    live = np.zeros(len(follow), dtype=bool)
+    frontier = np.array([0])
+    for _ in range(length):
+        live[frontier] = True
+        frontier = np.unique(follow[frontier])
+        frontier = frontier[~live[frontier]]
+        if not len(frontier):
+            break
+    return live
+
+
+@dataclass(frozen=True)
+class Claim:
+    """For every word there is a run of the machine such that at every letter t the computed stream is finite
+    and in ``box[c] + wide @ Z + places[t]``: c the class shown, Z the counters then. Padding is in ``pads``.
+    """
+
+    machine: Machine
+    box: Real  # classes × d
+    wide: Array  # d × counters
+    places: Array  # T × d
+    pads: Real  # padding positions × d
+    low: Integers  # ends of the counters
+    high: Integers
+
+    @property
+    def length(self) -> int:
+        """T."""
+        return len(self.places)
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return len(self.box)
+
+    @property
+    def most(self) -> Array:
+        """The largest absolute value of each counter."""
+        return np.maximum(np.abs(self.low), np.abs(self.high)).astype(np.float64)
+
+    @property
+    def counted(self) -> Array:
+        """The size of what counters add to each channel."""
+        return ample(np.abs(self.wide) @ self.most)
+
+    @property
+    def placed(self) -> Array:
+        """The size of what position codes add to each channel."""
+        out: Array = np.abs(self.places).max(axis=0)
+        return out
+
+    @property
+    def codes(self) -> Real:
+        """The hull of the position codes."""
+        return between(self.places.min(axis=0), self.places.max(axis=0))
+
+    def over_counters(self, box: Real, wide: Array) -> Real:
+        """The box with wide @ Z for all Z in range."""
+        return box + between(self.low, self.high) @ wide.T
+
+    def remainder(self, exact: Real, taken: Array) -> Real:
+        """(exact − taken) @ Z for all Z in range: what is left if counters are said to be worth ``taken``."""
+        rest, reach = exact - point(taken), between(self.low, self.high)
+        nothing = point(np.zeros(len(taken)))
+        return total_of([nothing, *(rest[:, k] * reach[k].spread(len(taken)) for k in range(len(self.low)))])
+
+    def computed(self, box: Real) -> Box:
+        """The numbers themselves, where ``box`` is what counters and codes leave over."""
+        return Box(box, np.broadcast_to(self.counted + self.placed, box.lo.shape))
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """A machine over the claim's: each state stands for one of the claim's and moves as that does."""
+
+    step: Lift
+    live: Flags
+    moves: Flags  # (state, letter): both the state and the next one read letters
+    own: Integers  # class of the claim's machine at each (state, letter)
+    steps: Integers
+    letter: Integers
+    choices: int
+
+    @property
+    def rows(self) -> Flags:
+        """The (state, letter) pairs that occur."""
+        return np.repeat(self.live[:, None], self.step.follow.shape[1], axis=1)
+
+
+def lifted(claim: Claim, step: Lift) -> Lifted:
+    """Shows that every run of the claim's machine has one of the new machine over it."""
+    old, follow, base = claim.machine, step.follow, step.base
+    choices = follow.shape[1] // old.follow.shape[1]
+    require(choices >= 1 and follow.shape[1] == choices * old.follow.shape[1], "witness: letters")
+    require(base < len(old.follow), "witness: base")
+    live = live_states(follow, claim.length)
+    moves = live[:, None] & live[follow]
+    below = old.follow[base].repeat(choices, axis=1)
+    covers = base[0] == 0 and (base[follow] == below)[moves].all()
+    require(covers, "witness: the machine does not cover the one before it")
+    own, steps = old.shown[base].repeat(choices, axis=1), old.steps[base].repeat(choices, axis=1)
+    return Lifted(step, live, moves, own, steps, old.letter.repeat(choices), choices)
+
+
+def merge(claim: Claim, step: Merge) -> Claim:
+    """States and classes no longer told apart; counters become others, or are forgotten in the boxes."""
+    old, states, classes, turn = claim.machine, step.states, step.classes, step.turn
+    fits = (states.shape, classes.shape) == ((len(old.follow),), (claim.classes,))
+    fits = fits and turn.shape == (step.wide.shape[1], len(claim.low)) and len(step.wide) == len(claim.wide)
+    require(fits and states[0] == 0, "witness: merge")
+    live, count = old.live(claim.length), int(states.max()) + 1
+    own, moved = np.flatnonzero(live), old.steps @ turn.T
+    shape = (count, old.follow.shape[1])
+    follow, shown = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    steps = np.zeros((*shape, len(turn)), dtype=np.int64)
+    follow[states[own]], shown[states[own]] = states[old.follow[own]], classes[old.shown[own]]
+    steps[states[own]] = moved[own]
+    goes = live[old.follow[own]]
+    require((follow[states[own]] == states[old.follow[own]])[goes], "witness: merged states do not act alike")
+    require(shown[states[own]] == classes[old.shown[own]], "witness: merged states do not show the same")
+    require(steps[states[own]] == moved[own], "witness: merged states do not count alike")
+    # (wide − wide' turn) Z goes into the box: exactly nothing where a counter is kept as it is.
+    rest = point(claim.wide) - point(step.wide) @ turn.astype(np.float64)
+    box = claim.box + claim.remainder(rest, np.zeros_like(claim.wide))
+    machine = replace(old, follow=follow, shown=shown, steps=steps)
+    return replace(claim, machine=machine, wide=step.wide, box=hull(box, classes))
+
+
+def counted_anew(claim: Claim, budget: Budget) -> Claim:
+    """With the ends of the counters of its machine."""
+    low, high = claim.machine.ranges(claim.length, budget)
+    return replace(claim, low=low, high=high)

@@ -1,0 +1,263 @@
+"""Real numbers between two ends, and the one formula for rounding.
+
+``Rounding`` says how far a computed sum can be off; ``Real`` is an interval of real numbers whose operations
+round outwards, so that the checker's own float64 arithmetic is counted by the same formula.
+
+Why one formula suffices. In a sum of n products, in any order, with or without fused multiply-add, each term
+passes at most ``rounds`` roundings, each a factor between 1 - u and 1 + u: the sum is off by at most (1 +
+u)^rounds - 1 times the sum of absolute values. Sums of floating-point numbers never underflow; products and
+fused products do, by at most the least positive number each. No partial sum exceeds that total by more than
+the error, so one range check covers all orders.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.check.verdict import require
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+SAFE = 1.02  # sizes and errors are themselves evaluated with rounding
+TOO_LARGE = "scale the weights down, or use a dtype with a larger range"
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Rounding to nearest: ``bits`` of significand, the least positive and the largest number."""
+
+    bits: int
+    tiny: float
+    largest: float
+
+    @property
+    def unit(self) -> float:
+        """The largest relative error of one rounding."""
+        return float(2.0**-self.bits)
+
+    def cast(self, values: Array) -> Array:
+        """Each number rounded, ties to even; what is too large becomes infinite."""
+        if self.bits == OWN.bits:
+            return values
+        _, exponent = np.frexp(values)
+        grain = np.maximum(np.ldexp(1.0, exponent - self.bits), self.tiny)
+        out: Array = np.rint(values / grain) * grain
+        return np.where(np.abs(out) > self.largest, np.copysign(np.inf, values), out)
+
+    def error(self, size: Array, rounds: Array | float, faint: Array | float) -> Array:
+        """How far a computed sum, and its evaluation here, can be off; refuses where it can overflow."""
+        count = np.asarray(rounds, dtype=np.float64)
+        relative = SAFE * (np.expm1(count * np.log1p(self.unit)) + (count + 3) * OWN.unit)
+        off = relative * size + np.asarray(faint) * (self.tiny + OWN.tiny)
+        off = np.where((count > 0) | (np.asarray(faint) > 0), off, 0.0)
+        require(size + off < self.largest, "a sum can overflow", TOO_LARGE)
+        return off
+
+
+OWN = Rounding(53, 2.0**-1074, 1.79e308)
+
+
+@dataclass(frozen=True)
+class Real:
+    """Real numbers with lo <= x <= hi, elementwise. Whatever is done with them is rounded outwards."""
+
+    lo: Array
+    hi: Array
+
+    @property
+    def size(self) -> Array:
+        """The largest absolute value."""
+        return np.maximum(np.abs(self.lo), np.abs(self.hi))
+
+    @property
+    def known(self) -> Flags:
+        """Where the interval is one number."""
+        out: Flags = self.lo == self.hi
+        return out
+
+    def __getitem__(self, key: Any) -> "Real":
+        return Real(self.lo[key], self.hi[key])
+
+    def __len__(self) -> int:
+        return len(self.lo)
+
+    def __add__(self, other: "Real") -> "Real":
+        return Real(_sum(self.lo, other.lo, -np.inf), _sum(self.hi, other.hi, np.inf))
+
+    def __sub__(self, other: "Real") -> "Real":
+        return self + Real(-other.hi, -other.lo)
+
+    def __mul__(self, other: "Real") -> "Real":
+        ends = [a * b for a in (self.lo, self.hi) for b in (other.lo, other.hi)]
+        low = np.minimum(np.minimum(ends[0], ends[1]), np.minimum(ends[2], ends[3]))
+        high = np.maximum(np.maximum(ends[0], ends[1]), np.maximum(ends[2], ends[3]))
+        plain = _plain(self) | _plain(other)
+        return Real(
+            np.where(plain, low, np.nextafter(low, -np.inf)),
+            np.where(plain, high, np.nextafter(high, np.inf)),
+        )
+
+    def __matmul__(self, matrix: Array) -> "Real":
+        lo, hi = ends(self, matrix)
+        rounds, faint = terms_of(self.size, matrix)
+        off = OWN.error(self.size @ np.abs(matrix), rounds, faint)
+        return Real(lo - off, hi + off).outward(off)
+
+    def outward(self, where: Array) -> "Real":
+        """One more step outwards where ``where`` is not 0: the ends were computed by a subtraction."""
+        some = where != 0
+        return Real(
+            np.where(some, np.nextafter(self.lo, -np.inf), self.lo),
+            np.where(some, np.nextafter(self.hi, np.inf), self.hi),
+        )
+
+    def widened(self, slack: Array) -> "Real":
+        """Real numbers within ``slack`` of these."""
+        return self + Real(-slack, np.broadcast_to(slack, np.shape(slack)))
+
+    def total(self, axis: int) -> "Real":
+        """The sum along an axis."""
+        count = float(self.lo.shape[axis])
+        off = OWN.error(self.size.sum(axis=axis), max(count - 1, 0), 0.0)
+        return Real(self.lo.sum(axis=axis) - off, self.hi.sum(axis=axis) + off).outward(off)
+
+    def over(self, axis: int | tuple[int, ...]) -> "Real":
+        """The hull along an axis."""
+        return Real(self.lo.min(axis=axis), self.hi.max(axis=axis))
+
+    def positive(self) -> "Real":
+        """max(x, 0)."""
+        return Real(np.maximum(self.lo, 0.0), np.maximum(self.hi, 0.0))
+
+    def shaped(self, *shape: int) -> "Real":
+        """The same entries in another shape."""
+        return Real(self.lo.reshape(shape), self.hi.reshape(shape))
+
+    def spread(self, *shape: int) -> "Real":
+        """Repeated to a shape."""
+        return Real(np.broadcast_to(self.lo, shape), np.broadcast_to(self.hi, shape))
+
+    def within(self, other: "Real") -> "Real":
+        """What two intervals of the same number have in common."""
+        return Real(np.maximum(self.lo, other.lo), np.minimum(self.hi, other.hi))
+
+    def where(self, choose: Flags, other: "Real") -> "Real":
+        """These entries where ``choose`` holds, the other's elsewhere."""
+        return Real(np.where(choose, self.lo, other.lo), np.where(choose, self.hi, other.hi))
+
+
+def point(values: npt.ArrayLike) -> Real:
+    """Numbers that are known."""
+    known = np.asarray(values, dtype=np.float64)
+    return Real(known, known)
+
+
+def between(low: npt.ArrayLike, high: npt.ArrayLike) -> Real:
+    """An interval from two ends."""
+    return Real(np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64))
+
+
+def hull(rows: Real, labels: Integers) -> Real:
+    """One row per label 0, 1, …: the hull of the rows with that label. A label that no row has is refused."""
+    count = int(labels.max(initial=-1)) + 1
+    require(len(np.unique(labels)) == count, "witness: a label is left out")
+    lo, hi = np.full((count, *rows.lo.shape[1:]), np.inf), np.full((count, *rows.lo.shape[1:]), -np.inf)
+    np.minimum.at(lo, labels, rows.lo)
+    np.maximum.at(hi, labels, rows.hi)
+    return Real(lo, hi)
+
+
+def joined(parts: Sequence[Real], axis: int = 0) -> Real:
+    """One after another."""
+    return Real(np.concatenate([p.lo for p in parts], axis), np.concatenate([p.hi for p in parts], axis))
+
+
+def _sum(left: Array, right: Array, towards: float) -> Array:
+    """left + right, one step further where the sum was rounded the other way (Knuth's two-sum)."""
+    total = left + right
+    part = total - left
+    missed = (left - (total - part)) + (right - part)
+    step = missed < 0 if towards < 0 else missed > 0
+    out: Array = np.where(step | np.isnan(missed), np.nextafter(total, towards), total)
+    return out
+
+
+def total_of(parts: Sequence[Real]) -> Real:
+    """A sum of intervals."""
+    made = parts[0]
+    for part in parts[1:]:
+        made = made + part
+    return made
+
+
+def _plain(factor: Real) -> Flags:
+    """Factors 0, 1 and −1 multiply exactly."""
+    out: Flags = factor.known & ((factor.lo == 0) | (np.abs(factor.lo) == 1))
+    return out
+
+
+def ends(box: Real, matrix: Array) -> tuple[Array, Array]:
+    """Both ends of x @ matrix, as float64 happens to round them."""
+    up, down = np.maximum(matrix, 0), np.minimum(matrix, 0)
+    return box.lo @ up + box.hi @ down, box.hi @ up + box.lo @ down
+
+
+def terms_of(sizes: Array, matrix: Array, offset: Array | float = 0.0) -> tuple[Array, Array]:
+    """Roundings that a term of x @ matrix + offset passes, and how many products may underflow."""
+    used, there = (sizes != 0).astype(np.float64), matrix != 0
+    odd = np.abs(np.frexp(matrix)[0]) != 0.5
+    faint = used @ ((odd | (np.abs(matrix) < 1)) & there).astype(np.float64)
+    count = used @ there.astype(np.float64) + (np.asarray(offset) != 0)
+    rounds = np.maximum(count - 1, 0) + (used @ (odd & there).astype(np.float64) > 0)
+    return rounds, faint
+
+
+def lowest_bit(numbers: Array) -> Array:
+    """The largest power of two that divides each number; infinity for 0."""
+    mantissa, exponent = np.frexp(np.abs(numbers))
+    whole = (mantissa * 2.0**OWN.bits).astype(np.int64)
+    out: Array = np.where(
+        numbers == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponent - OWN.bits)
+    )
+    return out
+
+
+def affine_error(reach: Array, matrix: Array, offset: Array) -> Array:
+    """What this checker rounds in x @ matrix + offset if it holds x as parts of total size ``reach``."""
+    parts = float(len(matrix) + 2)
+    return OWN.error(reach @ np.abs(matrix) + np.abs(offset), parts, parts)
+
+
+def summed_up(parts: Array) -> Array:
+    """An upper end of the sum of absolute values along the first axis."""
+    total: Array = np.abs(parts).sum(axis=0)
+    return total + OWN.error(total, float(len(parts) + 1), 0.0)
+
+
+def ample(size: Array) -> Array:
+    """A size that was evaluated with a few roundings, rounded up generously."""
+    return size + 64 * OWN.unit * size
+
+
+def rivals(before: Array, after: Array) -> Array:
+    """Upper ends of log(Σ_{j<i} exp before[j] + Σ_{j>i} exp after[j]) for every i, along the last axis."""
+
+    def sums(scores: Array) -> Array:
+        shifted = np.concatenate([np.full((*scores.shape[:-1], 1), -np.inf), scores[..., :-1]], axis=-1)
+        out: Array = np.logaddexp.accumulate(shifted, axis=-1)
+        return out
+
+    far = max(np.abs(np.where(np.isfinite(side), side, 0.0)).max(initial=0.0) for side in (before, after))
+    both = np.logaddexp(sums(before), sums(after[..., ::-1])[..., ::-1])
+    out: Array = both + 16 * (before.shape[-1] + 4) * OWN.unit * (1 + far)
+    return out
+
+
+def leak_of(lead: float, size: float) -> float:
+    """Σ exp(−gap), rounded up, where scores of this size trail by ``lead`` altogether."""
+    return float(ample(np.exp(np.minimum(-lead, 1.0) + 16 * OWN.unit * (1 + size))))

@@ -1,0 +1,53 @@
+"""How the checker says no: one exception with a place, a cause and what to change; and a budget of work."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from krohn.errors import KrohnError
+
+
+class Refused(KrohnError):
+    """The proof does not go through. ``places`` runs from the network down to the head or unit."""
+
+    def __init__(self, cause: str, advice: str = "") -> None:
+        super().__init__(cause)
+        self.cause, self.advice = cause, advice
+        self.places: list[str] = []
+
+    def __str__(self) -> str:
+        where = ", ".join(self.places)
+        return (f"{where}: " if where else "") + self.cause + (f"; {self.advice}" if self.advice else "")
+
+
+def require(condition: object, cause: str, advice: str = "") -> None:
+    """Refuses unless every entry of the condition holds; a comparison with NaN does not hold."""
+    if not bool(np.all(np.asarray(condition))):
+        raise Refused(cause, advice)
+
+
+@contextmanager
+def inside(place: str) -> Iterator[None]:
+    """Refusals from within name this place."""
+    try:
+        yield
+    except Refused as refusal:
+        refusal.places.insert(0, place)
+        raise
+
+
+class Budget:
+    """Entries of arrays that may still be computed: the same on every machine, busy or not."""
+
+    def __init__(self, units: float) -> None:
+        self.left = float(units)
+
+    def spend(self, units: float, what: str) -> None:
+        """Refuses when more work is asked for than is left."""
+        self.left -= float(units)
+        if not self.left >= 0:
+            raise Refused(
+                f"the proof needs more work than it is given ({what})",
+                "use a shorter length or a larger budget",
+            )

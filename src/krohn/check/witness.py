@@ -1,0 +1,277 @@
+"""The witness: structure only, integers and the worth of counters. Read here, believed nowhere.
+
+Every shape and every label is checked before anything is computed with it; whatever does not fit is refused.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.check.real import Array, Flags, Integers
+from krohn.check.verdict import Refused, require
+
+MAX_ENTRIES = 20_000_000
+MAX_NUMBER = 1 << 40
+EMPTY, UNKNOWN = -1, -2
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Labels for states and classes; new counters ``turn @ old``, each worth a column of ``wide``."""
+
+    states: Integers
+    classes: Integers
+    turn: Integers
+    wide: Array
+
+
+@dataclass(frozen=True)
+class Lift:
+    """A machine over the one before: states with a base state each, and the classes they show."""
+
+    follow: Integers
+    base: Integers
+    shown: Integers
+
+
+@dataclass(frozen=True)
+class Silent:
+    """A head that adds nothing."""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Equal weights on all letters: class c adds ``steps[c]`` to counters that ``wide`` says the worth of."""
+
+    query_of: Integers
+    key_of: Integers
+    steps: Integers
+    wide: Array
+
+
+@dataclass(frozen=True)
+class Back:
+    """A fixed distance back: states hold the last values, and counters since then."""
+
+    query_of: Integers
+    key_of: Integers
+    value_of: Integers
+    distance: int
+    held: Integers
+    offset: Integers
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The latest member of the best cell present; ``member`` lists key groups, then padding positions."""
+
+    query_of: Integers
+    key_of: Integers
+    value_of: Integers
+    member: Flags
+    order: tuple[tuple[int, ...], ...]
+    held: Integers
+    offset: Integers
+
+
+Rule = Silent | Sum | Back | Cells
+
+
+@dataclass(frozen=True)
+class Attention:
+    """A lift with one rule per head."""
+
+    lift: Lift
+    heads: tuple[Rule, ...]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """What a state keeps of a counter: its residue, or the counter clamped to two ends."""
+
+    modulus: int
+    low: int
+    high: int
+
+    def __call__(self, sums: Integers) -> Integers:
+        """What is kept of these sums."""
+        return sums % self.modulus if self.modulus else np.clip(sums, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Tabulate:
+    """A lift whose states keep a fold of every counter, with the MLP (``block``) or without."""
+
+    lift: Lift
+    block: bool
+    folds: tuple[Fold, ...]
+    kept: Integers
+    wide: Array
+    cut: int
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What letters and padding do to points; every position holds the composition of a window of them."""
+
+    letters: Integers
+    padding: Integers
+
+
+Step = Merge | Attention | Tabulate
+Layered = tuple[Step, ...]
+Witness = Layered | Scan
+
+T = TypeVar("T")
+Payload = Mapping[str, Any]
+
+
+def witness_from(payload: object) -> Witness:
+    """The witness in a certificate file; anything malformed is refused."""
+    try:
+        require(isinstance(payload, dict), "witness: it must be an object")
+        assert_sized(payload)
+        if _get(payload, "kind") == "scan":
+            return Scan(_integers(payload, "letters", 2), _integers(payload, "padding", 1))
+        require(_get(payload, "kind") == "layered", "witness: unknown kind")
+        steps = _get(payload, "steps")
+        require(isinstance(steps, list), "witness: steps must be a list")
+        return tuple(_one_of(STEPS, step) for step in steps)
+    except (TypeError, ValueError, KeyError, IndexError, OverflowError, RecursionError) as error:
+        raise Refused(f"witness: malformed ({type(error).__name__})") from error
+
+
+def assert_sized(payload: object) -> None:
+    """Bounds the number of entries before anything is made of them."""
+    left, waiting = MAX_ENTRIES, [payload]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, (list, dict)):
+            left -= len(item)
+            require(left >= 0, "witness: it is too large")
+            waiting.extend(item.values() if isinstance(item, dict) else item)
+
+
+def _one_of(readers: Mapping[str, Callable[[Payload], T]], payload: object) -> T:
+    kind = _get(payload, "kind")
+    require(isinstance(kind, str) and kind in readers, "witness: unknown kind")
+    return readers[kind](payload)  # type: ignore[arg-type]
+
+
+def _get(payload: object, key: str) -> Any:
+    require(isinstance(payload, dict) and key in payload, f"witness: {key} is missing")
+    return payload[key]  # type: ignore[index]
+
+
+def _integers(payload: object, key: str, axes: int, least: int = 0) -> Integers:
+    """An array of whole numbers; an empty one may state its shape as {"shape": [...]}."""
+    given = _get(payload, key)
+    values = _empty(given, np.int64) if isinstance(given, dict) else np.asarray(given)
+    if not values.size:
+        values = values.astype(np.int64)
+    fits = values.dtype.kind == "i" and values.ndim == axes
+    fits = fits and bool((values >= least).all() and (values <= MAX_NUMBER).all())
+    require(fits, f"witness: {key} must be whole numbers")
+    return values.astype(np.int64)
+
+
+def _floats(payload: object, key: str, axes: int) -> Array:
+    given = _get(payload, key)
+    values = _empty(given, np.float64) if isinstance(given, dict) else np.asarray(given)
+    require(values.dtype.kind in "if" and values.ndim == axes, f"witness: {key} must be numbers")
+    made = values.astype(np.float64)
+    require(np.isfinite(made), f"witness: {key} must be finite")
+    return made
+
+
+def _empty(given: dict[str, Any], kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    shape = _get(given, "shape")
+    require(isinstance(shape, list) and 0 in shape and len(shape) <= 3, "witness: shape")
+    require(all(type(n) is int and 0 <= n <= MAX_ENTRIES for n in shape), "witness: shape")
+    return np.zeros(shape, dtype=kind)
+
+
+def _whole(payload: object, key: str, least: int, most: int) -> int:
+    value = _get(payload, key)
+    require(type(value) is int and least <= value <= most, f"witness: {key} must be a whole number")
+    return int(value)
+
+
+def _lift(payload: Payload) -> Lift:
+    follow, base = _integers(payload, "follow", 2), _integers(payload, "base", 1)
+    shown = _integers(payload, "shown", 2)
+    fits = follow.size and follow.shape == shown.shape and base.shape == follow.shape[:1]
+    require(fits and (follow < len(follow)).all() and (shown < follow.size).all(), "witness: machine")
+    return Lift(follow, base, shown)
+
+
+def _merge(payload: Payload) -> Merge:
+    parts = _integers(payload, "states", 1), _integers(payload, "classes", 1)
+    require(parts[0].size and parts[1].size, "witness: merge")
+    require((parts[0] < parts[0].size).all() and (parts[1] < parts[1].size).all(), "witness: labels")
+    return Merge(*parts, _integers(payload, "turn", 2, -MAX_NUMBER), _floats(payload, "wide", 2))
+
+
+def _attention(payload: Payload) -> Attention:
+    heads = _get(payload, "heads")
+    require(isinstance(heads, list), "witness: heads")
+    return Attention(_lift(payload), tuple(_one_of(RULES, head) for head in heads))
+
+
+def _groups(payload: Payload) -> tuple[Integers, Integers]:
+    return _integers(payload, "query_of", 1), _integers(payload, "key_of", 1)
+
+
+def _sum(payload: Payload) -> Sum:
+    steps, wide = _integers(payload, "steps", 2, -MAX_NUMBER), _floats(payload, "wide", 2)
+    require(steps.shape[1] == wide.shape[1], "witness: steps")
+    return Sum(*_groups(payload), steps, wide)
+
+
+def _back(payload: Payload) -> Back:
+    distance, held = _whole(payload, "distance", 0, MAX_ENTRIES), _integers(payload, "held", 2)
+    offset = _integers(payload, "offset", 3, -MAX_NUMBER)
+    require(held.shape[1] == distance and offset.shape[:2] == held.shape, "witness: delay line")
+    return Back(*_groups(payload), _integers(payload, "value_of", 1), distance, held, offset)
+
+
+def _cells(payload: Payload) -> Cells:
+    member, held = _integers(payload, "member", 2), _integers(payload, "held", 2, UNKNOWN)
+    offset, orders = _integers(payload, "offset", 3, -MAX_NUMBER), _get(payload, "order")
+    require((member <= 1).all() and len(member), "witness: cells")
+    require(held.shape[1] == len(member) and offset.shape[:2] == held.shape, "witness: cells")
+    require(isinstance(orders, list) and all(isinstance(order, list) for order in orders), "witness: order")
+    named = [cell for order in orders for cell in order]
+    require(all(type(cell) is int and 0 <= cell < len(member) for cell in named), "witness: order")
+    order = tuple(tuple(cells) for cells in orders)
+    return Cells(
+        *_groups(payload), _integers(payload, "value_of", 1), member.astype(bool), order, held, offset
+    )
+
+
+def _tabulate(payload: Payload, *, block: bool) -> Tabulate:
+    lift, kept = _lift(payload), _integers(payload, "kept", 2, -MAX_NUMBER)
+    folds = _integers(payload, "folds", 2, -MAX_NUMBER)  # rows: modulus (0: clamp), low, high
+    fits = (
+        folds.shape[1:] == (3,) and kept.shape == (len(lift.follow), len(folds)) and (folds[:, 0] >= 0).all()
+    )
+    require(fits and ((folds[:, 0] > 0) | (folds[:, 1] <= folds[:, 2])).all(), "witness: folds")
+    rules = tuple(Fold(*map(int, fold)) for fold in folds)
+    return Tabulate(lift, block, rules, kept, _floats(payload, "wide", 2), _whole(payload, "cut", 0, 1000))
+
+
+RULES: dict[str, Callable[[Payload], Rule]] = {
+    "silent": lambda payload: Silent(),
+    "sum": _sum,
+    "back": _back,
+    "cells": _cells,
+}
+STEPS: dict[str, Callable[[Payload], Step]] = {
+    "merge": _merge,
+    "attention": _attention,
+    "mlp": lambda payload: _tabulate(payload, block=True),
+    "resolve": lambda payload: _tabulate(payload, block=False),
+}

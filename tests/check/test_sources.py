@@ -1,0 +1,68 @@
+"""The trusted part as a text: what it imports, and where it names rounding."""
+
+import ast
+import io
+import re
+import tokenize
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "krohn" / "check"
+FILES = sorted(SOURCE.glob("*.py"))
+ARITHMETIC = {"real.py", "format.py"}
+ALLOWED = {"numpy", "krohn.errors", "krohn.check", "collections", "dataclasses", "functools", "itertools"}
+ALLOWED |= {"contextlib", "json", "pathlib", "typing"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_the_checker_imports_numpy_and_nothing_of_krohn_but_errors(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        for name in names:
+            parts = name.split(".")
+            assert parts[0] in ALLOWED or ".".join(parts[:2]) in ALLOWED, name
+
+
+def code_of(path: Path) -> str:
+    """Without comments and texts."""
+    tokens = tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
+    kept = [token.string for token in tokens if token.type not in (tokenize.COMMENT, tokenize.STRING)]
+    return " ".join(kept)
+
+
+NAMES = ("eps", "finfo", "nextafter", "spacing", "OWN", "SAFE", "float32", "float16")
+ROUNDING = re.compile(rf"\b({'|'.join(NAMES)})\b" + r"|\. (unit|tiny|bits)\b|\*\* -|\b\d*\.?\d*e-\d+")
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p.name not in ARITHMETIC], ids=lambda path: path.name)
+def test_no_unit_roundoff_is_named_outside_the_arithmetic(path: Path) -> None:
+    assert ROUNDING.search(code_of(path)) is None
+
+
+def test_the_pattern_finds_roundings_where_they_are() -> None:
+    for name in ARITHMETIC:
+        assert ROUNDING.search(code_of(SOURCE / name))
+    for text in ("x * 2.0 ** -53", "np . finfo", "1e-9", "fmt . inner . unit"):
+        assert ROUNDING.search(text)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_no_assert_guards_a_step_of_the_proof(path: Path) -> None:
+    assert not [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Assert)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_no_maximum_of_python_hides_what_is_no_number(path: Path) -> None:
+    """max(0.0, nan) is 0.0: only whole numbers may be compared so."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("max", "min"):
+            floats = [
+                arg for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, float)
+            ]
+            assert not floats, ast.unparse(node)
+
+
+def test_the_checker_can_be_read_in_an_afternoon() -> None:
+    assert sum(len(path.read_text().splitlines()) for path in FILES) < 2700
