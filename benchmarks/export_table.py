@@ -85,7 +85,7 @@ READERS: dict[str, Reader] = {
 
 def wrong_words(network: CompiledNetwork, to: str, words: Words) -> int:
     """Words with an error, of a reader of that format that is not ours."""
-    exported = export_compiled(network, to)
+    exported = export_compiled(network, (to,))[to]
     with tempfile.TemporaryDirectory() as folder:
         write_files(Path(folder), exported.files)
         got = READERS[to](Path(folder), exported.decoder, words)[:, -words.shape[1] :]

@@ -33,7 +33,7 @@ def test_it_writes_the_files_it_names(
     assert sorted(payload["files"]) == sorted(path.name for path in out.iterdir())
     assert file in payload["files"]
     assert (payload["checked"]["wrong"], payload["counterexample"], payload["written"]) == (0, None, True)
-    assert (payload["format"], payload["length"], payload["vocabulary"]) == (to, 9, 4)
+    assert (payload["format"], payload["length"], payload["vocabulary"]) == (to, 9, 6)
 
 
 def test_a_network_that_is_wrong_is_not_written(
@@ -63,7 +63,7 @@ def test_a_network_that_says_nothing_is_not_written(
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        (["--to", "gguf"], "'hf', 'transformer-lens', 'onnx'"),
+        (["--to", "hf,gguf"], "'gguf' is not one of hf, transformer-lens, onnx"),
         (["--to", "hf", "--replicate", "0"], "replicate and length are for training runs"),
     ],
 )
@@ -124,9 +124,10 @@ def test_another_export_replaces_the_whole_of_the_first_and_leaves_other_files(
     network: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    common = {"README.md", "automaton.json", "meaning.json", "notes.txt"}
+    common = {"README.md", "automaton.json", "export.json", "meaning.json", "notes.txt"}
+    tokenizer = {"tokenizer.json", "tokenizer_config.json"}
     for to, written in (
-        ("hf", {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}),
+        ("hf", {"config.json", "generation_config.json", "model.safetensors"} | tokenizer),
         ("onnx", {"names.json", "model.onnx"}),
     ):
         assert run(["export", str(network), "--to", to, "--out", str(out)]) == 0
@@ -170,3 +171,37 @@ def test_the_lead_that_is_printed_is_never_more_than_what_was_found(
     ]
     found = [payload[check]["least_lead"] for check in ("checked", "rounding")]
     assert all(lead - 0.01 < shown <= lead for shown, lead in zip(printed, found, strict=True))
+
+
+def test_several_formats_go_to_folders_and_share_what_is_run(
+    network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from krohn.exporting import export as module
+
+    checked = []
+    check = module.check
+    monkeypatch.setattr(module, "check", lambda *given: checked.append(1) or check(*given))
+    arguments = ["export", str(network), "--to", "onnx,transformer-lens", "--to", "hf", "--json"]
+    assert run([*arguments, "--out", str(tmp_path / "out")]) == 0
+    payload = json.loads(capsys.readouterr().out)
+    assert len(checked) == 2  # with LayerNorm and without
+    assert [one["format"] for one in payload["exports"]] == ["onnx", "transformer-lens", "hf"]
+    for one in payload["exports"]:
+        folder = tmp_path / "out" / one["format"]
+        assert one["directory"] == str(folder)
+        assert sorted(path.name for path in folder.iterdir()) == sorted(one["files"])
+        said = json.loads((folder / "export.json").read_text())
+        assert (said["format"], said["checked"], said["proof"]) == (
+            one["format"],
+            one["checked"],
+            "tested, not proved",
+        )
+
+
+def test_a_network_that_is_wrong_is_not_written_unchecked_either(network: Path, tmp_path: Path) -> None:
+    file = network / "model.safetensors"
+    tensors = load_file(file)
+    tensors["readout"] = np.roll(tensors["readout"], 1, axis=1)
+    save_file(tensors, file)
+    assert run(["export", str(network), "--to", "hf", "--out", str(tmp_path / "out"), "--unchecked"]) == 1
+    assert not (tmp_path / "out").exists()

@@ -22,7 +22,7 @@ OTHERS = ["FlipFlop", "abab", "Add", "T3", "Grid3x4", "PermReset3", "Counter5"]
 
 
 def stock(decoder: Decoder, folder: Path) -> transformers.GPT2LMHeadModel:
-    write_files(folder, hugging_face_files(decoder))
+    write_files(folder, hugging_face_files(decoder, {}))
     model = transformers.AutoModelForCausalLM.from_pretrained(folder)
     assert type(model) is transformers.GPT2LMHeadModel
     return model.eval()

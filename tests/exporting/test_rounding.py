@@ -113,6 +113,12 @@ def test_an_export_that_bears_too_little_is_not_written(
     assert payload["rounding"]["factor"] == 2
     assert payload["counterexample"]["got"] != payload["counterexample"]["expected"]
     assert not (tmp_path / "out").exists()
+    assert run([*arguments[:-1], "--unchecked"]) == 0
+    assert "although it fails the test of rounding" in capsys.readouterr().out
+    page = (tmp_path / "out" / "README.md").read_text()
+    assert "**It fails the test of rounding** and was written with `--unchecked`" in page
+    krohn.export(network, tmp_path / "python", to="hf", unchecked=True)
+    assert json.loads((tmp_path / "python" / "export.json").read_text())["rounding"]["wrong"] > 0
 
 
 def test_a_long_counterexample_is_cut_in_what_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +126,7 @@ def test_a_long_counterexample_is_cut_in_what_is_said(monkeypatch: pytest.Monkey
 
     found = compiled.WrongToken(("a",) * 1500, "p", "q")
     monkeypatch.setattr(export, "check", lambda *_: Checked(1, 1, -1.0, found))
-    refused = export.refusal(export.export_compiled(krohn.compile(krohn.zoo("C2"), length=4), "hf"))
+    refused = export.refusal(export.export_compiled(krohn.compile(krohn.zoo("C2"), length=4), ("hf",))["hf"])
     assert refused is not None
     assert "after a a a a a a a a a a a a … (1,500 letters) … a a" in refused
     assert len(refused) < 200

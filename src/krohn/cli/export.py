@@ -1,86 +1,126 @@
 """``krohn export``: a network in other people's formats."""
 
-import math
 from pathlib import Path
 from typing import Any
 
 import click
 
 from krohn.cli.output import emit, json_option, note, table
+from krohn.exporting.card import outcome
 from krohn.exporting.export import FORMATS, Exported, check_target, prepare, refusal, write
+
+
+def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Repeated options and lists with commas alike, each format once."""
+    names = tuple(dict.fromkeys(name.strip() for text in given for name in text.split(",")))
+    for name in names:
+        if name not in FORMATS:
+            raise click.BadParameter(f"{name!r:.60} is not one of {', '.join(FORMATS)}")
+    return names
 
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--to", type=click.Choice(list(FORMATS)), required=True, help="The format.")
+@click.option(
+    "--to",
+    "formats",
+    callback=_formats,
+    multiple=True,
+    required=True,
+    help=f"{', '.join(FORMATS)}; several with commas.",
+)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
-    help="Directory to write; an export in it is replaced.",
+    help="Directory to write, one folder in it for each of several formats; an export in it is replaced.",
 )
 @click.option("--replicate", type=int, help="Of a training run.  [default: the best]")
 @click.option("--length", type=int, help="Of a training run: the longest word.  [default: as trained]")
+@click.option("--unchecked", is_flag=True, help="Write it even if it fails the test of rounding.")
 @json_option
 def command(
-    directory: Path, to: str, out: Path, replicate: int | None, length: int | None, as_json: bool
+    directory: Path,
+    formats: tuple[str, ...],
+    out: Path,
+    replicate: int | None,
+    length: int | None,
+    unchecked: bool,
+    as_json: bool,
 ) -> int:
     """Writes the network of a directory (of krohn compile or krohn train) as a stock model.
 
     hf: a GPT-2 that transformers loads, with its tokenizer. transformer-lens: the native model of
     TransformerBridge. onnx: one graph. The page README.md beside the files shows how to load them.
     A compiled network is run on words first, also with more rounding than float32 has; if one comes
-    out wrong, nothing is written.
+    out wrong, nothing is written. --unchecked waives the second test, and the page says so.
 
     \b
     Example:  krohn compile S4 --length 100 --dtype float64 --out nets/s4
               krohn export nets/s4 --to hf --out nets/s4-gpt2
+              krohn export nets/s4 --to hf,onnx --out nets/s4-exports
     """
-    check_target(out)  # before the work
-    exported = prepare(directory, to, replicate=replicate, length=length)
-    failed = refusal(exported) is not None
-    if not failed:
-        write(exported, out)
-        note(f"written: {', '.join(str(out / name) for name in exported.files)}")
-    payload = {
-        "format": to,
-        "directory": str(out),
-        "written": not failed,
-        "files": [] if failed else list(exported.files),
-        **exported.decoder.sizes(),
-        **exported.findings,
-    }
-    emit(payload, as_json=as_json, text=lambda: _text(exported, payload))
+    folders = {to: out if len(formats) == 1 else out / to for to in formats}
+    for folder in folders.values():
+        check_target(folder)  # before the work
+    made = prepare(directory, formats, replicate=replicate, length=length)
+    failed = any(refusal(exported, unchecked=unchecked) is not None for exported in made.values())
+    payloads = []
+    for to, exported in made.items():
+        if not failed:
+            write(exported, folders[to])
+            note(f"written: {', '.join(str(folders[to] / name) for name in exported.files)}")
+        payloads.append(_payload(to, exported, folders[to], written=not failed))
+    payload = payloads[0] if len(payloads) == 1 else {"written": not failed, "exports": payloads}
+    texts = (
+        _text(to, exported, unchecked) if len(made) == 1 else f"{to}\n{_text(to, exported, unchecked)}\n"
+        for to, exported in made.items()
+    )
+    emit(payload, as_json=as_json, text=lambda: "\n".join(texts))
     return 1 if failed else 0
 
 
-def _text(exported: Exported, payload: dict[str, Any]) -> str:
-    sizes = exported.decoder.sizes()
+def _payload(to: str, exported: Exported, folder: Path, *, written: bool) -> dict[str, Any]:
+    return {
+        "format": to,
+        "directory": str(folder),
+        "written": written,
+        "files": list(exported.files) if written else [],
+        **exported.decoder.sizes(),
+        **exported.findings,
+    }
+
+
+def _text(to: str, exported: Exported, unchecked: bool) -> str:
+    sizes, found = exported.decoder.sizes(), exported.findings
     shown = {name: f"{value:,.0f}" for name, value in sizes.items()}
     lines = [table(list(shown), [list(shown.values())]), ""]
-    if "compared" in payload:
-        compared = payload["compared"]
+    if "compared" in found:
+        compared = found["compared"]
         lines.append(
-            f"replicate {payload['replicate']}; logits differ by at most {compared['difference']:.1g} "
+            f"replicate {found['replicate']}; logits differ by at most {compared['difference']:.1g} "
             f"(largest {compared['largest']:.3g}) on {compared['words']} held-out words"
         )
         return "\n".join(lines)
-    checked, rounding = payload["checked"], payload["rounding"]
-    lines.append(f"{checked['words']:,} words run in float32: {_outcome(checked)}")
+    checked, rounding = found["checked"], found["rounding"]
+    lines.append(f"{checked['words']:,} words run in float32: {outcome(checked)}")
     if rounding is not None:
         lines.append(
-            f"{rounding['words']:,} words at {rounding['factor']:g} times its rounding: {_outcome(rounding)}"
+            f"{rounding['words']:,} words at {rounding['factor']:g} times its rounding: {outcome(rounding)}"
         )
-    reason = refusal(exported)
+        lines += [_types(found["types"]), "tested, not proved"]
+    reason = refusal(exported, unchecked=unchecked)
     if reason is not None:
         lines.append(f"not written; {reason}")
         lines.append(
             "if krohn verify certifies the network: compile it with --dtype float64 or for shorter words"
         )
+    elif refusal(exported) is not None:
+        lines.append("written although it fails the test of rounding; README.md says so")
     return "\n".join(lines)
 
 
-def _outcome(checked: dict[str, Any]) -> str:
-    if checked["wrong"]:
-        return f"{checked['wrong']:,} wrong"
-    return f"0 wrong; the right state leads by {math.floor(100 * checked['least_lead']) / 100} or more"
+def _types(types: dict[str, dict[str, int]]) -> str:
+    right = [name for name, seen in types.items() if not seen["wrong"]]
+    wrong = [name for name, seen in types.items() if seen["wrong"]]
+    return f"right in {', '.join(right)}" + (f"; wrong in {', '.join(wrong)}" if wrong else "")

@@ -2,13 +2,17 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from krohn.automata.simulation import simulate
 from krohn.certify.search import Words, all_words, candidates
 from krohn.exporting.decoder import Decoder
+from krohn.exporting.half_types import stored_logits
 from krohn.exporting.lowering import Measured, lowered
 from krohn.exporting.reference import logits
 from krohn.exporting.rounding import rounded_logits
@@ -23,10 +27,16 @@ SHORT_WORDS = 2000
 """All words of the greatest length that has at most so many are run, besides those of the full length."""
 
 WORK = 1 << 29
-"""Entries of attention matrices that measuring, and checking, may each cost; some words are always run."""
+"""Entries of attention matrices that checking may cost; some words are always run."""
+
+MEASURING_WORK = 1 << 24
+"""The same for measuring, which sets scales that leave room: the check is what counts."""
 
 ROUNDING_WORK = 1 << 24
 """The same for the pass with more rounding, which is slower; there the matrices cost as well."""
+
+OTHER_TYPES = ("float64", "bfloat16", "float16")
+"""Types besides float32 in which a reader may load the files."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +84,30 @@ def check_rounding(decoder: Decoder, network: CompiledNetwork) -> Checked:
 
     Words of one letter come first: their sums have equal terms, whose errors add up.
     """
+    return _checked(decoder, network, _rounding_words(decoder, network, ROUNDING_WORK), rounded_logits)
+
+
+def check_types(decoder: Decoder, network: CompiledNetwork) -> dict[str, Checked]:
+    """Runs it on a few long words as if it had been loaded in another type."""
+    words = list(_rounding_words(decoder, network, ROUNDING_WORK // 16))
+    runs: dict[str, Callable[[Decoder, Words], Activations]] = {
+        name: partial(stored_logits, name) for name in OTHER_TYPES
+    }
+    runs["float64"] = partial(logits, dtype=np.float64)
+    return {name: _checked(decoder, network, words, run) for name, run in runs.items()}
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """The products here are small: on a busy machine several threads spend their time waiting."""
+    limited: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
+    return limited
+
+
+def _rounding_words(decoder: Decoder, network: CompiledNetwork, work: int) -> Iterator[Words]:
     letters = min(network.automaton.num_letters, 4)
-    constant = np.repeat(np.arange(letters)[:, None], network.length, axis=1)
+    yield np.repeat(np.arange(letters)[:, None], network.length, axis=1)
     entries = decoder.attending_heads * decoder.context**2 + decoder.num_parameters * decoder.context // 128
-    words = (constant, *_long_words(network, max(8, ROUNDING_WORK // entries)))
-    return _checked(decoder, network, words, rounded_logits)
+    yield from _long_words(network, max(8, work // entries))
 
 
 def _checked(
@@ -89,7 +118,8 @@ def _checked(
 ) -> Checked:
     total, wrong, leads, found = 0, 0, [], []
     for words in batches:
-        scores = run(decoder, words)
+        with one_thread():
+            scores = run(decoder, words)
         right = np.array(decoder.vocabulary.states)[np.asarray(simulate(network.automaton, words))]
         got = scores.argmax(axis=-1)
         leads.append(_least_lead(scores, right))
@@ -126,8 +156,9 @@ def _measured(blocks: StandardBlocks, network: CompiledNetwork) -> Measured:
 
     plain = as_transformer(blocks)
     entries = max(1, sum(len(block.heads) for block in blocks.blocks)) * len(blocks.positions) ** 2
-    for words in _long_words(network, max(16, WORK // entries)):
-        found = np.sort(paper_logits(plain, words, observe=observe), axis=-1)
+    for words in _long_words(network, max(16, MEASURING_WORK // entries)):
+        with one_thread():
+            found = np.sort(paper_logits(plain, words, observe=observe), axis=-1)
         largest.append(float(np.abs(found).max()))
         if found.shape[-1] > 1:
             leads.append(float((found[..., -1] - found[..., -2]).min()))

@@ -1,7 +1,7 @@
-"""Exporting: a compiled network or a trained run, in one of the formats of other people."""
+"""Exporting: a compiled network or a trained run, in one or more of the formats of other people."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,8 @@ from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, UnknownName, Unsupported
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
-from krohn.exporting.compiled import Checked, check, check_rounding, decoder_of_compiled
+from krohn.exporting.card import Card
+from krohn.exporting.compiled import Checked, check, check_rounding, check_types, decoder_of_compiled
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.files import Files, text_file, write_files
 from krohn.exporting.meaning import meaning_of
@@ -18,8 +19,9 @@ from krohn.exporting.rounding import SAFETY
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import is_run, load
 
-NAMES = frozenset({"automaton.json", "README.md", "meaning.json", "model.safetensors", "config.json"})
-NAMES |= {"tokenizer.json", "tokenizer_config.json", "names.json", "model.onnx"}
+NAMES = frozenset({"automaton.json", "export.json", "README.md", "meaning.json", "model.safetensors"})
+NAMES |= {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}
+NAMES |= {"names.json", "model.onnx"}
 """Every file that an export may write."""
 
 SHOWN_LETTERS = 24
@@ -28,17 +30,20 @@ SHOWN_LETTERS = 24
 
 @dataclass(frozen=True)
 class Format:
-    """One format: whether it must have LayerNorm, what writes it, and how its files are loaded."""
+    """One format: whether it must have LayerNorm, what writes it, who reads it, and how it is loaded."""
 
     needs_layer_norm: bool
-    files: Callable[[Decoder], Files]
+    files: Callable[[Decoder, Mapping[str, str]], Files]
+    library: str
     loading: str
 
 
 FORMATS = {
-    "hf": Format(True, hugging_face.hugging_face_files, hugging_face.LOADING),
-    "transformer-lens": Format(False, transformer_lens.transformer_lens_files, transformer_lens.LOADING),
-    "onnx": Format(False, onnx_graph.onnx_files, onnx_graph.LOADING),
+    "hf": Format(True, hugging_face.hugging_face_files, "transformers", hugging_face.LOADING),
+    "transformer-lens": Format(
+        False, transformer_lens.transformer_lens_files, "transformer_lens", transformer_lens.LOADING
+    ),
+    "onnx": Format(False, onnx_graph.onnx_files, "onnx", onnx_graph.LOADING),
 }
 
 
@@ -58,41 +63,56 @@ def export(
     to: str = "hf",
     replicate: int | None = None,
     length: int | None = None,
+    unchecked: bool = False,
 ) -> Exported:
-    """Writes a network, or that of a directory, to ``out``; the last two arguments are for training runs."""
+    """Writes a network, or that of a directory, to ``out``.
+
+    ``replicate`` and ``length`` are for training runs. With ``unchecked`` it is written even if it fails the
+    test of rounding, and says so; a network that is wrong in float32 is never written.
+    """
     check_target(Path(out))  # before the work
-    exported = prepare(network, to, replicate=replicate, length=length)
-    reason = refusal(exported)
+    exported = prepare(network, (to,), replicate=replicate, length=length)[to]
+    reason = refusal(exported, unchecked=unchecked)
     if reason is not None:
         raise Unsupported(f"{reason}: compile with dtype float64 or for shorter words")
     write(exported, Path(out))
     return exported
 
 
-def refusal(exported: Exported) -> str | None:
+def refusal(exported: Exported, *, unchecked: bool = False) -> str | None:
     """Why the files should not be written, if a word showed that: which must be right, and what was said."""
     found = exported.findings.get("counterexample")
-    if found is None:
+    rounding = exported.findings.get("rounding")
+    if found is None or (unchecked and rounding is not None):
         return None
     letters = list(found["letters"])
     if len(letters) > SHOWN_LETTERS:
         half = SHOWN_LETTERS // 2
         letters[half:-half] = [f"… ({len(letters):,} letters) …"]
     rule = "an export must be right on every word tried"
-    if exported.findings["rounding"] is not None:
+    if rounding is not None:
         rule += f" with {SAFETY:g} times the rounding of float32, as other readers sum in other orders"
     return f"{rule}; after {' '.join(letters)} it says {found['got']}, not {found['expected']}"
 
 
 def prepare(
-    network: CompiledNetwork | str | Path, to: str, *, replicate: int | None = None, length: int | None = None
-) -> Exported:
-    """The files of a network, or of that in a directory; nothing is written."""
+    network: CompiledNetwork | str | Path,
+    formats: Sequence[str],
+    *,
+    replicate: int | None = None,
+    length: int | None = None,
+) -> dict[str, Exported]:
+    """The files of a network, or of that in a directory, for each format; nothing is written."""
+    for to in formats:
+        if to not in FORMATS:
+            raise UnknownName(f"a format must be one of {', '.join(FORMATS)}; got {to!r}")
+    if "onnx" in formats:
+        onnx_graph.require_onnx()  # before the work
     if not isinstance(network, CompiledNetwork) and is_run(Path(network)):
-        return export_run(Path(network), to, replicate=replicate, length=length)
+        return export_run(Path(network), formats, replicate=replicate, length=length)
     if replicate is not None or length is not None:
         raise InvalidInput("replicate and length are for training runs; this is a compiled network")
-    return export_compiled(network if isinstance(network, CompiledNetwork) else load(network), to)
+    return export_compiled(network if isinstance(network, CompiledNetwork) else load(network), formats)
 
 
 def write(exported: Exported, out: Path) -> None:
@@ -129,24 +149,46 @@ def _is_export(out: Path) -> bool:
     return isinstance(payload, dict) and "krohn" in payload
 
 
-def export_compiled(network: CompiledNetwork, to: str) -> Exported:
-    """The network as files; ``counterexample`` among the findings says that they should not be written."""
-    chosen = _format(to)
-    decoder = decoder_of_compiled(network, normalized=chosen.needs_layer_norm)
+def export_compiled(network: CompiledNetwork, formats: Sequence[str]) -> dict[str, Exported]:
+    """The network as files; ``counterexample`` among the findings says that they should not be written.
+
+    Formats without LayerNorm hold the same decoder, which is run once.
+    """
+    made: dict[bool, tuple[Decoder, Card]] = {}
+    meaning = text_file(meaning_of(network))
+    done = {}
+    for to in formats:
+        normalized = FORMATS[to].needs_layer_norm
+        if normalized not in made:
+            decoder = decoder_of_compiled(network, normalized=normalized)
+            title = f"A Transformer built to simulate {_called(network.automaton)} (method {network.method})"
+            origin = {"method": network.method}
+            made[normalized] = (
+                decoder,
+                Card(title, network.automaton, "state", origin, _findings(decoder, network)),
+            )
+        done[to] = _exported(to, *made[normalized], {"meaning.json": meaning})
+    return done
+
+
+def _findings(decoder: Decoder, network: CompiledNetwork) -> dict[str, Any]:
+    """All that is run on words before a compiled network is written."""
     checked = check(decoder, network)
-    rounded = check_rounding(decoder, network) if checked.counterexample is None else None
-    found = checked.counterexample if rounded is None else rounded.counterexample
-    findings = {
+    if checked.counterexample is not None:
+        return {
+            "checked": _counts(checked),
+            "rounding": None,
+            "counterexample": asdict(checked.counterexample),
+        }
+    rounded, types = check_rounding(decoder, network), check_types(decoder, network)
+    wrong = {name: {"words": seen.words, "wrong": seen.wrong} for name, seen in types.items()}
+    found = rounded.counterexample
+    return {
         "checked": _counts(checked),
-        "rounding": None if rounded is None else {"factor": SAFETY, **_counts(rounded)},
+        "rounding": {"factor": SAFETY, **_counts(rounded)},
+        "types": {"float32": {"words": checked.words, "wrong": checked.wrong}, **wrong},
         "counterexample": None if found is None else asdict(found),
     }
-    title = f"A Transformer built to simulate {_called(network.automaton)} (method {network.method})"
-    files = {
-        **_companions(network.automaton, decoder, title, chosen),
-        "meaning.json": text_file(meaning_of(network)),
-    }
-    return Exported({**files, **chosen.files(decoder)}, decoder, findings)
 
 
 def _counts(checked: Checked) -> dict[str, Any]:
@@ -154,40 +196,36 @@ def _counts(checked: Checked) -> dict[str, Any]:
 
 
 def export_run(
-    directory: Path, to: str, *, replicate: int | None = None, length: int | None = None
-) -> Exported:
+    directory: Path, formats: Sequence[str], *, replicate: int | None = None, length: int | None = None
+) -> dict[str, Exported]:
     """One replicate of a training run as files."""
     from krohn.exporting.trained import decoder_of_run
 
-    chosen = _format(to)
     trained = decoder_of_run(directory, replicate=replicate, length=length)
     findings = {
         "replicate": trained.replicate,
         "compared": {"words": trained.words, "difference": trained.difference, "largest": trained.scale},
     }
     title = f"A Transformer trained on {_called(trained.automaton)} (replicate {trained.replicate})"
-    files = _companions(trained.automaton, trained.decoder, title, chosen)
-    return Exported({**files, **chosen.files(trained.decoder)}, trained.decoder, findings)
-
-
-def _format(to: str) -> Format:
-    if to not in FORMATS:
-        raise UnknownName(f"a format must be one of {', '.join(FORMATS)}; got {to!r}")
-    return FORMATS[to]
+    card = Card(title, trained.automaton, trained.target, {"replicate": str(trained.replicate)}, findings)
+    return {to: _exported(to, trained.decoder, card, {}) for to in formats}
 
 
 def _called(automaton: Semiautomaton) -> str:
     return automaton.name or "an automaton of its own"
 
 
-def _companions(automaton: Semiautomaton, decoder: Decoder, title: str, chosen: Format) -> Files:
-    """The automaton in krohn's own format, and a page that says what this is and how to load it."""
-    word = " ".join(automaton.letter_names[letter % automaton.num_letters] for letter in (0, 1, 0, 1))
-    quoted = json.dumps(word, ensure_ascii=False)  # a string of Python too, whatever the names are
-    loading = chosen.loading.format(directory=".", word=quoted, prompt=len(decoder.vocabulary.prompt))
-    page = (
-        f"# {title}\n\n"
-        f"{decoder.layers} blocks, width {decoder.dim}, words of at most {decoder.length} letters. It reads "
-        f"letters and outputs the state after each; `automaton.json` is the automaton.\n\n{loading}"
-    )
-    return {"automaton.json": text_file(automaton_payload(automaton)), "README.md": page.encode()}
+def _exported(to: str, decoder: Decoder, card: Card, more: Files) -> Exported:
+    """The files of one format, with the automaton in krohn's own and what the export says about itself."""
+    chosen = FORMATS[to]
+    findings = dict(card.findings)
+    if findings.get("rounding", ...) is None:  # wrong in float32: nothing will be written
+        return Exported({}, decoder, findings)
+    files = {
+        "automaton.json": text_file(automaton_payload(card.automaton)),
+        "export.json": text_file(card.payload(decoder, to)),
+        "README.md": card.page(decoder, chosen.library, chosen.loading).encode(),
+        **more,
+        **chosen.files(decoder, card.about()),
+    }
+    return Exported(files, decoder, findings)

@@ -19,9 +19,10 @@ def text_file(payload: Any) -> bytes:
     return (json.dumps(payload, indent=1, allow_nan=False, ensure_ascii=False) + "\n").encode()
 
 
-def tensor_file(tensors: Mapping[str, npt.NDArray[np.float32]]) -> bytes:
-    """safetensors, marked as readers of PyTorch weights want it."""
-    return save({name: np.ascontiguousarray(value) for name, value in tensors.items()}, {"format": "pt"})
+def tensor_file(tensors: Mapping[str, npt.NDArray[np.float32]], about: Mapping[str, str]) -> bytes:
+    """safetensors, marked as readers of PyTorch weights want it; ``about`` goes into its metadata."""
+    whole = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+    return save(whole, {"format": "pt", **about})
 
 
 def write_files(directory: Path, files: Files, names: frozenset[str]) -> None:

@@ -1,5 +1,6 @@
 """A directory that ``GPT2LMHeadModel`` and ``AutoTokenizer`` load with ``from_pretrained``: no own code."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
@@ -7,32 +8,48 @@ from krohn.exporting.files import Files, tensor_file, text_file
 from krohn.exporting.tokenizer import tokenizer_files
 
 LOADING = """```python
+import warnings
+
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained("{directory}")
 model = AutoModelForCausalLM.from_pretrained("{directory}").eval()
+right_in = model.config.krohn["right_in"].split()
+if str(model.dtype).removeprefix("torch.") not in right_in:
+    warnings.warn(f"this network is right in {{right_in}}; it was loaded in {{model.dtype}}: see README.md")
 with torch.no_grad():
     logits = model(**tokenizer({word}, return_tensors="pt")).logits
 states = logits.argmax(-1)[0, {prompt}:]  # the state after every letter
 print(tokenizer.convert_ids_to_tokens(states))
 ```
+
+`pipeline("text-generation", "{directory}")` and `model.generate` append one token, the state after the word
+(`generation_config.json`); more than one would read states as letters. TransformerLens opens it as it is:
+`TransformerBridge.boot_transformers("{directory}")`.
 """
 
 
-def hugging_face_files(decoder: Decoder) -> Files:
-    """Configuration, weights and tokenizer of a stock GPT-2."""
+def hugging_face_files(decoder: Decoder, about: Mapping[str, str]) -> Files:
+    """Configuration, weights and tokenizer of a stock GPT-2; ``about`` says where it comes from."""
     assert decoder.normalized, "stock GPT-2 has LayerNorms"
     tokenizer = tokenizer_files(decoder.vocabulary, decoder.context)
     return {
-        "model.safetensors": tensor_file(decoder.tensors),
+        "model.safetensors": tensor_file(decoder.tensors, about),
         **{name: text_file(payload) for name, payload in tokenizer.items()},
-        "config.json": text_file(_config(decoder)),
+        "generation_config.json": text_file({**_tokens(decoder), "do_sample": False, "max_new_tokens": 1}),
+        "config.json": text_file({**_config(decoder), "krohn": dict(about)}),
     }
 
 
+def _tokens(decoder: Decoder) -> dict[str, Any]:
+    names = decoder.vocabulary
+    first = names.prompt[0] if names.prompt else None
+    return {"bos_token_id": first, "eos_token_id": None, "pad_token_id": names.pad}
+
+
 def _config(decoder: Decoder) -> dict[str, Any]:
-    first = decoder.vocabulary.prompt[0] if decoder.vocabulary.prompt else None
+    tokens = decoder.vocabulary.tokens
     return {
         "architectures": ["GPT2LMHeadModel"],
         "model_type": "gpt2",
@@ -40,10 +57,7 @@ def _config(decoder: Decoder) -> dict[str, Any]:
         "attn_pdrop": 0.0,
         "embd_pdrop": 0.0,
         "resid_pdrop": 0.0,
-        "bos_token_id": first,
-        "eos_token_id": None,
-        # Words are filled up with <bos>; if it were named here, its place in front would raise warnings.
-        "pad_token_id": decoder.vocabulary.special[0] if first is None else None,
+        **_tokens(decoder),
         "layer_norm_epsilon": LAYER_NORM_EPSILON,
         "n_ctx": decoder.context,
         "n_embd": decoder.dim,
@@ -53,7 +67,9 @@ def _config(decoder: Decoder) -> dict[str, Any]:
         "n_positions": decoder.context,
         "scale_attn_weights": True,
         "tie_word_embeddings": False,
-        "torch_dtype": "float32",
+        "dtype": "float32",
         "use_cache": True,
-        "vocab_size": len(decoder.vocabulary.tokens),
+        "vocab_size": len(tokens),
+        "id2label": {str(number): name for number, name in enumerate(tokens)},
+        "label2id": {name: number for number, name in enumerate(tokens)},
     }

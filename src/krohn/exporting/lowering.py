@@ -4,6 +4,7 @@ With LayerNorm every position carries +C and −C on two channels that nobody wr
 variance, so that it divides by C√(2/d) up to a relative error of |x|²/4C², and its gain multiplies by the
 same. One more channel is always zero, and every reader subtracts it: that cancels the mean with its rounding.
 The head has no bias, so it reads a constant: +C after the last LayerNorm, a channel of ones without any.
+A last channel is 1 at tokens that mean nothing as input; there the head answers ``<unk>``.
 """
 
 import math
@@ -18,6 +19,9 @@ from krohn.network.transformer import Head, Matrix
 
 LEAD = 20.0
 """Logits by which the right state leads: sampling at temperature 1 returns it too."""
+
+FOREIGN = 256.0
+"""At a token that means nothing as input ``<unk>`` leads by so many times the largest logit of a word."""
 
 # C over the largest |x|: |x|²/4C² then stays below half a unit of float32.
 _ABOVE_THE_STREAM = 2.0**11
@@ -36,7 +40,7 @@ def lowered(blocks: StandardBlocks, vocabulary: Vocabulary, seen: Measured, *, n
     """The same arg max at every letter, with a lead of 20."""
     heads = max([1, *(len(block.heads) for block in blocks.blocks)])
     widest = max([1, *(head.width for block in blocks.blocks for head in block.heads)])
-    extra = 3 if normalized else 1
+    extra = 4 if normalized else 2
     dim = heads * max(math.ceil((blocks.dim + extra) / heads), widest)
     constant = 2.0 ** math.ceil(math.log2(_ABOVE_THE_STREAM * max(seen.stream, 1.0))) if normalized else 1.0
     stream = _Stream(blocks.dim, dim, constant, normalized)
@@ -56,11 +60,11 @@ def lowered(blocks: StandardBlocks, vocabulary: Vocabulary, seen: Measured, *, n
 
 
 class _Stream:
-    """The channels: ``plain`` ones, the constant (its negative, the zero), what the heads' widths need."""
+    """``plain`` channels, the foreign one, the constant (its negative, the zero), what heads' widths need."""
 
     def __init__(self, plain: int, dim: int, constant: float, normalized: bool) -> None:
         self.plain, self.dim, self.constant, self.normalized = plain, dim, constant, normalized
-        self.high, self.low, self.zero = plain, plain + 1, plain + 2
+        self.foreign, self.high, self.low, self.zero = range(plain, plain + 4)
         self.gain = math.sqrt(2.0 * constant**2 / dim + LAYER_NORM_EPSILON)
 
     def outside(self, blocks: StandardBlocks, vocabulary: Vocabulary, seen: Measured) -> dict[str, Matrix]:
@@ -68,6 +72,7 @@ class _Stream:
         embedding = np.zeros((len(vocabulary.tokens), self.dim))
         embedding[list(vocabulary.prompt), : self.plain] = blocks.padding
         embedding[list(vocabulary.letters), : self.plain] = blocks.embedding
+        embedding[list(vocabulary.foreign), self.foreign] = 1.0
         positions = np.zeros((len(blocks.positions), self.dim))
         positions[:, : self.plain] = blocks.positions
         positions[:, self.high] = self.constant
@@ -90,6 +95,9 @@ class _Stream:
         states = list(vocabulary.states)
         head[:, states] = self.reader(scale * blocks.readout)
         head[self.high, states] = scale * blocks.readout_bias
+        head[self.foreign, vocabulary.unknown] = FOREIGN * (scale * seen.logit + LEAD)
+        if self.normalized:
+            head[self.zero, vocabulary.unknown] = -head[self.foreign, vocabulary.unknown]
         return head
 
     def inside(self, block: StandardBlock, heads: int, inner: int) -> dict[str, Matrix]:

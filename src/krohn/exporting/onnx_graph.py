@@ -1,5 +1,7 @@
 """The decoder as an ONNX graph: words of letters in, logits of states and states out, for any batch."""
 
+from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -22,10 +24,12 @@ word = np.array([[names["letters"].index(letter) for letter in {word}.split()]])
 logits, states = session.run(None, {{"letters": word}})
 print([names["states"][state] for state in states[0]])  # the state after every letter
 ```
+
+Numbers of letters run from 0; any other number, and a word that is too long, is an error of the reader.
 """
 
 
-def onnx_files(decoder: Decoder) -> Files:
+def onnx_files(decoder: Decoder, about: Mapping[str, str]) -> Files:
     """``model.onnx`` and the names of its letters and states."""
     tokens = decoder.vocabulary.tokens
     names = {
@@ -33,15 +37,20 @@ def onnx_files(decoder: Decoder) -> Files:
         "states": [tokens[token] for token in decoder.vocabulary.states],
         "length": decoder.length,
     }
-    return {"names.json": text_file(names), "model.onnx": _model(decoder)}
+    return {"names.json": text_file(names), "model.onnx": _model(decoder, about)}
 
 
-def _model(decoder: Decoder) -> bytes:
-    try:
-        import onnx
-        from onnx import TensorProto, helper
-    except ImportError as error:
-        raise MissingDependency("ONNX files need onnx: pip install 'krohn[hf]'") from error
+def require_onnx() -> None:
+    """Refuses at once where the package is missing."""
+    if find_spec("onnx") is None:
+        raise MissingDependency("ONNX files need onnx: pip install 'krohn[hf]'")
+
+
+def _model(decoder: Decoder, about: Mapping[str, str]) -> bytes:
+    require_onnx()
+    import onnx
+    from onnx import TensorProto, helper
+
     graph = _Graph(helper, onnx.numpy_helper)
     graph.decoder(decoder)
     shape = ["batch", "length"]
@@ -53,6 +62,7 @@ def _model(decoder: Decoder) -> bytes:
     made = helper.make_graph(graph.nodes, "decoder", inputs, [logits, states], graph.constants)
     opset = [helper.make_opsetid("", OPSET)]
     model = helper.make_model(made, opset_imports=opset, producer_name="krohn", ir_version=9)
+    helper.set_model_props(model, dict(about))
     onnx.checker.check_model(model, full_check=True)
     data: bytes = model.SerializeToString()
     return data
@@ -87,14 +97,13 @@ class _Graph:
         t, names, width = decoder.tensors, decoder.vocabulary, decoder.dim // decoder.heads
         size = self.node("Shape", "letters")
         batch = self.node("Slice", size, self.whole(0), self.whole(1))
-        letters = self.node("Gather", self.whole(*names.letters), "letters")
+        letters = self.node("Gather", self.whole(*names.letters), self.refusing(len(names.letters)))
         prompt_shape = self.node("Concat", batch, self.whole(len(names.prompt)), axis=0)
         prompt = self.node("Expand", self.whole(*names.prompt), prompt_shape)
         ids = self.node("Concat", prompt, letters, axis=1) if names.prompt else letters
         count = self.node("Slice", self.node("Shape", ids), self.whole(1), self.whole(2))
         embedded = self.node("Gather", self.constant(t["transformer.wte.weight"], "wte"), ids)
-        table = self.constant(t["transformer.wpe.weight"], "wpe")
-        stream = self.node("Add", embedded, self.node("Slice", table, self.whole(0), count))
+        stream = self.node("Add", embedded, self.positions(t["transformer.wpe.weight"], count))
         mask = self.mask(count)
         for index in range(decoder.layers):
             block = f"transformer.h.{index}"
@@ -112,6 +121,17 @@ class _Graph:
         head = self.constant(t["lm_head.weight"][list(names.states)].T, "head")
         logits = self.node("MatMul", read, head, result="logits")
         self.node("ArgMax", logits, result="states", axis=-1, keepdims=0)
+
+    def refusing(self, letters: int) -> str:
+        """The input with negative numbers made too large: else Gather would count them from the end."""
+        negative = self.node("Less", "letters", self.constant(np.array(0, dtype=np.int64)))
+        return self.node("Where", negative, self.constant(np.array(letters, dtype=np.int64)), "letters")
+
+    def positions(self, table: npt.NDArray[np.float32], count: str) -> str:
+        """The first rows of the table; too many are out of its range, where Slice would give fewer."""
+        zero, one = (self.constant(np.array(number, dtype=np.int64)) for number in (0, 1))
+        rows = self.node("Range", zero, self.node("Squeeze", count), one)
+        return self.node("Gather", self.constant(table, "wpe"), rows)
 
     def mask(self, count: str) -> str:
         """−∞ above the diagonal, 0 elsewhere."""

@@ -1,5 +1,7 @@
 """The decoder's forward pass in numpy, plainly: what the files mean, whoever reads them."""
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,8 @@ from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
 Array = npt.NDArray[np.floating[Any]]
 Words = npt.NDArray[np.integer[Any]]
 
-# Entries of the score matrices that are held at once.
-_SCORE_ENTRIES = 1 << 24
+# Entries of the score matrices that are held at once: a processor's cache has room for them.
+_SCORE_ENTRIES = 1 << 18
 
 
 class Plain:
@@ -40,24 +42,43 @@ class Plain:
     def scores(self, query: Array, key: Array) -> Array:
         """Products divided by the root of the width; −∞ where a query must not look."""
         root = np.sqrt(np.array(query.shape[-1], dtype=query.dtype))
-        scores = self.product(query, key.swapaxes(-1, -2)) / root
-        out: Array = np.where(np.tri(scores.shape[-1], dtype=bool), scores, scores.dtype.type(-np.inf))
+        return self.masked(self.product(query, key.swapaxes(-1, -2)) / root)
+
+    def masked(self, scores: Array) -> Array:
+        """−∞ where a key comes after its query."""
+        out: Array = scores + _after(scores.shape[-1], scores.dtype.name)
         return out
 
     def mixed(self, scores: Array, value: Array) -> Array:
         """Values, weighed by the softmax of scores."""
-        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        return self.product(weights / weights.sum(axis=-1, keepdims=True), value)
+        weights = scores - scores.max(axis=-1, keepdims=True)
+        np.exp(weights, out=weights)
+        weights /= weights.sum(axis=-1, keepdims=True)
+        return self.product(weights, value)
+
+
+@lru_cache(maxsize=4)
+def _after(length: int, dtype: str) -> Array:
+    """[query, key]: −∞ where the key comes after the query, 0 elsewhere."""
+    out: Array = np.triu(np.full((length, length), -np.inf, dtype=dtype), k=1)
+    return out
 
 
 def logits(
-    decoder: Decoder, words: Words, dtype: npt.DTypeLike = np.float32, arithmetic: Plain | None = None
+    decoder: Decoder,
+    words: Words,
+    dtype: npt.DTypeLike = np.float32,
+    arithmetic: Plain | None = None,
+    store: Callable[[Array], Array] = lambda tensor: tensor,
 ) -> Array:
-    """Logits of every token at every letter of words [batch, length]: [batch, length, tokens]."""
+    """Logits of every token at every letter of words [batch, length]: [batch, length, tokens].
+
+    ``store`` is what happens to a tensor when it is loaded.
+    """
     length = len(decoder.vocabulary.prompt) + words.shape[1]
     rows = max(1, _SCORE_ENTRIES // (decoder.heads * max(1, length) ** 2))
     steps = Plain() if arithmetic is None else arithmetic
-    tensors = {name: tensor.astype(dtype) for name, tensor in decoder.tensors.items()}
+    tensors = {name: store(tensor.astype(dtype)) for name, tensor in decoder.tensors.items()}
     parts = [_logits(decoder, tensors, words[at : at + rows], steps) for at in range(0, len(words), rows)]
     return np.concatenate(parts)
 

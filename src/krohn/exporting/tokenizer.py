@@ -6,16 +6,16 @@ from krohn.exporting.vocabulary import Vocabulary
 
 
 def tokenizer_files(vocabulary: Vocabulary, context: int) -> dict[str, dict[str, Any]]:
-    """``tokenizer.json`` and ``tokenizer_config.json``; a name that is no token is an error."""
-    special = [vocabulary.tokens[token] for token in vocabulary.special]
+    """``tokenizer.json`` and ``tokenizer_config.json``; a name that is no token becomes ``<unk>``."""
     config = {
         # Older readers know no other class that takes tokenizer.json as it is.
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": context,
         "clean_up_tokenization_spaces": False,
         "padding_side": "right",
-        "pad_token": special[0],
-        **({"bos_token": special[0]} if vocabulary.prompt else {}),
+        "pad_token": vocabulary.tokens[vocabulary.pad],
+        "unk_token": vocabulary.tokens[vocabulary.unknown],
+        **({"bos_token": vocabulary.tokens[vocabulary.prompt[0]]} if vocabulary.prompt else {}),
     }
     return {"tokenizer.json": _tokenizer(vocabulary), "tokenizer_config.json": config}
 
@@ -38,29 +38,35 @@ def _tokenizer(vocabulary: Vocabulary) -> dict[str, Any]:
         "truncation": None,
         "padding": None,
         "added_tokens": added,
-        "normalizer": None,
+        "normalizer": _rest_of_prompt(vocabulary),
         "pre_tokenizer": {"type": "WhitespaceSplit"},
         "post_processor": _prompt(vocabulary),
-        "decoder": None,
+        # A space before every token: what is decoded can be put behind a word and read again.
+        "decoder": {"type": "Replace", "pattern": {"Regex": "^"}, "content": " "},
         "model": {
             "type": "WordLevel",
             "vocab": {name: number for number, name in enumerate(vocabulary.tokens)},
-            "unk_token": "<unk>",
+            "unk_token": vocabulary.tokens[vocabulary.unknown],
         },
     }
 
 
+def _rest_of_prompt(vocabulary: Vocabulary) -> dict[str, Any] | None:
+    """What follows ``<bos>`` goes in front of the text: readers replace the template by ``<bos>`` alone."""
+    rest = [vocabulary.tokens[token] for token in vocabulary.prompt[1:]]
+    return {"type": "Prepend", "prepend": "".join(f"{name} " for name in rest)} if rest else None
+
+
 def _prompt(vocabulary: Vocabulary) -> dict[str, Any] | None:
-    """The template that puts the prompt before a word."""
+    """The template that puts ``<bos>`` before a word."""
     if not vocabulary.prompt:
         return None
-    numbers = {vocabulary.tokens[token]: token for token in vocabulary.prompt}
-    before = [{"SpecialToken": {"id": name, "type_id": 0}} for name in numbers]
+    first = vocabulary.prompt[0]
+    name = vocabulary.tokens[first]
+    before = {"SpecialToken": {"id": name, "type_id": 0}}
     return {
         "type": "TemplateProcessing",
-        "single": [*before, {"Sequence": {"id": "A", "type_id": 0}}],
-        "pair": [*before, {"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
-        "special_tokens": {
-            name: {"id": name, "ids": [number], "tokens": [name]} for name, number in numbers.items()
-        },
+        "single": [before, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [before, {"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {name: {"id": name, "ids": [first], "tokens": [name]}},
     }

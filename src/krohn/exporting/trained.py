@@ -42,6 +42,7 @@ class TrainedDecoder:
 
     decoder: Decoder
     automaton: Semiautomaton
+    target: str
     replicate: int
     words: int
     difference: float
@@ -77,7 +78,9 @@ def decoder_of_run(
     ours = logits(decoder, words[0].numpy()[:, :reach])[..., list(names.states)]
     difference = float(np.abs(ours - own[:, :reach]).max())
     scale = float(np.abs(own).max())
-    return TrainedDecoder(decoder, task.automaton, number, COMPARED_WORDS, difference, scale)
+    return TrainedDecoder(
+        decoder, task.automaton, config.task.target, number, COMPARED_WORDS, difference, scale
+    )
 
 
 def _exportable(config: RunConfig, length: int) -> GptConfig:

@@ -1,5 +1,6 @@
 """The decoder under the names of TransformerLens's native model; compiled ones need no LayerNorm there."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from transformers import AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained("{directory}")
 bridge = TransformerBridge.boot_native(json.load(open("{directory}/config.json")))
-bridge.load_state_dict(load_file("{directory}/model.safetensors"))
+bridge.load_state_dict(load_file("{directory}/model.safetensors"))  # right in {right_in}
 ids = tokenizer({word}, return_tensors="pt").input_ids
 with torch.no_grad():
     logits, cache = bridge.run_with_cache(ids)
@@ -27,11 +28,11 @@ print(tokenizer.convert_ids_to_tokens(logits.argmax(-1)[0, {prompt}:]))  # the s
 """
 
 
-def transformer_lens_files(decoder: Decoder) -> Files:
+def transformer_lens_files(decoder: Decoder, about: Mapping[str, str]) -> Files:
     """Configuration and weights for ``TransformerBridge.boot_native``, and the tokenizer."""
     tokenizer = tokenizer_files(decoder.vocabulary, decoder.context)
     return {
-        "model.safetensors": tensor_file(_native(decoder)),
+        "model.safetensors": tensor_file(_native(decoder), about),
         **{name: text_file(payload) for name, payload in tokenizer.items()},
         "config.json": text_file(_config(decoder)),
     }

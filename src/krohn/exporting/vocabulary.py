@@ -12,22 +12,36 @@ class Vocabulary:
 
     Attributes:
         tokens: every name, once.
-        special: tokens that are neither letters nor states; the first fills up short words of a batch.
-        prompt: those of them that stand before every word.
+        prompt: the tokens that stand before every word, ``<bos>`` first; there may be none.
+        pad: fills up short words of a batch.
+        unknown: stands for every name that is no token.
         letters: the token of each letter.
         states: the token of each state (or observation, where that is the output).
     """
 
     tokens: tuple[str, ...]
-    special: tuple[int, ...]
     prompt: tuple[int, ...]
+    pad: int
+    unknown: int
     letters: tuple[int, ...]
     states: tuple[int, ...]
+
+    @property
+    def special(self) -> tuple[int, ...]:
+        """Tokens that are neither letters nor states."""
+        return (*self.prompt, self.pad, self.unknown)
+
+    @property
+    def foreign(self) -> tuple[int, ...]:
+        """Tokens that mean nothing as input: all but the prompt and the letters."""
+        known = {*self.prompt, *self.letters}
+        return tuple(token for token in range(len(self.tokens)) if token not in known)
 
 
 def vocabulary_of(letters: Sequence[str], states: Sequence[str], prompt: int) -> Vocabulary:
     """The vocabulary for words after ``prompt`` tokens, the first of which is called ``<bos>``."""
-    special = ("<bos>", *(f"<pad{place}>" for place in range(1, prompt))) if prompt else ("<pad>",)
+    before = ("<bos>", *(f"<bos{place}>" for place in range(2, prompt + 1)))[:prompt]
+    special = (*before, "<pad>", "<unk>")
     taken = sorted(set(special) & {*letters, *states})
     if taken:
         raise InvalidInput(
@@ -40,8 +54,9 @@ def vocabulary_of(letters: Sequence[str], states: Sequence[str], prompt: int) ->
     number = {name: place for place, name in enumerate(names)}
     return Vocabulary(
         tokens=tuple(names),
-        special=tuple(range(len(special))),
         prompt=tuple(range(prompt)),
+        pad=prompt,
+        unknown=prompt + 1,
         letters=tuple(number[name] for name in letters),
         states=tuple(number[name] for name in states),
     )

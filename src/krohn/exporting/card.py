@@ -1,0 +1,154 @@
+"""What an export says about itself: where it comes from, what was checked, in which types it is right."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from krohn import __version__
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.exporting.decoder import Decoder
+
+LABELS = """## Losses and labels
+
+The output at a letter is the state after that letter: nothing is shifted. The loss that `transformers` and
+TransformerLens compute themselves compares the output at a position with the label at the *next* one. So
+give them labels moved one place to the right, or compute the loss from the logits.
+`krohn sample --for DIRECTORY --length 10 --count 1000 --out words.parquet` writes `input_ids`, `labels`
+(moved; the last state has no place) and `targets` (in place, every state); −100 stands where there is
+nothing to compare.
+
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Card:
+    """The origin of a decoder and what was found on comparing the two.
+
+    Attributes:
+        title: one line.
+        automaton: what the network reads and outputs.
+        target: ``state`` or ``observation``, whichever it outputs.
+        origin: how it was made: ``method`` or ``replicate``.
+        findings: what was run, and with which outcome.
+    """
+
+    title: str
+    automaton: Semiautomaton
+    target: str
+    origin: Mapping[str, str]
+    findings: Mapping[str, Any]
+
+    @property
+    def right_in(self) -> list[str]:
+        """Floating-point types in which no word tried came out wrong."""
+        types = self.findings.get("types")
+        return ["float32"] if types is None else [name for name, seen in types.items() if not seen["wrong"]]
+
+    def about(self) -> dict[str, str]:
+        """The same in few strings, for the metadata of files."""
+        return {
+            "producer": f"krohn {__version__}",
+            "automaton": self.automaton.name or "",
+            "digest": self.automaton.digest,
+            **self.origin,
+            "right_in": " ".join(self.right_in),
+            "proof": "tested, not proved",
+        }
+
+    def payload(self, decoder: Decoder, to: str) -> dict[str, Any]:
+        """``export.json``: all of it, for programs."""
+        names = decoder.vocabulary
+        tokens = {
+            "prompt": list(names.prompt),
+            "pad": names.pad,
+            "unknown": names.unknown,
+            "letters": list(names.letters),
+            "states": list(names.states),
+        }
+        return {
+            "krohn": 1,
+            "format": to,
+            **self.about(),
+            "right_in": self.right_in,
+            "target": self.target,
+            "length": decoder.length,
+            "tokens": None if to == "onnx" else tokens,
+            **self.findings,
+        }
+
+    def page(self, decoder: Decoder, library: str, loading: str) -> str:
+        """``README.md``: a model card."""
+        names = self.automaton.letter_names
+        word = " ".join(names[letter % len(names)] for letter in (0, 1, 0, 1))
+        shown = loading.format(
+            directory=".",
+            word=json.dumps(word, ensure_ascii=False),  # a string of Python too, whatever the names are
+            prompt=len(decoder.vocabulary.prompt),
+            right_in=", ".join(self.right_in),
+        )
+        parts = [
+            f"{_head(library)}# {self.title}\n",
+            f"{decoder.layers} blocks, width {decoder.dim}, words of at most {decoder.length} letters. It",
+            f"reads letters and outputs the {self.target} after each; `automaton.json` is the automaton.\n",
+            shown,
+            "## What was checked\n",
+            *self._checks(),
+            "" if library == "onnx" else f"\n{LABELS.rstrip()}",
+            "\n## Where it comes from\n",
+            *self._provenance(),
+        ]
+        return "\n".join(parts) + "\n"
+
+    def _checks(self) -> Iterator[str]:
+        found = self.findings
+        if "compared" in found:
+            seen = found["compared"]
+            yield (
+                f"In float32, on {seen['words']} held-out words: logits differ from those of the trained "
+                f"network by at most {seen['difference']:.1g} (the largest is {seen['largest']:.3g})."
+            )
+            return
+        yield "**Tested, not proved.** `krohn verify` certifies the network that this one was made from; the"
+        yield "form stored here was run on words, each compared with the automaton at every letter:\n"
+        yield f"- {found['checked']['words']:,} words in float32: {outcome(found['checked'])}."
+        rounding = found["rounding"]
+        yield (
+            f"- {rounding['words']:,} words with {rounding['factor']:g} times the rounding of float32, as "
+            f"other readers sum in other orders: {outcome(rounding)}."
+        )
+        if rounding["wrong"]:
+            yield (
+                "\n**It fails the test of rounding** and was written with `--unchecked`: a reader that sums "
+                "in another order may output wrong states."
+            )
+        yield "\n| loaded in | words run | wrong |\n| --- | --- | --- |"
+        yield from (
+            f"| {name} | {seen['words']} | {seen['wrong']} |" for name, seen in found["types"].items()
+        )
+        yield "\nHalf types are run as eager attention has them. Load it in a type with no wrong word."
+
+    def _provenance(self) -> Iterator[str]:
+        called = self.automaton.name or "an automaton of its own"
+        for name, text in self.about().items():
+            if name != "right_in":
+                yield f"- {name}: {called if name == 'automaton' else text}"
+        made = "training on words of the automaton" if "replicate" in self.origin else "construction"
+        yield f"- weights: by {made}; no other data"
+        yield "- licence: MIT, as krohn itself"
+
+
+def outcome(seen: Mapping[str, Any]) -> str:
+    """How a run on words ended, in words."""
+    if seen["wrong"]:
+        return f"{seen['wrong']:,} wrong"
+    return f"0 wrong; the right state leads by {math.floor(100 * seen['least_lead']) / 100} or more"
+
+
+def _head(library: str) -> str:
+    """The part of a model card that is for programs."""
+    return (
+        f"---\nlicense: mit\nlibrary_name: {library}\npipeline_tag: text-generation\n"
+        "tags: [krohn, finite-automata, state-tracking, interpretability]\n---\n\n"
+    )

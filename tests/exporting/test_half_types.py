@@ -1,0 +1,45 @@
+"""Half types: the pass written out here says what transformers says when it loads the network so."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+import krohn
+from krohn.exporting.compiled import check_types, decoder_of_compiled
+from krohn.exporting.files import write_files
+from krohn.exporting.half_types import stored_logits
+from krohn.exporting.hugging_face import hugging_face_files
+
+
+# A processor without bfloat16 computes it by other means, and torch says so.
+@pytest.mark.filterwarnings("ignore:mkldnn_matmul failed:UserWarning")
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("name", ["C2", "FlipFlop", "S4"])
+def test_the_states_are_those_of_eager_attention(name: str, dtype: str, tmp_path: Path) -> None:
+    network = krohn.compile(krohn.zoo(name), length=8)
+    decoder = decoder_of_compiled(network, normalized=True)
+    write_files(tmp_path, hugging_face_files(decoder, {}))
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        tmp_path, dtype=dtype, attn_implementation="eager"
+    ).eval()
+    words = np.random.default_rng(0).integers(network.automaton.num_letters, size=(20, 8))
+    with torch.no_grad():
+        theirs = model(torch.tensor(decoder.token_ids(words))).logits.float().numpy()
+    theirs = theirs[:, len(decoder.vocabulary.prompt) :]
+    ours = stored_logits(dtype, decoder, words)
+    assert (np.isfinite(ours) == np.isfinite(theirs)).all()
+    same = ours.argmax(-1) == theirs.argmax(-1)
+    assert same.mean() > 0.8  # sums in other orders: where the network is wrong, so is the comparison
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+def test_a_type_is_right_if_no_word_is_wrong_in_it(normalized: bool) -> None:
+    network = krohn.compile(krohn.zoo("S4"), length=16)
+    found = check_types(decoder_of_compiled(network, normalized=normalized), network)
+    assert set(found) == {"float64", "bfloat16", "float16"}
+    assert found["float64"].wrong == 0
+    assert found["bfloat16"].wrong > 0
+    assert (found["float16"].wrong > 0) == normalized  # 65504 is less than the pair that steadies LayerNorm
