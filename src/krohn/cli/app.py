@@ -29,7 +29,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reproduce": ("reproduce", "One experiment of the paper: sweep, store, table and figure."),
     "results": ("results", "List, show, merge, export and import stored runs."),
     "export": ("export", "A network as a stock GPT-2, for TransformerLens, or as ONNX."),
-    "barrington": ("barrington", "A Boolean formula as a word problem over A5."),
+    "barrington": ("barrington", "A Boolean formula as a word problem over an automaton."),
+    "circuit": ("circuit", "A compiled network as a circuit of threshold gates."),
 }
 
 

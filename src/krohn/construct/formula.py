@@ -1,4 +1,4 @@
-"""Boolean formulas: a parser for ``x & (y | !z)``, negation pushed nowhere, constants folded away."""
+"""Boolean formulas: a parser for ``x & (y | !z)``; only variables, constants, ``not`` and ``and`` remain."""
 
 import re
 from collections.abc import Mapping
