@@ -12,10 +12,17 @@ from torch import Tensor, nn
 
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.rounding import caster
 from krohn.network.transformer import SIN, Head, Layer, Mlp, Transformer
 
 # Entries of the score matrices held at once: long words are attended to in blocks of rows.
 SCORE_ENTRIES = 1 << 26
+
+
+def product(left: Tensor, right: Tensor) -> Tensor:
+    """``left @ right``; half types are summed in float32, whatever a device would do to subnormal numbers."""
+    wide = torch.promote_types(left.dtype, torch.float32)
+    return (left.to(wide) @ right.to(wide)).to(left.dtype)
 
 
 class TorchHead(nn.Module):
@@ -28,7 +35,7 @@ class TorchHead(nn.Module):
 
     def forward(self, stream: Tensor, strict: bool) -> Tensor:
         """Mixes values over the visible positions of ``stream [batch, position, channel]``."""
-        query, key, value = stream @ self.W_Q, stream @ self.W_K, stream @ self.W_V
+        query, key, value = (product(stream, matrix) for matrix in (self.W_Q, self.W_K, self.W_V))
         wide = torch.promote_types(stream.dtype, torch.float32)
         batch, length, _ = stream.shape
         rows = max(1, SCORE_ENTRIES // max(1, batch * length))
@@ -42,8 +49,8 @@ class TorchHead(nn.Module):
             # Half types keep scores and softmax in float32, as fused attention and the certificate do.
             scores = query[:, first : first + rows].to(wide) @ key.to(wide).mT
             weights = scores.masked_fill(hidden, float("-inf")).softmax(dim=-1)
-            mixed.append(weights.to(stream.dtype) @ value)
-        return torch.cat(mixed, dim=1) @ self.W_C if mixed else stream
+            mixed.append(product(weights.to(stream.dtype), value))
+        return product(torch.cat(mixed, dim=1), self.W_C) if mixed else stream
 
 
 class TorchLinear(nn.Module):
@@ -59,7 +66,7 @@ class TorchLinear(nn.Module):
 
     def forward(self, stream: Tensor) -> Tensor:
         """One layer of the MLP."""
-        out = stream @ self.W + self.b
+        out = product(stream, self.W) + self.b
         if not self.is_hidden:
             return out
         if self.has_sine:
@@ -113,7 +120,7 @@ class TorchNetwork(nn.Module):
         stream = stream + positions[: stream.shape[1]]
         for layer in self.layers:
             stream = layer(stream, self.strict)
-        out: Tensor = stream[:, len(padding) :] @ self.get_parameter("readout")
+        out = product(stream[:, len(padding) :], self.get_parameter("readout"))
         return out + self.get_parameter("readout_bias")
 
     @torch.no_grad()
@@ -153,6 +160,7 @@ def states_on_device(
 
 
 def _parameter(matrix: np.ndarray, dtype: torch.dtype) -> nn.Parameter:
-    """Rounded by numpy first, so that a half type does not depend on how torch was built."""
-    rounded = matrix.astype({torch.float16: np.float16, torch.float64: np.float64}.get(dtype, np.float32))
+    """Rounded as the numpy pass rounds, so that a half type does not depend on how torch was built."""
+    with np.errstate(over="ignore"):
+        rounded = caster(str(dtype).removeprefix("torch."))(matrix)
     return nn.Parameter(torch.tensor(rounded, dtype=dtype))

@@ -6,6 +6,7 @@ import pytest
 from krohn.errors import InvalidInput
 from krohn.network import forward
 from krohn.network.forward import apply_mlp, logits, visible
+from krohn.network.rounding import caster
 from krohn.network.transformer import SIN, Head, Mlp
 from network.hand_written_network import parity_transformer
 
@@ -27,7 +28,7 @@ def test_a_head_is_the_softmax_of_its_scores() -> None:
     rng = np.random.default_rng(1)
     head = Head(*(rng.normal(size=shape) for shape in ((4, 2), (4, 2), (4, 3), (3, 4))))
     stream = rng.normal(size=(2, 5, 4))
-    out = forward.attend(head, stream, "causal")
+    out = forward.attend(head, stream, "causal", caster("float64"))
     for word in range(2):
         for t in range(5):
             scores = [stream[word, t] @ head.query @ head.key.T @ stream[word, i] for i in range(t + 1)]
@@ -39,7 +40,8 @@ def test_a_head_is_the_softmax_of_its_scores() -> None:
 def test_units_have_the_activation_they_are_given() -> None:
     mlp = Mlp((np.eye(2), np.eye(2)), (np.zeros(2), np.zeros(2)), (np.array([0, SIN]),))
     assert np.allclose(
-        apply_mlp(mlp, np.array([[-2.0, -2.0], [3.0, 3.0]])), [[0, np.sin(-2)], [3, np.sin(3)]]
+        apply_mlp(mlp, np.array([[-2.0, -2.0], [3.0, 3.0]]), caster("float64")),
+        [[0, np.sin(-2)], [3, np.sin(3)]],
     )
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.certify.arithmetic import Arithmetic
-from krohn.certify.running import AnyFloats as Floats
-from krohn.certify.running import Cast, mlp_in
+from krohn.network.forward import apply_mlp
+from krohn.network.rounding import Cast, Floats, caster
 from krohn.network.transformer import Head, Transformer
 
 States = npt.NDArray[np.int64]
@@ -52,13 +52,13 @@ def prefixes(letters: int, length: int) -> Iterator[tuple[tuple[int, ...], int]]
 
 def outputs_below(network: Transformer, prefix: tuple[int, ...], below: int, arith: Arithmetic) -> Subtree:
     """The states the network outputs along a prefix and for all its continuations by ``below`` letters."""
-    tree, cast = _embedded(network, prefix, below, arith), _cast(arith)
+    tree, cast = _embedded(network, prefix, below, arith), caster(arith.name)
     for layer in network.layers:
         keep, keep_mlp, mlp = cast(layer.keep_attention), cast(layer.keep_mlp), layer.mlp
         mixed = _each(tree, lambda x, keep=keep: x * keep)  # type: ignore[misc]
         for head in layer.heads:
             mixed = _joined(mixed, _attend(tree, head, network, cast), lambda a, b: cast(a + b))
-        hidden = _each(mixed, lambda x, mlp=mlp: mlp_in(mlp, x, cast))  # type: ignore[misc]
+        hidden = _each(mixed, lambda x, mlp=mlp: apply_mlp(mlp, x, cast))  # type: ignore[misc]
         tree = _joined(mixed, hidden, lambda a, b, keep=keep_mlp: cast(a * keep + b))  # type: ignore[misc]
     readout, bias = cast(network.readout), cast(network.readout_bias)
 
@@ -70,7 +70,7 @@ def outputs_below(network: Transformer, prefix: tuple[int, ...], below: int, ari
 
 
 def _embedded(network: Transformer, prefix: tuple[int, ...], below: int, arith: Arithmetic) -> _Tree:
-    cast = _cast(arith)
+    cast = caster(arith.name)
     letters, places = cast(network.embedding), cast(network.positions)
     tokens = np.concatenate([cast(network.padding), letters[list(prefix)]])
     levels = [
@@ -78,14 +78,6 @@ def _embedded(network: Transformer, prefix: tuple[int, ...], below: int, arith: 
         for level in range(below)
     ]
     return _Tree(cast(tokens + places[: len(tokens)]), levels)
-
-
-def _cast(arith: Arithmetic) -> Cast:
-    """Rounding to the stored type; half types are kept in float32, where sums are formed."""
-    if not arith.half:
-        kind = np.dtype(arith.name)
-        return lambda values: np.asarray(values).astype(kind, copy=False)
-    return lambda values: arith.cast(np.asarray(values, dtype=np.float64)).astype(np.float32)
 
 
 def _each(tree: _Tree, change: Callable[[Floats], Floats]) -> _Tree:
@@ -128,8 +120,9 @@ def _level_attention(
 ) -> Floats:
     """Attention of one level: to the shared path, and to the ancestors in every level above."""
     asked = query.levels[number]
-    seen = number if strict else number + 1
     on_path = len(key.path)
+    # Where nothing stands before it, the first position sees itself.
+    seen = number if strict and on_path + number > 0 else number + 1
     # Positions along the first axis: sums over them then run at full speed.
     scores = np.empty((on_path + seen, len(asked)), dtype=asked.dtype)
     scores[:on_path] = key.path @ asked.T

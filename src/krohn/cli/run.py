@@ -12,10 +12,10 @@ from krohn.cli.output import emit, json_option
 from krohn.cli.words_on_stdin import read_words
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.rounding import CASTS
 from krohn.network.storage import load
 
 Forward = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
-NUMPY = ("float64", "float32", "float16")
 # Letters handled in one batch.
 BATCH_LETTERS = 1 << 16
 
@@ -24,7 +24,7 @@ BATCH_LETTERS = 1 << 16
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option(
     "--dtype",
-    type=click.Choice([*NUMPY, "bfloat16"]),
+    type=click.Choice(list(CASTS)),
     default="float64",
     show_default=True,
     help="Float format of weights and activations.",
@@ -53,11 +53,11 @@ def command(directory: Path, dtype: str, device: str, as_json: bool) -> None:
 
 def _forward(network: CompiledNetwork, dtype: str, device: str) -> Forward:
     """A function from words to states: the numpy pass, or the module on a torch device."""
-    if device == "numpy" and dtype in NUMPY:
-        return lambda words: network.run(words, np.dtype(dtype))
+    if device == "numpy":
+        return lambda words: network.run(words, dtype)
     from krohn.bridge import states_on_device
 
-    return states_on_device(network, dtype, "cpu" if device == "numpy" else device)
+    return states_on_device(network, dtype, device)
 
 
 def _fitting(batches: Iterable[list[list[int]]], longest: int) -> Iterator[list[list[int]]]:

@@ -1,4 +1,8 @@
-"""The plain forward pass in numpy: no recurrence over positions, nothing but the matrices."""
+"""The plain forward pass in numpy: no recurrence over positions, nothing but the matrices.
+
+Half types keep every tensor in half; sums are formed, and scores and softmax kept, in float32. The module for
+torch and the run that accompanies a certificate compute alike.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.errors import InvalidInput
+from krohn.network.rounding import Cast, Floats, caster
 from krohn.network.transformer import SIN, Head, Layer, Mlp, Transformer
 
-Activations = npt.NDArray[np.floating[Any]]
+Activations = Floats
 Observer = Callable[[str, Activations], None]
 """Called with the name and value of each intermediate: ``layer.0.head.1.weights``, ``layer.0.stream``, …"""
 
@@ -23,16 +28,19 @@ def logits(
     dtype: npt.DTypeLike = np.float64,
     observe: Observer | None = None,
 ) -> Activations:
-    """Read-out of every position of words ``[batch, length]``: an array ``[batch, length, states]``."""
-    kind = np.dtype(dtype)
-    stream = _embed(network, np.asarray(words), kind)
-    if observe:
-        observe("embedding", stream)
-    for index, layer in enumerate(network.layers):
-        stream = _block(layer, stream, network.mask, f"layer.{index}", observe)
-    stream = stream[:, network.num_padding :]
-    out: Activations = stream @ network.readout.astype(kind) + network.readout_bias.astype(kind)
-    return out
+    """Read-out of every position of words ``[batch, length]``: an array ``[batch, length, states]``.
+
+    ``dtype`` is float64, float32, float16, or the name bfloat16.
+    """
+    cast = caster(dtype)
+    with np.errstate(all="ignore"):
+        stream = _embed(network, np.asarray(words), cast)
+        if observe:
+            observe("embedding", stream)
+        for index, layer in enumerate(network.layers):
+            stream = _block(layer, stream, network.mask, cast, f"layer.{index}", observe)
+        stream = stream[:, network.num_padding :]
+        return cast(cast(stream @ cast(network.readout)) + cast(network.readout_bias))
 
 
 def run(
@@ -43,7 +51,7 @@ def run(
     return states
 
 
-def _embed(network: Transformer, words: npt.NDArray[Any], kind: np.dtype[Any]) -> Activations:
+def _embed(network: Transformer, words: npt.NDArray[Any], cast: Cast) -> Activations:
     if words.ndim != 2:
         raise InvalidInput(f"words must be an array [batch, length]; got shape {words.shape}")
     batch, length = words.shape
@@ -52,46 +60,44 @@ def _embed(network: Transformer, words: npt.NDArray[Any], kind: np.dtype[Any]) -
     letters = len(network.embedding)
     if words.size and not (words.min() >= 0 and words.max() < letters):
         raise InvalidInput(f"letters must lie in [0, {letters}); got {words.min()} to {words.max()}")
-    tokens = network.embedding.astype(kind)[words]
-    padding = np.broadcast_to(network.padding.astype(kind), (batch, *network.padding.shape))
-    positions = network.positions[: network.num_padding + length].astype(kind)
-    stream: Activations = np.concatenate([padding, tokens], axis=1) + positions
-    return stream
+    tokens = cast(network.embedding)[words]
+    padding = np.broadcast_to(cast(network.padding), (batch, *network.padding.shape))
+    positions = cast(network.positions[: network.num_padding + length])
+    return cast(np.concatenate([padding, tokens], axis=1) + positions)
 
 
-def _block(layer: Layer, stream: Activations, mask: str, name: str, observe: Observer | None) -> Activations:
-    mixed = stream * layer.keep_attention.astype(stream.dtype)
+def _block(
+    layer: Layer, stream: Activations, mask: str, cast: Cast, name: str, observe: Observer | None
+) -> Activations:
+    mixed: Activations = stream * cast(layer.keep_attention)
     for number, head in enumerate(layer.heads):
-        mixed = mixed + attend(head, stream, mask, f"{name}.head.{number}", observe)
+        mixed = cast(mixed + attend(head, stream, mask, cast, f"{name}.head.{number}", observe))
     if observe:
         observe(f"{name}.mixed", mixed)
-    out: Activations = mixed * layer.keep_mlp.astype(stream.dtype) + apply_mlp(layer.mlp, mixed)
+    out = cast(mixed * cast(layer.keep_mlp) + apply_mlp(layer.mlp, mixed, cast))
     if observe:
         observe(f"{name}.stream", out)
     return out
 
 
 def attend(
-    head: Head, stream: Activations, mask: str, name: str = "", observe: Observer | None = None
+    head: Head, stream: Activations, mask: str, cast: Cast, name: str = "", observe: Observer | None = None
 ) -> Activations:
     """One head over ``stream [batch, position, d]``; softmax subtracts the row maximum, as PyTorch does."""
-    kind = stream.dtype
-    query, key = stream @ head.query.astype(kind), stream @ head.key.astype(kind)
-    value = stream @ head.value.astype(kind)
+    query, key, value = (cast(stream @ cast(matrix)) for matrix in (head.query, head.key, head.value))
     batch, length, _ = stream.shape
     rows = max(1, SCORE_ENTRIES // max(1, batch * length))
     mixed, seen = [], []
     for first in range(0, length, rows):
         scores = query[:, first : first + rows] @ key.swapaxes(1, 2)
         seen_here = visible(length, mask, range(first, min(first + rows, length)))
-        weights = _softmax(np.where(seen_here, scores, -np.inf))
-        mixed.append(weights @ value)
+        weights = cast(_softmax(np.where(seen_here, scores, scores.dtype.type(-np.inf))))
+        mixed.append(cast(weights @ value))
         if observe:
             seen.append(weights)
     if observe:
         observe(f"{name}.weights", np.concatenate(seen, axis=1))
-    out: Activations = np.concatenate(mixed, axis=1) @ head.output.astype(kind)
-    return out
+    return cast(np.concatenate(mixed, axis=1) @ cast(head.output))
 
 
 def visible(length: int, mask: str, queries: range | None = None) -> npt.NDArray[np.bool_]:
@@ -108,24 +114,27 @@ def _softmax(scores: Activations) -> Activations:
     return out
 
 
-def apply_mlp(mlp: Mlp, stream: Activations) -> Activations:
-    """The position-wise MLP, a block of positions at a time so that wide layers fit into memory."""
+def apply_mlp(mlp: Mlp, stream: Activations, cast: Cast | None = None) -> Activations:
+    """The position-wise MLP, a block of positions at a time so that wide layers fit into memory.
+
+    Without ``cast`` it runs in the type of the stream.
+    """
+    cast = cast or caster(stream.dtype)
     rows = stream.reshape(-1, stream.shape[-1])
     block = max(1, SCORE_ENTRIES // max(1, *mlp.hidden_widths, stream.shape[-1]))
     if len(rows) <= block:
-        return _mlp_at_once(mlp, stream)
-    parts = [_mlp_at_once(mlp, rows[first : first + block]) for first in range(0, len(rows), block)]
+        return _mlp_at_once(mlp, stream, cast)
+    parts = [_mlp_at_once(mlp, rows[first : first + block], cast) for first in range(0, len(rows), block)]
     return np.concatenate(parts).reshape(*stream.shape[:-1], -1)
 
 
-def _mlp_at_once(mlp: Mlp, stream: Activations) -> Activations:
-    kind = stream.dtype
+def _mlp_at_once(mlp: Mlp, stream: Activations, cast: Cast) -> Activations:
     hidden: Activations = stream
     last = len(mlp.weights) - 1
     for index, (weight, bias) in enumerate(zip(mlp.weights, mlp.biases, strict=True)):
-        hidden = hidden @ weight.astype(kind) + bias.astype(kind)
+        hidden = cast(cast(hidden @ cast(weight)) + cast(bias))
         if index < last:
             rectified: Activations = np.maximum(hidden, 0)
             sine = mlp.activations[index] == SIN
-            hidden = np.where(sine, np.sin(hidden), rectified) if sine.any() else rectified
+            hidden = cast(np.where(sine, np.sin(hidden), rectified)) if sine.any() else rectified
     return hidden
