@@ -1,0 +1,79 @@
+"""Which automaton a certificate is about: the one the user means, or the one the file claims."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from krohn.automata.renaming import listed_as, renaming
+from krohn.automata.semiautomaton import Semiautomaton
+
+SHOWN = 6
+"""Names of states and letters that a report lists."""
+
+
+@dataclass(frozen=True, eq=False)
+class Identity:
+    """What the network is held against.
+
+    Attributes:
+        automaton: states and letters in the order of the network's outputs and embeddings.
+        by_user: whether the user named it; otherwise the file claims it, and nothing else vouches for that.
+        renamed: the user's letters and states for those of the network, where other names were allowed.
+        mismatch: why the automaton that the user means cannot be the network's; empty if it can.
+    """
+
+    automaton: Semiautomaton
+    by_user: bool = False
+    renamed: dict[str, dict[str, str]] | None = None
+    mismatch: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "claimed_by": "user" if self.by_user else "file",
+            "name": self.automaton.name or None,
+            "states": self.automaton.num_states,
+            "letters": list(self.automaton.letter_names),
+            "digest": self.automaton.digest,
+            "renamed": self.renamed,
+        }
+
+    def sentence(self) -> str:
+        """One or two lines for people."""
+        told = f"{described(self.automaton)}, digest {self.automaton.digest[:12]}"
+        if self.by_user:
+            with_names = " with the names of the file" if self.renamed else ""
+            return f"the automaton is the one you named{with_names}: {told}"
+        return f"the automaton is the one the file claims: {told}; --automaton SPEC holds it against yours"
+
+
+def described(automaton: Semiautomaton) -> str:
+    """Its states and letters by name, the first few of them."""
+    states, letters = (_listed(names) for names in (automaton.state_names, automaton.letter_names))
+    return f"{automaton.num_states} states ({states}), {automaton.num_letters} letters ({letters})"
+
+
+def identify(claimed: Semiautomaton, meant: Semiautomaton | None, *, renamed: bool = False) -> Identity:
+    """The automaton to certify against: the user's, in the file's order, or the file's own."""
+    if meant is None:
+        return Identity(claimed)
+    ordered = listed_as(meant, claimed)
+    if ordered is not None:
+        return Identity(ordered, by_user=True)
+    if not renamed:
+        why = f"other names: the network has {described(claimed)}, you mean {described(meant)}"
+        return Identity(meant, by_user=True, mismatch=f"{why}; --renamed allows a renaming")
+    found = renaming(claimed, meant)
+    if found is None:
+        why = f"no renaming of {described(meant)}: the network has {described(claimed)}"
+        return Identity(meant, by_user=True, mismatch=why)
+    letters, states = found
+    names = {
+        "letters": {meant.letter_names[b]: claimed.letter_names[a] for a, b in enumerate(letters)},
+        "states": {meant.state_names[b]: claimed.state_names[a] for a, b in states.items()},
+    }
+    return Identity(claimed, by_user=True, renamed=names)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = [name if len(name) <= 16 else name[:15] + "…" for name in names[:SHOWN]]
+    return " ".join([*shown, "…"] if len(names) > SHOWN else shown)
