@@ -9,6 +9,7 @@ from krohn.errors import LimitExceeded
 
 MAX_STEPS = 5_000_000
 """Transitions that the search for a renaming may compare."""
+MAX_LETTERS = 500
 
 Letters = tuple[int, ...]
 
@@ -34,12 +35,14 @@ def listed_as(automaton: Semiautomaton, other: Semiautomaton) -> Semiautomaton |
 
 
 def renaming(left: Semiautomaton, right: Semiautomaton) -> tuple[Letters, dict[int, int]] | None:
-    """Letters and reachable states of ``right`` for those of ``left``, as a bijection that keeps start and moves.
+    """Letters and reachable states of ``right`` for those of ``left``: a bijection that keeps all moves.
 
     States that no word leads to may differ: no word tells. ``None`` if there is no renaming.
     """
     if left.table.shape != right.table.shape:
         return None
+    if left.num_letters > MAX_LETTERS:
+        raise LimitExceeded(f"a renaming is sought for at most {MAX_LETTERS} letters; got {left.num_letters}")
     steps = 0
 
     def spent(count: int) -> None:

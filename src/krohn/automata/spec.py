@@ -6,6 +6,7 @@ from krohn.automata.files import load_automaton
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
+from krohn.errors import KrohnError
 
 
 def parse_spec(text: str) -> Semiautomaton:
@@ -15,3 +16,16 @@ def parse_spec(text: str) -> Semiautomaton:
     if text.endswith(".json") or os.sep in text:
         return load_automaton(text)
     return zoo(text)
+
+
+def true_name(automaton: Semiautomaton) -> str:
+    """The automaton's name if it is a zoo name or a pattern that gives this very automaton; empty if not."""
+    name = automaton.name
+    if not name or name.endswith(".json") or os.sep in name.partition("regex:")[0]:
+        return ""
+    try:
+        named = parse_spec(name)
+    except KrohnError:
+        return ""
+    same = named.table.shape == automaton.table.shape and named.digest == automaton.digest
+    return name if same else ""

@@ -1,7 +1,7 @@
 """A certificate as an argument people can follow, lemma by lemma."""
 
 from krohn.certify.certificate import Certificate
-from krohn.certify.findings import Check
+from krohn.certify.findings import Check, place
 
 LEMMAS = {
     "prefix sum": "Lemma (modular counter). Equal weights on all letters add up what they bring.",
@@ -42,10 +42,8 @@ def _claim(certificate: Certificate) -> str:
 
 
 def _heading(layer: int, certificate: Certificate) -> str:
-    depth = max((check.layer for check in certificate.checks), default=0)
-    if layer < 0:
-        return "Description"
-    return "Read-out" if layer == depth else f"Layer {layer}"
+    where = place(layer, certificate.depth)
+    return where[0].upper() + where[1:]
 
 
 def _step(check: Check) -> list[str]:
@@ -73,7 +71,7 @@ def _second_opinion(certificate: Certificate) -> list[str]:
 def _conclusion(certificate: Certificate) -> str:
     if certificate.certified:
         tight = certificate.tightest
-        where = f"; tightest: {tight.name} in layer {tight.layer}" if tight else ""
+        where = f"; tightest: {tight.name} in {place(tight.layer, certificate.depth)}" if tight else ""
         return f"Hence certified, with logit margin {certificate.margin:.3g}{where}. ∎"
     tail = f" Counterexample: {certificate.counterexample.word}." if certificate.counterexample else ""
     return f"Not certified: {certificate.reason}.{tail}"

@@ -10,6 +10,7 @@ import numpy as np
 from krohn.atomic import write_json
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.findings import Check
+from krohn.certify.identity import Identity
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 
@@ -61,6 +62,8 @@ class Certificate:
         counterexample: a word the network gets wrong, where one was found.
         largest: the largest length that this network certifies in this dtype (0: none).
         reason: why it is not certified, empty if it is.
+        depth: the number of the network's layers; checks number them from 1.
+        identity: the automaton that the network is held against, and whether user or file named it.
     """
 
     certified: bool
@@ -73,7 +76,13 @@ class Certificate:
     reason: str
     second_opinion: SecondOpinion | None
     network: str
-    automaton: Semiautomaton
+    depth: int
+    identity: Identity
+
+    @property
+    def automaton(self) -> Semiautomaton:
+        """What the network is held against."""
+        return self.identity.automaton
 
     @property
     def tightest(self) -> Check | None:
@@ -97,6 +106,7 @@ class Certificate:
             "exhaustive": None if self.second_opinion is None else self.second_opinion.to_json(),
             "network": self.network,
             "automaton": self.automaton.digest,
+            "identity": self.identity.to_json(),
         }
 
     def save(self, path: str | Path) -> None:

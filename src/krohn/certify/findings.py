@@ -45,11 +45,18 @@ class Refuted(KrohnError):
         self.name, self.layer, self.reason, self.word = name, layer, reason, word
 
 
+def place(layer: int, depth: int) -> str:
+    """Where a check belongs, as people say it: layers are numbered from 1."""
+    if layer < 1:
+        return "the network as a whole"
+    return f"layer {layer}" if layer <= depth else "the read-out"
+
+
 @dataclass
 class Record:
     """Collects checks while a proof runs; a failed one ends it."""
 
-    layer: int = -1
+    layer: int = 0  # from 1; 0 for what holds of the whole, one more than there are for the read-out
     checks: list[Check] = field(default_factory=list)
     guesses: bool = False  # whether a sum was clamped and the machine tries all that may come next
     streams: list[Any] = field(default_factory=list)  # the abstract stream at every moment of the layout

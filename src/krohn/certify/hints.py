@@ -35,7 +35,7 @@ Streams = list[npt.NDArray[np.float64]]
 
 def check_hints(compiled: CompiledNetwork, length: int, record: Record) -> None:
     """Raises ``Refuted`` if program or layout say something else than the matrices do."""
-    record.layer = -1
+    record.layer = 0
     _check_heads(compiled, record)
     if compiled.program is None:
         record.note("hints", "there is no program; the layout's names are not part of the proof")
@@ -83,7 +83,9 @@ def _check_heads(compiled: CompiledNetwork, record: Record) -> None:
         known = len(layers[index].attention) if layers else 0
         for head in heads:
             if any(not isinstance(op, int) or not 0 <= op < known for op in head.operations):
-                raise record.refuse("hints", f"layer {index} claims an operation the program does not have")
+                raise record.refuse(
+                    "hints", f"layer {index + 1} claims an operation the program does not have"
+                )
 
 
 def _check_texts(compiled: CompiledNetwork, program: Program, record: Record) -> None:
@@ -94,7 +96,7 @@ def _check_texts(compiled: CompiledNetwork, program: Program, record: Record) ->
         for head in heads:
             said = [program.layers[index].attention[op].describe() for op in head.operations]
             if said and head.text != "; ".join(said):
-                raise record.refuse("hints", f"layer {index} describes a head as {head.text!r:.60}")
+                raise record.refuse("hints", f"layer {index + 1} describes a head as {head.text!r:.60}")
 
 
 def _check_program(
@@ -146,7 +148,7 @@ def _check_attention(
             for claim in head.operations:
                 operation = compiled.program.layers[index].attention[claim]
                 if not _looks(operation, weights, places, compiled.program):
-                    text = f"head {number} of layer {index} does not do {operation.describe()}"
+                    text = f"head {number + 1} of layer {index + 1} does not do {operation.describe()}"
                     raise record.refuse("hints", text)
 
 

@@ -60,11 +60,12 @@ def identify(claimed: Semiautomaton, meant: Semiautomaton | None, *, renamed: bo
     if ordered is not None:
         return Identity(ordered, by_user=True)
     if not renamed:
-        why = f"other names: the network has {described(claimed)}, you mean {described(meant)}"
-        return Identity(meant, by_user=True, mismatch=f"{why}; --renamed allows a renaming")
+        why = f"the network has {described(claimed)}; you mean {described(meant)}"
+        how = "; --renamed allows other names" if claimed.table.shape == meant.table.shape else ""
+        return Identity(meant, by_user=True, mismatch=why + how)
     found = renaming(claimed, meant)
     if found is None:
-        why = f"no renaming of {described(meant)}: the network has {described(claimed)}"
+        why = f"the network has {described(claimed)}, which is no renaming of {described(meant)}"
         return Identity(meant, by_user=True, mismatch=why)
     letters, states = found
     names = {

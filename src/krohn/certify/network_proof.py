@@ -33,7 +33,7 @@ def prove(
     record.streams.append(embed(stored, length, arith))
     stream = settle(record.streams[0], live[0])
     for index, layer in enumerate(stored.layers):
-        record.layer = index
+        record.layer = index + 1
         if index + 1 == stored.depth and copies_positions(stream, layer):
             return prove_visits(stream, stored, automaton, arith, record)
         mixed = attend(stream, layer, stored.mask, arith, record)
@@ -43,7 +43,7 @@ def prove(
         _require_range(done, arith, record)
         stream = settle(done, live[2 * index + 2], merge=index + 1 < stored.depth)
         record.streams += [mixed, done]
-    record.layer = stored.depth
+    record.layer = stored.depth + 1
     stream = resolved(stream, np.flatnonzero((np.abs(stream.wide).T @ np.abs(stored.readout)).any(axis=1)))
     states, margin = decode(stream, stored, arith, record)
     check_simulation(stream.machine, states, automaton, length, record)

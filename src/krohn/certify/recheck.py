@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import VERSION, Certificate
 from krohn.certify.verification import verify
 from krohn.errors import InvalidFile
@@ -19,10 +20,18 @@ KEYS = {"krohn", "margin", "checks", *EXACT}
 NUMBER = re.compile(r"-?[0-9][0-9.,e+-]*")
 
 
-def recheck(path: str | Path, directory: str | Path) -> tuple[Certificate, list[str]]:
+def recheck(
+    path: str | Path,
+    directory: str | Path,
+    *,
+    automaton: Semiautomaton | None = None,
+    renamed: bool = False,
+) -> tuple[Certificate, list[str]]:
     """Proves again what the file claims; returns the new certificate and every difference found."""
     claimed = read_certificate(path)
-    made = verify(directory, claimed["dtype"], claimed["length"], largest=False)
+    made = verify(
+        directory, claimed["dtype"], claimed["length"], automaton=automaton, renamed=renamed, largest=False
+    )
     fresh = made.to_json()
     differences = [
         f"{key}: the file says {claimed[key]!r:.70}, the weights say {fresh[key]!r:.70}"

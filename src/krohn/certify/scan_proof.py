@@ -70,7 +70,7 @@ def prove_scan(
     first: dict[int, int] = {}
     cache: dict[str, dict[int, Selection]] = {}
     for number, layer in enumerate(stored.layers):
-        record.layer = number
+        record.layer = number + 1
         mixed, stream = _attend(stored, layer, stream, maps, arith, record)
         before, maps = _compose(layer, mixed, maps, arith, record, cache)
         first = first or before
@@ -85,7 +85,7 @@ def prove_scan(
             pads=stream.pads * layer.keep_mlp,
             places=stream.places * layer.keep_mlp,
         )
-    record.layer = stored.depth
+    record.layer = stored.depth + 1
     if any(start > tau for start in cover):
         raise record.refuse("intervals", "the last layer does not reach back to the first letter")
     record.note("intervals", f"after {stored.depth} layers every position stands for all letters so far")

@@ -1,16 +1,19 @@
 """``verify``: the one entry point. Proof first, then hints, then an independent run; refusals get a word."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import parse_spec
 from krohn.certify.arithmetic import Arithmetic, arithmetic
 from krohn.certify.certificate import Certificate, network_hash
-from krohn.certify.findings import Check, Record, Refuted
+from krohn.certify.findings import Check, Record, Refuted, place
 from krohn.certify.hints import check_hints
+from krohn.certify.identity import Identity, identify
 from krohn.certify.network_proof import prove
 from krohn.certify.scan_proof import looks_like_scan, prove_scan
 from krohn.certify.search import search
@@ -29,6 +32,8 @@ def verify(
     dtype: str = "float64",
     length: int | None = None,
     *,
+    automaton: Semiautomaton | str | None = None,
+    renamed: bool = False,
     second_opinion: bool = True,
     largest: bool = True,
 ) -> Certificate:
@@ -38,6 +43,9 @@ def verify(
         network: a compiled network, or the directory it was saved in.
         dtype: the arithmetic: float64, float32, bfloat16 or float16.
         length: at most the length it was built for, which is the default.
+        automaton: the automaton that you mean, as an object or as ``parse_spec`` reads it; by default the one
+            that the file claims, which is then the file's word.
+        renamed: allow that the network's states and letters have other names than those of ``automaton``.
         second_opinion: also run all short words, independently of the proof.
         largest: if it is refused, find the largest length that is certified.
     """
@@ -46,13 +54,30 @@ def verify(
     wanted = compiled.length if length is None else length
     if not 1 <= wanted <= compiled.length:
         raise InvalidInput(f"the length must lie in 1..{compiled.length}, as built; got {wanted}")
-    matrices, automaton = compiled.transformer, compiled.automaton
+    meant = parse_spec(automaton) if isinstance(automaton, str) else automaton
+    identity = identify(compiled.automaton, meant, renamed=renamed)
+    if identity.mismatch:
+        return _another(identity, compiled.transformer, dtype, wanted)
+    return _certificate(compiled, identity, arith, wanted, second_opinion=second_opinion, largest=largest)
+
+
+def _certificate(
+    compiled: CompiledNetwork,
+    identity: Identity,
+    arith: Arithmetic,
+    wanted: int,
+    *,
+    second_opinion: bool,
+    largest: bool,
+) -> Certificate:
+    matrices, automaton = compiled.transformer, identity.automaton
+    compiled = replace(compiled, automaton=automaton)  # what the file describes is held against it too
     record, failure, margin = attempt(matrices, automaton, wanted, arith)
     if failure is None:
         failure = _hint_failure(compiled, wanted, record)
     opinion, found = exhaustive(matrices, automaton, arith, wanted) if second_opinion else (None, None)
     if found is not None and failure is None:
-        failure = Refuted("exhaustive run", matrices.depth, "a short word is run wrong", found.word)
+        failure = Refuted("exhaustive run", matrices.depth + 1, "a short word is run wrong", found.word)
         record.checks.append(Check(failure.name, failure.layer, 1.0, 0.0, False, failure.reason))
     if failure is not None and found is None:
         found = search(matrices, automaton, arith, wanted, failure.word)
@@ -62,15 +87,36 @@ def verify(
     return Certificate(
         certified=failure is None,
         length=wanted,
-        dtype=dtype,
+        dtype=arith.name,
         margin=margin if failure is None else 0.0,
         checks=tuple(record.checks),
         counterexample=found,
         largest=best,
-        reason="" if failure is None else f"layer {failure.layer}: {failure}",
+        reason="" if failure is None else f"{place(failure.layer, matrices.depth)}: {failure}",
         second_opinion=opinion,
         network=network_hash(matrices),
-        automaton=automaton,
+        depth=matrices.depth,
+        identity=identity,
+    )
+
+
+def _another(identity: Identity, network: Transformer, dtype: str, length: int) -> Certificate:
+    """The network is one for another automaton than the user means: nothing is left to prove."""
+    reason = f"identity: {identity.mismatch}"
+    check = Check("identity", 0, 1.0, 0.0, False, identity.mismatch)
+    return Certificate(
+        certified=False,
+        length=length,
+        dtype=dtype,
+        margin=0.0,
+        checks=(check,),
+        counterexample=None,
+        largest=0,
+        reason=reason,
+        second_opinion=None,
+        network=network_hash(network),
+        depth=network.depth,
+        identity=identity,
     )
 
 

@@ -57,7 +57,7 @@ def prove_visits(
     coordinates = [_coordinate(stream, cone, read, found, arith, record) for cone in cones]
     if {coordinate.channel for coordinate in coordinates} != set(np.flatnonzero(read)):
         raise record.refuse("visits", "the read-out looks at more than what the MLP writes")
-    record.layer = len(network.layers)
+    record.layer = len(network.layers) + 1
     return _simulated(stream, network, automaton, coordinates, arith, record)
 
 

@@ -3,17 +3,25 @@
 from pathlib import Path
 from typing import Any
 
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.examination import Examination, examine
+from krohn.certify.identity import identify
+from krohn.errors import InvalidInput
 
 SAMPLES = 2000
 
 
-def examined(directory: Path, length: int | None) -> tuple[dict[str, Any], str]:
+def examined(
+    directory: Path, length: int | None, meant: Semiautomaton | None = None, *, renamed: bool = False
+) -> tuple[dict[str, Any], str]:
     """The examination of the run's best replicate, as JSON and as text."""
     from krohn.evaluate.trained_states import trained_states
 
     trained = trained_states(directory)
-    report = examine(trained.forward, trained.automaton, length or trained.length, samples=SAMPLES)
+    identity = identify(trained.automaton, meant, renamed=renamed)
+    if identity.mismatch:
+        raise InvalidInput(f"the run must be one of the automaton you mean; {identity.mismatch}")
+    report = examine(trained.forward, identity.automaton, length or trained.length, samples=SAMPLES)
     found = report.counterexample
     payload = {
         "certified": False,

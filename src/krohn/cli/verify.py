@@ -4,9 +4,11 @@ from pathlib import Path
 
 import click
 
+from krohn.automata.spec import parse_spec
 from krohn.certify.argument import explain
 from krohn.certify.arithmetic import ARITHMETICS
 from krohn.certify.certificate import Certificate
+from krohn.certify.findings import place
 from krohn.certify.recheck import recheck
 from krohn.certify.verification import verify
 from krohn.cli.output import emit, json_option, note
@@ -18,6 +20,10 @@ from krohn.network.storage import is_run
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option("--dtype", type=click.Choice(list(ARITHMETICS)), default="float64", show_default=True)
 @click.option("--length", type=int, help="Certify words up to this length only (default: as built).")
+@click.option("--automaton", "spec", help="The automaton you mean.  [default: the one the file claims]")
+@click.option(
+    "--renamed", is_flag=True, help="Allow other names of states and letters than those of --automaton."
+)
 @click.option("--explain", "as_argument", is_flag=True, help="Print the proof lemma by lemma.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the certificate to this JSON file.")
 @click.option(
@@ -28,6 +34,8 @@ def command(
     directory: Path,
     dtype: str,
     length: int | None,
+    spec: str | None,
+    renamed: bool,
     as_argument: bool,
     out: Path | None,
     claim: Path | None,
@@ -39,17 +47,20 @@ def command(
     A run of krohn train is not certified but examined: all short words, and a sample. Exit status 1.
 
     \b
-    Example:  krohn compile S4 --length 128 --out s4 && krohn verify s4 --dtype float32
+    Example:  krohn compile S4 --length 128 --out s4 && krohn verify s4 --automaton S4 --dtype float32
     """
+    if renamed and spec is None:
+        raise click.UsageError("--renamed needs --automaton SPEC")
+    automaton = None if spec is None else parse_spec(spec)
     if is_run(directory):
-        payload, text = examined(directory, length)
+        payload, text = examined(directory, length, automaton, renamed=renamed)
         emit(payload, as_json=as_json, text=lambda: text)
         raise click.exceptions.Exit(1)
     differences: list[str] = []
     if claim is not None:
-        certificate, differences = recheck(claim, directory)
+        certificate, differences = recheck(claim, directory, automaton=automaton, renamed=renamed)
     else:
-        certificate = verify(directory, dtype, length)
+        certificate = verify(directory, dtype, length, automaton=automaton, renamed=renamed)
     if out is not None:
         certificate.save(out)
         note(f"wrote {out}")
@@ -65,17 +76,19 @@ def command(
 def summary(certificate: Certificate) -> str:
     """A few lines."""
     automaton = certificate.automaton
-    name = automaton.name or f"an automaton of {automaton.num_states} states, {automaton.num_letters} letters"
+    name = automaton.name or f"an automaton of {automaton.num_states} states"
     opinion = certificate.second_opinion
     if certificate.certified:
         tight = certificate.tightest
         lines = [
             f"certified: {name}, every word of length ≤ {certificate.length}, {certificate.dtype}",
             f"logit margin {certificate.margin:.4g} after all errors; {len(certificate.checks)} checks"
-            + (f"; tightest: {tight.name}, layer {tight.layer}" if tight else ""),
+            + (f"; tightest: {tight.name}, {place(tight.layer, certificate.depth)}" if tight else ""),
         ]
     else:
         lines = [f"not certified: {certificate.reason}"]
+        if certificate.identity.mismatch:
+            return lines[0]
         if certificate.counterexample is not None:
             shown = certificate.counterexample.to_json(certificate.automaton)
             lines.append(
@@ -85,6 +98,7 @@ def summary(certificate: Certificate) -> str:
             lines.append(f"certified in {certificate.dtype} up to length {certificate.largest}")
         else:
             lines.append("no counterexample found: undecided")
+    lines.append(certificate.identity.sentence())
     if opinion is not None and opinion.length:
         ran = f"all {opinion.words:,} words of length {opinion.length} and their beginnings"
         lines.append(f"independently run: {ran}, {opinion.wrong:,} wrong")

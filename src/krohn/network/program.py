@@ -183,14 +183,16 @@ def _wrong_order(program: Program) -> Iterable[str]:
         before = set(written)
         for operation in layer.attention:
             yield from (
-                f"layer {index} reads {n} before it is written" for n in operation.reads if n not in before
+                f"layer {index + 1} reads {n} before it is written"
+                for n in operation.reads
+                if n not in before
             )
-            yield from write(operation.writes, f"layer {index}")
+            yield from write(operation.writes, f"layer {index + 1}")
         for change in layer.maps:
             yield from (
-                f"layer {index} reads {n} before it is written" for n in change.reads if n not in written
+                f"layer {index + 1} reads {n} before it is written" for n in change.reads if n not in written
             )
-            yield from write(change.writes, f"layer {index}")
+            yield from write(change.writes, f"layer {index + 1}")
     yield from (f"the read-out reads unwritten {n}" for n in program.readout.registers if n not in written)
 
 

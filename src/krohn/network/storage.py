@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,8 @@ from safetensors.numpy import save as save_tensors
 
 from krohn.atomic import json_bytes, write_folder
 from krohn.automata.files import automaton_from_payload, automaton_payload
-from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.zoo import zoo
-from krohn.errors import InvalidFile, InvalidInput, KrohnError, UnknownName
+from krohn.automata.spec import true_name
+from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.layout import Channel, HeadMeaning, Layout
 from krohn.network.program import Program
@@ -79,8 +79,8 @@ def load(directory: str | Path) -> CompiledNetwork:
         automaton = automaton_from_payload(payload["automaton"], _name(payload.get("name", "")))
         if automaton.digest != payload["digest"]:
             raise InvalidFile("the automaton does not have the digest the file states; compile it again")
-        if not _is_called(automaton, automaton.name):
-            raise InvalidFile(f"name must not be that of another automaton; got {automaton.name!r}")
+        # A name that is not this automaton's is the file's own; it is not passed on.
+        automaton = replace(automaton, name=true_name(automaton))
         program = None if payload["program"] is None else program_from_json(payload["program"])
         network = transformer_from(tensors, payload["shape"], payload["mask"])
         if network.max_length != payload["length"]:
@@ -170,10 +170,10 @@ def _shape(payload: object) -> list[tuple[int, int]]:
 
 
 def _meaning(network: CompiledNetwork) -> dict[str, Any]:
-    name = network.automaton.name
+    name = true_name(network.automaton)
     return {
         "krohn": VERSION,
-        **({"name": name} if 0 < len(name) <= MAX_NAME and _is_called(network.automaton, name) else {}),
+        **({"name": name} if 0 < len(name) <= MAX_NAME else {}),
         "method": network.method,
         "length": network.length,
         "mask": network.mask,
@@ -189,16 +189,6 @@ def _name(given: object) -> str:
     if not isinstance(given, str) or len(given) > MAX_NAME or not given.isprintable():
         raise InvalidFile(f"name must be a printable string of at most {MAX_NAME} characters")
     return given
-
-
-def _is_called(automaton: Semiautomaton, name: str) -> bool:
-    """Whether the name may stand beside the automaton: its own, or one that means nothing here."""
-    try:
-        return not name or zoo(name).digest == automaton.digest
-    except UnknownName:
-        return True
-    except KrohnError:
-        return False
 
 
 def _program_json(program: Program | None) -> dict[str, Any] | None:

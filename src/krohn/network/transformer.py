@@ -231,12 +231,12 @@ def _validate_channels(network: Transformer) -> None:
     expect("positions", network.positions.shape[1], d)
     expect("readout", network.readout.shape[0], d)
     expect("readout_bias", len(network.readout_bias), network.readout.shape[1])
-    for index, layer in enumerate(network.layers):
+    for index, layer in enumerate(network.layers, start=1):
         expect(f"layer {index} keep_attention", len(layer.keep_attention), d)
         expect(f"layer {index} keep_mlp", len(layer.keep_mlp), d)
         expect(f"layer {index} MLP input", layer.mlp.weights[0].shape[0], d)
         expect(f"layer {index} MLP output", layer.mlp.weights[-1].shape[1], d)
         for number, head in enumerate(layer.heads):
-            expect(f"layer {index} head {number}", head.query.shape[0], d)
+            expect(f"layer {index} head {number + 1}", head.query.shape[0], d)
     if wrong:
         raise InvalidInput(f"every block must act on the same {d} channels: {'; '.join(wrong)}")
