@@ -75,7 +75,7 @@ def test_weights_of_another_network_are_refused(
     changed = {name: value.clone() for name, value in CHANGES[change](load_file(file)).items()}
     save_file(changed, file)
     for line in refused(capsys, folder, "verify", "export"):
-        assert "must hold the float32 weights of this network" in line
+        assert "must hold the float32 or bfloat16 weights of this network" in line
 
 
 @pytest.mark.parametrize(

@@ -1,28 +1,33 @@
 """Every recipe at every scale gives complete configs; at scale paper they are the paper's."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+import torch
 
 from krohn.automata.spec import parse_spec
 from krohn.errors import UnknownName
 from krohn.experiments.catalogue import EXPERIMENTS, experiment
 from krohn.experiments.experiment import PlannedRun
 from krohn.experiments.recipes import depth, indirect, variants
+from krohn.experiments.recipes.uniform import solved_letters
 from krohn.experiments.scale import Scale, parse_scale
 from krohn.experiments.settings import TASKS
 from krohn.models.architectures.gpt import GptConfig
 from krohn.models.architectures.lstm import LstmConfig
-from krohn.tasks.batches import task_reasons
+from krohn.tasks.batches import Task, task_reasons
 
-NAMES = ["depth", "curves", "stability", "attention", "indirect", "incomplete", "ood", "length", "positions"]
+PAPER_S = ["depth", "curves", "stability", "attention", "indirect", "incomplete"]
+PAPER_S += ["ood", "length", "positions"]
+NAMES = [*PAPER_S[:1], "uniform", *PAPER_S[1:], "networks"]
 
 
 def paper(name: str) -> list[PlannedRun]:
     return experiment(name).plan(Scale.PAPER)
 
 
-def test_the_nine_experiments_are_there() -> None:
+def test_the_paper_s_nine_experiments_and_ours_are_there() -> None:
     assert list(EXPERIMENTS) == NAMES
 
 
@@ -39,7 +44,7 @@ def test_a_plan_is_complete_and_can_be_built(name: str, scale: Scale) -> None:
     assert [run.config.run_id for run in again] == [run.config.run_id for run in planned]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PAPER_S)
 def test_the_paper_s_networks_and_optimisers(name: str) -> None:
     for run in paper(name):
         model, optimizer = run.config.model, run.config.optimizer
@@ -60,7 +65,7 @@ def test_the_paper_s_networks_and_optimisers(name: str) -> None:
             assert optimizer.ema == 0.9
         if run.label.get("factor") != "patience":
             assert optimizer.patience == 20
-        if run.label.get("factor") != "dropout" and isinstance(model, GptConfig):
+        if run.label.get("factor") not in ("dropout", "long training") and isinstance(model, GptConfig):
             assert model.dropout == 0
 
 
@@ -125,7 +130,7 @@ def test_generalisation_is_trained_at_40_and_tested_as_in_the_paper() -> None:
     assert gpt.config.model.layers == 8
 
 
-def test_the_six_variants_are_what_they_are_called() -> None:
+def test_the_variants_are_what_they_are_called() -> None:
     runs = {run.label["model"]: run.config for run in paper("length") if run.label["task"] == "C2"}
     assert set(runs) == set(variants.VARIANTS)
     models = {name: config.model for name, config in runs.items() if name != variants.LSTM}
@@ -162,10 +167,42 @@ def test_stability_changes_one_thing_at_a_time() -> None:
         value, model, optimizer = run.label["value"], run.config.model, run.config.optimizer
         assert isinstance(model, GptConfig)
         changed = {"dropout": model.dropout, "EMA": optimizer.ema, "patience": optimizer.patience}
-        assert changed[run.label["factor"]] == value
+        assert changed.get(run.label["factor"], value) == value
     for run in experiment("stability").plan(Scale.SMALL):
-        patient = run.label["factor"] == "patience"
-        assert run.config.optimizer.schedule == ("plateau" if patient else "constant")
+        schedules = {"patience": "plateau", "long training": "cosine"}
+        assert run.config.optimizer.schedule == schedules.get(run.label["factor"], "constant")
+    thinned = [run for run in runs if run.label["value"] == "residual and attention .1"]
+    assert {run.label["task"] for run in thinned} == {"D8", "Q8"}
+    assert all(run.config.model.attention_dropout == 0.1 for run in thinned)  # type: ignore[attr-defined]
+
+
+def test_in_a_row_of_the_uniform_map_nothing_changes_but_the_depth() -> None:
+    runs = experiment("uniform").plan(Scale.SMALL)
+    assert len(runs) == 2 * 8 * 19
+    for sheet, window in (("whole words", False), ("curriculum", True)):
+        cells = [run for run in runs if run.label["sheet"] == sheet]
+        rest = {
+            str(
+                replace(
+                    run.config,
+                    task=replace(run.config.task, spec="C2"),
+                    model=replace(run.config.model, layers=1),  # type: ignore[call-arg]
+                )
+            )
+            for run in cells
+        }
+        assert len(rest) == 1
+        assert all((run.config.curriculum is not None) == window for run in cells)
+        assert all(run.config.model.layers == run.label["depth"] for run in cells)  # type: ignore[attr-defined]
+    assert solved_letters([1.0, 0.995, 0.98, 1.0]) == 2
+    assert solved_letters([1.0, 1.0]) == 2
+
+
+def test_the_kept_networks_fit_into_two_megabytes() -> None:
+    for run in experiment("networks").plan(Scale.SMALL):
+        task = Task(run.config.task, parse_spec(run.config.task.spec), torch.device("cpu"))
+        size = run.config.model.build(task.vocabulary, task.classes).layout.size
+        assert 2 * size < 2_000_000
 
 
 def test_attention_and_curves_and_positions_have_the_paper_s_sizes() -> None:
@@ -250,7 +287,7 @@ def test_the_paper_scale_has_no_curriculum() -> None:
 
 
 def test_unknown_names_list_the_known() -> None:
-    with pytest.raises(UnknownName, match=r"one of depth, curves, .*; got 'heat'"):
+    with pytest.raises(UnknownName, match=r"one of depth, uniform, .*; got 'heat'"):
         experiment("heat")
     with pytest.raises(UnknownName, match="one of smoke, small, paper; got 'huge'"):
         parse_scale("huge")

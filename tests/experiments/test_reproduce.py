@@ -1,4 +1,4 @@
-"""All nine experiments at scale smoke through the command line, from runs to table and figure."""
+"""All experiments at scale smoke through the command line, from runs to table and figure."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return captured.err
 
 
-def test_all_nine_run_at_smoke_and_their_results_can_be_handled(
+def test_all_run_at_smoke_and_their_results_can_be_handled(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One test, because the runs cost most of a minute and everything after needs them."""

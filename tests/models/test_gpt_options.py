@@ -141,3 +141,51 @@ def test_reading_two_tokens_at_a_time_gives_the_logits_of_one_pass(kind: str, re
         torch.testing.assert_close(
             decoder.step(tokens[..., end - 2 : end]), wanted[:, :, end - 1], rtol=0, atol=1e-9
         )
+
+
+def test_attention_dropout_thins_the_weights_of_each_head_and_nothing_else() -> None:
+    replicates, batch, length, count, size = 2, 3, 4, 2, 5
+    generator = torch.Generator().manual_seed(1)
+    qkv = torch.randn(replicates, batch * length, 3 * count * size, dtype=torch.float64, generator=generator)
+    dropout = plain.Dropout(0.3, torch.tensor([11, 12]))
+    found = plain.attention(qkv, None, plain.Heads(batch, length, count, dropout=dropout))
+    kept = dropout.mask(torch.zeros(replicates, batch * count * length, length, dtype=torch.float64))
+    kept = kept.view(replicates, batch, count, length, length)
+    assert kept.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
+    full = qkv.view(replicates, batch, length, 3, count, size)
+    for r in range(replicates):
+        for b in range(batch):
+            for head in range(count):
+                q, k, v = (full[r, b, :, which, head] for which in range(3))
+                scores = (q @ k.T / math.sqrt(size)).masked_fill(
+                    torch.ones(length, length).triu(1) > 0, -1e30
+                )
+                expected = (scores.softmax(-1) * kept[r, b, head]) @ v
+                block = found[r].view(batch, length, count, size)[b, :, head]
+                torch.testing.assert_close(block, expected, rtol=0, atol=1e-12)
+
+
+def test_attention_dropout_acts_in_training_only_and_its_gradient_is_that_of_the_loss() -> None:
+    config = GptConfig(layers=2, dim=8, heads=2, mlp=8, attention_dropout=0.4)
+    network = config.build(2, 2)
+    flat = network.layout.initial(torch.tensor([3])).double()
+    gradient = torch.zeros_like(flat)
+    leaves = network.layout.leaves(flat, gradient)
+    assert not network.writes_gradients(leaves)
+    tokens = torch.tensor([[[0, 1, 1, 0, 1]]])
+    shown = torch.ones_like(tokens)
+    noise = Noise(torch.tensor([9]))
+    quiet = GptConfig(layers=2, dim=8, heads=2, mlp=8).build(2, 2)
+    views = network.layout.views(flat)
+    torch.testing.assert_close(network.logits(views, tokens), quiet.logits(views, tokens))
+    assert not torch.allclose(network.logits(views, tokens, noise), network.logits(views, tokens))
+    loss = network.loss(leaves, tokens, tokens, shown, noise)
+    (found,) = torch.autograd.grad(loss.sum(), [leaves["h.0.attn.c_attn.weight"]])
+    weight = views["h.0.attn.c_attn.weight"]
+    before, step = float(weight[0, 1, 20]), 1e-6
+    ends = []
+    for sign in (1, -1):
+        weight[0, 1, 20] = before + sign * step
+        ends.append(float(network.loss(views, tokens, tokens, shown, noise)))
+    weight[0, 1, 20] = before
+    assert float(found[0, 1, 20]) == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5)

@@ -59,7 +59,7 @@ def command(
     **options: Any,
 ) -> None:
     """Rerun experiment NAME of the paper: depth, curves, stability, attention, indirect, incomplete, ood,
-    length or positions.
+    length or positions; or uniform, the depth map by one recipe, or networks, small ones to look inside.
 
     \b
     Example:  krohn reproduce depth --scale smoke --only Grid4
@@ -210,7 +210,9 @@ def _by_depth(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]
         best = percent(row["max_accuracy"])
         shown = f"**{best}**" if row["max_accuracy"] >= 0.99 else best
         share = f"({row['reached']}/{row['trained']})"
-        tasks.setdefault(row["task"], {})[row["depth"]] = f"{shown} {share}{marks_of(row)}"
+        curriculum = row.get("curriculum") or row.get("sheet") == "curriculum"
+        name = f"{row['task']}, curriculum" if curriculum else row["task"]
+        tasks.setdefault(name, {})[row["depth"]] = f"{shown} {share}{marks_of(row)}"
     cells: list[list[object]] = [
         [task, *(of.get(depth, "") for depth in depths)] for task, of in tasks.items()
     ]

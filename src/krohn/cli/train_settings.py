@@ -67,6 +67,7 @@ SETTINGS = (
     ),
     Setting("--reveal", "task.reveal", "Probability that a label is shown.  [default: 1.0]", float),
     Setting("--scratchpad", "task.scratchpad", "Interleave inputs and states."),
+    Setting("--bos", "task.bos", "Put a token for the beginning before the first letter."),
     Setting(
         "--distribution", "task.distribution", "Of the inputs; see docs/training.md.  [default: auto]", str
     ),
@@ -84,6 +85,18 @@ SETTINGS = (
     Setting("--context", "model.context", "gpt: number of learned positions.  [default: 512]", int),
     Setting("--recency", "model.recency", "gpt: recency bias, as in ALiBi."),
     Setting("--dropout", "model.dropout", "gpt: rate.  [default: 0.0]", float),
+    Setting(
+        "--attention-dropout",
+        "model.attention_dropout",
+        "gpt: rate on the attention weights.  [default: 0.0]",
+        float,
+    ),
+    Setting(
+        "--embedding-std",
+        "model.embedding_std",
+        "gpt: standard deviation of the first token embeddings.  [default: 1.0]",
+        float,
+    ),
     Setting("--embedding", "model.embedding", "lstm: embedding width.  [default: 64]", int),
     Setting("--hidden", "model.hidden", "lstm: state width.  [default: 128]", int),
     Setting(

@@ -31,6 +31,8 @@ class Trace:
 def trace(trained: Trained, words: Tensor) -> Trace:
     """Runs the replicates on ``words`` [N, T] in float32 and keeps everything."""
     network = trained.network
+    if trained.task.bos:
+        raise Unsupported("attention can be traced in a network without a token for the beginning only")
     if not isinstance(network, Gpt):
         raise Unsupported(f"attention can be traced in a gpt only; got {type(network).__name__}")
     weights = {name: value.float() for name, value in trained.weights.items()}

@@ -48,19 +48,19 @@ def trained_states(directory: Path) -> TrainedStates:
 
     def forward(words: Words) -> Words:
         parts = [words[first : first + PER_PASS] for first in range(0, len(words), PER_PASS)]
-        return np.concatenate([_states(network, weights, part, letters) for part in parts])
+        return np.concatenate([_states(network, weights, part, letters, task) for part in parts])
 
     return TrainedStates(forward, automaton, config.task.length, replicate)
 
 
 @torch.no_grad()
-def _states(network: Network, weights: Weights, words: Words, scratchpad_letters: int) -> Words:
+def _states(network: Network, weights: Weights, words: Words, scratchpad_letters: int, task: Task) -> Words:
     """States of a few words; with a scratchpad the network reads its own states back."""
     tokens = torch.from_numpy(np.ascontiguousarray(words))[None]
     if scratchpad_letters:
         found = read_step_by_step(network, weights, tokens, scratchpad_letters)
     else:
-        found = network.logits(weights, tokens).argmax(-1)
+        found = network.logits(weights, task.begun(tokens)).argmax(-1)[..., -words.shape[1] :]
     out: Words = found[0].numpy().astype(np.int64)
     return out
 

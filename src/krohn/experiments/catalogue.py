@@ -1,4 +1,4 @@
-"""The nine experiments by name."""
+"""The experiments by name: the paper's nine, the uniform depth map, and the networks that are kept."""
 
 from krohn.errors import UnknownName
 from krohn.experiments.experiment import Experiment
@@ -9,14 +9,19 @@ from krohn.experiments.recipes import (
     incomplete,
     indirect,
     length,
+    networks,
     ood,
     positions,
     stability,
+    uniform,
 )
 
 EXPERIMENTS: dict[str, Experiment] = {
     recipe.EXPERIMENT.name: recipe.EXPERIMENT
-    for recipe in (depth, curves, stability, attention, indirect, incomplete, ood, length, positions)
+    for recipe in (
+        *(depth, uniform, curves, stability, attention, indirect, incomplete),
+        *(ood, length, positions, networks),
+    )
 }
 
 

@@ -10,6 +10,7 @@ from krohn.errors import LimitExceeded
 from krohn.evaluate.trained import Trained
 from krohn.experiments.code_version import code_version
 from krohn.experiments.engines.job import Job
+from krohn.experiments.kept import keep
 from krohn.experiments.record import Record
 from krohn.models.layout import Weights
 from krohn.models.network import Network
@@ -46,6 +47,8 @@ def work(job: Job) -> tuple[Record, ...]:
             f"run {config.run_id} must fit into the GPU's memory with {config.replicates} replicates of "
             f"{dict(job.run.label)}; it does not: free the GPU or use a larger one"
         ) from error
+    if job.best is not None:
+        keep(result, job.best)
     records = _records(result, started)
     del result
     _free()

@@ -93,6 +93,8 @@ def _exportable(config: RunConfig, length: int) -> GptConfig:
         reasons.append("stock GPT-2 has no recency bias (train with recency off)")
     if config.task.scratchpad:
         reasons.append("a scratchpad needs a loop that writes states back (train without)")
+    if config.task.bos:
+        reasons.append("its words begin with a token that no letter stands for (train without bos)")
     if length < 1:
         reasons.append(f"words must have at least one letter; got length {length}")
     if model.positions == "learned" and length > model.context:

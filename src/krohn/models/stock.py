@@ -130,7 +130,7 @@ def _empty_gpt(config: GptConfig, vocabulary: int, classes: int, length: int) ->
         n_inner=config.mlp,
         resid_pdrop=config.dropout,
         embd_pdrop=config.dropout,
-        attn_pdrop=0.0,
+        attn_pdrop=config.attention_dropout,
         bos_token_id=0,
         eos_token_id=0,
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from krohn import counter
 from krohn.automata.semiautomaton import Semiautomaton
@@ -36,7 +37,7 @@ class Task:
     def __init__(self, config: TaskConfig, automaton: Semiautomaton, device: torch.device) -> None:
         self.config, self.automaton, self.device = config, automaton, device
         self.distribution = self._checked(config, automaton)
-        self.vocabulary = automaton.num_letters + (automaton.num_states if config.scratchpad else 0)
+        self.vocabulary = automaton.num_letters + (automaton.num_states if config.scratchpad else config.bos)
         observed = config.target == "observation"
         self.classes = automaton.num_observations if observed else automaton.num_states
         labels = automaton.observe if observed else None
@@ -53,8 +54,12 @@ class Task:
 
     @property
     def num_tokens(self) -> int:
-        """Tokens per sequence: T, or 2T − 1 with a scratchpad."""
+        """Tokens per sequence: T, T + 1 with a beginning, or 2T − 1 with a scratchpad."""
         return self.config.num_tokens
+
+    def begun(self, words: Tensor) -> Tensor:
+        """Words [..., T] as they are read without a scratchpad: behind the token of the beginning, if any."""
+        return functional.pad(words, (1, 0), value=self.automaton.num_letters) if self.config.bos else words
 
     def sample(self, keys: Tensor, steps: Tensor | int, batch: int) -> tuple[Tensor, Tensor]:
         """Letters and states, int64 [..., batch, T], for keys that broadcast with ``steps``."""
@@ -84,7 +89,9 @@ class Task:
     def _labelled(self, words: Tensor, states: Tensor, shown: Tensor) -> Batch:
         targets = states if self._labels is None else self._labels[states]
         if not self.config.scratchpad:
-            return _narrow(Batch(words, targets, shown))
+            before = (int(self.config.bos), 0)
+            unasked = functional.pad(targets, before), functional.pad(shown, before)
+            return _narrow(Batch(self.begun(words), *unasked))
         return _narrow(self._interleave(words, states, targets, shown))
 
     def held_out(self, seed: int, count: int) -> tuple[Tensor, Batch]:

@@ -16,6 +16,7 @@ class TaskConfig:
         scratchpad: interleave inputs and states, σ₁ q₁ σ₂ q₂ … σ_T, and read step by step at test time.
         distribution: of the inputs: ``auto``, ``uniform``, ``feasible``, ``bernoulli:P``, ``ones:K`` or
             ``periodic:WORD:P``; see ``krohn.tasks.distributions``.
+        bos: put a token before the first letter that stands for the beginning; it has no label.
     """
 
     spec: str
@@ -24,11 +25,16 @@ class TaskConfig:
     reveal: float = 1.0
     scratchpad: bool = False
     distribution: str = "auto"
+    bos: bool = False
 
     @property
     def num_tokens(self) -> int:
-        """Tokens per sequence: T, or 2T − 1 with a scratchpad."""
-        return 2 * self.length - 1 if self.scratchpad else self.length
+        """Tokens per sequence: T, T + 1 with a beginning, or 2T − 1 with a scratchpad."""
+        return self.tokens_of(self.length)
+
+    def tokens_of(self, letters: int) -> int:
+        """Tokens up to the label of the letter number ``letters``."""
+        return 2 * letters - 1 if self.scratchpad else letters + self.bos
 
     def reasons(self) -> list[str]:
         """Every reason why this is no task, whatever the automaton; empty if there is none."""
@@ -39,4 +45,6 @@ class TaskConfig:
             found.append(f"target must be state or observation; got {self.target!r}")
         if not 0.0 < self.reveal <= 1.0:
             found.append(f"reveal must lie in (0, 1]; got {self.reveal}")
+        if self.bos and self.scratchpad:
+            found.append("a scratchpad has no token for the beginning; use bos without scratchpad")
         return found

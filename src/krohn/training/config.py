@@ -40,6 +40,11 @@ _SECTIONS: dict[str, type[Any]] = {
     "halving": HalvingConfig,
 }
 _OPTIONAL = ("curriculum", "halving")
+# Settings that came later: where they are off they are left out, so that earlier runs keep their ids.
+_LATER: dict[str, dict[str, Any]] = {
+    "task": {"bos": False},
+    "model": {"attention_dropout": 0.0},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +102,10 @@ class RunConfig:
         for name in _OPTIONAL:
             if plain[name] is None:
                 del plain[name]  # runs without one keep the id they had before there were any
+        for section, settings in _LATER.items():
+            for name, off in settings.items():
+                if plain[section].get(name, off) == off:
+                    plain[section].pop(name, None)
         return plain
 
     def to_json(self) -> str:

@@ -127,8 +127,13 @@ def read_config(path: Path) -> RunConfig:
         raise InvalidFile(f"{path} must be a run directory with config.json; {error}") from error
 
 
+def write_weights(path: Path, weights: dict[str, Tensor]) -> None:
+    """Weights [R, …] by name, as a run directory holds them."""
+    _write(path / WEIGHTS, weights, {"krohn": "1"})
+
+
 def read_weights(path: Path, replicate: int, layout: Layout | None = None) -> dict[str, Tensor]:
-    """Best weights of one replicate by name, from a run directory; they must be those of ``layout``."""
+    """Best weights of one replicate in float32, from a run directory; they must be those of ``layout``."""
     file = path / WEIGHTS
     try:
         with safe_open(file, framework="pt") as tensors:
@@ -137,26 +142,26 @@ def read_weights(path: Path, replicate: int, layout: Layout | None = None) -> di
             count = min(entry.get_shape()[0] for entry in slices.values())
             if not 0 <= replicate < count:
                 raise InvalidFile(f"replicate must lie in [0, {count}); got {replicate}")
-            return {name: entry[replicate] for name, entry in slices.items()}
+            return {name: entry[replicate].to(torch.float32) for name, entry in slices.items()}
     except (OSError, SafetensorError) as error:
         raise InvalidFile(f"{file} must be the weights of a run; {error}") from error
 
 
 def _check_weights(file: Path, slices: dict[str, Any], layout: Layout | None) -> None:
-    """Refuses tensors that are not float32 with replicates in front, or not those of the network."""
+    """Refuses tensors that are no floats with replicates in front, or not those of the network."""
     shapes = {name: tuple(entry.get_shape()) for name, entry in slices.items()}
     wanted = shapes if layout is None else {part.name: part.shape for part in layout.parameters}
     wrong = [
         name
         for name in sorted({*wanted, *shapes})
         if not shapes.get(name)
-        or slices[name].get_dtype() != "F32"
+        or slices[name].get_dtype() not in ("F32", "BF16")
         or (layout is not None and shapes[name][1:] != wanted.get(name))
     ]
     if wrong or not shapes:
         named = ", ".join(wrong[:5]) or "all of them"
         raise InvalidFile(
-            f"{file} must hold the float32 weights of this network; missing or different: {named}"
+            f"{file} must hold the float32 or bfloat16 weights of this network; missing or different: {named}"
         )
 
 

@@ -110,7 +110,7 @@ class Run:
             return [self.task.num_tokens] * replicates
         letters = [curriculum.window(entry["position_accuracy"]) for entry in self.history.final]
         letters = letters or [min(curriculum.start, self.config.task.length)] * replicates
-        return [2 * width - 1 if self.config.task.scratchpad else width for width in letters]
+        return [self.config.task.tokens_of(width) for width in letters]
 
     def _train(
         self, stepper: Stepper, interval: Interval, display: Progress, pause: Callable[[], bool]

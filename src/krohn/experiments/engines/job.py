@@ -20,6 +20,7 @@ class Job:
         device: cpu or cuda.
         deadline: the moment (Unix time) by which to stop training.
         keep: whether the weights stay in ``directory`` once the run is finished.
+        best: a folder for the best replicate alone, in bf16; none to leave it out.
         progress: whether to show a bar on stderr.
     """
 
@@ -29,6 +30,7 @@ class Job:
     deadline: float | None = None
     keep: bool = False
     progress: bool = False
+    best: Path | None = None
 
     def seconds_left(self) -> float | None:
         """Time until the deadline, never negative; none without a deadline."""

@@ -13,7 +13,7 @@ TASKS = ("Dyck4,2", "C2")
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
-    """Six networks on each task, the cheap ones first."""
+    """Eight networks on each task, the cheap ones first."""
     return [variant(scale, task, name) for name in VARIANTS for task in TASKS]
 
 

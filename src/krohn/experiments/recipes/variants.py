@@ -1,4 +1,4 @@
-"""The six networks of the generalisation experiments, trained once and judged in every way.
+"""The networks of the generalisation experiments, trained once and judged in every way.
 
 The out-of-distribution and the length experiment use the same C2 networks; each of them asks for both
 kinds of evaluation, so that whichever runs first serves the other.
@@ -13,8 +13,10 @@ from krohn.models.network import ModelConfig
 from krohn.tasks.config import TaskConfig
 
 GPT, SHIFTED, NO_POSITIONS = "GPT", "GPT, shifted positions", "GPT, no positions"
+SHIFTED_BOS, NO_POSITIONS_BOS = "GPT, shifted positions, BOS", "GPT, no positions, BOS"
+BEGUN = {SHIFTED_BOS: SHIFTED, NO_POSITIONS_BOS: NO_POSITIONS}
 SCRATCHPAD, RECENCY, LSTM = "scratchpad", "scratchpad + recency", "LSTM"
-VARIANTS = (LSTM, RECENCY, GPT, SHIFTED, NO_POSITIONS, SCRATCHPAD)
+VARIANTS = (LSTM, RECENCY, GPT, SHIFTED, SHIFTED_BOS, NO_POSITIONS, NO_POSITIONS_BOS, SCRATCHPAD)
 TRAINED_LENGTH = {Scale.SMOKE: 8, Scale.SMALL: 40, Scale.PAPER: 40}
 SEQUENCES = {Scale.SMOKE: 8 * 12, Scale.SMALL: 400_000, Scale.PAPER: 2_000_000}
 REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 25, Scale.PAPER: 25}
@@ -33,8 +35,8 @@ def variant(scale: Scale, spec: str, name: str) -> PlannedRun:
     scratchpad = name in (SCRATCHPAD, RECENCY)
     config = run(
         scale,
-        TaskConfig(spec=spec, length=TRAINED_LENGTH[scale], scratchpad=scratchpad),
-        _model(scale, name),
+        TaskConfig(spec=spec, length=TRAINED_LENGTH[scale], scratchpad=scratchpad, bos=name in BEGUN),
+        _model(scale, BEGUN.get(name, name)),
         sequences=SEQUENCES[scale] // (4 if scratchpad and scale is not Scale.SMOKE else 1),
         replicates=(REPLICATES if name in (GPT, LSTM) else FEWER_REPLICATES)[scale],
         stop_at=None if scratchpad else 0.9999,

@@ -1,6 +1,6 @@
 """GPT-2 blocks (pre-LayerNorm), R replicates at once: the paper's Transformer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -29,6 +29,7 @@ class GptConfig(ModelConfig):
         context: number of learned positions; other encodings have no limit.
         recency: bias −slope·distance on attention scores, as in ALiBi.
         dropout: rate on the embeddings and on the output of each attention and MLP.
+        attention_dropout: rate on the attention weights.
         embedding_std: standard deviation of the token embeddings at the start.
         position_scale: factor on the position encoding.
     """
@@ -44,6 +45,7 @@ class GptConfig(ModelConfig):
     dropout: float = 0.0
     embedding_std: float = 1.0
     position_scale: float = 1.0
+    attention_dropout: float = 0.0
 
     def reasons(self, length: int) -> list[str]:
         """See ``ModelConfig.reasons``."""
@@ -55,8 +57,10 @@ class GptConfig(ModelConfig):
             found.append(f"positions must be one of {', '.join(positions.KINDS)}; got {self.positions!r}")
         if self.positions == "learned" and length > self.context:
             found.append(f"learned positions reach {self.context} tokens; got {length}: raise context")
-        if not 0.0 <= self.dropout < 1.0:
-            found.append(f"dropout must lie in [0, 1); got {self.dropout}")
+        rates = {"dropout": self.dropout, "attention_dropout": self.attention_dropout}
+        found += [
+            f"{name} must lie in [0, 1); got {rate}" for name, rate in rates.items() if not 0.0 <= rate < 1.0
+        ]
         if min(self.embedding_std, self.position_scale) < 0.0:
             found.append("embedding_std and position_scale must be at least 0")
         return found
@@ -91,6 +95,8 @@ class Gpt(Network):
             scores = self._scores(weights, tokens, noise, ops)
             return ops.cross_entropy(scores, bias, targets.flatten(1), shown.flatten(1), self.classes)
 
+        if self.config.attention_dropout:  # not written out for a CPU: its gradients are torch's
+            return loss(operations.choose(bias))
         return operations.differentiated(bias, loss)
 
     def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
@@ -102,7 +108,8 @@ class Gpt(Network):
     def writes_gradients(self, weights: Weights) -> bool:
         """See ``Network.writes_gradients``."""
         bias = weights["head.bias"]
-        return operations.trains_on_host(bias) or operations.choose(bias) is not operations.PLAIN
+        on_host = operations.trains_on_host(bias) and not self.config.attention_dropout
+        return on_host or operations.choose(bias) is not operations.PLAIN
 
     def _scores(
         self, weights: Weights, tokens: Tensor, noise: Noise | None, ops: operations.Operations
@@ -118,7 +125,8 @@ class Gpt(Network):
             w = {name: weights[f"h.{layer}.{name}"] for name in _BLOCK}
             drop = self._dropout(noise, 2 * layer) if layer else None
             x, h = ops.add_norm(x, y, bias, w["ln_1.weight"], w["ln_1.bias"], drop)
-            mixed = ops.attention(ops.linear(h, w["attn.c_attn.weight"]), w["attn.c_attn.bias"], heads)
+            thinned = self._thinned(heads, noise, layer)
+            mixed = ops.attention(ops.linear(h, w["attn.c_attn.weight"]), w["attn.c_attn.bias"], thinned)
             y, bias = ops.linear(mixed, w["attn.c_proj.weight"]), w["attn.c_proj.bias"]
             drop = self._dropout(noise, 2 * layer + 1)
             x, h = ops.add_norm(x, y, bias, w["ln_2.weight"], w["ln_2.bias"], drop)
@@ -170,8 +178,16 @@ class Gpt(Network):
             return None
         return plain.Dropout(self.config.dropout, noise.site(site + 1))
 
+    def _thinned(self, heads: plain.Heads, noise: Noise | None, layer: int) -> plain.Heads:
+        """The heads of a layer, with dropout on their attention if there is any."""
+        if noise is None or self.config.attention_dropout == 0.0:
+            return heads
+        dropout = plain.Dropout(self.config.attention_dropout, noise.site(_ATTENTION_SITE + layer))
+        return replace(heads, dropout=dropout)
+
 
 _SHIFT_SITE = 1_000_003
+_ATTENTION_SITE = 2_000_003
 _BLOCK = (
     "ln_1.weight", "ln_1.bias",
     "attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight", "attn.c_proj.bias",

@@ -241,9 +241,9 @@ class _AddBias(Function):
 
 
 def attention(qkv: Tensor, bias: Tensor, heads: Heads) -> Tensor:
-    """As ``plain.attention``; head sizes that no tile fits take the plain path."""
+    """As ``plain.attention``; dropout and head sizes that no tile fits take the plain path."""
     head_dim = qkv.shape[2] // 3 // heads.count
-    if head_dim not in (16, 32, 64, 128):
+    if head_dim not in (16, 32, 64, 128) or heads.dropout is not None:
         shifted: Tensor = _AddBias.apply(qkv, bias)
         return plain.attention(shifted, None, heads)
     if not torch.is_grad_enabled():

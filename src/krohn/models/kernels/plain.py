@@ -15,24 +15,6 @@ from krohn import counter
 
 
 @dataclass(frozen=True)
-class Heads:
-    """How rows fall into sequences and columns into heads."""
-
-    batch: int
-    length: int
-    count: int
-    slopes: Tensor | None = None  # recency bias per head (ALiBi), or none
-
-    def mask(self, dtype: torch.dtype) -> Tensor | None:
-        """What is added to the scores [1, heads, T, T], causal order included; none without recency."""
-        return None if self._mask is None else self._mask.to(dtype)
-
-    @cached_property
-    def _mask(self) -> Tensor | None:
-        return None if self.slopes is None else recency_mask(self.slopes, self.length)[None]
-
-
-@dataclass(frozen=True)
 class Dropout:
     """Dropout whose mask is a function of one key per replicate, so it does not depend on the neighbours."""
 
@@ -42,6 +24,25 @@ class Dropout:
     def mask(self, like: Tensor) -> Tensor:
         """Keep-mask [R, N, d] scaled by 1/(1 − rate)."""
         return counter.thinned(self.keys, like[0].numel(), self.rate, like.dtype).view_as(like)
+
+
+@dataclass(frozen=True)
+class Heads:
+    """How rows fall into sequences and columns into heads."""
+
+    batch: int
+    length: int
+    count: int
+    slopes: Tensor | None = None  # recency bias per head (ALiBi), or none
+    dropout: Dropout | None = None  # of attention weights
+
+    def mask(self, dtype: torch.dtype) -> Tensor | None:
+        """What is added to the scores [1, heads, T, T], causal order included; none without recency."""
+        return None if self._mask is None else self._mask.to(dtype)
+
+    @cached_property
+    def _mask(self) -> Tensor | None:
+        return None if self.slopes is None else recency_mask(self.slopes, self.length)[None]
 
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
@@ -73,8 +74,23 @@ def attention(qkv: Tensor, bias: Tensor | None, heads: Heads) -> Tensor:
     split = qkv.view(replicates * heads.batch, heads.length, 3, heads.count, head_dim)
     q, k, v = split.permute(2, 0, 3, 1, 4).unbind(0)
     mask = heads.mask(q.dtype)
+    if heads.dropout is not None:
+        out = _thinned_attention(q, k, v, mask, heads.dropout, replicates)
+        return out.transpose(1, 2).reshape(replicates, rows, width // 3)
     out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None)
     return out.transpose(1, 2).reshape(replicates, rows, width // 3)
+
+
+def _thinned_attention(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: Dropout, replicates: int
+) -> Tensor:
+    """As ``attention`` for q, k, v [R·B, head, T, head_dim], with dropout on its weights."""
+    if mask is None:
+        length = q.shape[2]
+        mask = torch.full((length, length), float("-inf"), dtype=q.dtype, device=q.device).triu(1)
+    weights = (q @ k.transpose(-1, -2) * head_scale(q.shape[-1]) + mask).softmax(-1)
+    kept = dropout.mask(weights.view(replicates, -1, weights.shape[-1]))
+    return (weights * kept.view_as(weights)) @ v
 
 
 def recency_mask(slopes: Tensor, length: int) -> Tensor:

@@ -1,0 +1,116 @@
+"""One recipe for every cell of the depth map, so that depth is the only thing that changes along a row.
+
+A word depends on seed, replicate and step alone, so all cells of a row read the same words. The map has two
+sheets: whole words from the first step, and a window of the loss that grows with what is solved (curriculum).
+"""
+
+from collections.abc import Sequence
+
+from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.experiments.recipes import depth
+from krohn.experiments.scale import Scale
+from krohn.experiments.settings import SOLVED_STOP, TASKS, gpt, run
+from krohn.experiments.summary import SOLVED, marks_of, note_on, summary
+from krohn.figures.files import Figure
+from krohn.figures.heat_map import HeatMap, heat_map
+from krohn.tasks.config import TaskConfig
+from krohn.training.config import CurriculumConfig, HalvingConfig
+
+DEPTHS = {Scale.SMOKE: (1, 2), Scale.SMALL: (1, 2, 3, 4, 6, 8, 12, 16), Scale.PAPER: tuple(range(1, 17))}
+STEPS = {Scale.SMOKE: 12, Scale.SMALL: 24_000, Scale.PAPER: 80_000}
+REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 6, Scale.PAPER: 20}
+RATES = {Scale.SMOKE: (3e-3, 1e-3), Scale.SMALL: (2e-4, 3e-4, 4e-4), Scale.PAPER: (1e-4, 2e-4, 3e-4, 4e-4)}
+BATCH = {Scale.SMOKE: 8, Scale.SMALL: 64, Scale.PAPER: 64}
+# Steps after which the worse half is given up; two replicates go on to the end.
+HALVING = {Scale.SMOKE: 6, Scale.SMALL: 4000, Scale.PAPER: 16_000}
+SURVIVORS = 2
+SHEETS = ("whole words", "curriculum")
+
+
+def plan(scale: Scale) -> list[PlannedRun]:
+    """Whole words first, shallow networks first: what is cheap comes early."""
+    return [
+        planned(scale, task, layers, sheet)
+        for sheet in SHEETS
+        for layers in DEPTHS[scale]
+        for task in (("Grid4", "S5") if scale is Scale.SMOKE else TASKS)
+    ]
+
+
+def planned(scale: Scale, task: str, layers: int, sheet: str) -> PlannedRun:
+    """One cell; nothing but the task, the depth and the sheet differs between cells."""
+    config = run(
+        scale,
+        TaskConfig(spec=task, length=depth.LENGTH[scale]),
+        gpt(scale, layers),
+        sequences=STEPS[scale] * BATCH[scale],
+        replicates=REPLICATES[scale],
+        stop_at=depth.STOP_AT[scale],
+        evaluations=48 if scale is not Scale.SMOKE else None,
+        lr=RATES[scale],
+        batch=BATCH[scale],
+        schedule="cosine",
+        curriculum=CurriculumConfig() if sheet == "curriculum" else None,
+        halving=HalvingConfig(every=HALVING[scale], least=min(SURVIVORS, REPLICATES[scale])),
+    )
+    return PlannedRun(config=config, label={"task": task, "depth": layers, "sheet": sheet})
+
+
+def table(cells: Sequence[Cell]) -> list[Row]:
+    """One row for each task, depth and sheet; beside the usual numbers the solved beginning of the words."""
+    rows = []
+    for cell in cells:
+        row = {**cell.label, **summary(cell), "solved_letters": max(map(solved_letters, positions(cell)))}
+        rows.append(row | {"solved": row["max_accuracy"] >= SOLVED, "paper": "> 99% at some depth"})
+    return sorted(rows, key=lambda row: (SHEETS.index(row["sheet"]), TASKS.index(row["task"]), row["depth"]))
+
+
+def positions(cell: Cell) -> list[Sequence[float]]:
+    """Each replicate's accuracy by position."""
+    return [record.metrics.get("test", record.metrics).get("by_position", ()) for record in cell.records]
+
+
+def solved_letters(by_position: Sequence[float]) -> int:
+    """The length of the beginning of a word that is right at every position in 99% of the words."""
+    return next((place for place, share in enumerate(by_position) if share < SOLVED), len(by_position))
+
+
+def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+    """A map for each sheet: the best replicate's accuracy."""
+    rows = table(cells)
+    tasks = [task for task in TASKS if any(row["task"] == task for row in rows)]
+    maps: list[HeatMap] = []
+    for sheet in SHEETS:
+        own = [((row["task"], str(row["depth"])), row) for row in rows if row["sheet"] == sheet]
+        if own:
+            maps.append(
+                HeatMap(
+                    title=f"{sheet}: best replicate, % of letters",
+                    rows=tasks,
+                    columns=[str(layers) for layers in sorted({row["depth"] for _, row in own})],
+                    values={place: row["max_accuracy"] for place, row in own},
+                    marks={place: marks_of(row).replace("†", "") for place, row in own},
+                    row_axis="task" if not maps else "",
+                    column_axis="layers",
+                    note=note_on(caption, rows),
+                    by_mistakes=True,
+                )
+            )
+    return {"uniform": heat_map(*maps)} if maps else {}
+
+
+EXPERIMENT = Experiment(
+    name="uniform",
+    title="Accuracy by task and number of layers, one recipe for all",
+    claim="all 19 automata pass 99% at some depth; non-abelian groups need more layers, S5 the most",
+    plan=plan,
+    table=table,
+    draw=draw,
+    departures={
+        Scale.SMALL: (
+            "batch 64, cosine schedule over 24,000 steps, learning rates 2, 3 and 4e-4 for two replicates "
+            f"each, by halves every 4,000 steps to two; {SOLVED_STOP} at 99.5% and end the run"
+        ),
+        Scale.PAPER: f"batch 64, cosine schedule, by halves to two; {SOLVED_STOP} at 99.9% and end the run",
+    },
+)

@@ -1,0 +1,36 @@
+"""A kept network is a run directory of one replicate that every command reads."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from experiments.quick_experiment import quick_run
+from krohn.evaluate.trained_states import trained_states
+from krohn.experiments.kept import keep
+from krohn.training.directory import read_config, read_weights
+from krohn.training.evaluation import HeldOut
+from krohn.training.evaluation_config import TEST_SEED
+from krohn.training.loop import train
+
+
+def test_the_best_replicate_is_kept_in_half_the_bytes_and_read_as_any_run(tmp_path: Path) -> None:
+    config = quick_run("Grid4", 1, steps=20).config
+    result = train(config, device="cpu")
+    folder = keep(result, tmp_path / "grid4")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "config.json",
+        "result.json",
+        "weights.safetensors",
+    ]
+    assert read_config(folder) == config
+    found = json.loads((folder / "result.json").read_text())
+    assert found["replicates"] == [result.replicates[result.best]]
+    assert found["replicate"] == result.best
+    read = read_weights(folder, 0, result.network.layout)
+    for name, value in result.replicate(result.best).items():
+        assert torch.equal(read[name], value.to(torch.bfloat16).to(torch.float32))
+    words = HeldOut(result.task, seed=TEST_SEED, count=64)
+    share = (trained_states(folder).forward(words.words[0].numpy()) == words.batch.targets[0].numpy()).mean()
+    assert share == pytest.approx(result.replicates[result.best]["test"]["accuracy"], abs=0.05)
