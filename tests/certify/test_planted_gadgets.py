@@ -12,7 +12,7 @@ from krohn.certify.arithmetic import arithmetic
 from krohn.certify.verification import attempt, verify
 from krohn.construct.lowering import modulo
 from krohn.construct.lowering.assembly import lower
-from krohn.construct.paper.memory import build_memory
+from krohn.construct.paper.counter_and_memory import build_memory
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.operations import Linear, PrefixSum
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from size_table import PAPER_AUTOMATA
 
 import krohn
 from construct.small_automata import assert_simulates, random_automaton
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.compiling import compile
-from krohn.construct.paper.size_table import PAPER_AUTOMATA
 from krohn.errors import InvalidInput, Unsupported
 from krohn.network.storage import load, save
 

@@ -5,27 +5,26 @@ import itertools
 import numpy as np
 import pytest
 
+from construct_paper.lemmas import threshold
 from construct_paper.paper_oracles import all_words, assert_simulates, line, naive_states
 from krohn.automata.spec import parse_spec
-from krohn.construct.paper.channels import (
+from krohn.construct.paper.blocks import (
     add_mlps,
     basis,
     deepen,
+    drop_unused_channels,
     identity_layer,
+    integer_readout,
     lift_layer,
     lift_mlp,
     parallel_layers,
+    then_table,
     zero_mlp,
 )
-from krohn.construct.paper.circular_mlp import circular_mlp
-from krohn.construct.paper.integer_readout import integer_readout
-from krohn.construct.paper.interpolation_1d import interpolate_1d
-from krohn.construct.paper.interpolation_nd import interpolate_nd
-from krohn.construct.paper.memory import build_memory
-from krohn.construct.paper.mlp_sequence import then_table
+from krohn.construct.paper.counter_and_memory import build_memory
+from krohn.construct.paper.grid_axis import circular_mlp
+from krohn.construct.paper.interpolation import interpolate_1d, interpolate_nd
 from krohn.construct.paper.relu_program import ReluProgram, Wire
-from krohn.construct.paper.threshold import threshold
-from krohn.construct.paper.unused_channels import drop_unused_channels
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import apply_mlp, run
 from krohn.network.layout import Channel, Layout

@@ -3,11 +3,18 @@
 import numpy as np
 import pytest
 
+from construct_paper.lemmas import modular_meaning
 from construct_paper.paper_oracles import all_words, assert_simulates, random_words
 from krohn.construct.paper.bounds import bounds_for
-from krohn.construct.paper.counter import build_counter, counter_automaton
-from krohn.construct.paper.memory import build_memory, memory_automaton, memory_score
-from krohn.construct.paper.modular_mlp import COUNTINGS, modular_meaning, modular_mlp
+from krohn.construct.paper.counter_and_memory import (
+    COUNTINGS,
+    build_counter,
+    build_memory,
+    counter_automaton,
+    memory_automaton,
+    memory_score,
+    modular_mlp,
+)
 from krohn.errors import InvalidInput
 from krohn.network.forward import apply_mlp
 

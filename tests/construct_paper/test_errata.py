@@ -9,19 +9,16 @@ import numpy as np
 import pytest
 
 import krohn
+from construct_paper.lemmas import product_bound, threshold
 from construct_paper.paper_oracles import all_words, assert_simulates, random_automaton, random_words
 from construct_paper.printed_versions import error_rate, with_heads, with_layer
+from krohn.construct.paper.attention_lemmas import circle, circle_code
+from krohn.construct.paper.blocks import basis, lift_mlp
 from krohn.construct.paper.bounds import counter_bounds, memory_bounds, scan_bounds
-from krohn.construct.paper.channels import basis, lift_mlp
-from krohn.construct.paper.circle import circle, product_bound
 from krohn.construct.paper.composition import composition_mlp, composition_width
-from krohn.construct.paper.counter import build_counter
-from krohn.construct.paper.interpolation_1d import interpolate_1d
-from krohn.construct.paper.interpolation_nd import interpolate_nd
-from krohn.construct.paper.lookback import circle_code
-from krohn.construct.paper.memory import IDLE, build_memory, memory_score
+from krohn.construct.paper.counter_and_memory import IDLE, build_counter, build_memory, memory_score
+from krohn.construct.paper.interpolation import interpolate_1d, interpolate_nd
 from krohn.construct.paper.scan import build_scan, scan_gamma
-from krohn.construct.paper.threshold import threshold
 from krohn.network.forward import apply_mlp, logits
 from krohn.network.transformer import Head, Mlp
 
@@ -38,7 +35,8 @@ def test_every_erratum_of_the_page_has_a_test_and_every_test_an_erratum() -> Non
 
 def test_every_erratum_is_cited_in_the_code() -> None:
     folder = Path(krohn.__file__).parent / "construct"
-    sources = " ".join(path.read_text() for path in sorted(folder.rglob("*.py")))
+    files = [*sorted(folder.rglob("*.py")), TESTS / "lemmas.py"]
+    sources = " ".join(path.read_text() for path in files)
     lists = re.findall(r"[Ee]rrat(?:um|a) (\d+(?:(?:, | and | to )\d+)*)", " ".join(sources.split()))
     cited = {int(number) for found in lists for number in re.findall(r"\d+", found)}
     cited |= {int(number) for number in re.findall(r"\((\d\d?)\)[,:. ]", _texts_that_name_the_page(sources))}

@@ -18,12 +18,15 @@ from krohn.automata.spec import parse_spec
 from krohn.cascade.holonomy import decompose
 from krohn.construct.paper.bounds import cascade_bounds
 from krohn.construct.paper.cascade_components import PermutationReset, component_cascade
-from krohn.construct.paper.group_simulator import GroupSimulator, cyclic_simulator
+from krohn.construct.paper.group_products import (
+    GroupSimulator,
+    cyclic_simulator,
+    semidirect_product,
+    solvable_simulator,
+    wreath_product,
+)
 from krohn.construct.paper.permutation_reset import SHARED, reset_simulator
-from krohn.construct.paper.semidirect_product import semidirect_product
-from krohn.construct.paper.solvable_group import solvable_simulator
 from krohn.construct.paper.theorem2 import build_paper
-from krohn.construct.paper.wreath_product import wreath_product
 from krohn.network.forward import visible
 from krohn.network.transformer import Layer
 

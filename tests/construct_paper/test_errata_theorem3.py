@@ -9,14 +9,18 @@ import pytest
 
 from construct_paper.paper_oracles import all_words, assert_simulates, line
 from construct_paper.printed_versions import error_rate, with_heads, with_layer
-from krohn.construct.paper.channels import lift_mlp
-from krohn.construct.paper.circular_mlp import circular_mlp
+from krohn.construct.paper.blocks import lift_mlp
 from krohn.construct.paper.grid import _assemble, build_grid
-from krohn.construct.paper.grid_features import attainable_features, interleaved_ages, state_from_ages
-from krohn.construct.paper.grid_geometry import GridRun, grid_run, padding_moves
+from krohn.construct.paper.grid_axis import circular_mlp
 from krohn.construct.paper.grid_paper_heads import FIRST, LOG, MOVE, ONE, SHARED, paper_axis
-from krohn.construct.paper.grid_recognition import recognise_grid
-from krohn.construct.paper.grid_state_mlps import comparisons, state_mlp
+from krohn.construct.paper.grid_recognition import GridRun, grid_run, padding_moves, recognise_grid
+from krohn.construct.paper.grid_states import (
+    attainable_features,
+    comparisons,
+    interleaved_ages,
+    state_from_ages,
+    state_mlp,
+)
 from krohn.construct.paper.relu_program import ReluProgram, Wire
 from krohn.network.forward import logits
 

@@ -5,16 +5,14 @@ import itertools
 import numpy as np
 import pytest
 
+from construct_paper.lemmas import prefix_sum_meaning
 from construct_paper.paper_oracles import all_words, assert_simulates, line, random_words, started
 from construct_paper.test_grid_recognition import CASES, renamed_grid
 from krohn.automata.spec import parse_spec
-from krohn.construct.paper.circular_mlp import EMBEDDINGS, circular_mlp
 from krohn.construct.paper.grid import VARIANTS, build_grid
-from krohn.construct.paper.grid_features import attainable_features, interleaved_ages
-from krohn.construct.paper.grid_geometry import grid_run
-from krohn.construct.paper.grid_recognition import recognise_grid
-from krohn.construct.paper.grid_state_mlps import comparisons, state_mlp
-from krohn.construct.paper.prefix_sum import prefix_sum_meaning
+from krohn.construct.paper.grid_axis import EMBEDDINGS, circular_mlp
+from krohn.construct.paper.grid_recognition import grid_run, recognise_grid
+from krohn.construct.paper.grid_states import attainable_features, comparisons, interleaved_ages, state_mlp
 from krohn.errors import InvalidInput, Unsupported
 from krohn.network.forward import apply_mlp, logits
 

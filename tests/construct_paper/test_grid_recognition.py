@@ -5,11 +5,11 @@ import random
 
 import pytest
 
+from construct_paper.lemmas import shift_register_meaning
 from construct_paper.paper_oracles import line, random_automaton
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
-from krohn.construct.paper.grid_geometry import grid_run, shift_register_meaning
-from krohn.construct.paper.grid_recognition import recognise_grid
+from krohn.construct.paper.grid_recognition import grid_run, recognise_grid
 
 
 def renamed_grid(shape, moves, seed=0) -> Semiautomaton:

@@ -5,20 +5,22 @@ import itertools
 import numpy as np
 import pytest
 
+from construct_paper.lemmas import reindex_meaning
 from krohn.algebra.permutation import compose
 from krohn.algebra.solvable import solvable_series
+from krohn.construct.paper.attention_lemmas import absorber
 from krohn.construct.paper.bounds import solvable_group_bounds
-from krohn.construct.paper.direct_product import direct_product
-from krohn.construct.paper.group_simulator import (
+from krohn.construct.paper.group_products import (
     SHARED,
     GroupSimulator,
     cyclic_simulator,
+    direct_product,
+    reindex_mlp,
+    semidirect_product,
+    solvable_simulator,
     trivial_simulator,
+    wreath_product,
 )
-from krohn.construct.paper.prefix_sum import absorber
-from krohn.construct.paper.semidirect_product import semidirect_product
-from krohn.construct.paper.solvable_group import solvable_simulator
-from krohn.construct.paper.wreath_product import reindex_meaning, reindex_mlp, wreath_product
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.forward import apply_mlp, logits
 from krohn.network.transformer import Transformer

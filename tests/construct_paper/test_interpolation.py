@@ -5,18 +5,17 @@ import itertools
 import numpy as np
 import pytest
 
-from krohn.construct.paper.interpolation_1d import (
-    interpolate_1d,
+from construct_paper.lemmas import (
+    MlpBound,
     interpolation_1d_bound,
     interpolation_1d_meaning,
-)
-from krohn.construct.paper.interpolation_nd import (
-    interpolate_nd,
     interpolation_nd_bound,
     interpolation_nd_meaning,
+    threshold,
+    threshold_bound,
+    threshold_meaning,
 )
-from krohn.construct.paper.mlp_bound import MlpBound
-from krohn.construct.paper.threshold import threshold, threshold_bound, threshold_meaning
+from krohn.construct.paper.interpolation import interpolate_1d, interpolate_nd
 from krohn.errors import InvalidInput
 from krohn.network.forward import apply_mlp
 

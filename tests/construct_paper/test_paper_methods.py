@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from construct.small_automata import assert_simulates
+from construct_paper.lemmas import computed_margin
 from krohn.automata.spec import parse_spec
 from krohn.construct.compiling import compile
-from krohn.construct.paper.lookback import computed_margin
 from krohn.construct.paper.scan import position_code
 from krohn.errors import InvalidInput, Unsupported
 

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from construct_paper.lemmas import interpolation_nd_bound, interpolation_nd_meaning
 from construct_paper.paper_oracles import assert_simulates
 from construct_paper.test_grid_recognition import renamed_grid
 from krohn.algebra.permutation import compose
@@ -14,11 +15,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.barrington import barrington
 from krohn.construct.paper.bounds import bounds_for
 from krohn.construct.paper.grid import build_grid
-from krohn.construct.paper.interpolation_nd import (
-    interpolate_nd,
-    interpolation_nd_bound,
-    interpolation_nd_meaning,
-)
+from krohn.construct.paper.interpolation import interpolate_nd
 from krohn.construct.paper.scan import build_scan
 from krohn.construct.paper.theorem2 import build_paper
 from krohn.network.forward import apply_mlp

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from construct_paper.lemmas import composition_meaning
 from construct_paper.paper_oracles import (
     all_words,
     assert_simulates,
@@ -14,12 +15,7 @@ from construct_paper.paper_oracles import (
     started,
 )
 from krohn.automata.spec import parse_spec
-from krohn.construct.paper.composition import (
-    GADGETS,
-    composition_meaning,
-    composition_mlp,
-    composition_width,
-)
+from krohn.construct.paper.composition import GADGETS, composition_mlp, composition_width
 from krohn.construct.paper.scan import build_scan, scan_depth
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.forward import apply_mlp, logits

@@ -6,15 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from krohn.construct.paper.circle import circle, neighbour_product, product_bound, rotation
-from krohn.construct.paper.lookback import (
-    binary_code,
-    circle_code,
+from construct_paper.lemmas import (
     computed_margin,
     nearest_back_meaning,
+    neighbour_product,
+    product_bound,
+    recency_error,
+    selection_distance,
+    selection_error,
+    selection_gap,
 )
+from krohn.construct.paper.attention_lemmas import binary_code, circle, circle_code, rotation
 from krohn.construct.paper.scan import scan_gamma
-from krohn.construct.paper.selection import recency_error, selection_distance, selection_error, selection_gap
 from krohn.errors import InvalidInput
 
 

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from construct_paper.lemmas import interpolation_nd_meaning, modular_meaning
 from krohn.automata.spec import parse_spec
 from krohn.certify.verification import verify
 from krohn.construct.compiling import compile
-from krohn.construct.paper.circular_mlp import circular_mlp
-from krohn.construct.paper.interpolation_nd import interpolation_nd_meaning, saturating_nd
-from krohn.construct.paper.modular_mlp import modular_meaning, modular_mlp
+from krohn.construct.paper.counter_and_memory import modular_mlp
+from krohn.construct.paper.grid_axis import circular_mlp
+from krohn.construct.paper.interpolation import saturating_nd
 from krohn.network.transformer import Mlp
 
 

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from size_table import PAPER_AUTOMATA, compiled_table, faithful_table, page, short
+
 from krohn.automata.spec import parse_spec
 from krohn.construct.paper.scan import build_scan
-from krohn.construct.paper.size_table import PAPER_AUTOMATA, compiled_table, faithful_table, page, short
 
 
 def test_there_are_nineteen_automata() -> None:

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from construct_paper.lemmas import permutation_reset_meaning
 from construct_paper.paper_oracles import (
     all_words,
     assert_simulates,
@@ -18,16 +19,10 @@ from krohn.algebra.solvable import solvable_series
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.cascade.holonomy import decompose
-from krohn.construct.paper.bounds import bounds_for, memory_bounds
+from krohn.construct.paper.bounds import bounds_for, component_recipe, memory_bounds, paper_recipe_size
 from krohn.construct.paper.cascade_components import PermutationReset, component_cascade
-from krohn.construct.paper.permutation_reset import (
-    SHARED,
-    permutation_reset_meaning,
-    reset_simulator,
-    table_rows,
-)
-from krohn.construct.paper.recipe import component_recipe, paper_recipe_size
-from krohn.construct.paper.solvable_group import solvable_simulator
+from krohn.construct.paper.group_products import solvable_simulator
+from krohn.construct.paper.permutation_reset import SHARED, reset_simulator, table_rows
 from krohn.construct.paper.theorem2 import build_paper
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 

@@ -5,8 +5,7 @@ from math import log2, log10
 from typing import Any
 
 from krohn.cascade.holonomy import decompose
-from krohn.construct.paper.bounds import bounds_for
-from krohn.construct.paper.recipe import paper_recipe_size
+from krohn.construct.paper.bounds import bounds_for, paper_recipe_size
 from krohn.construct.request import DEFAULT_MAX_SETS
 from krohn.errors import LimitExceeded
 from krohn.network.compiled import CompiledNetwork

@@ -18,9 +18,8 @@ from collections.abc import Callable
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from krohn.construct.paper.interpolation_1d import CORNERS, SIGNS
+from krohn.construct.paper.interpolation import CORNERS, SIGNS
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.transformer import Matrix, Mlp
 
@@ -52,13 +51,6 @@ def composition_width(states: int, gadget: str) -> int:
         "direct": 2 * states**2,
     }
     return widths[gadget]
-
-
-def composition_meaning(left: npt.ArrayLike, right: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """f ∘ g for transition maps: first ``left``, then ``right``."""
-    g, f = np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
-    out: npt.NDArray[np.int64] = f[g]
-    return out
 
 
 class _Indicators:

@@ -18,12 +18,10 @@ import math
 
 import numpy as np
 
-from krohn.construct.paper.channels import basis, lift_mlp
-from krohn.construct.paper.circle import rotation
-from krohn.construct.paper.circular_mlp import circular_mlp
-from krohn.construct.paper.grid_axis import Axis
-from krohn.construct.paper.interpolation_1d import interpolate_1d
-from krohn.construct.paper.prefix_sum import prefix_sum_head
+from krohn.construct.paper.attention_lemmas import prefix_sum_head, rotation
+from krohn.construct.paper.blocks import basis, lift_mlp
+from krohn.construct.paper.grid_axis import Axis, circular_mlp
+from krohn.construct.paper.interpolation import interpolate_1d
 from krohn.network.transformer import Head, Layer, Mlp
 
 LOGIT_GAP = 8.0

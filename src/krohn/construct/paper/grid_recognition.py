@@ -1,10 +1,4 @@
-"""Is an automaton a gridworld, up to renaming? Letters move coordinates by −1, 0, +1 between walls.
-
-First by lines: if every letter moves one coordinate, the orbits of a letter are the lines of its axis.
-Otherwise by congruences: the coordinates of a product are among its quotients that are lines. Whatever is
-found is checked letter by letter, so a wrong guess is never returned; a grid may be missed only if its
-letters move several coordinates at once and it has more congruences or states than the limits below.
-"""
+"""Gridworlds before any matrix: is an automaton one, and which padding leads to its start?"""
 
 import itertools
 import math
@@ -13,6 +7,14 @@ from dataclasses import dataclass
 
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.congruences import Partition, join, principal_congruence
+
+# Is an automaton a gridworld, up to renaming? Letters move coordinates by −1, 0, +1 between walls.
+#
+# First by lines: if every letter moves one coordinate, the orbits of a letter are the lines of its axis.
+# Otherwise by congruences: the coordinates of a product are among its quotients that are lines. Whatever is
+# found is checked letter by letter, so a wrong guess is never returned; a grid may be missed only if its
+# letters move several coordinates at once and it has more congruences or states than the limits below.
+
 
 MAX_STATES_FOR_CONGRUENCES = 64
 """Above this the search by congruences (states² pairs) is not tried."""
@@ -152,3 +154,41 @@ def _congruences(letters: Sequence[Transformation]) -> list[Partition]:
 def _quotient(letters: Sequence[Transformation], labels: Partition) -> list[Transformation]:
     first = {label: q for q, label in reversed(list(enumerate(labels)))}
     return [tuple(labels[letter[first[label]]] for label in range(max(labels) + 1)) for letter in letters]
+
+
+# What Theorem 3 prepares before any matrix: padding moves, the length they add, and the naive algorithm.
+#
+# Erratum 22: the network section never adds the padding that Algorithm 1 asks for, and Algorithm 1 starts at
+# 0 only. S moves towards one wall and then min(q₀, S − q₀) back lead to q₀ from anywhere and visit S + 1
+# prefix sums (the sum 0 of the first position counts). Erratum 23: S + 1 distinct sums span S, not S + 1.
+
+
+@dataclass(frozen=True)
+class GridRun:
+    """A grid, its start and the padding moves per axis; position 0 is ⊥, then padding, then letters."""
+
+    grid: Grid
+    start: tuple[int, ...]
+    padding: tuple[tuple[int, ...], ...]  # [padding position after ⊥][axis]
+    length: int
+
+    @property
+    def total(self) -> int:
+        """T′ = padding moves + T, the length that counts in every formula of the construction."""
+        return len(self.padding) + self.length
+
+
+def grid_run(automaton: Semiautomaton, grid: Grid, length: int) -> GridRun:
+    """Padding for all axes at once; the shorter ones end with no-ops."""
+    start = grid.coordinates[automaton.start]
+    columns = [padding_moves(size - 1, q) for size, q in zip(grid.shape, start, strict=True)]
+    count = max(len(column) for column in columns)
+    filled = [[*column, *([0] * (count - len(column)))] for column in columns]
+    return GridRun(grid, start, tuple(zip(*filled, strict=True)), length)
+
+
+def padding_moves(walls: int, start: int) -> list[int]:
+    """Moves that lead to ``start`` on 0 … walls and visit walls + 1 distinct prefix sums."""
+    if start <= walls - start:
+        return [-1] * walls + [1] * start
+    return [1] * walls + [-1] * (walls - start)

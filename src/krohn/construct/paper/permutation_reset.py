@@ -16,12 +16,11 @@ import numpy as np
 from krohn.algebra.permutation import compose, inverse
 from krohn.algebra.solvable import SolvableSeries, solvable_series
 from krohn.cascade.holonomy import Update
+from krohn.construct.paper.blocks import lift_mlp
 from krohn.construct.paper.cascade_components import PermutationReset
-from krohn.construct.paper.channels import lift_mlp
-from krohn.construct.paper.interpolation_1d import interpolate_1d
-from krohn.construct.paper.interpolation_nd import table_mlp
-from krohn.construct.paper.memory import memory_head, memory_score
-from krohn.construct.paper.solvable_group import solvable_simulator
+from krohn.construct.paper.counter_and_memory import memory_head, memory_score
+from krohn.construct.paper.group_products import solvable_simulator
+from krohn.construct.paper.interpolation import interpolate_1d, table_mlp
 from krohn.network.transformer import Layer
 
 SHARED = ("bos", "log", "recency", "one")
@@ -127,12 +126,3 @@ def _apply(part: PermutationReset, series: SolvableSeries, width: int, dim: int,
     keep = np.ones(dim)
     keep[value] = 0.0
     return Layer((), lift_mlp(mlp, reads, [value], dim), np.ones(dim), keep)
-
-
-def permutation_reset_meaning(part: PermutationReset, actions: list[Update]) -> list[int]:
-    """The states of one component, naively."""
-    state, states = part.initial, []
-    for action in actions:
-        state = action if isinstance(action, int) else action[state]
-        states.append(state)
-    return states

@@ -19,18 +19,22 @@ import numpy as np
 from krohn.algebra.solvable import solvable_series
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Update, decompose
+from krohn.construct.paper.attention_lemmas import PositionCode, absorber, binary_code, circle_code
+from krohn.construct.paper.blocks import (
+    basis,
+    drop_unused_channels,
+    identity_layer,
+    integer_readout,
+    lift_layer,
+    lift_mlp,
+    parallel_layers,
+    then_table,
+)
 from krohn.construct.paper.cascade_components import ComponentCascade, component_cascade
-from krohn.construct.paper.cascade_layout import cascade_layout
-from krohn.construct.paper.cascade_stream import CascadeStream
-from krohn.construct.paper.channels import basis, identity_layer, lift_layer, lift_mlp, parallel_layers
-from krohn.construct.paper.integer_readout import integer_readout
-from krohn.construct.paper.interpolation_nd import table_mlp
-from krohn.construct.paper.lookback import PositionCode, binary_code, circle_code
-from krohn.construct.paper.mlp_sequence import then_table
+from krohn.construct.paper.interpolation import table_mlp
 from krohn.construct.paper.permutation_reset import reset_simulator, table_rows
-from krohn.construct.paper.prefix_sum import absorber
 from krohn.construct.paper.scan import scan_gamma
-from krohn.construct.paper.unused_channels import drop_unused_channels
+from krohn.construct.paper.theorem2_stream import CascadeStream, cascade_layout
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Head, Layer, Matrix, Transformer

@@ -1,0 +1,221 @@
+"""The builder of the paper's networks: lifting blocks into a stream, joining them, reading states out."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.network.layout import Layout
+from krohn.network.transformer import RELU, Head, Layer, Matrix, Mlp, Transformer
+
+# Putting blocks together: local matrices on a few channels lifted into a wider residual stream.
+#
+# Simulators are written on their own few channels; a product of simulators lifts each to its own channels of
+# one stream (Lemma "Direct product via parallel simulation"). A layer that a simulator does not use is the
+# identity: residual connections and zero matrices, as the lemma says.
+
+
+def basis(dim: int, channels: Sequence[int], columns: int | None = None) -> Matrix:
+    """``dim × len(channels)`` selection matrix: column j is the unit vector of ``channels[j]``."""
+    out = np.zeros((dim, len(channels) if columns is None else columns))
+    out[list(channels), range(len(channels))] = 1.0
+    return out
+
+
+def lift_head(head: Head, channels: Sequence[int], dim: int) -> Head:
+    """The head reading and writing local channel i at global channel ``channels[i]``."""
+    place = basis(dim, channels)
+    return Head(place @ head.query, place @ head.key, place @ head.value, head.output @ place.T)
+
+
+def lift_mlp(mlp: Mlp, reads: Sequence[int], writes: Sequence[int], dim: int) -> Mlp:
+    """The MLP reading its inputs from ``reads`` and adding its outputs into ``writes``."""
+    first = basis(dim, reads) @ mlp.weights[0]
+    place = basis(dim, writes).T
+    last_bias = mlp.biases[-1] @ place
+    if len(mlp.weights) == 1:
+        return Mlp((first @ place,), (last_bias,))
+    weights = (first, *mlp.weights[1:-1], mlp.weights[-1] @ place)
+    return Mlp(weights, (*mlp.biases[:-1], last_bias), mlp.activations)
+
+
+def zero_mlp(dim: int) -> Mlp:
+    """The MLP that writes nothing."""
+    return Mlp((np.zeros((dim, dim)),), (np.zeros(dim),))
+
+
+def identity_layer(dim: int) -> Layer:
+    """No head, no MLP, residual everywhere."""
+    return Layer((), zero_mlp(dim), np.ones(dim), np.ones(dim))
+
+
+def lift_layer(layer: Layer, channels: Sequence[int], dim: int) -> Layer:
+    """The layer on its channels of a wider stream; every other channel is carried by the residual."""
+    keep = []
+    for local in (layer.keep_attention, layer.keep_mlp):
+        wide = np.ones(dim)
+        wide[list(channels)] = local
+        keep.append(wide)
+    heads = tuple(lift_head(head, channels, dim) for head in layer.heads)
+    return Layer(heads, lift_mlp(layer.mlp, channels, channels, dim), keep[0], keep[1])
+
+
+def parallel_layers(layers: Sequence[Layer]) -> Layer:
+    """Layers of one stream that write different channels, as one layer: heads side by side, MLPs added."""
+    keep_attention = np.prod([layer.keep_attention for layer in layers], axis=0)
+    keep_mlp = np.prod([layer.keep_mlp for layer in layers], axis=0)
+    heads = tuple(head for layer in layers for head in layer.heads)
+    return Layer(heads, add_mlps([layer.mlp for layer in layers]), keep_attention, keep_mlp)
+
+
+def add_mlps(mlps: Sequence[Mlp]) -> Mlp:
+    """One MLP that computes the sum; shallower ones are deepened by units that pass their values on."""
+    busy = [mlp for mlp in mlps if len(mlp.weights) > 1]
+    linear = [mlp for mlp in mlps if len(mlp.weights) == 1]
+    if not busy:
+        return Mlp((sum_of([m.weights[0] for m in linear]),), (sum_of([m.biases[0] for m in linear]),))
+    assert not any(mlp.weights[0].any() for mlp in linear), "a linear MLP cannot be added to a deeper one"
+    depth = max(len(mlp.weights) for mlp in busy)
+    deep = [deepen(mlp, depth) for mlp in busy]
+    weights = [np.concatenate([mlp.weights[0] for mlp in deep], axis=1)]
+    weights += [_block_diagonal([mlp.weights[i] for mlp in deep]) for i in range(1, depth - 1)]
+    weights.append(np.concatenate([mlp.weights[-1] for mlp in deep], axis=0))
+    biases = [np.concatenate([mlp.biases[i] for mlp in deep]) for i in range(depth - 1)]
+    biases.append(sum_of([mlp.biases[-1] for mlp in deep] + [mlp.biases[0] for mlp in linear]))
+    codes = [np.concatenate([mlp.activations[i] for mlp in deep]) for i in range(depth - 1)]
+    return Mlp(tuple(weights), tuple(biases), tuple(codes))
+
+
+def deepen(mlp: Mlp, layers: int) -> Mlp:
+    """The same function with more layers: (v)_+ passes hidden values on, (v)_+ − (−v)_+ signed ones."""
+    weights, biases, codes = list(mlp.weights), list(mlp.biases), list(mlp.activations)
+    while len(weights) < layers:
+        width = len(biases[-2])
+        signed = codes[-1] != RELU
+        pass_on = np.concatenate([np.eye(width), -np.eye(width)[:, signed]], axis=1)
+        back = np.concatenate([np.eye(width), -np.eye(width)[signed]], axis=0)
+        weights[-1:] = [pass_on, back @ weights[-1]]
+        biases.insert(-1, np.zeros(pass_on.shape[1]))
+        codes.append(np.full(pass_on.shape[1], RELU))
+    return Mlp(tuple(weights), tuple(biases), tuple(codes))
+
+
+def sum_of(arrays: Sequence[Matrix]) -> Matrix:
+    """Entry-wise sum of arrays of one shape."""
+    total: Matrix = np.sum(np.stack(arrays), axis=0)
+    return total
+
+
+def _block_diagonal(blocks: Sequence[Matrix]) -> Matrix:
+    out = np.zeros((sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)))
+    row = column = 0
+    for block in blocks:
+        out[row : row + block.shape[0], column : column + block.shape[1]] = block
+        row, column = row + block.shape[0], column + block.shape[1]
+    return out
+
+
+# A state from integer channels by a linear map: arg max of Σ code·x − code²/2 is the nearest code.
+
+
+def integer_readout(
+    dim: int, codes: Mapping[int, npt.ArrayLike], states: int, scale: float = 1.0
+) -> tuple[Matrix, Matrix]:
+    """Read-out and bias; in state q, ``scale`` × the channel holds the integer ``codes[channel][q]``."""
+    readout, bias = np.zeros((dim, states)), np.zeros(states)
+    for channel, values in codes.items():
+        wanted = np.asarray(values, dtype=np.float64)
+        readout[channel] = scale * wanted
+        bias -= wanted**2 / 2.0
+    return readout, bias
+
+
+# Appending a table to the MLP of a layer, so that decoding costs no layer (the paper's W).
+
+
+def then_table(layer: Layer, table: Mlp, reads: Sequence[int], target: int) -> Layer:
+    """The layer whose channel ``target`` is ``table`` of the channels ``reads`` *after* the old layer.
+
+    Channels read must never be negative, for they pass the hidden layers through one ReLU each. The old
+    outputs are not written any more: this is the end of the network.
+    """
+    old = layer.mlp
+    dim = len(layer.keep_mlp)
+    place = basis(dim, reads)
+    weights: list[Matrix] = []
+    biases: list[Matrix] = []
+    codes = []
+    carry = place
+    for index in range(len(old.weights) - 1):
+        inner = old.weights[index]
+        weights.append(_both(inner, carry, first=index == 0))
+        biases.append(np.concatenate([old.biases[index], np.zeros(len(reads))]))
+        codes.append(np.concatenate([old.activations[index], np.full(len(reads), RELU)]))
+        carry = np.eye(len(reads))
+    kept = layer.keep_mlp[list(reads)]
+    seen = np.concatenate([old.weights[-1] @ place, np.diag(kept)], axis=0)
+    if len(old.weights) == 1:
+        seen = old.weights[-1] @ place + place @ np.diag(kept)
+    weights.append(seen @ table.weights[0])
+    biases.append((old.biases[-1] @ place) @ table.weights[0] + table.biases[0])
+    codes.append(table.activations[0])
+    writes = basis(dim, [target]).T
+    weights += [*table.weights[1:-1], table.weights[-1] @ writes]
+    biases += [*table.biases[1:-1], table.biases[-1] @ writes]
+    codes += table.activations[1:]
+    keep = np.ones(dim)
+    return Layer(layer.heads, Mlp(tuple(weights), tuple(biases), tuple(codes)), layer.keep_attention, keep)
+
+
+def _both(inner: Matrix, carry: Matrix, *, first: bool) -> Matrix:
+    """The old matrix beside the channels that are carried: they share inputs in the first layer only."""
+    if first:
+        return np.concatenate([inner, carry], axis=1)
+    out = np.zeros((inner.shape[0] + carry.shape[0], inner.shape[1] + carry.shape[1]))
+    out[: inner.shape[0], : inner.shape[1]] = inner
+    out[inner.shape[0] :, inner.shape[1] :] = carry
+    return out
+
+
+# Dropping channels that nothing reads: shared channels that a network turned out not to need.
+
+
+Chosen = npt.NDArray[np.int64]
+
+
+def drop_unused_channels(network: Transformer, layout: Layout) -> tuple[Transformer, Layout]:
+    """The same function on fewer channels."""
+    keep = np.flatnonzero(_is_read(network))
+    layers = tuple(_layer(layer, keep) for layer in network.layers)
+    smaller = Transformer(
+        network.embedding[:, keep],
+        network.padding[:, keep],
+        network.positions[:, keep],
+        layers,
+        network.readout[keep],
+        network.readout_bias,
+        network.mask,
+    )
+    moments = tuple(tuple(moment[i] for i in keep) for moment in layout.moments)
+    return smaller, Layout(moments, layout.heads)
+
+
+def _is_read(network: Transformer) -> npt.NDArray[np.bool_]:
+    read: npt.NDArray[np.bool_] = (network.readout != 0).any(axis=1)
+    for layer in network.layers:
+        read = read | layer.mlp.weights[0].any(axis=1)
+        for head in layer.heads:
+            for matrix in (head.query, head.key, head.value):
+                read = read | matrix.any(axis=1)
+    if not read.any():
+        read[0] = True
+    return read
+
+
+def _layer(layer: Layer, keep: Chosen) -> Layer:
+    heads = tuple(Head(h.query[keep], h.key[keep], h.value[keep], h.output[:, keep]) for h in layer.heads)
+    weights, biases = list(layer.mlp.weights), list(layer.mlp.biases)
+    weights[0] = weights[0][keep]
+    weights[-1], biases[-1] = weights[-1][:, keep], biases[-1][keep]
+    mlp = Mlp(tuple(weights), tuple(biases), layer.mlp.activations)
+    return Layer(heads, mlp, layer.keep_attention[keep], layer.keep_mlp[keep])
