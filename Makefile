@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test format lint type unit bench clean
+.PHONY: help setup demo test format lint type browser unit clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -32,7 +32,12 @@ lint: $(STAMP) ## formatter and linter, nothing is rewritten
 type: $(STAMP) ## strict type check
 	$(BIN)/mypy
 
-unit: $(STAMP) ## the tests
+browser: ## Chromium for the tests of pages, where it may be installed
+	@command -v chromedriver >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
+	then apt-get update -qq && apt-get install -qq -y chromium chromium-driver >/dev/null; fi || true
+	@command -v chromedriver >/dev/null || echo "no Chromium here and no right to install it: tests of pages are skipped (apt-get install chromium chromium-driver)"
+
+unit: $(STAMP) browser ## the tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 clean: ## remove the environment and caches

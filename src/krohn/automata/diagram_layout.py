@@ -102,7 +102,11 @@ def circles(automaton: Drawable, letters: list[int], radius: float) -> list[Poin
     pairs = np.stack([np.repeat(np.arange(len(targets)), len(letters)), targets.ravel()], axis=1)
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     longest = max(map(len, cycles))
-    if len(cycles) == 2 and longest > 2:
+    if len(cycles) == 2 and longest == 2:
+        (first, second), other = cycles
+        third = next(int(t) for t in targets[second] if int(t) in other)
+        return circle([first, second, third, sum(other) - third], radius)
+    if len(cycles) == 2:
         inner = (radius + 0.7 * SPACE) / math.sin(math.pi / longest)
         cycles.sort(
             key=lambda cycle: automaton.start in cycle

@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reproduce": ("reproduce", "One experiment of the paper: sweep, store, table and figure."),
     "results": ("results", "List, show, merge, export and import stored runs."),
     "export": ("export", "A network as a stock GPT-2, for TransformerLens, or as ONNX."),
+    "explore": ("explore", "A page that runs the compiled network in the browser."),
     "barrington": ("barrington", "A Boolean formula as a word problem over an automaton."),
     "circuit": ("circuit", "A compiled network as a circuit of threshold gates."),
 }

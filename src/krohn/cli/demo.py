@@ -15,6 +15,7 @@ STEPS = (
     f"decompose S4 --svg {FOLDER}/S4-cascade.svg",
     f"compile S4 --length 100 --out {FOLDER}/S4",
     f"verify {FOLDER}/S4",
+    f"explore S4 Dyck4,2 --out {FOLDER}/explore.html",
 )
 
 

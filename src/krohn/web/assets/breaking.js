@@ -1,0 +1,152 @@
+"use strict";
+/* Break it: one weight at a time, and the first word that comes out wrong. */
+krohn.Breaking = class {
+  constructor(explorer) {
+    this.explorer = explorer;
+    this.round = 0;
+    this.chosen = null;
+    const { tensors } = explorer.network;
+    this.names = Object.keys(tensors).filter(
+      (name) => tensors[name].values.length && !/keep_|activation|positions|padding/.test(name),
+    );
+    krohn.fill("matrix", ...this.names.map((name) => krohn.make("option", { value: name }, krohn.matrixName(name))));
+    krohn.find("matrix").value = this.fullest(tensors);
+    krohn.find("nudge").disabled = krohn.find("mend").disabled = true;
+    krohn.find("nudge").value = 0;
+    krohn.find("matrix").onchange = () => this.draw();
+    krohn.find("nudge").oninput = () => this.nudge();
+    krohn.find("any").onclick = () => this.any();
+    krohn.find("mend").onclick = () => this.mend();
+    this.draw();
+    this.tell("");
+  }
+
+  /* The matrix with the most weights that are not 0, among those that fit on a screen. */
+  fullest(tensors) {
+    const used = (name) => (tensors[name].shape.at(-1) > 40 ? 0 : tensors[name].values.filter((value) => value !== 0).length);
+    return this.names.reduce((best, name) => (used(name) > used(best) ? name : best), this.names[0]);
+  }
+
+  tensor() {
+    return this.explorer.network.tensors[krohn.find("matrix").value];
+  }
+
+  /* The matrix as a picture: one cell per weight, stronger colour for larger ones. */
+  draw() {
+    const { shape, values } = this.tensor();
+    const [rows, columns] = shape.length === 1 ? [1, shape[0]] : shape;
+    const most = Math.max(...values.map(Math.abs), 1e-12);
+    this.cells = [];
+    const shown = Math.min(rows, 64);
+    const body = Array.from({ length: shown }, (_, row) =>
+      krohn.make("tr", {}, ...Array.from({ length: columns }, (_, column) => krohn.make("td", {}, this.cell(row * columns + column, most)))),
+    );
+    const table = krohn.make("table", { "aria-label": `Weights of ${krohn.matrixName(krohn.find("matrix").value)}` }, krohn.make("tbody", {}, ...body));
+    krohn.fill("weights", table);
+    this.mark();
+  }
+
+  cell(index, most) {
+    const value = this.tensor().values[index];
+    const strength = value === 0 ? 0 : 0.15 + 0.85 * (Math.log1p(Math.abs(value)) / Math.log1p(most));
+    const cell = krohn.make("button", {
+      type: "button",
+      class: value < 0 ? "minus" : "plus",
+      style: `--w:${strength.toFixed(3)}`,
+      title: String(value),
+      "aria-label": `weight ${krohn.text(value)}`,
+      on: { click: () => this.choose(krohn.find("matrix").value, index) },
+    });
+    this.cells[index] = cell;
+    return cell;
+  }
+
+  choose(name, index) {
+    this.restore();
+    this.chosen = { name, index, value: this.explorer.network.tensors[name].values[index] };
+    krohn.find("nudge").disabled = krohn.find("mend").disabled = false;
+    krohn.find("nudge").value = 0;
+    this.explorer.rerun();
+    this.mark();
+    this.tell("Now move it.");
+  }
+
+  mark() {
+    const { chosen } = this;
+    for (const [index, cell] of this.cells.entries()) {
+      if (cell) cell.classList.toggle("chosen", Boolean(chosen) && chosen.name === krohn.find("matrix").value && chosen.index === index);
+    }
+    const now = chosen && this.explorer.network.tensors[chosen.name].values[chosen.index];
+    krohn.find("chosen").textContent = chosen
+      ? `${krohn.matrixName(chosen.name)}: ${krohn.exact(chosen.value)}${now === chosen.value ? "" : ` → ${krohn.exact(now)}`}`
+      : "No weight chosen.";
+  }
+
+  nudge() {
+    const { name, index, value } = this.chosen;
+    const step = Number(krohn.find("nudge").value) / 100;
+    const change = Math.sign(step) * step * step * Math.max(1, Math.abs(value)) * 1.5;
+    this.explorer.network.tensors[name].values[index] = value + change;
+    this.mark();
+    this.explorer.rerun();
+    this.search();
+  }
+
+  any() {
+    const name = this.names[Math.floor(Math.random() * this.names.length)];
+    const { values } = this.explorer.network.tensors[name];
+    const used = [...values.keys()].filter((index) => values[index] !== 0);
+    krohn.find("matrix").value = name;
+    this.restore();
+    this.draw();
+    this.choose(name, used.length ? used[Math.floor(Math.random() * used.length)] : 0);
+    krohn.find("nudge").value = Math.random() < 0.5 ? -70 : 70;
+    this.nudge();
+  }
+
+  restore() {
+    this.round++;
+    if (this.chosen) this.explorer.network.tensors[this.chosen.name].values[this.chosen.index] = this.chosen.value;
+  }
+
+  mend() {
+    this.restore();
+    krohn.find("nudge").value = 0;
+    this.mark();
+    this.tell("Mended: these are the certified weights again.");
+    this.explorer.rerun();
+  }
+
+  async search() {
+    const round = ++this.round;
+    this.tell("Looking for a wrong word …");
+    const { network, machine } = this.explorer;
+    const found = await krohn.firstWrong(network, machine.automaton, () => round !== this.round);
+    if (!found || round !== this.round) return;
+    if (!found.word) {
+      const random = `${found.long} random ones of ${network.length}`;
+      return this.tell(`Still right on all words of up to ${found.shortest} letters and ${random}. That is no proof: only the weights as compiled are certified.`);
+    }
+    const { letters } = machine.automaton;
+    const text = found.word.map((letter) => letters[letter]).join(" ");
+    const show = krohn.make("button", { type: "button", on: { click: () => this.explorer.setWord(found.word, found.word.length) } }, "Show it above");
+    krohn.find("damage").className = "damage bad";
+    krohn.fill("damage", `Broken. First wrong word (${found.word.length} letters, after ${found.tried.toLocaleString("en")} tried): `, krohn.make("code", {}, text), " ", show);
+  }
+
+  tell(text) {
+    krohn.find("damage").className = "damage";
+    krohn.find("damage").textContent = text;
+  }
+};
+
+krohn.exact = (value) => (Number.isInteger(value) ? value.toLocaleString("en") : Number(value.toPrecision(6)).toString());
+
+/* layers.0.heads.1.W_Q → layer 1, head 2: query. */
+krohn.matrixName = function (name) {
+  const roles = { W_Q: "query", W_K: "key", W_V: "value", W_C: "output", W: "weights", b: "biases" };
+  const found = /^layers\.(\d+)\.(heads|mlp)\.(\d+)\.(\w+)$/.exec(name);
+  if (!found) return name.replace("_", " ").replace("readout", "read-out");
+  const part = found[2] === "heads" ? "head" : "MLP matrix";
+  return `layer ${Number(found[1]) + 1}, ${part} ${Number(found[3]) + 1}: ${roles[found[4]] || found[4]}`;
+};

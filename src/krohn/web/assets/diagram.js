@@ -1,0 +1,81 @@
+"use strict";
+/* The state diagram: colours of the states, the current one, and the arrow just travelled. */
+krohn.Diagram = class {
+  constructor(machine, colours, choose) {
+    this.machine = machine;
+    this.host = krohn.find("diagram");
+    this.host.className = machine.diagram ? "drawn" : "tiles";
+    this.note = krohn.find("diagram-note");
+    if (machine.diagram) this.draw(machine.diagram, colours, choose);
+    else this.tiles(colours, choose);
+  }
+
+  draw(text, colours, choose) {
+    const parsed = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+    const svg = document.importNode(parsed, true);
+    svg.removeAttribute("width");
+    svg.removeAttribute("height");
+    svg.setAttribute("aria-label", `State diagram of ${this.machine.name}`);
+    this.places = [];
+    for (const circle of svg.querySelectorAll("circle.state")) {
+      const state = Number(circle.dataset.state);
+      circle.setAttribute("style", colours[state]);
+      circle.addEventListener("click", () => choose(state));
+      const at = (name) => Number(circle.getAttribute(name));
+      this.places[state] = { x: at("cx"), y: at("cy"), r: at("r"), circle };
+    }
+    this.way = krohn.make("svg:g", { class: "way", "aria-hidden": "true" });
+    svg.append(this.way);
+    const room = svg.viewBox.baseVal;
+    svg.style.maxWidth = `${Math.min(760, Math.max(300, room.width * 1.25))}px`;
+    krohn.fill(this.host, svg);
+  }
+
+  tiles(colours, choose) {
+    this.places = this.machine.automaton.states.map((name, state) => {
+      const circle = krohn.make("span", { class: "tile", style: colours[state], title: `state ${name}` }, name);
+      circle.addEventListener("click", () => choose(state));
+      return { circle };
+    });
+    krohn.fill(this.host, ...this.places.map((place) => place.circle));
+  }
+
+  show(from, to, letter) {
+    for (const [state, place] of this.places.entries()) place.circle.classList.toggle("current", state === to);
+    const names = this.machine.automaton.states;
+    this.note.textContent =
+      letter === null ? `Start state ${names[to]}.` : `${names[from]} — ${letter} → ${names[to]}`;
+    if (this.way) krohn.fill(this.way, ...(letter === null ? [] : this.arrow(this.places[from], this.places[to], letter)));
+  }
+
+  arrow(a, b, letter) {
+    if (a === b) return [this.ring(a), this.label(a.x, a.y - a.r - 17, letter)];
+    const length = Math.hypot(b.x - a.x, b.y - a.y);
+    const [ux, uy] = [(b.x - a.x) / length, (b.y - a.y) / length];
+    const bend = Math.min(26, 0.16 * length);
+    const start = [a.x + a.r * ux, a.y + a.r * uy];
+    const end = [b.x - (b.r + 3) * ux, b.y - (b.r + 3) * uy];
+    const control = [(a.x + b.x) / 2 + 2 * bend * uy, (a.y + b.y) / 2 - 2 * bend * ux];
+    const angle = Math.atan2(end[1] - control[1], end[0] - control[0]);
+    const side = (turn) => `${end[0] - 13 * Math.cos(angle + turn)},${end[1] - 13 * Math.sin(angle + turn)}`;
+    return [
+      krohn.make("svg:path", { d: `M${start} Q${control} ${end}`, class: "travelled" }),
+      krohn.make("svg:polygon", { points: `${end} ${side(0.42)} ${side(-0.42)}`, class: "head" }),
+      this.label((a.x + b.x) / 2 + bend * uy, (a.y + b.y) / 2 - bend * ux, letter),
+    ];
+  }
+
+  ring(place) {
+    return krohn.make("svg:circle", { cx: place.x, cy: place.y, r: place.r + 7, class: "stayed" });
+  }
+
+  label(x, y, letter) {
+    const width = 8 * letter.length + 12;
+    return krohn.make(
+      "svg:g",
+      {},
+      krohn.make("svg:rect", { x: x - width / 2, y: y - 10, width, height: 20, rx: 10, class: "tag" }),
+      krohn.make("svg:text", { x, y, dy: "0.35em", "text-anchor": "middle", "font-size": 13, class: "tagged" }, letter),
+    );
+  }
+};

@@ -1,0 +1,112 @@
+"use strict";
+/* What stays the same for every word: the summary, the sizes beside the theorems, the certificate. */
+krohn.LABELS = {
+  depth: "layers",
+  dim: "dimensions",
+  heads: "heads per layer",
+  mlp_width: "MLP width",
+  num_parameters: "parameters",
+  max_weight: "largest weight",
+};
+krohn.CLASSES = {
+  AC0: "No groups are inside it, so a fixed depth suffices for every length.",
+  ACC0: "All groups inside it are solvable, so a fixed depth suffices for every length.",
+  "NC1-complete": "A group inside it is not solvable, so the depth grows with the logarithm of the length.",
+};
+
+krohn.showFacts = function (machine) {
+  const { automaton, network, sizes, certificate, algebra } = machine;
+  const size = Object.fromEntries(sizes.rows.map((row) => [row.name, row.built]));
+  document.title = `${machine.name} · krohn`;
+  krohn.find("name").textContent = machine.name;
+  const kind = algebra && krohn.CLASSES[algebra.complexity] ? ` ${krohn.CLASSES[algebra.complexity]}` : "";
+  krohn.find("summary").textContent =
+    `An automaton of ${automaton.states.length} states and ${automaton.letters.length} letters, ` +
+    `run by a Transformer of ${size.depth} ${size.depth === 1 ? "layer" : "layers"} and ${size.dim} dimensions.${kind}`;
+  const proved = certificate && certificate.certified;
+  krohn.fill(
+    "seal",
+    krohn.make("span", { class: proved ? "stamp" : "stamp none" }, proved ? "✓" : "?"),
+    krohn.make(
+      "span",
+      {},
+      proved
+        ? `proved right on every word up to ${network.length} letters, all ${automaton.letters.length}${krohn.raised(network.length)} of them`
+        : "no certificate",
+    ),
+  );
+  krohn.showSizes(sizes);
+  krohn.showCertificate(certificate, network);
+  krohn.showAlgebra(machine);
+};
+
+/* The cascade: one row per level, each component with the simple factors of its group. */
+krohn.showAlgebra = function (machine) {
+  const { algebra, cascade } = machine;
+  const reason = algebra ? krohn.make("p", { class: "note" }, `${algebra.reason[0].toUpperCase()}${algebra.reason.slice(1)}.`) : null;
+  const levels = cascade
+    ? Array.from({ length: cascade.levels }, (_, level) =>
+        krohn.make("li", {}, ...cascade.components.filter((part) => part.level === level).map(krohn.component)),
+      )
+    : [];
+  const title = cascade ? krohn.make("h3", {}, `Krohn–Rhodes cascade, ${cascade.levels} ${cascade.levels === 1 ? "level" : "levels"}`) : null;
+  krohn.fill("algebra", reason, title, krohn.make("ol", { class: "cascade" }, ...levels));
+};
+
+krohn.component = function (part) {
+  const kind = part.group ? "group" : part.kind === "permutation-reset" ? "memory" : part.kind;
+  const factors = part.factors.length > 1 ? part.factors.map((factor) => krohn.make("i", {}, factor)) : [];
+  return krohn.make("span", { class: `part ${kind.replace(" ", "-")}` }, krohn.make("b", {}, part.group || kind), ` ${part.tiles} states `, ...factors);
+};
+
+/* Bars on a logarithmic scale: built, the paper's own recipe, the bound that its theorem states. */
+krohn.showSizes = function (sizes) {
+  const columns = [
+    ["built", "built here"],
+    ["recipe", "the paper’s recipe"],
+    ["bound", `bound of ${sizes.theorem}`],
+  ];
+  const written = (value) => krohn.text(value).replace(/^(\d(?:\.\d+)?)e\+?(\d+)$/, (_, digits, power) => (digits === "1" ? "" : `${digits}·`) + `10${krohn.raised(power)}`);
+  const magnitude = (value) => (typeof value === "number" ? Math.log10(Math.max(1, value)) : krohn.exponent(value));
+  const rows = sizes.rows.filter((row) => row.bound !== null || row.recipe !== null).map((row) => {
+    const most = Math.max(...columns.map(([key]) => (row[key] === null ? 0 : magnitude(row[key]))), 1);
+    const bars = columns
+      .filter(([key]) => row[key] !== null)
+      .map(([key, text]) =>
+        krohn.make(
+          "div",
+          { class: `size ${key}` },
+          krohn.make("i", { style: `width:${3 + (97 * Math.min(magnitude(row[key]), most)) / most}%` }),
+          krohn.make("span", {}, `${written(row[key])} `, krohn.make("em", {}, text)),
+        ),
+      );
+    return krohn.make("div", { class: "quantity" }, krohn.make("h3", {}, krohn.LABELS[row.name] || row.name), ...bars);
+  });
+  krohn.fill("sizes", ...rows, krohn.make("p", { class: "note" }, "Bars are logarithmic."));
+};
+
+krohn.exponent = function (text) {
+  const found = /1e\+?(\d+)/.exec(text) || [];
+  return found[1] ? Number(found[1]) : String(text).replace(/\D/g, "").length;
+};
+
+krohn.showCertificate = function (certificate, network) {
+  if (!certificate) return void krohn.fill("certificate", krohn.make("p", {}, "This network has no certificate."));
+  const { exhaustive } = certificate;
+  const margin = certificate.margin === null ? "unlimited" : certificate.margin.toPrecision(4);
+  const facts = [
+    ["holds for", `every word of length ≤ ${certificate.length}, in ${certificate.dtype}`],
+    ["logit margin", `${margin} after all rounding errors`],
+    ["checks", `${certificate.checks.length}, each an inequality about these weights`],
+    ["also run", exhaustive ? `all ${exhaustive.words.toLocaleString("en")} words of length ${exhaustive.length}: ${exhaustive.wrong} wrong` : "–"],
+    ["weights", `sha-256 ${certificate.network.slice(0, 16)}…`],
+  ];
+  const list = krohn.make("dl", { class: "proof" });
+  for (const [term, text] of facts) list.append(krohn.make("dt", {}, term), krohn.make("dd", {}, text));
+  const steps = certificate.checks.map((check) =>
+    krohn.make("li", {}, krohn.make("b", {}, check.layer >= 0 && check.layer < network.shape.length ? `layer ${check.layer + 1} · ${check.name}` : check.name), ` ${check.text}`),
+  );
+  const whole = krohn.make("details", {}, krohn.make("summary", {}, "The proof, step by step"), krohn.make("ol", {}, ...steps));
+  const verdict = certificate.certified ? null : krohn.make("p", { class: "bad" }, `Not certified: ${certificate.reason}`);
+  krohn.fill("certificate", verdict, list, whole);
+};

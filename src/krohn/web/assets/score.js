@@ -1,0 +1,131 @@
+"use strict";
+/* The score: one column per position, one row per head and per register, layer under layer. */
+krohn.Score = class {
+  constructor(explorer) {
+    this.explorer = explorer;
+    this.host = krohn.find("score");
+    this.scrolled = 0;
+    this.host.onscroll = () => (this.scrolled = this.host.scrollLeft);
+    addEventListener("resize", () => (this.edges = null));
+  }
+
+  draw() {
+    const { machine, trace, word, network } = this.explorer;
+    const { letters } = machine.automaton;
+    this.heads = [];
+    this.columns = trace.positions;
+    const names = [...Array(network.padding).fill("⊥"), ...word.map((letter) => letters[letter])];
+    const head = krohn.make(
+      "thead",
+      {},
+      krohn.make("tr", {}, krohn.make("th", { scope: "col" }, "position"), ...names.map((name) => krohn.make("th", { scope: "col" }, name))),
+    );
+    this.table = krohn.make("table", { class: "score" }, head, this.group("Embedding", this.registers(0, null)));
+    for (let layer = 0; layer < network.shape.length; layer++) this.table.append(this.layer(layer));
+    this.table.append(this.group("Output", [this.output()]));
+    this.column = krohn.make("div", { class: "column", "aria-hidden": "true" });
+    this.rest = krohn.make("div", { class: "rest", "aria-hidden": "true" });
+    krohn.fill(this.host, krohn.make("div", { class: "sheet" }, this.table, this.rest, this.column));
+    this.edges = null;
+  }
+
+  layer(layer) {
+    const { meaning } = this.explorer.machine;
+    const rows = meaning.heads[layer].map((text, head) => this.head(layer, head, text));
+    rows.push(...this.registers(2 * layer + 1, 2 * layer), ...this.registers(2 * layer + 2, 2 * layer + 1));
+    return this.group(`Layer ${layer + 1}`, rows);
+  }
+
+  group(title, rows) {
+    const caption = krohn.make("tr", { class: "group" }, krohn.make("th", { scope: "rowgroup" }, title));
+    return krohn.make("tbody", {}, caption, ...rows);
+  }
+
+  row(kind, name, title, cells) {
+    return krohn.make("tr", { class: kind }, krohn.make("th", { scope: "row", title: title || name }, name), ...cells);
+  }
+
+  head(layer, head, text) {
+    const cells = Array.from({ length: this.columns }, () => ({ mark: krohn.make("i"), strength: "" }));
+    this.heads.push({ layer, head, cells });
+    const title = `Layer ${layer + 1}, head ${head + 1}: ${text}`;
+    return this.row("head", `head ${head + 1}: ${text}`, title, cells.map((cell) => krohn.make("td", {}, cell.mark)));
+  }
+
+  /* The registers that a moment holds and the one before did not. */
+  registers(moment, before) {
+    const { machine, trace, network } = this.explorer;
+    const channels = machine.meaning.moments[moment];
+    const known = before === null ? [] : machine.meaning.moments[before].map((channel) => channel.name);
+    return channels.flatMap((channel, index) => {
+      if (!channel.register || known.includes(channel.name)) return [];
+      const cells = Array.from({ length: this.columns }, (_, position) => {
+        const value = trace.moments[moment][position * network.dim + index] / channel.scale;
+        return krohn.make("td", { style: this.tint(channel, value) }, krohn.text(value));
+      });
+      return [this.row("register", channel.name, null, cells)];
+    });
+  }
+
+  /* Values of a register with few values have colours; 0 has none. */
+  tint(channel, value) {
+    const range = this.explorer.machine.meaning.registers[channel.register];
+    const nearest = Math.round(value);
+    if (!range || channel.part || range.kind === "wide" || nearest === 0 || Math.abs(value - nearest) > 0.01) return null;
+    const span = Math.max(1, range.high - range.low + 1);
+    return `--h:${Math.round((360 * (nearest - range.low)) / span + 60) % 360};--c:.09`;
+  }
+
+  output() {
+    const { machine, trace, truth, network, colours } = this.explorer;
+    const cells = Array.from({ length: this.columns }, (_, position) => {
+      const index = position - network.padding;
+      if (index < 0) return krohn.make("td");
+      const state = trace.outputs[index];
+      return krohn.make("td", { style: colours[state], class: state === truth[index] ? "state" : "state wrong" }, machine.automaton.states[state]);
+    });
+    return this.row("output", "state", "The state with the largest logit", cells);
+  }
+
+  /* Where the columns begin, measured once for each word; two sheets over the table mark them later. */
+  measure() {
+    const cells = [...this.table.rows[0].cells].slice(1);
+    this.edges = cells.map((cell) => cell.offsetLeft);
+    this.edges.push(this.table.offsetWidth);
+    this.label = this.table.rows[0].cells[0].offsetWidth;
+    this.width = this.host.clientWidth;
+  }
+
+  /* The column of the current position, and where its heads look. */
+  show(cursor) {
+    const { trace, network } = this.explorer;
+    const here = network.padding + cursor - 1;
+    if (!this.edges) this.measure();
+    const place = (sheet, from, to) => {
+      sheet.style.transform = `translateX(${from}px)`;
+      sheet.style.width = `${Math.max(0, to - from)}px`;
+    };
+    const end = this.edges[this.columns];
+    place(this.column, here < 0 ? 0 : this.edges[here], here < 0 ? 0 : this.edges[here + 1]);
+    place(this.rest, this.edges[here + 1], end);
+    for (const { layer, head, cells } of this.heads) {
+      const weights = trace.heads[layer][head];
+      for (let p = 0; p < this.columns; p++) {
+        const weight = here >= 0 ? weights[here * trace.positions + p] : 0;
+        const strength = weight < 1e-4 ? "0" : (0.12 + 0.88 * Math.sqrt(weight)).toFixed(2);
+        if (cells[p].strength === strength) continue;
+        cells[p].strength = strength;
+        cells[p].mark.style.opacity = strength;
+        cells[p].mark.title = `weight ${weight.toFixed(4)}`;
+      }
+    }
+    this.follow(Math.max(0, here));
+  }
+
+  follow(here) {
+    const [left, right] = [this.scrolled + this.label, this.scrolled + this.width];
+    if (this.edges[here] >= left && this.edges[here + 1] <= right) return;
+    this.scrolled = Math.max(0, this.edges[here] - this.label - (this.width - this.label) / 2);
+    this.host.scrollLeft = this.scrolled;
+  }
+};

@@ -1,0 +1,176 @@
+"""One compiled network as a page needs it: weights, meaning, diagram, sizes, certificate, as plain JSON."""
+
+import base64
+import math
+from typing import Any
+
+import numpy as np
+
+from krohn.algebra.analysis import analyze
+from krohn.automata.diagram import MAX_DRAWN, accepting, diagram
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade.decomposition import decompose
+from krohn.certify.certificate import Certificate
+from krohn.certify.verification import verify
+from krohn.construct.compiling import compile
+from krohn.construct.size_report import size_report
+from krohn.errors import KrohnError
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.storage import tensors_of
+
+LENGTH = 64
+"""The longest word of a page unless the user says otherwise: long enough to see, short enough to draw."""
+
+QUANTITIES = ("depth", "dim", "heads", "mlp_width", "num_parameters", "max_weight")
+
+
+def build_machine(automaton: Semiautomaton, length: int = LENGTH) -> dict[str, Any]:
+    """Compiles, certifies and describes an automaton for a page."""
+    network = compile(automaton, length)
+    return describe(network, verify(network))
+
+
+def describe(network: CompiledNetwork, certificate: Certificate | None) -> dict[str, Any]:
+    """Everything a page shows of one network."""
+    automaton = network.automaton
+    return {
+        "name": automaton.name or f"{automaton.num_states} states",
+        "automaton": _automaton(automaton),
+        "diagram": diagram(automaton) if automaton.num_states <= MAX_DRAWN else None,
+        "algebra": _algebra(automaton),
+        "cascade": _cascade(automaton),
+        "network": _network(network),
+        "meaning": _meaning(network),
+        "sizes": _sizes(network),
+        "certificate": None if certificate is None else _certificate(certificate),
+    }
+
+
+def _automaton(automaton: Semiautomaton) -> dict[str, Any]:
+    return {
+        "states": list(automaton.state_names),
+        "letters": list(automaton.letter_names),
+        "start": automaton.start,
+        "table": automaton.table.tolist(),
+        "observe": None if automaton.observe is None else list(automaton.observe),
+        "accepting": sorted(accepting(automaton)),
+    }
+
+
+def _algebra(automaton: Semiautomaton) -> dict[str, Any] | None:
+    """What algebra says; ``None`` where the limits are too small."""
+    try:
+        report = analyze(automaton)
+    except KrohnError:
+        return None
+    return {
+        "complexity": report.complexity,
+        "is_group": report.is_group,
+        "is_aperiodic": report.is_aperiodic,
+        "is_solvable": report.is_solvable,
+        "semigroup_size": report.semigroup_size,
+        "reason": report.reason,
+    }
+
+
+def _cascade(automaton: Semiautomaton) -> dict[str, Any] | None:
+    try:
+        found = decompose(automaton)
+    except KrohnError:
+        return None
+    return {
+        "levels": found.levels,
+        "components": [
+            {
+                "level": part.level,
+                "tiles": part.tiles,
+                "group": part.group if part.group_order > 1 else "",
+                "factors": list(part.factors),
+                "kind": part.kind,
+            }
+            for part in found.components
+        ],
+    }
+
+
+def _network(network: CompiledNetwork) -> dict[str, Any]:
+    """Every matrix by its name in the file, as the bytes of its float64 numbers in base64."""
+    built = network.transformer
+    return {
+        "method": network.method,
+        "mask": built.mask,
+        "length": built.max_length,
+        "padding": built.num_padding,
+        "shape": [[len(layer.heads), len(layer.mlp.weights)] for layer in built.layers],
+        "tensors": {
+            name: {"shape": list(matrix.shape), "data": _encoded(matrix)}
+            for name, matrix in tensors_of(built).items()
+        },
+    }
+
+
+def _encoded(matrix: np.ndarray) -> str:
+    return base64.b64encode(np.ascontiguousarray(matrix, dtype="<f8").tobytes()).decode()
+
+
+def _meaning(network: CompiledNetwork) -> dict[str, Any]:
+    """What channels hold at every moment, what heads and MLPs do, and which registers name the state."""
+    program = network.program
+    return {
+        "moments": [
+            [
+                {
+                    "name": channel.name,
+                    "register": channel.register,
+                    "scale": channel.scale,
+                    "part": channel.part,
+                }
+                for channel in moment
+            ]
+            for moment in network.layout.moments
+        ],
+        "heads": [[head.text for head in layer] for layer in network.layout.heads],
+        "maps": [] if program is None else [[m.describe() for m in layer.maps] for layer in program.layers],
+        "registers": {}
+        if program is None
+        else {r.name: {"low": r.low, "high": r.high, "kind": r.kind} for r in program.registers},
+        "coordinates": [] if program is None else list(program.readout.registers),
+    }
+
+
+def _sizes(network: CompiledNetwork) -> dict[str, Any]:
+    """The built quantities beside the paper's recipe and the theorem's bounds; ``None`` if unknown."""
+    report = size_report(network)
+    built = network.sizes()
+    return {
+        "theorem": report.theorem,
+        "rows": [
+            {
+                "name": key,
+                "built": _plain(built[key]),
+                "recipe": _plain(report.recipe.get(key)),
+                "bound": _plain(report.bound.get(key)),
+                "corrected": _plain(report.corrected.get(key)),
+            }
+            for key in QUANTITIES
+        ],
+    }
+
+
+def _plain(value: object) -> object:
+    """Numbers a browser can hold; greater ones as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return str(value) if isinstance(value, int) and abs(value) > 2**53 else value
+
+
+def _certificate(certificate: Certificate) -> dict[str, Any]:
+    payload = certificate.to_json()
+    return {key: payload[key] for key in ("certified", "length", "dtype", "margin", "reason", "network")} | {
+        "exhaustive": payload["exhaustive"],
+        "counterexample": payload["counterexample"],
+        "checks": [
+            {"name": c["name"], "layer": c["layer"], "text": c["text"], "passed": c["passed"]}
+            for c in payload["checks"]
+        ],
+    }

@@ -1,0 +1,45 @@
+"""The page as one self-contained file: markup, style, scripts and data in one string, no address in it."""
+
+import json
+from importlib.resources import files
+from typing import Any
+
+SCRIPTS = (
+    "network.js",
+    "search.js",
+    "dom.js",
+    "diagram.js",
+    "word.js",
+    "score.js",
+    "inside.js",
+    "facts.js",
+    "breaking.js",
+    "explorer.js",
+)
+
+
+def render_page(payload: dict[str, Any]) -> str:
+    """The page that shows ``payload``: ``machines``, and if wanted ``results`` and ``server``."""
+    page = _asset("page.html")
+    data = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    parts = {
+        "/* style */": _asset("page.css"),
+        "/* scripts */": "\n".join(_asset(name) for name in SCRIPTS),
+        "{/* data */}": data.replace("<", "\\u003c")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029"),
+    }
+    title = ", ".join(machine["name"] for machine in payload.get("machines", [])[:3]) or "automata"
+    parts["<!-- title -->"] = _escaped(f"{title} · krohn")
+    for mark, text in parts.items():
+        before, _, after = page.partition(mark)
+        page = f"{before}{text}{after}"
+    return page
+
+
+def _asset(name: str) -> str:
+    return (files("krohn.web") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")
