@@ -9,10 +9,10 @@ import numpy as np
 from krohn.algebra.analysis import analyze
 from krohn.automata.diagram import MAX_DRAWN, accepting, diagram
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.decomposition import decompose
 from krohn.certify.certificate import Certificate
 from krohn.certify.verification import verify
 from krohn.construct.compiling import compile
+from krohn.construct.decomposing import decompose
 from krohn.construct.size_report import size_report
 from krohn.errors import KrohnError
 from krohn.network.compiled import CompiledNetwork
