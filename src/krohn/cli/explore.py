@@ -1,12 +1,18 @@
-"""``krohn explore``: a page that runs the compiled network in the browser."""
+"""``krohn explore``: a page that runs the compiled network in the browser, written or served."""
 
+import json
+import webbrowser
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 
 from krohn.atomic import write_text
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.cli.output import emit, json_option, note
+from krohn.errors import MissingDependency
 from krohn.web.gallery import GALLERY
 from krohn.web.machine import LENGTH, build_machine
 from krohn.web.page import render_page
@@ -26,28 +32,68 @@ _file = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="The longest word the networks read.",
 )
+@click.option("--host", default="127.0.0.1", show_default=True, help="Beyond loopback a token is needed.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any free one."
+)
+@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @json_option
-def command(specs: tuple[str, ...], out: Path | None, gallery: bool, length: int, as_json: bool) -> None:
-    """Compiles automata and writes a page that runs the networks: diagram, attention, registers, certificate.
+def command(
+    specs: tuple[str, ...],
+    out: Path | None,
+    gallery: bool,
+    length: int,
+    host: str,
+    port: int,
+    opens: bool,
+    as_json: bool,
+) -> None:
+    """Compiles automata and shows the networks at work: diagram, attention, registers, logits, certificate.
 
-    The page needs no network and no program but a browser.
+    With --out it writes one page that needs nothing but a browser. Without, it serves the same page on this
+    machine, for any name, pattern or file that is typed into it.
 
     \b
     Example:  krohn explore S4 Dyck4,2 --out page.html
               krohn explore --gallery --out gallery.html
+              krohn explore
     """
-    names = (*specs, *(GALLERY if gallery else ())) or ("S4",)
+    if out is None and not (find_spec("starlette") and find_spec("uvicorn")):
+        raise MissingDependency(
+            "serving the page needs starlette and uvicorn: pip install 'krohn[explore]'; "
+            "or write the page: krohn explore S4 --out page.html"
+        )
+    named = [(name, parse_spec(name)) for name in (*specs, *(GALLERY if gallery else ())) or ("S4",)]
+    payload = {"machines": _machines(named, length), "gallery": gallery, "server": out is None}
     if out is None:
-        raise click.UsageError("say where to write the page: krohn explore S4 --out page.html")
-    machines = []
-    for name in names:
-        note(f"compiling and certifying {name}")
-        machines.append(build_machine(parse_spec(name), length))
-    page = render_page({"machines": machines, "gallery": gallery})
+        _serve(render_page(payload), host, port, opens, as_json)
+        return
+    page = render_page(payload)
     write_text(out, page)
-    size = f"{len(page.encode()):,} bytes"
-    emit(
-        {"out": str(out), "machines": list(names), "length": length},
-        as_json=as_json,
-        text=lambda: f"{out}: {size}",
-    )
+    if opens:
+        webbrowser.open(out.resolve().as_uri())
+    names = [name for name, _ in named]
+    text = f"{out}: {', '.join(names)}; {len(page.encode()):,} bytes"
+    emit({"out": str(out), "machines": names, "length": length}, as_json=as_json, text=lambda: text)
+
+
+def _machines(named: list[tuple[str, Semiautomaton]], length: int) -> list[dict[str, Any]]:
+    built = []
+    for name, automaton in named:
+        note(f"compiling and certifying {name}")
+        built.append(build_machine(automaton, length))
+    return built
+
+
+def _serve(page: str, host: str, port: int, opens: bool, as_json: bool) -> None:
+    from krohn.web.server import serve
+
+    def announce(url: str) -> None:
+        click.echo(json.dumps({"url": url}) if as_json else f"{url}  (Ctrl-C ends it)")
+        if opens:
+            webbrowser.open(url)
+
+    try:
+        serve(page, host, port, announce)
+    except KeyboardInterrupt:
+        note("stopped")

@@ -14,6 +14,7 @@ SCRIPTS = (
     "inside.js",
     "facts.js",
     "breaking.js",
+    "server.js",
     "explorer.js",
 )
 

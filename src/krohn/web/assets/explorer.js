@@ -247,6 +247,13 @@ krohn.begin = function () {
   choices.hidden = data.machines.length < 2;
   choices.className = data.gallery ? "gallery" : "";
   krohn.fill(choices, ...data.machines.map((machine) => (data.gallery ? krohn.card(machine) : krohn.pick(machine))));
+  const add = (machine) => {
+    choices.hidden = false;
+    for (const button of [...choices.children]) if (button.dataset.name === machine.name) button.remove();
+    choices.prepend(krohn.pick(machine));
+    krohn.open(machine);
+  };
+  if (data.server) new krohn.Ask(add);
   const wanted = decodeURIComponent(location.hash.slice(1));
   if (data.machines.length) krohn.open(data.machines.find((machine) => machine.name === wanted) || data.machines[0]);
 };

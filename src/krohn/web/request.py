@@ -1,0 +1,52 @@
+"""What a page may ask the server for, checked first: an automaton by name, pattern, path or file."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from krohn.automata.files import automaton_from_payload
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import parse_spec
+from krohn.errors import InvalidInput
+
+MAX_BYTES = 1_000_000
+MAX_SPEC, MAX_LENGTH = 1000, 128
+
+
+@dataclass(frozen=True)
+class MachineRequest:
+    """Either ``spec`` or ``file`` (the content of an automaton file), and the longest word."""
+
+    spec: str
+    file: dict[str, Any] | None
+    length: int
+
+    def automaton(self) -> Semiautomaton:
+        """What is asked for; refused in one line if it is nothing."""
+        if self.file is not None:
+            return automaton_from_payload(self.file, self.spec[:60] or "uploaded")
+        return parse_spec(self.spec)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What ``read_request`` reads."""
+        return {"spec": self.spec, "file": self.file, "length": self.length}
+
+
+def read_request(payload: object, *, paths: bool) -> MachineRequest:
+    """The request a page sent; with ``paths`` a spec may name a file of this machine."""
+    if not isinstance(payload, dict) or set(payload) - {"spec", "file", "length"}:
+        raise InvalidInput("a request must be an object with the keys spec, file and length")
+    spec, file, length = payload.get("spec", ""), payload.get("file"), payload.get("length", 32)
+    if not isinstance(spec, str) or len(spec) > MAX_SPEC:
+        raise InvalidInput(f"a name or pattern must be a text of at most {MAX_SPEC} characters")
+    if file is not None and not isinstance(file, dict):
+        raise InvalidInput("an automaton file must hold a JSON object")
+    if type(length) is not int or not 1 <= length <= MAX_LENGTH:
+        raise InvalidInput(f"the longest word must have 1 to {MAX_LENGTH} letters; got {str(length)[:20]}")
+    text = spec.strip()
+    if file is None and not text:
+        raise InvalidInput("type a name (S4), a pattern (regex:(ab)*) or choose a file")
+    is_path = text.endswith(".json") or os.sep in text
+    if file is None and is_path and not text.startswith("regex:") and not paths:
+        raise InvalidInput("this server reads no files of its own machine: upload the automaton instead")
+    return MachineRequest(text, file, length)
