@@ -1,6 +1,33 @@
 """krohn: finite automata, their Krohn–Rhodes cascades, and the shallow Transformers that simulate them.
 
-The public names below are imported on first use, so that ``import krohn`` stays instant.
+Wherever an automaton is needed, an object, a name ("S4", "regex:(ab)*") or a file is accepted.
+
+Automata
+    Semiautomaton     states, letters, a transition table; ``run`` gives the states of a word
+    zoo               the automaton of that name: ``zoo("S4")``
+    from_regex        the minimal automaton of a regular expression
+    from_dfa, to_dfa  from and to the DFA objects of automata-lib
+    parse_spec        the automaton that a string stands for, as on the command line
+    load_automaton    the automaton in a JSON file
+    dump_automaton    writes an automaton to a JSON file
+    simulate          the states of many words at once
+    sample            random words with their states
+Algebra
+    analyze           semigroup, groups, and the circuit class of the word problem
+    decompose         the Krohn–Rhodes cascade, proved and shortened
+Networks
+    compile           the explicit weights of a Transformer that simulates the automaton
+    CompiledNetwork   those weights and what they mean: ``run``, ``explain``, ``sizes``
+    save, load        a compiled network to and from a directory
+    verify            a certificate: right on every word up to a length, rounding included
+    export            a network for transformers, TransformerLens or ONNX
+Training
+    train             trains networks on an automaton, several replicates at once
+    RunConfig         everything that decides a training run
+Errors
+    KrohnError        the root of all errors; the message is one line
+
+The names are imported on first use, so that ``import krohn`` stays instant.
 """
 
 from importlib import import_module
@@ -25,6 +52,7 @@ _PUBLIC = {
     "compile": "krohn.construct.compiling:compile",
     "CompiledNetwork": "krohn.network.compiled:CompiledNetwork",
     "load": "krohn.network.storage:load",
+    "save": "krohn.network.storage:save",
     "verify": "krohn.certify.verification:verify",
     "export": "krohn.exporting.export:export",
     "KrohnError": "krohn.errors:KrohnError",

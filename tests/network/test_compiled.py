@@ -16,7 +16,6 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.layout import Channel, Layout
-from krohn.network.picture import explanation_svg
 from krohn.network.program import interpret_registers
 from krohn.network.storage import load, save, tensors_of
 from network.hand_written_network import LENGTH, parity_network
@@ -47,7 +46,7 @@ def test_explain_reads_the_registers_off_a_real_forward_pass() -> None:
 
 
 def test_the_picture_is_well_formed_and_names_every_register_and_head() -> None:
-    text = explanation_svg(parity_network().explain((1, 0, 1)))
+    text = parity_network().explain((1, 0, 1))._repr_svg_()
     root = ElementTree.fromstring(text)
     words = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"bit", "sum", "state", "layer 1 head 1", "prefix sum of bit", "output"} <= set(words)

@@ -14,12 +14,14 @@ from krohn.algebra.subgroups import Subgroup
 from krohn.algebra.transition_semigroup import MAX_CLASSES, MAX_IMAGES, TransitionSemigroup
 from krohn.algebra.verdict import complexity, reason
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import AutomatonLike, as_automaton
 from krohn.errors import InvalidInput, LimitExceeded
+from krohn.notebook import html_table
 
 _GREEN_CLASSES = 20_000  # R-classes up to which the numbers of Green's classes are given
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Analysis:
     """What algebra says of an automaton.
 
@@ -49,21 +51,43 @@ class Analysis:
     notes: tuple[str, ...]
     is_partial: bool = False
 
+    def __repr__(self) -> str:
+        size = "unknown size" if self.semigroup_size is None else f"{self.semigroup_size:,} elements"
+        sizes = f"{self.num_states:,} states, {self.num_letters:,} letters, semigroup of {size}"
+        return f"<Analysis: {sizes}, {self.complexity}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        green = self.green
+        rows = {
+            "states, letters": f"{self.num_states:,}, {self.num_letters:,}",
+            "semigroup": self.semigroup_size,
+            "D-classes": None if green is None else green.num_d,
+            "idempotents": None if green is None else green.num_idempotents,
+            "groups": ", ".join(group.name for group in self.groups) or "none",
+            "class": self.complexity,
+            "because": self.reason,
+        }
+        return html_table("What algebra says", rows)
+
 
 def analyze(
-    automaton: Semiautomaton, *, max_images: int = MAX_IMAGES, max_classes: int = MAX_CLASSES
+    automaton: AutomatonLike, *, max_images: int = MAX_IMAGES, max_classes: int = MAX_CLASSES
 ) -> Analysis:
-    """The algebra report of an automaton; for a minimal DFA it is that of the syntactic monoid.
+    """The algebra report of an automaton, given as an object, a name or a file.
+
+    For a minimal DFA it is the report of the syntactic monoid.
 
     ``max_images`` bounds the image sets that are searched (needed for the verdict, unless the letters
     that permute all states generate a group that is not solvable), ``max_classes`` the R-classes
     (needed only for the size of the semigroup).
 
     Example:
-        >>> report = krohn.analyze(krohn.zoo("S5"))
+        >>> report = krohn.analyze("S5")
         >>> report.complexity, report.groups[0].factors
         ('NC1-complete', ('A5', 'C2'))
     """
+    automaton = as_automaton(automaton)
     if max_images < 1 or max_classes < 1:
         raise InvalidInput(f"limits must be at least 1; got {max_images} images, {max_classes} classes")
     semigroup = TransitionSemigroup(automaton.letters, max_images=max_images, max_classes=max_classes)

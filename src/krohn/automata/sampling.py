@@ -18,6 +18,7 @@ from krohn.automata.blocks import BlockTables
 from krohn.automata.dice import BlockDice
 from krohn.automata.distributions import Source, default_distribution, source
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import AutomatonLike, as_automaton
 from krohn.automata.words import letter_type
 from krohn.errors import InvalidInput, LimitExceeded
 
@@ -31,7 +32,7 @@ _FIRST_LETTERS, _FIRST_WORDS = 1 << 21, 1 << 13
 _CHUNK_LETTERS, _CHUNK_WORDS = 1 << 23, 1 << 16
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sample:
     """Words with the states, and the observations if the automaton has any, after each of their letters."""
 
@@ -41,6 +42,9 @@ class Sample:
 
     def __len__(self) -> int:
         return len(self.letters)
+
+    def __repr__(self) -> str:
+        return f"<Sample: {len(self):,} words of {self.letters.shape[1]:,} letters>"
 
     def columns(self) -> dict[str, UnsignedArray]:
         """The arrays by name."""
@@ -141,7 +145,7 @@ class Sampler:
 
 
 def sample(
-    automaton: Semiautomaton,
+    automaton: AutomatonLike,
     length: int,
     count: int,
     *,
@@ -159,7 +163,7 @@ def sample(
         >>> bool((data.states == krohn.simulate(krohn.zoo("Parity"), data.letters)).all()), len(data)
         (True, 2)
     """
-    sampler = Sampler(automaton, length, distribution, seed)
+    sampler = Sampler(as_automaton(automaton), length, distribution, seed)
     columns = sampler.column_types
     needed = count * length * sum(kind.itemsize for kind in columns.values())
     if needed > MAX_IN_MEMORY:

@@ -1,12 +1,13 @@
 """Runs an automaton on a batch of words at once."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.words import letter_type
+from krohn.automata.spec import AutomatonLike, as_automaton
+from krohn.automata.words import Word, letter_type, word_array
 from krohn.errors import InvalidInput
 
 # Words are run in groups whose letters and states stay in the processor's cache.
@@ -14,17 +15,20 @@ _GROUP = 8_192
 
 
 def simulate(
-    automaton: Semiautomaton, words: npt.ArrayLike, start: int | None = None
+    automaton: AutomatonLike, words: Iterable[Word] | npt.ArrayLike, start: int | None = None
 ) -> npt.NDArray[np.unsignedinteger[Any]]:
     """The state after each letter, for every word of an integer array of shape (words, length).
 
-    The loop runs over positions, never over words.
+    Words of letter names work as well. The loop runs over positions, never over words.
 
     Example:
         >>> krohn.simulate(krohn.zoo("Parity"), [[1, 0, 1], [1, 1, 1]]).tolist()
         [[1, 1, 0], [1, 0, 1]]
+        >>> krohn.simulate("abab", ["abab", "abba"]).tolist()
+        [[0, 1, 2, 3], [0, 1, 4, 4]]
     """
-    letters = np.asarray(words)
+    automaton = as_automaton(automaton)
+    letters = word_array(words, automaton.letter_names)
     if letters.ndim != 2 or not np.issubdtype(letters.dtype, np.integer):
         raise InvalidInput(
             "words must be an integer array of shape (words, length); "

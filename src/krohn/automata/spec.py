@@ -1,4 +1,4 @@
-"""How a user names an automaton in one string: a zoo name, ``regex:PATTERN``, or a file."""
+"""How a user names an automaton: the object, a file, or a string (zoo name, ``regex:PATTERN``, path)."""
 
 import os
 
@@ -6,7 +6,21 @@ from krohn.automata.files import load_automaton
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
-from krohn.errors import KrohnError
+from krohn.errors import InvalidInput, KrohnError
+
+AutomatonLike = Semiautomaton | str | os.PathLike[str]
+"""What every public function accepts where it needs an automaton."""
+
+
+def as_automaton(given: AutomatonLike) -> Semiautomaton:
+    """The automaton itself, from an object, a name or a file."""
+    if isinstance(given, Semiautomaton):
+        return given
+    if isinstance(given, str):
+        return parse_spec(given)
+    if isinstance(given, os.PathLike):
+        return load_automaton(os.fspath(given))
+    raise InvalidInput(f"an automaton must be a Semiautomaton, a name or a file; got {type(given).__name__}")
 
 
 def parse_spec(text: str) -> Semiautomaton:

@@ -1,9 +1,10 @@
 """Words: letters as numbers inside, as names where people type them."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.errors import InvalidInput
 
@@ -37,3 +38,22 @@ def letter_numbers(word: Word, names: Sequence[str]) -> list[int]:
                 f"letter {place + 1} is {str(given[place])[:60]!r}"
             )
     return letters
+
+
+def word_array(words: Iterable[Word] | npt.ArrayLike, names: Sequence[str]) -> npt.NDArray[Any]:
+    """Words of one length, given by numbers or names, as an array of letter numbers, one word a row."""
+    if isinstance(words, np.ndarray):
+        return words
+    given = list(cast(Iterable[Any], words))
+    if not any(isinstance(word, str) or any(isinstance(a, str) for a in _letters(word)) for word in given):
+        return np.asarray(given)
+    rows = [letter_numbers(word, names) for word in given]
+    if len({len(row) for row in rows}) > 1:
+        raise InvalidInput(
+            f"words must have one length; got lengths {min(map(len, rows))} to {max(map(len, rows))}"
+        )
+    return np.array(rows, dtype=np.int64)
+
+
+def _letters(word: Any) -> Iterable[Any]:
+    return word if isinstance(word, list | tuple) else ()

@@ -29,7 +29,7 @@ class PassReport:
     layers_saved: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Decomposition:
     """The result of ``decompose``: the chosen plan, the plain cascade it was measured against, the passes.
 
@@ -50,6 +50,11 @@ class Decomposition:
     is_complete: bool = True
     layers: int | None = None
     mask: str = "causal"
+
+    def __repr__(self) -> str:
+        built = "no layers: not solvable" if self.layers is None else f"{self.layers} layers"
+        sizes = f"{self.levels} levels, {len(self.components)} components, {built}"
+        return f"<Decomposition of {self.automaton.name or 'an automaton'}: {sizes}>"
 
     @property
     def levels(self) -> int:

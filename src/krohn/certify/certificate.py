@@ -13,6 +13,7 @@ from krohn.certify.findings import Check
 from krohn.certify.identity import Identity
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
+from krohn.notebook import html_table
 
 VERSION = 1
 
@@ -52,7 +53,7 @@ class SecondOpinion:
         return {"length": self.length, "words": self.words, "wrong": self.wrong, "limit": self.limit}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
     """The outcome of ``verify``: ``certified`` means right on every word of length ≤ ``length`` in ``dtype``.
 
@@ -88,6 +89,24 @@ class Certificate:
     def tightest(self) -> Check | None:
         """The check with the least of its tolerance left."""
         return min(self.checks, key=lambda check: check.margin, default=None)
+
+    def __repr__(self) -> str:
+        told = f"{self.automaton.name or 'automaton'}, words up to {self.length:,} letters, {self.dtype}"
+        certified = f"certified, margin {self.margin:.3g}"
+        outcome = certified if self.certified else f"not certified: {self.reason[:160]}"
+        return f"<Certificate: {told}, {outcome}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, and the checks of the proof in order."""
+        facts = {
+            "words up to": self.length,
+            "arithmetic": self.dtype,
+            "certified": "yes" if self.certified else f"no: {self.reason}",
+            "margin": f"{self.margin:.3g}",
+            "checks": len(self.checks),
+            "network": self.network[:16],
+        }
+        return html_table(f"Certificate for {self.automaton.name or 'an automaton'}", facts)
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object; infinite margins become ``null``."""

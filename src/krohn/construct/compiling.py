@@ -7,7 +7,7 @@ the choice. Where plans come from is listed in ``krohn.construct.plans``.
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import AutomatonLike, as_automaton
 from krohn.construct.lowering.assembly import lower
 from krohn.construct.lowering.map_context import Activation
 from krohn.construct.lowering.precision import largest_length, precision_faults
@@ -34,7 +34,7 @@ from krohn.work import Work
 
 
 def compile(
-    automaton: Semiautomaton,
+    automaton: AutomatonLike,
     length: int,
     *,
     method: Method = "auto",
@@ -53,7 +53,7 @@ def compile(
     """A network that outputs the states of ``automaton`` on every word of at most ``length`` letters.
 
     Args:
-        automaton: what to simulate, from its own start state.
+        automaton: what to simulate, from its own start state: an object, a name or a file.
         length: the longest word.
         method: ``scan``, ``paper`` and ``grid`` are Theorems 1, 2 and 3 as the paper builds them (corrected);
             ``cascade`` is the tight compiler; ``auto`` the shallowest that fits.
@@ -75,7 +75,7 @@ def compile(
         max_rows: most reachable rows of a table.
     """
     request = Request(
-        automaton=automaton,
+        automaton=as_automaton(automaton),
         length=length,
         method=method,
         mask=mask,

@@ -1,6 +1,6 @@
 """``krohn.decompose``: the Krohn–Rhodes plan that ``krohn.compile`` builds, proved and laid open."""
 
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import AutomatonLike, as_automaton
 from krohn.cascade import holonomy
 from krohn.cascade.decomposition import Decomposition, PassReport, pass_report
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
@@ -15,7 +15,7 @@ from krohn.work import Work
 
 
 def decompose(
-    automaton: Semiautomaton,
+    automaton: AutomatonLike,
     *,
     plain: bool = False,
     explain: bool = False,
@@ -27,7 +27,7 @@ def decompose(
     """A Krohn–Rhodes decomposition, proved: the plan of fewest layers, as method ``cascade`` compiles it.
 
     Args:
-        automaton: what to decompose.
+        automaton: what to decompose: an object, a name or a file.
         plain: holonomy and no shortening: the levels, tiles and groups that SgpDec finds.
         explain: also report what each pass saves (one search per pass).
         mask: what a head of the network sees; layers are counted for it.
@@ -37,11 +37,12 @@ def decompose(
         max_sets: largest family of image sets.
 
     Example:
-        >>> cascade = krohn.decompose(krohn.zoo("Dyck4,2"))
+        >>> cascade = krohn.decompose("Dyck4,2")
         >>> there = cascade.step(cascade.initial, 0)  # read an opening bracket
         >>> cascade.state(there), cascade.levels
         (1, 3)
     """
+    automaton = as_automaton(automaton)
     if max_sets < 1:
         raise InvalidInput(f"the limit on image sets must be at least 1; got {max_sets}")
     request = Request(

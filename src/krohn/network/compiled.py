@@ -7,17 +7,19 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.words import Word, letter_numbers, word_array
 from krohn.errors import InvalidInput
 from krohn.network.explanation import Explanation, explain_word
 from krohn.network.forward import run
 from krohn.network.layout import Layout
 from krohn.network.program import Program
 from krohn.network.transformer import Transformer
+from krohn.notebook import html_table
 
 METHODS = ("scan", "cascade", "paper", "grid", "features")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CompiledNetwork:
     """A Transformer that simulates ``automaton`` on words up to ``length``, and its ground truth.
 
@@ -54,15 +56,40 @@ class CompiledNetwork:
 
     def run(
         self,
-        words: npt.NDArray[np.integer],
+        words: str | Iterable[Word] | npt.NDArray[np.integer],
         dtype: npt.DTypeLike = np.float64,
     ) -> npt.NDArray[np.int64]:
-        """States after each letter of words ``[batch, length]``, by a plain forward pass."""
-        return run(self.transformer, words, dtype)
+        """States after each letter of words ``[batch, length]``, by a plain forward pass.
 
-    def explain(self, word: Iterable[int]) -> Explanation:
+        Letters are numbers or names; one string is one word, and so is its answer: ``net.run("abab")``.
+        """
+        single = isinstance(words, str)
+        batch = [letter_numbers(words, self.automaton.letter_names)] if isinstance(words, str) else words
+        states = run(self.transformer, word_array(batch, self.automaton.letter_names), dtype)
+        return states[0] if single else states
+
+    def explain(self, word: Word) -> Explanation:
         """Register values and attention weights by layer and position, from a real forward pass."""
-        return explain_word(self.transformer, self.layout, self.automaton, tuple(word))
+        letters = letter_numbers(word, self.automaton.letter_names)
+        return explain_word(self.transformer, self.layout, self.automaton, tuple(letters))
+
+    def __repr__(self) -> str:
+        net = self.transformer
+        built = f"words up to {self.length:,} letters, method {self.method}"
+        sizes = f"{net.depth} layers, {net.dim} dimensions, {net.num_parameters:,} parameters"
+        return f"<CompiledNetwork {self.automaton.name or 'of an automaton'}: {built}, {sizes}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: sizes, and what the heads of every layer do."""
+        rows = [
+            (number, "; ".join(head.text for head in heads), " → ".join(map(str, layer.mlp.hidden_widths)))
+            for number, (heads, layer) in enumerate(
+                zip(self.layout.heads, self.transformer.layers, strict=True), start=1
+            )
+        ]
+        facts = {"words up to": self.length, "method": self.method, **self.sizes()}
+        title = f"A Transformer for {self.automaton.name or 'an automaton'}"
+        return html_table(title, facts, ("layer", "heads", "hidden units of the MLP"), rows)
 
     def sizes(self) -> dict[str, int | float]:
         """The quantities that the theorems bound."""

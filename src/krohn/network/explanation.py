@@ -9,22 +9,13 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.forward import logits
 from krohn.network.layout import Layout
+from krohn.network.picture import HeadView, word_picture
 from krohn.network.transformer import Transformer
 
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class HeadView:
-    """One head on one word: what it does and ``weights[t, i]``, position t attending to i."""
-
-    layer: int
-    number: int
-    text: str
-    weights: Array
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
     """Registers and attention of one word. Position 0 … τ−1 are padding, then the letters.
 
@@ -36,6 +27,15 @@ class Explanation:
     states: tuple[str, ...]
     moments: tuple[dict[str, Array], ...]
     heads: tuple[HeadView, ...]
+
+    def __repr__(self) -> str:
+        word = " ".join(self.positions[len(self.positions) - len(self.states) :][:20])
+        more = " …" if len(self.states) > 20 else ""
+        return f"<Explanation of {word or 'the empty word'}{more}: {len(self.heads)} heads>"
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows: registers, states and attention."""
+        return word_picture(self.positions, self.states, self.moments, self.heads)
 
     def value(self, register: str) -> Array:
         """A register along the positions, at the last moment that holds it."""

@@ -1,11 +1,13 @@
-"""An explanation as a picture: registers as tables of values, heads as maps of attention."""
+"""One word through one network as a picture: registers as tables of values, heads as maps of attention."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
 import numpy as np
+import numpy.typing as npt
 
-from krohn.network.explanation import Explanation, HeadView
+Array = npt.NDArray[np.float64]
 
 LINE, GAP, MARGIN, TEXT, CHARACTER = 20, 22, 12, 12, 7.3
 DOT, SMALL, MAPS_WIDTH, MAX_POSITIONS = 12, 9, 1000, 64
@@ -13,21 +15,36 @@ DOT, SMALL, MAPS_WIDTH, MAX_POSITIONS = 12, 9, 1000, 64
 Block = tuple[str, list[tuple[str, list[str]]]]
 
 
-def explanation_svg(explanation: Explanation) -> str:
+@dataclass(frozen=True, eq=False)
+class HeadView:
+    """One head on one word: what it does and ``weights[t, i]``, position t attending to i."""
+
+    layer: int
+    number: int
+    text: str
+    weights: Array
+
+
+def word_picture(
+    positions: Sequence[str],
+    states: Sequence[str],
+    moments: Sequence[Mapping[str, Array]],
+    heads: Sequence[HeadView],
+) -> str:
     """A self-contained SVG: one table per moment, then one square per head.
 
     Layers and heads are numbered from 1, as ``krohn compile`` does. In a square the row is the position
     that attends, the column the position attended to; the darker, the more weight.
     """
-    shown = min(len(explanation.positions), MAX_POSITIONS)
-    blocks = list(_blocks(explanation, shown))
+    shown = min(len(positions), MAX_POSITIONS)
+    blocks = list(_blocks(positions, states, moments, shown))
     label = int(CHARACTER * max(len(name) for _, lines in blocks for name, _ in lines)) + 2 * MARGIN
     cell = int(CHARACTER * max(len(v) for _, lines in blocks for _, row in lines for v in row)) + 8
     parts, top = [], float(MARGIN)
     for title, lines in blocks:
         parts.append(_table(title, lines, label, cell, top))
         top += len(lines) * LINE + 2 * GAP
-    maps, height = _maps(explanation, shown, top)
+    maps, height = _maps(heads, shown, top)
     width = max(label + MARGIN + shown * cell, MAPS_WIDTH)
     body = "\n".join([*parts, *maps])
     return (
@@ -37,15 +54,17 @@ def explanation_svg(explanation: Explanation) -> str:
     )
 
 
-def _blocks(explanation: Explanation, shown: int) -> Iterator[Block]:
+def _blocks(
+    positions: Sequence[str], states: Sequence[str], moments: Sequence[Mapping[str, Array]], shown: int
+) -> Iterator[Block]:
     """Title and lines of every table: the word, the registers at every moment, the states."""
-    letters = list(explanation.positions[:shown])
-    for index, moment in enumerate(explanation.moments):
+    letters = list(positions[:shown])
+    for index, moment in enumerate(moments):
         if moment:
             rows = [(name, [_number(v) for v in held[:shown]]) for name, held in moment.items()]
             yield _moment_title(index), [("", letters), *rows]
-    padding = len(explanation.positions) - len(explanation.states)
-    yield "output", [("", letters), ("state", ([""] * padding + list(explanation.states))[:shown])]
+    padding = len(positions) - len(states)
+    yield "output", [("", letters), ("state", ([""] * padding + list(states))[:shown])]
 
 
 def _moment_title(index: int) -> str:
@@ -78,15 +97,15 @@ def _table(title: str, lines: list[tuple[str, list[str]]], label: int, cell: int
     return "\n".join(out)
 
 
-def _maps(explanation: Explanation, shown: int, top: float) -> tuple[list[str], float]:
+def _maps(heads: Sequence[HeadView], shown: int, top: float) -> tuple[list[str], float]:
     """The squares of all heads, as many side by side as fit, and the height they take."""
-    longest = max((len(view.text) for view in explanation.heads), default=0)
+    longest = max((len(view.text) for view in heads), default=0)
     pitch = max(shown * DOT, int(longest * CHARACTER * SMALL / TEXT)) + 2 * MARGIN
     across = max(1, (MAPS_WIDTH - MARGIN) // pitch)
     below = shown * DOT + 2 * GAP + MARGIN
     drawn = [
         _map(view, shown, MARGIN + (number % across) * pitch, top + (number // across) * below)
-        for number, view in enumerate(explanation.heads)
+        for number, view in enumerate(heads)
     ]
     return drawn, -(-len(drawn) // across) * below
 

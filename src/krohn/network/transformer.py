@@ -105,7 +105,7 @@ class Layer:
             object.__setattr__(self, name, keep)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Transformer:
     """Embeddings, positions, padding, layers and a linear read-out whose arg max is the state."""
 
@@ -130,6 +130,9 @@ class Transformer:
         if self.mask not in ("causal", "strict"):
             raise InvalidInput(f"mask must be causal or strict; got {self.mask!r}")
         _validate_channels(self)
+
+    def __repr__(self) -> str:
+        return f"<Transformer: {self.depth} layers, {self.dim} channels, {self.num_parameters:,} parameters>"
 
     @property
     def dim(self) -> int:

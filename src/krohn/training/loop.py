@@ -5,10 +5,11 @@ import time
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
-from krohn.errors import Unsupported
+from krohn.automata.spec import AutomatonLike, parse_spec
+from krohn.errors import InvalidInput, Unsupported
 from krohn.training.checkpoint_clock import CheckpointClock
 from krohn.training.config import RunConfig
 from krohn.training.device import choose_device
@@ -19,12 +20,13 @@ from krohn.training.progress import Bar, Lines, Progress, Silence, TensorBoard, 
 from krohn.training.result import Evaluate, TrainResult, result_of
 from krohn.training.run import Run
 from krohn.training.start import start_reasons
+from krohn.training.typed_settings import typed_run
 
 __all__ = ["Evaluate", "TrainResult", "train"]
 
 
 def train(
-    config: RunConfig,
+    config: RunConfig | AutomatonLike,
     *,
     directory: Path | str | None = None,
     device: str | None = None,
@@ -35,13 +37,14 @@ def train(
     tensorboard: bool = False,
     automaton: Semiautomaton | None = None,
     test_sequences: int | None = None,
+    **settings: Any,
 ) -> TrainResult:
-    """Trains all replicates of a run.
+    """Trains all replicates of a run: ``train("Grid4", length=20, layers=2, steps=2000)``.
 
     With a directory, SIGINT and SIGTERM save the run and raise ``Interrupted``, a ``KeyboardInterrupt``.
 
     Args:
-        config: the run.
+        config: the run; or an automaton (object, name or file), with the settings of the run by name.
         directory: where to save; an interrupted run found there is resumed, to the same bits.
         device: ``cpu`` or ``cuda``; the GPU if there is one by default.
         evaluate: called once at the end with the network, the best weights and the task; its result is kept.
@@ -56,6 +59,10 @@ def train(
     Returns:
         The result, with every replicate's best averaged weights.
     """
+    if not isinstance(config, RunConfig):
+        config = typed_run(config, settings)
+    elif settings:
+        raise InvalidInput(f"a RunConfig holds the whole run; leave out {', '.join(settings)}")
     chosen = parse_spec(config.task.spec) if automaton is None else automaton
     found = start_reasons(config, chosen, device)
     if tensorboard and directory is None:
