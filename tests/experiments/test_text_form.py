@@ -45,7 +45,7 @@ def test_one_experiment_is_exported_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{", "line 3: JSONDecodeError"),
+        ("{", "line 3: it must be JSON"),
         ('{"result":{"run_id":"zz"}}', "line 3: KeyError 'zz'"),
         ('{"surprise":1}', "no known kind"),
         ('{"krohn-results":2}', "newer krohn"),

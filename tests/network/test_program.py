@@ -107,8 +107,8 @@ def test_a_malformed_program_is_refused_with_every_reason() -> None:
     [
         (lambda p: p.pop("mask"), "keys"),
         (lambda p: p["layers"][0]["attention"][0].update(operation="Oracle"), "must be one of PrefixSum"),
-        (lambda p: p["layers"][0]["maps"][0].update(modulus=1.5), "lists, strings and integers"),
-        (lambda p: p["layers"][0]["maps"][0].update(modulus="x"), "follow its format"),
+        (lambda p: p["layers"][0]["maps"][0].update(modulus=1.5), "modulus must be an integer"),
+        (lambda p: p["layers"][0]["maps"][0].update(modulus="x"), "modulus must be an integer"),
         (lambda p: p["registers"][0].update(low=7), "low ≤ high"),
         (lambda p: p.update(layers={}), "layers must be a list"),
     ],

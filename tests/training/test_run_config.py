@@ -70,7 +70,7 @@ def test_all_reasons_against_a_run_are_given_at_once() -> None:
         ('{"task": {}}', "task must have a spec"),
         ('{"task": {"spec": "C2"}, "model": {}}', "model.kind must be the name of an architecture"),
         ('{"task": {"spec": "C2"}, "steps": ' + "9" * 5000 + "}", "must be JSON"),
-        ("[" * 100_000, "must be JSON"),
+        ("[" * 100_000, "nested this deeply"),
         ('{"task": {"spec": "C2"}, "colour": 1}', "colour"),
         ('{"task": {"spec": "C2", "size": 1}}', "size"),
     ],

@@ -1,6 +1,5 @@
 """The JSON form of an automaton, version 1: errors name the state and letter, files are written whole."""
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ import numpy as np
 from krohn.atomic import write_json
 from krohn.automata.limits import check_size
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import InvalidAutomaton, InvalidFile, LimitExceeded
+from krohn.errors import InvalidAutomaton, LimitExceeded
+from krohn.strict_json import read_json, short, shown
 
 VERSION = 1
 MAX_BYTES = 32_000_000
@@ -21,27 +21,9 @@ _REQUIRED = ("krohn", "letters", "states", "start", "next")
 def load_automaton(path: str | Path) -> Semiautomaton:
     """The automaton stored in the file."""
     try:
-        with open(path, "rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InvalidFile(f"an automaton file must be readable; {str(path)!r}: {reason}") from error
-    if len(data) > MAX_BYTES:
-        raise LimitExceeded(
-            f"an automaton file may have at most {MAX_BYTES:,} bytes; {str(path)!r} has more: "
-            "rename its states shorter or choose a smaller automaton"
-        )
-    try:
-        payload = json.loads(
-            data.decode("utf-8-sig"), object_pairs_hook=_without_duplicates, parse_constant=_no_constant
-        )
-        return automaton_from_payload(payload, name=Path(path).stem)
-    except RecursionError as error:
-        raise InvalidFile(f"{str(path)!r}: an automaton file must not be nested this deeply") from error
+        return automaton_from_payload(read_json(path, max_bytes=MAX_BYTES), name=Path(path).stem)
     except (InvalidAutomaton, LimitExceeded) as error:
-        raise type(error)(f"{str(path)!r}: {error}") from error
-    except ValueError as error:
-        raise InvalidFile(f"an automaton file must be JSON; {str(path)!r}: {error}") from error
+        raise type(error)(f"{short(path)}: {error}") from error
 
 
 def dump_automaton(automaton: Semiautomaton, path: str | Path) -> None:
@@ -77,12 +59,12 @@ def automaton_from_payload(payload: Any, name: str = "") -> Semiautomaton:
         wrong = f"{missing[0]!r} is missing" if missing else f"{unknown[0]!r} is not one of them"
         raise InvalidAutomaton(f"the keys must be {', '.join(_REQUIRED)} and, if wanted, observe; {wrong}")
     if payload["krohn"] != VERSION or isinstance(payload["krohn"], bool):
-        raise InvalidAutomaton(f"the version 'krohn' must be {VERSION}; got {_shown(payload['krohn'])}")
+        raise InvalidAutomaton(f"the version 'krohn' must be {VERSION}; got {shown(payload['krohn'])}")
     states = _names("state", payload["states"])
     letters = _names("letter", payload["letters"])
     check_size("the file's automaton", len(states), len(letters))
     if not isinstance(payload["start"], str) or payload["start"] not in states:
-        raise InvalidAutomaton(f"'start' must be one of the states; got {_shown(payload['start'])}")
+        raise InvalidAutomaton(f"'start' must be one of the states; got {shown(payload['start'])}")
     return Semiautomaton(
         _table(payload["next"], states, letters),
         start=states[payload["start"]],
@@ -95,15 +77,15 @@ def automaton_from_payload(payload: Any, name: str = "") -> Semiautomaton:
 
 def _names(kind: str, names: Any) -> dict[str, int]:
     if not isinstance(names, list) or not names:
-        raise InvalidAutomaton(f"'{kind}s' must be a list of at least one name; got {_shown(names)}")
+        raise InvalidAutomaton(f"'{kind}s' must be a list of at least one name; got {shown(names)}")
     place: dict[str, int] = {}
     for index, name in enumerate(names):
         if not isinstance(name, str) or not name.isprintable() or not name or " " in name:
             raise InvalidAutomaton(
-                f"a {kind} name must be a printable string without spaces; got {_shown(name)}"
+                f"a {kind} name must be a printable string without spaces; got {shown(name)}"
             )
         if name in place:
-            raise InvalidAutomaton(f"{kind} names must be distinct; {_shown(name)} stands twice")
+            raise InvalidAutomaton(f"{kind} names must be distinct; {shown(name)} stands twice")
         place[name] = index
     return place
 
@@ -113,13 +95,13 @@ def _table(rows: Any, states: dict[str, int], letters: dict[str, int]) -> np.nda
     table = np.zeros((len(states), len(letters)), dtype=np.int32)
     for state, index in states.items():
         row = rows[state]
-        _check_keys(f"'next' of state {_shown(state)}", row, "letter", letters)
+        _check_keys(f"'next' of state {shown(state)}", row, "letter", letters)
         for letter, column in letters.items():
             target = row[letter]
             if not isinstance(target, str) or target not in states:
                 raise InvalidAutomaton(
-                    f"state {_shown(state)}, letter {_shown(letter)} must lead to one of the states; "
-                    f"got {_shown(target)}"
+                    f"state {shown(state)}, letter {shown(letter)} must lead to one of the states; "
+                    f"got {shown(target)}"
                 )
             table[index, column] = states[target]
     return table
@@ -131,8 +113,8 @@ def _observations(values: Any, states: dict[str, int]) -> tuple[int, ...]:
         value = values[state]
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_OBSERVATION:
             raise InvalidAutomaton(
-                f"the observation of state {_shown(state)} must be an integer in [0, {MAX_OBSERVATION}]; "
-                f"got {_shown(value)}"
+                f"the observation of state {shown(state)} must be an integer in [0, {MAX_OBSERVATION}]; "
+                f"got {shown(value)}"
             )
     return tuple(values[state] for state in states)
 
@@ -142,29 +124,11 @@ def _check_keys(where: str, mapping: Any, kind: str, names: Iterable[str]) -> No
         raise InvalidAutomaton(f"{where} must be an object with one entry per {kind}; got {_kind(mapping)}")
     for name in names:
         if name not in mapping:
-            raise InvalidAutomaton(f"{where} must have an entry for {kind} {_shown(name)}; it is missing")
+            raise InvalidAutomaton(f"{where} must have an entry for {kind} {shown(name)}; it is missing")
     known = set(names)
     for key in mapping:
         if key not in known:
-            raise InvalidAutomaton(f"{where} names {kind} {_shown(key)}, which is not in the list '{kind}s'")
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    mapping: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in mapping:
-            raise InvalidAutomaton(f"a key must stand once in its object; {_shown(key)} stands twice")
-        mapping[key] = value
-    return mapping
-
-
-def _no_constant(text: str) -> float:
-    raise InvalidAutomaton(f"numbers must be finite; got {text}")
-
-
-def _shown(value: Any) -> str:
-    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"
+            raise InvalidAutomaton(f"{where} names {kind} {shown(key)}, which is not in the list '{kind}s'")
 
 
 def _kind(value: Any) -> str:

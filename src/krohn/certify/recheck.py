@@ -1,6 +1,5 @@
 """A certificate file against a directory: same weights, same automaton, and the proof goes through again."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import VERSION, Certificate
 from krohn.certify.verification import verify
 from krohn.errors import InvalidFile
+from krohn.strict_json import read_json
 
 EXACT = (
     *("network", "automaton", "certified", "length", "dtype"),
@@ -77,9 +77,11 @@ def _close(left: object, right: float | None) -> bool:
 def read_certificate(path: str | Path) -> dict[str, Any]:
     """The file's content, refused unless it has the form of a certificate."""
     try:
-        payload = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InvalidFile(f"{path} must be a certificate written by krohn verify --out; {error}") from error
+        payload = read_json(path)
+    except InvalidFile as error:
+        raise InvalidFile(
+            f"--recheck must name a certificate written by krohn verify --out; {error}"
+        ) from error
     if not isinstance(payload, dict) or not set(payload) >= KEYS or payload["krohn"] != VERSION:
         raise InvalidFile(f"{path} must be a certificate with keys {', '.join(sorted(KEYS))}")
     checks = payload["checks"]

@@ -8,7 +8,8 @@ from click.core import ParameterSource
 
 from krohn.cli.output import emit, json_option, note, table
 from krohn.cli.train_settings import setting_options, typed_settings, without_effect, written_down
-from krohn.errors import InvalidFile, KrohnError, Unsupported
+from krohn.errors import KrohnError, Unsupported
+from krohn.strict_json import read_json
 
 if TYPE_CHECKING:
     from krohn.training.config import RunConfig
@@ -95,10 +96,7 @@ def _run_in(file: Path) -> "RunConfig":
     from krohn.training.config import RunConfig
 
     _refuse_beside_config()
-    try:
-        return RunConfig.from_json(file.read_text())
-    except OSError as error:
-        raise InvalidFile(f"--config must be a readable file; {error}") from error
+    return RunConfig.from_dict(read_json(file))
 
 
 def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":

@@ -1,6 +1,5 @@
 """A trained run as a function from words to states, whatever its architecture."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from krohn.automata.spec import parse_spec
 from krohn.errors import InvalidFile
 from krohn.models.layout import Weights
 from krohn.models.network import Network
+from krohn.strict_json import read_json
 from krohn.tasks.batches import Task
 from krohn.training.directory import read_config, read_weights
 from krohn.training.evaluation import read_step_by_step
@@ -68,7 +68,7 @@ def _states(network: Network, weights: Weights, words: Words, scratchpad_letters
 def best_replicate(directory: Path) -> int:
     """The replicate with the highest accuracy, by the result of a finished run."""
     try:
-        payload = json.loads((directory / "result.json").read_text(encoding="utf-8"))
+        payload = read_json(directory / "result.json")
         scores = [float(replicate["accuracy"]) for replicate in payload["replicates"]]
         return int(np.argmax(scores))
     except (OSError, ValueError, KeyError, TypeError) as error:

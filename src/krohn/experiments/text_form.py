@@ -1,6 +1,5 @@
 """Results as text that can be committed: JSON lines in one fixed order, read back without loss."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -10,6 +9,7 @@ from krohn.atomic import write_text
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.experiments.record import Member, Record, canonical, digest
 from krohn.experiments.store import Store
+from krohn.strict_json import parse_json
 
 FORMAT_VERSION = 1
 
@@ -49,11 +49,11 @@ def parse_text(path: Path) -> tuple[list[Record], list[Member]]:
     members: list[Member] = []
     for number, line in enumerate(lines, start=1):
         try:
-            _read(json.loads(line), configs, environments, records, members)
+            _read(parse_json(line), configs, environments, records, members)
         except (ValueError, KeyError, TypeError, AttributeError, KrohnError) as error:
             raise InvalidFile(
                 f"each line must be a record as `krohn results export` writes it; {path}, line {number}: "
-                f"{type(error).__name__} {error}"
+                f"{error if isinstance(error, KrohnError) else f'{type(error).__name__} {error}'}"
             ) from error
     return records, members
 

@@ -25,6 +25,6 @@ def tensor_file(tensors: Mapping[str, npt.NDArray[np.float32]], about: Mapping[s
     return save(whole, {"format": "pt", **about})
 
 
-def write_files(directory: Path, files: Files, names: frozenset[str]) -> None:
+def write_files(directory: Path, files: Files, names: frozenset[str] = frozenset()) -> None:
     """Writes all files or none, that which makes a reader accept the directory last; other ``names`` go."""
     write_folder(directory, files, key=list(files)[-1], stale=names)

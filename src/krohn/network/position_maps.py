@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,8 @@ from krohn.errors import InvalidInput
 Values = npt.NDArray[np.int64]
 Registers = Mapping[str, Values]
 Row = tuple[int, ...]
+MAX_SPAN = 2**62
+"""Inputs between the least and the greatest of a table: each has a number of its own."""
 
 
 class _OfSum:
@@ -48,6 +51,11 @@ class Table:
                     f"a row must have {len(self.inputs)} inputs and {len(self.outputs)} outputs; "
                     f"got {given} -> {result}"
                 )
+        columns = list(zip(*(given for given, _ in self.rows), strict=True))
+        if prod(max(column) - min(column) + 1 for column in columns) >= MAX_SPAN:
+            raise InvalidInput(
+                f"the inputs of the table for {', '.join(self.outputs)} must lie closer together"
+            )
         if len({given for given, _ in self.rows}) != len(self.rows):
             raise InvalidInput(
                 f"the rows of the table for {', '.join(self.outputs)} must have distinct inputs"
@@ -64,30 +72,30 @@ class Table:
         return self.outputs
 
     @cached_property
-    def _dense(self) -> tuple[Values, Values, Values]:
+    def _sorted(self) -> tuple[Values, Values, Values, Values]:
+        """Least inputs, spans, the rows' codes in order, and the outputs in that order."""
         given = np.array([row for row, _ in self.rows], dtype=np.int64)
         low, spans = given.min(axis=0), given.max(axis=0) - given.min(axis=0) + 1
-        dense = np.full((int(np.prod(spans)), len(self.outputs) + 1), -1, dtype=np.int64)
         codes = np.ravel_multi_index(tuple((given - low).T), tuple(spans))
-        dense[codes, 0] = 1
-        dense[codes, 1:] = np.array([result for _, result in self.rows], dtype=np.int64)
-        return low, spans, dense
+        order = np.argsort(codes)
+        return low, spans, codes[order], np.array([self.rows[row][1] for row in order], dtype=np.int64)
 
     def apply(self, values: Registers, mask: str) -> dict[str, Values]:
         """The discrete meaning; a row that is not listed is refused."""
-        low, spans, dense = self._dense
+        low, spans, codes, results = self._sorted
         columns = [values[name] - shift for name, shift in zip(self.inputs, low, strict=True)]
         inside = np.all([(c >= 0) & (c < span) for c, span in zip(columns, spans, strict=True)], axis=0)
         clipped = [np.clip(c, 0, span - 1) for c, span in zip(columns, spans, strict=True)]
-        found = dense[np.ravel_multi_index(tuple(clipped), tuple(spans))]
-        missing = np.argwhere((found[..., 0] < 0) | ~inside)
+        asked = np.ravel_multi_index(tuple(clipped), tuple(spans))
+        place = np.minimum(np.searchsorted(codes, asked), len(codes) - 1)
+        missing = np.argwhere((codes[place] != asked) | ~inside)
         if len(missing):
             word, position = missing[0]
             row = tuple(int(values[name][word, position]) for name in self.inputs)
             raise InvalidInput(
                 f"the table for {', '.join(self.outputs)} has no row for {self.inputs} = {row}"
             )
-        return {name: found[..., 1 + index] for index, name in enumerate(self.outputs)}
+        return {name: results[place][..., index] for index, name in enumerate(self.outputs)}
 
     def describe(self) -> str:
         """One line for people."""
@@ -169,7 +177,7 @@ class Select:
     targets: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if not self.arguments or len(self.arguments) != len(self.targets):
+        if not self.function or not self.arguments or len(self.arguments) != len(self.targets):
             raise InvalidInput(
                 "a composition needs one target per argument; "
                 f"got {len(self.targets)} for {len(self.arguments)}"
@@ -188,6 +196,11 @@ class Select:
     def apply(self, values: Registers, mask: str) -> dict[str, Values]:
         """The discrete meaning."""
         stacked = np.stack([values[name] for name in self.function])
+        for argument in self.arguments:
+            if ((values[argument] < 0) | (values[argument] >= len(stacked))).any():
+                raise InvalidInput(
+                    f"{argument} must be one of the {len(stacked)} arguments of the composed map"
+                )
         return {
             target: np.take_along_axis(stacked, values[argument][None], axis=0)[0]
             for argument, target in zip(self.arguments, self.targets, strict=True)

@@ -1,6 +1,5 @@
 """A compiled network on disk: ``model.safetensors`` (matrices) and ``krohn.json`` (their meaning)."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -17,16 +16,19 @@ from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.spec import true_name
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.json_types import built_from_list, named
 from krohn.network.layout import Channel, HeadMeaning, Layout
 from krohn.network.program import Program
 from krohn.network.program_json import program_from_json, program_to_json
-from krohn.network.transformer import Head, Layer, Mlp, Transformer
+from krohn.network.transformer import Head, Layer, Mask, Mlp, Transformer
+from krohn.strict_json import read_json, require_keys, short, shown
 
 MODEL, MEANING = "model.safetensors", "krohn.json"
 OF_RUNS = ("weights.safetensors", "state.safetensors")
 VERSION = 1
 KEYS = {"krohn", "automaton", "digest", "method", "length", "mask", "program", "layout", "shape"}
 MAX_NAME = 200
+MAX_WEIGHTS = 16_000_000_000
 OUTER = ("embedding", "padding", "positions", "readout", "readout_bias")
 
 Tensors = dict[str, npt.NDArray[Any]]
@@ -64,7 +66,7 @@ def check_target(folder: Path) -> None:
 
 def _is_ours(meaning: Path) -> bool:
     try:
-        _read_json(meaning)
+        _read_meaning(meaning)
     except InvalidFile:
         return False
     return True
@@ -73,7 +75,7 @@ def _is_ours(meaning: Path) -> bool:
 def load(directory: str | Path) -> CompiledNetwork:
     """The network saved in a directory; anything that does not fit is refused in one line."""
     folder = Path(directory)
-    payload = _read_json(folder / MEANING)
+    payload = _read_meaning(folder / MEANING)
     tensors = _read_tensors(folder / MODEL)
     try:
         automaton = automaton_from_payload(payload["automaton"], _name(payload.get("name", "")))
@@ -83,15 +85,15 @@ def load(directory: str | Path) -> CompiledNetwork:
         automaton = replace(automaton, name=true_name(automaton))
         program = None if payload["program"] is None else program_from_json(payload["program"])
         network = transformer_from(tensors, payload["shape"], payload["mask"])
-        if network.max_length != payload["length"]:
-            raise InvalidFile(
-                f"length must be {network.max_length}, as the positions say; got {payload['length']}"
-            )
-        return CompiledNetwork(network, automaton, payload["method"], program, _layout(payload["layout"]))
+        if type(payload["length"]) is not int or network.max_length != payload["length"]:
+            given = shown(payload["length"])
+            raise InvalidFile(f"length must be {network.max_length}, as the positions say; got {given}")
+        layout = _layout(payload["layout"])
+        return CompiledNetwork(network, automaton, named("method", payload["method"], str), program, layout)
     except InvalidFile as error:
-        raise InvalidFile(f"{folder}: {error}") from error
-    except (InvalidInput, TypeError, KeyError, AttributeError, ValueError) as error:
-        raise InvalidFile(f"{folder}: not a compiled network: {error}") from error
+        raise InvalidFile(f"{short(folder)}: {error}") from error
+    except InvalidInput as error:
+        raise InvalidFile(f"{short(folder)}: not a compiled network: {error}") from error
 
 
 def is_run(directory: Path) -> bool:
@@ -113,7 +115,7 @@ def tensors_of(network: Transformer) -> Tensors:
 
 def transformer_from(tensors: Tensors, shape: object, mask: Any) -> Transformer:
     """The Transformer with layers ``shape = [[heads, MLP matrices], …]``; none missing, none extra."""
-    sizes = _shape(shape)
+    sizes = _shape(shape, len(tensors))
     _refuse_others(set(_expected(sizes)), set(tensors))
     for name, matrix in tensors.items():
         wanted = np.int64 if name.endswith(".activation") else np.float64
@@ -121,7 +123,7 @@ def transformer_from(tensors: Tensors, shape: object, mask: Any) -> Transformer:
             raise InvalidFile(f"{name} must be {np.dtype(wanted).name}; got {matrix.dtype}")
     layers = tuple(_layer_from(tensors, index, heads, depth) for index, (heads, depth) in enumerate(sizes))
     outer = {name: tensors[name] for name in OUTER}
-    return Transformer(layers=layers, mask=mask, **outer)
+    return Transformer(layers=layers, mask=named("mask", mask, Mask), **outer)
 
 
 def _layer_from(tensors: Tensors, index: int, heads: int, depth: int) -> Layer:
@@ -159,14 +161,14 @@ def _refuse_others(expected: set[str], given: set[str]) -> None:
         raise InvalidFile(f"{MODEL} must hold exactly the tensors of the network: {shown}")
 
 
-def _shape(payload: object) -> list[tuple[int, int]]:
-    ok = isinstance(payload, list) and all(
-        isinstance(item, list) and len(item) == 2 and all(type(n) is int and n >= 0 for n in item)
-        for item in payload
-    )
-    if not ok or not isinstance(payload, list) or len(payload) > 10_000:
-        raise InvalidFile(f"shape must list [heads, MLP matrices] per layer; got {payload!r:.80}")
-    return [(item[0], item[1]) for item in payload]
+def _shape(payload: object, tensors: int) -> list[tuple[int, int]]:
+    """The layers, of which there cannot be more than tensors."""
+    sizes: list[tuple[int, int]] = list(named("shape", payload, tuple[tuple[int, int], ...]))
+    if not all(heads >= 0 and depth >= 1 for heads, depth in sizes):
+        raise InvalidFile("shape must list [heads, MLP matrices] per layer, at least 0 and 1 of them")
+    if sum(4 * heads + 2 * depth for heads, depth in sizes) > tensors:
+        raise InvalidFile(f"shape must describe the {tensors} tensors of {MODEL}; it describes more")
+    return sizes
 
 
 def _meaning(network: CompiledNetwork) -> dict[str, Any]:
@@ -202,35 +204,40 @@ def _layout_json(layout: Layout) -> dict[str, Any]:
     }
 
 
-def _layout(payload: dict[str, Any]) -> Layout:
-    if not isinstance(payload, dict) or set(payload) != {"moments", "heads"}:
-        raise InvalidFile("layout must be an object with keys heads and moments")
+def _layout(payload: object) -> Layout:
+    data = require_keys(payload, ("heads", "moments"), "layout")
+    moments, heads = (_lists_of_lists(data[key], key) for key in ("moments", "heads"))
     return Layout(
-        moments=tuple(tuple(Channel(*channel) for channel in moment) for moment in payload["moments"]),
-        heads=tuple(
-            tuple(HeadMeaning(text, tuple(ops)) for text, ops in layer) for layer in payload["heads"]
-        ),
+        moments=tuple(tuple(built_from_list(Channel, channel) for channel in moment) for moment in moments),
+        heads=tuple(tuple(built_from_list(HeadMeaning, head) for head in layer) for layer in heads),
     )
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        payload = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InvalidFile(f"{path} must exist (a directory written by krohn compile); it does not") from error
-    except (OSError, ValueError) as error:
-        raise InvalidFile(f"{path} must be readable JSON; {error}") from error
-    if not isinstance(payload, dict) or set(payload) - {"name"} != KEYS:
-        raise InvalidFile(f"{path} must be an object with keys {', '.join(sorted(KEYS))}")
-    if payload["krohn"] != VERSION:
-        raise InvalidFile(f"{path} must have version {VERSION}; got {payload['krohn']!r}")
+def _lists_of_lists(payload: object, what: str) -> list[list[object]]:
+    if not isinstance(payload, list) or not all(isinstance(item, list) for item in payload):
+        raise InvalidFile(f"{what} must be a list of lists; got {shown(payload)}")
+    return payload
+
+
+def _read_meaning(path: Path) -> dict[str, Any]:
+    """The file's content, with the right keys and version; the values are looked at one by one."""
+    if not path.exists():
+        raise InvalidFile(f"{short(path)} must exist (a directory written by krohn compile); it does not")
+    payload = require_keys(read_json(path), KEYS, short(path), optional=("name",))
+    if type(payload["krohn"]) is not int or payload["krohn"] != VERSION:
+        raise InvalidFile(f"{short(path)} must have version {VERSION}; got {shown(payload['krohn'])}")
     return payload
 
 
 def _read_tensors(path: Path) -> Tensors:
     try:
+        if path.stat().st_size > MAX_WEIGHTS:
+            raise InvalidFile(f"{short(path)} must have at most {MAX_WEIGHTS:,} bytes; it has more")
         return load_tensors(path.read_bytes())
     except FileNotFoundError as error:
-        raise InvalidFile(f"{path} must exist (a directory written by krohn compile); it does not") from error
-    except (OSError, SafetensorError, ValueError) as error:
-        raise InvalidFile(f"{path} must be a safetensors file; {error}") from error
+        raise InvalidFile(
+            f"{short(path)} must exist (a directory written by krohn compile); it does not"
+        ) from error
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InvalidFile(f"{short(path)} must be a safetensors file; {reason}") from error

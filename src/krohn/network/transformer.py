@@ -39,6 +39,8 @@ class Head:
         if self.query.shape != self.key.shape or self.value.shape != self.output.T.shape:
             shapes = ", ".join(str(m.shape) for m in (self.query, self.key, self.value, self.output))
             raise InvalidInput(f"a head must have matrices d×k, d×k, d×v, v×d; got {shapes}")
+        if 0 in (*self.query.shape, *self.value.shape):
+            raise InvalidInput("a head must have inner dimensions of at least 1; got 0")
         if self.value.shape[0] != self.query.shape[0]:
             raise InvalidInput(
                 f"query and value must read the same {len(self.query)} channels; got {len(self.value)}"
@@ -224,6 +226,8 @@ def _frozen_codes(codes: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 def _validate_channels(network: Transformer) -> None:
     d = network.dim
+    if 0 in (*network.embedding.shape, *network.readout.shape) or network.max_length < 1:
+        raise InvalidInput("a network must have letters, channels, states and positions for a word")
     wrong: list[str] = []
 
     def expect(name: str, actual: int, wanted: int) -> None:

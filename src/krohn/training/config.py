@@ -11,6 +11,7 @@ from krohn.errors import InvalidInput, KrohnError, Unsupported
 from krohn.models.architectures.gpt import GptConfig
 from krohn.models.network import ModelConfig
 from krohn.models.registry import model_config
+from krohn.strict_json import parse_json
 from krohn.tasks.config import TaskConfig
 from krohn.training.curriculum import CurriculumConfig
 from krohn.training.evaluation_config import EvaluationConfig
@@ -123,11 +124,7 @@ class RunConfig:
     @classmethod
     def from_json(cls, text: str) -> "RunConfig":
         """Inverse of ``to_json``."""
-        try:
-            plain = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise InvalidInput(f"a run configuration must be JSON; {error}") from error
-        return cls.from_dict(plain)
+        return cls.from_dict(parse_json(text))
 
 
 def _defaults() -> dict[str, Any]:

@@ -18,6 +18,7 @@ from torch import Tensor
 from krohn import atomic
 from krohn.errors import InvalidFile, Unsupported
 from krohn.models.layout import Layout
+from krohn.strict_json import read_json
 from krohn.training.config import RunConfig
 from krohn.training.device import changes
 from krohn.training.lock import LOCK
@@ -121,10 +122,7 @@ class RunDirectory:
 
 def read_config(path: Path) -> RunConfig:
     """The configuration saved in a run directory."""
-    try:
-        return RunConfig.from_json((path / CONFIG).read_text())
-    except OSError as error:
-        raise InvalidFile(f"{path} must be a run directory with config.json; {error}") from error
+    return RunConfig.from_dict(read_json(path / CONFIG))
 
 
 def write_weights(path: Path, weights: dict[str, Tensor]) -> None:
@@ -142,7 +140,10 @@ def read_weights(path: Path, replicate: int, layout: Layout | None = None) -> di
             count = min(entry.get_shape()[0] for entry in slices.values())
             if not 0 <= replicate < count:
                 raise InvalidFile(f"replicate must lie in [0, {count}); got {replicate}")
-            return {name: entry[replicate].to(torch.float32) for name, entry in slices.items()}
+            found = {name: entry[replicate].to(torch.float32) for name, entry in slices.items()}
+            if not all(bool(torch.isfinite(values).all()) for values in found.values()):
+                raise InvalidFile(f"{file} must hold finite weights; those of replicate {replicate} are not")
+            return found
     except (OSError, SafetensorError) as error:
         raise InvalidFile(f"{file} must be the weights of a run; {error}") from error
 
@@ -166,10 +167,7 @@ def _check_weights(file: Path, slices: dict[str, Any], layout: Layout | None) ->
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise InvalidFile(f"{path} must be a JSON object; {error}") from error
+    found = read_json(path)
     if not isinstance(found, dict):
         raise InvalidFile(f"{path} must be a JSON object; got {type(found).__name__}")
     return found

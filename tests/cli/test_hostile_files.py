@@ -1,0 +1,176 @@
+"""Files made to harm or to deceive: one clear line and exit status 2, in bounded time and memory."""
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import krohn
+from krohn.cli.app import run
+from krohn.network.storage import save
+
+Change = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("honest")
+    save(krohn.compile(krohn.zoo("Dyck1,2"), 8), folder)
+    return folder
+
+
+def copied(honest: Path, folder: Path) -> dict[str, Any]:
+    (folder / "model.safetensors").write_bytes((honest / "model.safetensors").read_bytes())
+    found: dict[str, Any] = json.loads((honest / "krohn.json").read_text())
+    return found
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    status = run(arguments)
+    captured = capsys.readouterr()
+    assert status == 2, captured
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert "internal error" not in captured.err
+    assert captured.err.count("\n") == 1
+    assert len(captured.err) <= 301
+    return captured.err
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda p: p.update(shape=[[10**9, 10**9]]), "it describes more"),
+        (lambda p: p.update(shape=[[10**30, 1]]), "shape must be an integer of at most 53 bits"),
+        (lambda p: p.update(shape=[[True, 2]]), "shape must be an integer"),
+        (lambda p: p.update(length=8.0), "length must be 8, as the positions say; got 8.0"),
+        (lambda p: p.update(krohn=True), "must have version 1; got True"),
+        (lambda p: p.update(krohn=1.0), "must have version 1; got 1.0"),
+        (lambda p: p.update(mask=["causal"]), "mask must be one of causal, strict"),
+        (lambda p: p.update(method={}), "method must be a printable string"),
+        (lambda p: p.update(program=[]), "program must be an object"),
+        (lambda p: p["program"].update(registers=3), "registers must be a list"),
+        (lambda p: p["program"]["registers"][0].update(low="0"), "Register.low must be an integer"),
+        (lambda p: p["program"]["registers"][0].update(high=10**20), "Register.high must be an integer"),
+        (
+            lambda p: p["program"]["registers"][0].update(name="\u001b[2J"),
+            "Register.name must be a printable",
+        ),
+        (lambda p: p["program"]["registers"][0].update(kind=None), "Register.kind must be one of"),
+        (lambda p: p["program"]["sources"][0].update(letters=["a"]), "Source.letters must be an integer"),
+        (lambda p: p["program"]["readout"].update(codes=[[[0]]]), "Readout.codes must be an integer"),
+        (
+            lambda p: p["program"]["layers"][0].update(maps=[{"operation": ["Table"]}]),
+            "operation must be one",
+        ),
+        (lambda p: p["layout"].update(moments=[3]), "moments must be a list of lists"),
+        (
+            lambda p: p["layout"]["moments"][0].__setitem__(0, ["", "", "1", ""]),
+            "Channel.scale must be a number",
+        ),
+        (lambda p: p["layout"]["moments"][0].__setitem__(0, [[], "", 1.0, ""]), "Channel.register must be"),
+        (
+            lambda p: p["layout"]["heads"].__setitem__(0, [["x", "0"]]),
+            "HeadMeaning.operations must be a list",
+        ),
+        (lambda p: p["automaton"].update(observe=[]), "'observe' must be an object"),
+    ],
+)
+def test_wrong_types_in_the_meaning(
+    change: Change, complaint: str, honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    payload = copied(honest, tmp_path)
+    change(payload)
+    (tmp_path / "krohn.json").write_text(json.dumps(payload))
+    assert complaint in refused(capsys, "verify", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[" * 200_000, "nested this deeply"),
+        ('{"krohn": 1, "krohn": 1}', "'krohn' stands twice"),
+        ('{"krohn": 1e999}', "numbers must be finite; got 1e999"),
+        ('{"krohn": NaN}', "numbers must be finite; got NaN"),
+        ('{"krohn": ' + "9" * 5000 + "}", "it must be JSON"),
+        ("\udcff", "it must be JSON in UTF-8; byte 0 is not"),
+    ],
+)
+def test_text_that_is_no_meaning(
+    text: str, complaint: str, honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copied(honest, tmp_path)
+    (tmp_path / "krohn.json").write_bytes(text.encode(errors="surrogateescape"))
+    for command in ("verify", "run"):
+        assert complaint in refused(capsys, command, str(tmp_path))
+    certificate = tmp_path / "certificate.json"
+    certificate.write_bytes(text.encode(errors="surrogateescape"))
+    assert complaint in refused(capsys, "verify", str(honest), "--recheck", str(certificate))
+
+
+def narrowed(tensors: dict[str, np.ndarray]) -> None:
+    tensors["layers.0.heads.0.W_Q"] = np.zeros((len(tensors["layers.0.heads.0.W_Q"]), 0))
+    tensors["layers.0.heads.0.W_K"] = np.zeros((len(tensors["layers.0.heads.0.W_K"]), 0))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (narrowed, "a head must have inner dimensions of at least 1"),
+        (lambda t: t.update(positions=t["positions"][:1]), "positions for a word"),
+        (lambda t: t.update(embedding=t["embedding"].astype(np.float32)), "embedding must be float64"),
+        (lambda t: t["readout"].__setitem__((0, 0), np.nan), "readout must be finite"),
+    ],
+)
+def test_weights_that_fit_no_network(
+    change: Change, complaint: str, honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "krohn.json").write_bytes((honest / "krohn.json").read_bytes())
+    tensors = load_file(honest / "model.safetensors")
+    change(tensors)
+    save_file(tensors, tmp_path / "model.safetensors")
+    assert complaint in refused(capsys, "verify", str(tmp_path))
+    out = str(tmp_path / "out")
+    assert complaint in refused(capsys, "export", str(tmp_path), "--to", "hf", "--out", out)
+
+
+@pytest.mark.parametrize("mask", ["causal", "strict"])
+def test_a_network_without_padding_is_run_and_refused_by_the_proof(
+    mask: str, honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    payload = copied(honest, tmp_path)
+    tensors = load_file(honest / "model.safetensors")
+    tensors["positions"] = tensors["positions"][len(tensors["padding"]) :]
+    tensors["padding"] = tensors["padding"][:0]
+    save_file({name: np.ascontiguousarray(t) for name, t in tensors.items()}, tmp_path / "model.safetensors")
+    (tmp_path / "krohn.json").write_text(json.dumps({**payload, "program": None, "mask": mask}))
+    assert run(["verify", str(tmp_path)]) == 1
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert captured.out.startswith("not certified")
+
+
+def test_a_huge_shape_takes_no_memory(honest: Path, tmp_path: Path) -> None:
+    payload = copied(honest, tmp_path)
+    payload["shape"] = [[1_000_000_000, 1_000_000_000]]
+    (tmp_path / "krohn.json").write_text(json.dumps(payload))
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+        resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "krohn", "verify", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        preexec_fn=limited,
+    )
+    assert done.returncode == 2
+    assert "it describes more" in done.stderr
