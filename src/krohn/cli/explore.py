@@ -12,7 +12,7 @@ from krohn.atomic import write_text
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.cli.output import emit, json_option, note
-from krohn.errors import MissingDependency
+from krohn.errors import InvalidInput, MissingDependency
 from krohn.web.gallery import GALLERY
 from krohn.web.machine import LENGTH, build_machine
 from krohn.web.page import render_page
@@ -32,6 +32,12 @@ _file = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="The longest word the networks read.",
 )
+@click.option(
+    "--results",
+    type=click.Path(exists=True, path_type=Path),
+    multiple=True,
+    help="Also show trained networks: files that krohn results export wrote, or a folder of them.",
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Beyond loopback a token is needed.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any free one."
@@ -43,6 +49,7 @@ def command(
     out: Path | None,
     gallery: bool,
     length: int,
+    results: tuple[Path, ...],
     host: str,
     port: int,
     opens: bool,
@@ -56,6 +63,7 @@ def command(
     \b
     Example:  krohn explore S4 Dyck4,2 --out page.html
               krohn explore --gallery --out gallery.html
+              krohn explore S4 --results results --out page.html
               krohn explore
     """
     if out is None and not (find_spec("starlette") and find_spec("uvicorn")):
@@ -64,7 +72,8 @@ def command(
             "or write the page: krohn explore S4 --out page.html"
         )
     named = [(name, parse_spec(name)) for name in (*specs, *(GALLERY if gallery else ())) or ("S4",)]
-    payload = {"machines": _machines(named, length), "gallery": gallery, "server": out is None}
+    trained = _trained(results)
+    payload = {"machines": _machines(named, length), "gallery": gallery, "server": out is None, **trained}
     if out is None:
         _serve(render_page(payload), host, port, opens, as_json)
         return
@@ -75,6 +84,24 @@ def command(
     names = [name for name, _ in named]
     text = f"{out}: {', '.join(names)}; {len(page.encode()):,} bytes"
     emit({"out": str(out), "machines": names, "length": length}, as_json=as_json, text=lambda: text)
+
+
+def _trained(paths: tuple[Path, ...]) -> dict[str, Any]:
+    """The view of the results, if there are any."""
+    if not paths:
+        return {}
+    from krohn.experiments.text_form import parse_text
+    from krohn.web.results import results_view
+
+    files = [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
+    parsed = [parse_text(file) for file in files]
+    if not parsed:
+        raise InvalidInput(f"--results must name files that krohn results export wrote; none in {paths[0]}")
+    return {
+        "results": results_view(
+            [r for found, _ in parsed for r in found], [m for _, found in parsed for m in found]
+        )
+    }
 
 
 def _machines(named: list[tuple[str, Semiautomaton]], length: int) -> list[dict[str, Any]]:

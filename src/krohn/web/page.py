@@ -15,6 +15,7 @@ SCRIPTS = (
     "facts.js",
     "breaking.js",
     "server.js",
+    "results.js",
     "explorer.js",
 )
 

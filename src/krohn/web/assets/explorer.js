@@ -256,6 +256,7 @@ krohn.begin = function () {
   if (data.server) new krohn.Ask(add);
   const wanted = decodeURIComponent(location.hash.slice(1));
   if (data.machines.length) krohn.open(data.machines.find((machine) => machine.name === wanted) || data.machines[0]);
+  if (data.results) krohn.showViews(data);
 };
 
 krohn.begin();

@@ -1,0 +1,184 @@
+"""What trained networks reached, for the page: depth map, curves, runs, attention beside the compiled one."""
+
+import base64
+import statistics
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.zoo import zoo
+from krohn.construct.compiling import compile
+from krohn.errors import KrohnError
+from krohn.network.explanation import explain_word
+from krohn.web.gallery import GALLERY
+
+SHOWN = 64
+"""Positions of an attention map that are drawn."""
+
+MAX_POINTS = 60
+
+
+class Replicate(Protocol):
+    """What the view reads of a record."""
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+
+    @property
+    def replicate(self) -> int:
+        """Its number in the run."""
+
+    @property
+    def accuracy(self) -> float:
+        """Token accuracy."""
+
+    @property
+    def sequences(self) -> int:
+        """Training sequences seen."""
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """What was asked."""
+
+    @property
+    def metrics(self) -> Mapping[str, Any]:
+        """What came out."""
+
+
+class Cell(Protocol):
+    """What the view reads of a membership."""
+
+    @property
+    def experiment(self) -> str:
+        """The experiment."""
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+
+    @property
+    def label(self) -> Mapping[str, Any]:
+        """The cell of the table."""
+
+
+def results_view(records: Iterable[Replicate], members: Iterable[Cell]) -> dict[str, Any]:
+    """Runs by id, the cells of the depth map, and the attention that was kept."""
+    by_run: dict[str, list[Replicate]] = {}
+    for record in records:
+        by_run.setdefault(record.run_id, []).append(record)
+    cells = [
+        {"task": str(m.label["task"]), "depth": int(m.label["depth"]), "run": m.run_id}
+        for m in members
+        if m.experiment == "depth" and {"task", "depth"} <= set(m.label) and m.run_id in by_run
+    ]
+    cells.sort(key=lambda cell: (_rank(str(cell["task"])), cell["depth"]))
+    attention = [view for group in by_run.values() for record in group if (view := _attention(record))]
+    wanted = {cell["run"] for cell in cells} | {view["run"] for view in attention}
+    runs = {run: _run(group) for run, group in by_run.items() if run in wanted}
+    return {"depth": cells, "runs": runs, "attention": attention}
+
+
+def _rank(task: str) -> tuple[int, str]:
+    """The order of the gallery; other tasks after it, by name."""
+    return (GALLERY.index(task) if task in GALLERY else len(GALLERY), task)
+
+
+def _run(group: list[Replicate]) -> dict[str, Any]:
+    first = group[0]
+    task, model = dict(first.config.get("task", {})), dict(first.config.get("model", {}))
+    accuracies = [record.accuracy for record in group]
+    return {
+        "task": task.get("spec", "?"),
+        "length": task.get("length"),
+        "layers": model.get("layers"),
+        "dim": model.get("dim"),
+        "heads": model.get("heads"),
+        "kind": model.get("kind", "?"),
+        "best": max(accuracies),
+        "median": statistics.median(accuracies),
+        "replicates": [_replicate(record) for record in sorted(group, key=lambda record: record.replicate)],
+    }
+
+
+def _replicate(record: Replicate) -> dict[str, Any]:
+    curve = record.metrics.get("curve") or {}
+    steps, values = curve.get("step", []), curve.get("accuracy", [])
+    every = -(-len(steps) // MAX_POINTS) or 1
+    return {
+        "number": record.replicate,
+        "accuracy": round(record.accuracy, 5),
+        "sequences": record.sequences,
+        "seconds": record.metrics.get("seconds"),
+        "steps": list(steps[::every]),
+        "curve": [round(value, 3) for value in values[::every]],
+    }
+
+
+def _attention(record: Replicate) -> dict[str, Any] | None:
+    """The kept maps of a trained network and those of the compiled one, on the same word."""
+    kept = (record.metrics.get("evaluations") or {}).get("attention") or {}
+    spec = str(dict(record.config.get("task", {})).get("spec", ""))
+    if not kept.get("maps") or not kept.get("states"):
+        return None
+    try:
+        automaton = zoo(spec)
+    except KrohnError:
+        return None
+    states = [int(state) for state in kept["states"][0]][:SHOWN]
+    word = _word(automaton, states)
+    if word is None:
+        return None
+    return {
+        "run": record.run_id,
+        "replicate": record.replicate,
+        "task": spec,
+        "accuracy": round(record.accuracy, 5),
+        "letters": [automaton.letter_names[letter] for letter in word],
+        "states": [automaton.state_names[state] for state in states],
+        "trained": [_trained(item) for item in kept["maps"]],
+        "compiled": _compiled(automaton, word),
+    }
+
+
+def _word(automaton: Semiautomaton, states: list[int]) -> list[int] | None:
+    """A word with these states: the first letter that makes each step."""
+    word, here = [], automaton.start
+    for state in states:
+        ways = np.flatnonzero(automaton.table[here] == state)
+        if not len(ways):
+            return None
+        word.append(int(ways[0]))
+        here = state
+    return word
+
+
+def _trained(item: Mapping[str, Any]) -> dict[str, Any]:
+    packed = item["weights"]
+    values = np.frombuffer(zlib.decompress(base64.b64decode(packed["data"])), dtype=np.uint8)
+    first = values.reshape(packed["shape"])[0]
+    layer, head = int(item["layer"]) + 1, int(item["head"]) + 1
+    return {"name": f"layer {layer}, head {head}", "text": "trained", **_map(first[:SHOWN, :SHOWN])}
+
+
+def _compiled(automaton: Semiautomaton, word: list[int]) -> list[dict[str, Any]]:
+    network = compile(automaton, len(word))
+    seen = explain_word(network.transformer, network.layout, automaton, tuple(word))
+    padding = network.transformer.num_padding
+    return [
+        {
+            "name": f"layer {view.layer + 1}, head {view.number + 1}",
+            "text": view.text,
+            **_map(np.rint(view.weights[padding:, padding:] * 255)),
+        }
+        for view in seen.heads
+    ]
+
+
+def _map(values: npt.NDArray[Any]) -> dict[str, Any]:
+    """A square of bytes, 255 for all the weight."""
+    return {"size": len(values), "data": base64.b64encode(values.astype(np.uint8).tobytes()).decode()}
