@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from krohn import counter
+from krohn import streams
 from krohn.models.kernels import operations, plain
 from krohn.training.optimizer import plain_update
 
@@ -25,7 +25,7 @@ def check_kernels() -> list[dict[str, Any]]:
     ):
         dim, rep = heads * head_dim, 3
         n = batch * length
-        keys = counter.replicate_keys(7, rep, device="cuda")
+        keys = streams.replicate_keys(7, rep, device="cuda")
         rows += [
             compare(
                 f"add_norm {n}x{dim} drop={drop is not None}",

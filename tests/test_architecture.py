@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "krohn"
 
 # What each part may import. The order is the pipeline; a part not listed here is refused.
-GROUND = {"errors", "strict_json", "atomic", "svg", "notebook", "counter", "work"}
+GROUND = {"errors", "strict_json", "atomic", "svg", "notebook", "streams", "work"}
 CORE = GROUND | {"automata", "algebra", "cascade", "network"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
@@ -19,7 +19,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "atomic": {"errors"},
     "svg": {"errors"},
     "notebook": set(),
-    "counter": {"errors"},
+    "streams": {"errors"},
     "work": {"errors"},
     "automata": GROUND,
     "algebra": GROUND | {"automata"},
@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 # Packages that cost start-up time or are optional, and the only parts that may name them.
 HEAVY: dict[str, set[str]] = {
-    "torch": {"counter", "models", "tasks", "bridge", "training", "evaluate", "experiments", "exporting"},
+    "torch": {"streams", "models", "tasks", "bridge", "training", "evaluate", "experiments", "exporting"},
     "triton": {"models", "training"},
     "matplotlib": {"figures"},
     "click": {"cli"},

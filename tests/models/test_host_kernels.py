@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from krohn import counter
+from krohn import streams
 from krohn.models.kernels import operations, plain
 from krohn.models.kernels.tape import Gradients, Tape
 from krohn.models.kernels.threads import OneThreadIfSmall
@@ -19,7 +19,7 @@ Operation = Callable[[operations.Operations, list[Tensor], list[Tensor]], Tensor
 
 
 def drop(rate: float, replicates: int) -> plain.Dropout | None:
-    return plain.Dropout(rate, counter.replicate_keys(4, replicates)) if rate else None
+    return plain.Dropout(rate, streams.replicate_keys(4, replicates)) if rate else None
 
 
 def cases(replicates: int) -> dict[str, tuple[Operation, list[tuple[int, ...]], list[tuple[int, ...]]]]:
@@ -28,7 +28,7 @@ def cases(replicates: int) -> dict[str, tuple[Operation, list[tuple[int, ...]], 
     generator = torch.Generator().manual_seed(2)
     targets = torch.randint(CLASSES, (replicates, ROWS), generator=generator)
     shown = torch.randint(2, (replicates, ROWS), generator=generator)
-    keys = counter.replicate_keys(4, replicates)
+    keys = streams.replicate_keys(4, replicates)
     shown[0] = 0  # nothing shown at all is a loss of zero
     heads = plain.Heads(BATCH, LENGTH, HEADS)
     recent = plain.Heads(BATCH, LENGTH, HEADS, plain.alibi_slopes(HEADS, torch.device("cpu")))
@@ -130,7 +130,7 @@ def test_values_and_gradients_are_those_of_the_plain_operation(name: str, replic
 
 
 def trained(network: Network, replicates: int, gradient: Tensor) -> dict[str, Tensor]:
-    flat = network.layout.initial(counter.replicate_keys(5, replicates)).double()
+    flat = network.layout.initial(streams.replicate_keys(5, replicates)).double()
     return network.layout.leaves(flat, gradient)
 
 
@@ -151,7 +151,7 @@ def test_the_written_gradients_of_a_network_are_those_of_plain_torch(
     network = model_config(kind, **sizes, **options).build(4, CLASSES)
     tokens = torch.randint(4, (replicates, BATCH, LENGTH), generator=torch.Generator().manual_seed(3))
     targets, shown = tokens % CLASSES, (tokens != 1).int()
-    noise = Noise(counter.replicate_keys(8, replicates))
+    noise = Noise(streams.replicate_keys(8, replicates))
     empty = torch.zeros(replicates, network.layout.size, dtype=torch.float64)
     written = network.layout.views(torch.full_like(empty, float("nan")))
     leaves = trained(network, replicates, torch.zeros_like(empty))

@@ -48,11 +48,13 @@ class CoveringReport:
         holds: whether the cascade covers the automaton.
         num_pairs: how many (source set, target set, letter) triples were examined.
         witness: the first thing that is wrong, in words; empty when the covering holds.
+        reset_sets: the target sets that some letter resets, over all chains.
     """
 
     holds: bool
     num_pairs: int
     witness: str = ""
+    reset_sets: frozenset[int] = frozenset()
 
 
 def check_covering(
@@ -88,15 +90,16 @@ def _examined(
         return CoveringReport(False, 0, fault)
     upwards = sorted(range(frame.num_sets), key=begin.__getitem__, reverse=True)
     valid: set[tuple[int, ...]] = set()
+    reset: set[int] = set()
     count = 0
     for letter in range(frame.automaton.num_letters):
-        walk = _LetterWalk(cascade, letter, begin, end, valid)
+        walk = _LetterWalk(cascade, letter, begin, end, valid, reset)
         walk.find_images(upwards)
         fault = walk.first_fault(max_pairs - count)
         count += walk.num_pairs
         if fault:
             break
-    return CoveringReport(not fault, count, fault)
+    return CoveringReport(not fault, count, fault, frozenset(reset))
 
 
 def _chain_fault(frame: Skeleton, start: Sequence[int], finish: Sequence[int]) -> str:
@@ -131,10 +134,12 @@ class _LetterWalk:
         start: Sequence[int],
         finish: Sequence[int],
         valid: set[tuple[int, ...]],
+        reset: set[int],
     ) -> None:
         self.cascade, self.frame, self.letter = cascade, cascade.skeleton, letter
         self.start, self.finish = start, finish
         self.valid = valid  # the permutations seen so far, of whatever degree
+        self.reset = reset  # the sets that were the target of a reset so far
         self.images = [0] * len(start)
         self.num_pairs = 0
 
@@ -176,6 +181,7 @@ class _LetterWalk:
                 # The two usual answers are read here, all others are looked into one by one.
                 if isinstance(change, int) and 0 <= change < len(outer):
                     below = ((source, outer[change]),)
+                    self.reset.add(target)
                 elif (
                     isinstance(change, tuple)
                     and change in valid

@@ -5,7 +5,7 @@ from math import factorial
 
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import Permutation
-from krohn.cascade.symmetric_test import is_symmetric
+from krohn.cascade.symmetric_group import is_symmetric
 
 _LISTED = 150  # groups up to this order are listed, which is quicker than a stabiliser chain
 _SMALL_DEGREE = 24  # full symmetric groups are common on few tiles, regular groups on many

@@ -44,13 +44,11 @@ class Cascade:
     Attributes:
         skeleton: image sets, classes, tiles and depths.
         covering: the report of the exact check over all chains, states and letters.
-        is_reset: for each component whether some letter resets it, over all chains.
     """
 
     skeleton: Skeleton
     work: InitVar[Work | None] = None
     covering: CoveringReport = field(init=False)
-    is_reset: tuple[bool, ...] = field(init=False, repr=False)
     _over: dict[tuple[int, int], int] = field(init=False, repr=False, default_factory=dict)
     _moves: dict[tuple[int, int], Permutation] = field(init=False, repr=False, default_factory=dict)
 
@@ -58,14 +56,17 @@ class Cascade:
         object.__setattr__(self, "covering", check_covering(self, work=work))
         if not self.covering.holds:  # not an assert statement: the proof must not be optimised away
             raise AssertionError(f"a cascade must cover its automaton: {self.covering.witness}")
-        # The check has asked for every update there is, so every reset has been looked up by now.
-        reset = {self.skeleton.class_of[outer] for _, outer in self._over}
-        object.__setattr__(self, "is_reset", tuple(part.number in reset for part in self.components))
 
     @property
     def automaton(self) -> Semiautomaton:
         """The automaton that is covered."""
         return self.skeleton.automaton
+
+    @cached_property
+    def is_reset(self) -> tuple[bool, ...]:
+        """For each component whether some letter resets it, over all chains: the check has seen them all."""
+        reset = {self.skeleton.class_of[target] for target in self.covering.reset_sets}
+        return tuple(part.number in reset for part in self.components)
 
     @property
     def num_levels(self) -> int:

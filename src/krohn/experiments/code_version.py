@@ -7,7 +7,7 @@ from pathlib import Path
 import krohn
 
 # Parts that a trained network and its evaluation depend on; a change elsewhere changes no result.
-_PARTS = ("automata", "models", "tasks", "training", "evaluate", "counter.py")
+_PARTS = ("automata", "models", "tasks", "training", "evaluate", "streams.py")
 
 
 @cache

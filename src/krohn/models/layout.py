@@ -13,7 +13,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from krohn import counter
+from krohn import streams
 
 Weights = Mapping[str, Tensor]
 _ALIGNMENT = 64  # elements: 128 bytes in bf16, what the matrix units' loads want
@@ -48,9 +48,9 @@ class Parameter:
         if self.init == "constant":
             values = torch.full((len(keys), self.size), self.scale, device=keys.device)
         elif self.init == "normal":
-            values = counter.normal(counter.derive(keys[:, None], index)) * self.scale
+            values = streams.normal(streams.derive(keys[:, None], index)) * self.scale
         else:
-            values = (counter.uniform(counter.derive(keys[:, None], index)) * 2.0 - 1.0) * self.scale
+            values = (streams.uniform(streams.derive(keys[:, None], index)) * 2.0 - 1.0) * self.scale
         values = values.view(len(keys), *self.shape)
         if self.used is not None:
             mask = torch.zeros(self.shape, device=keys.device)
@@ -114,6 +114,6 @@ class Layout:
             parameter = self.parameters[index]
             assert parameter.name == name
             for row in range(len(keys)):  # one row at a time bounds the memory of the 64-bit counters
-                key = counter.derive(keys[row : row + 1], index)
+                key = streams.derive(keys[row : row + 1], index)
                 view[row : row + 1] = parameter.draw(key)
         return flat

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from krohn import counter
+from krohn import streams
 from krohn.models.kernels import plain
 from krohn.models.layout import Layout, Weights
 
@@ -41,12 +41,12 @@ class Noise:
         """An independent key per replicate for the site ``index`` of the network."""
         if index < _SITES and self.keys.device.type == "cpu":
             return self._first_sites[index]
-        return counter.derive(self.keys, index)
+        return streams.derive(self.keys, index)
 
     @cached_property
     def _first_sites(self) -> Tensor:
         """Keys [site, R] in one go: on a CPU it is the number of operations that costs."""
-        return counter.derive(self.keys, torch.arange(_SITES)[:, None])
+        return streams.derive(self.keys, torch.arange(_SITES)[:, None])
 
 
 class Decoder(ABC):

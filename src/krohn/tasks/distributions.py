@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from krohn import counter
+from krohn import streams
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
 
@@ -57,17 +57,17 @@ def parse_distribution(text: str, automaton: Semiautomaton) -> Distribution:
 def letters(distribution: Distribution, keys: Tensor, num_letters: int, length: int) -> Tensor:
     """Words [..., T] from one key per sequence [...]; not for distributions that follow the state."""
     place = torch.arange(length, device=keys.device)
-    draws = counter.derive(keys[..., None], place)
+    draws = streams.derive(keys[..., None], place)
     if distribution.name == "uniform":
-        return counter.integers(draws, num_letters)
+        return streams.integers(draws, num_letters)
     if distribution.name == "bernoulli":
-        return (counter.uniform(draws) < distribution.probability).long()
+        return (streams.uniform(draws) < distribution.probability).long()
     if distribution.name == "ones":
         # The K smallest of T independent draws mark a uniformly random K-subset.
-        rank = counter.uniform(draws, torch.float64).argsort(-1).argsort(-1)
+        rank = streams.uniform(draws, torch.float64).argsort(-1).argsort(-1)
         return (rank < distribution.count).long()
-    random = counter.integers(draws, num_letters)
-    repeated = counter.uniform(counter.derive(keys, -2))[..., None] < distribution.probability
+    random = streams.integers(draws, num_letters)
+    repeated = streams.uniform(streams.derive(keys, -2))[..., None] < distribution.probability
     return torch.where(repeated, _repeat(distribution.word, place), random)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from krohn import counter
+from krohn import streams
 from krohn.models.layout import Layout
 from krohn.training.config import RunConfig
 
@@ -41,7 +41,7 @@ class TrainState:
     @classmethod
     def start(cls, config: RunConfig, layout: Layout, device: torch.device, precision: str) -> "TrainState":
         """First weights from the replicates' keys; moments zero."""
-        keys = counter.derive(replicate_keys(config, device), WEIGHTS)
+        keys = streams.derive(replicate_keys(config, device), WEIGHTS)
         master = torch.float64 if precision == "fp64" else torch.float32
         weight = layout.initial(keys).to(master)
         compute = weight.to(torch.bfloat16) if precision == "bf16" else weight
@@ -94,4 +94,4 @@ class TrainState:
 
 def replicate_keys(config: RunConfig, device: torch.device) -> Tensor:
     """One key per replicate, from (seed, r) alone."""
-    return counter.replicate_keys(config.seed, config.replicates, device=device)
+    return streams.replicate_keys(config.seed, config.replicates, device=device)

@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from krohn import counter
+from krohn import streams
 from krohn.models import positions
 from krohn.models.architectures.gpt_decoder import GptDecoder, GptShape
 from krohn.models.kernels import operations, plain
@@ -170,7 +170,7 @@ class Gpt(Network):
         if config.positions == "sinusoidal" or noise is None:
             return positions.rows("sinusoidal", length, config.dim, device)[None] * config.position_scale
         table = positions.rows("sinusoidal", length + positions.LARGEST_SHIFT, config.dim, device)
-        offset = counter.integers(noise.site(_SHIFT_SITE), positions.LARGEST_SHIFT + 1)
+        offset = streams.integers(noise.site(_SHIFT_SITE), positions.LARGEST_SHIFT + 1)
         return table[offset[:, None] + torch.arange(length, device=device)] * config.position_scale
 
     def _dropout(self, noise: Noise | None, site: int) -> plain.Dropout | None:
