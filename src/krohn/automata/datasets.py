@@ -2,24 +2,68 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from krohn.atomic import write_whole
 from krohn.automata.npz import NpzStream
-from krohn.automata.sampling import Sample, Sampler
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, MissingDependency
 
+
+class Rows(Protocol):
+    """Words, one a row of every column."""
+
+    def __len__(self) -> int: ...
+
+    def columns(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Integers [word, place] by name."""
+        ...
+
+
+class Drawing(Protocol):
+    """What draws words chunk by chunk: ``Sampler``, or another that gives it columns of its own."""
+
+    @property
+    def automaton(self) -> Semiautomaton:
+        """Whose words they are."""
+        ...
+
+    @property
+    def length(self) -> int:
+        """Places of a row, in every column."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """The same seed gives the same words."""
+        ...
+
+    @property
+    def distribution_name(self) -> str:
+        """The distribution by name."""
+        ...
+
+    @property
+    def column_types(self) -> dict[str, np.dtype[Any]]:
+        """The columns that every chunk has, and the type of their entries."""
+        ...
+
+    def chunks(self, count: int, *, threads: int | None = None) -> Iterator[Rows]:
+        """``count`` words in order, chunk by chunk."""
+        ...
+
+
 Progress = Callable[[int], None]
-Writer = Callable[[IO[bytes], Sampler, Iterator[Sample], int], None]
+Writer = Callable[[IO[bytes], Drawing, Iterator[Rows], int], None]
 
 
 def write_dataset(
-    sampler: Sampler,
+    sampler: Drawing,
     count: int,
     path: str | Path,
     *,
@@ -44,7 +88,7 @@ def write_dataset(
     write_whole(target, lambda stream: _WRITERS[target.suffix](stream, sampler, chunks, count))
 
 
-def _check_space(sampler: Sampler, count: int, target: Path) -> None:
+def _check_space(sampler: Drawing, count: int, target: Path) -> None:
     """Refuses a file that the disk has no room for before anything is drawn."""
     per_word = sampler.length * sum(kind.itemsize for kind in sampler.column_types.values())
     # Parquet packs small numbers into bits: an eighth is the least that any form needs.
@@ -59,14 +103,14 @@ def _check_space(sampler: Sampler, count: int, target: Path) -> None:
         )
 
 
-def _reported(chunks: Iterator[Sample], progress: Progress | None) -> Iterator[Sample]:
+def _reported(chunks: Iterator[Rows], progress: Progress | None) -> Iterator[Rows]:
     for chunk in chunks:
         yield chunk
         if progress is not None:
             progress(len(chunk))
 
 
-def _description(sampler: Sampler) -> dict[str, Any]:
+def _description(sampler: Drawing) -> dict[str, Any]:
     automaton = sampler.automaton
     return {
         "automaton": automaton.name,
@@ -77,7 +121,7 @@ def _description(sampler: Sampler) -> dict[str, Any]:
     }
 
 
-def _write_npz(stream: IO[bytes], sampler: Sampler, chunks: Iterator[Sample], count: int) -> None:
+def _write_npz(stream: IO[bytes], sampler: Drawing, chunks: Iterator[Rows], count: int) -> None:
     names = {key: np.array(getattr(sampler.automaton, key)) for key in ("letter_names", "state_names")}
     shapes: dict[str, tuple[tuple[int, ...], Any]] = {
         key: ((count, sampler.length), kind) for key, kind in sampler.column_types.items()
@@ -91,7 +135,7 @@ def _write_npz(stream: IO[bytes], sampler: Sampler, chunks: Iterator[Sample], co
                 archive.write(key, column)
 
 
-def _write_parquet(stream: IO[bytes], sampler: Sampler, chunks: Iterator[Sample], count: int) -> None:
+def _write_parquet(stream: IO[bytes], sampler: Drawing, chunks: Iterator[Rows], count: int) -> None:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -114,7 +158,7 @@ def _write_parquet(stream: IO[bytes], sampler: Sampler, chunks: Iterator[Sample]
             writer.write_table(pyarrow.Table.from_arrays(lists, schema=schema))
 
 
-def _write_jsonl(stream: IO[bytes], sampler: Sampler, chunks: Iterator[Sample], count: int) -> None:
+def _write_jsonl(stream: IO[bytes], sampler: Drawing, chunks: Iterator[Rows], count: int) -> None:
     del sampler, count
     for chunk in chunks:
         parts: list[npt.NDArray[np.uint8]] = []
@@ -127,7 +171,7 @@ def _constant(text: str, rows: int) -> npt.NDArray[np.uint8]:
     return np.broadcast_to(np.frombuffer(text.encode(), dtype=np.uint8), (rows, len(text)))
 
 
-def _printed(column: npt.NDArray[np.unsignedinteger[Any]]) -> npt.NDArray[np.uint8]:
+def _printed(column: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.uint8]:
     """Each row as JSON text up to its closing bracket; numbers are padded with blanks to one width.
 
     With one width a row of numbers is a row of table entries: no loop over words, no loop over digits.
@@ -135,7 +179,7 @@ def _printed(column: npt.NDArray[np.unsignedinteger[Any]]) -> npt.NDArray[np.uin
     values, place = (
         np.unique(column, return_inverse=True) if column.itemsize > 1 else (np.arange(256), column)
     )
-    digits = len(str(int(column.max())))
+    digits = max(len(str(int(column.max()))), len(str(int(column.min()))))
     width = next((width for width in (1, 3, 7) if width >= digits), digits)  # 2, 4 or 8 bytes with the comma
     texts = "".join(f"{value:>{width}},"[: width + 1] for value in values.tolist()).encode()
     entries = np.frombuffer(texts, dtype=f"V{width + 1}")

@@ -6,26 +6,35 @@ from pathlib import Path
 
 import click
 
-from krohn.automata.datasets import write_dataset
+from krohn.automata.datasets import Drawing, write_dataset
 from krohn.automata.sampling import Sampler
 from krohn.automata.spec import parse_spec
 from krohn.cli.output import emit, json_option
+from krohn.errors import InvalidInput
+from krohn.exporting.token_words import token_sampler
 
 
 @click.command()
-@click.argument("spec")
+@click.argument("spec", required=False)
 @click.option("--length", type=int, required=True, help="Letters per word.")
 @click.option("--count", type=int, required=True, help="Number of words.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="F.parquet, F.npz or F.jsonl.")
+@click.option(
+    "--for",
+    "export",
+    type=click.Path(path_type=Path),
+    help="An export, by its directory: the words as its tokens, with labels. SPEC is not needed then.",
+)
 @click.option("--distribution", help="uniform, feasible, bernoulli:P or abab:P; default: the paper's choice.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same file.")
 @click.option("--threads", type=click.IntRange(1, 64), help="Default: one per core; never changes the data.")
 @json_option
 def command(
-    spec: str,
+    spec: str | None,
     length: int,
     count: int,
     out: Path,
+    export: Path | None,
     distribution: str | None,
     seed: int,
     threads: int | None,
@@ -33,10 +42,14 @@ def command(
 ) -> None:
     """Writes random words with the states after each letter, as 0-based integers.
 
+    With --for the columns are input_ids, labels (moved one place to the right, as the losses of stock code
+    want them) and targets (in place); -100 stands where there is nothing to compare.
+
     \b
     Example:  krohn sample S5 --length 100 --count 100000 --out s5.npz
+              krohn sample --for nets/s4-gpt2 --length 50 --count 1000 --out s4.parquet
     """
-    sampler = Sampler(parse_spec(spec), length, distribution, seed)
+    sampler = _sampler(spec, export, length, distribution, seed)
     begin = time.perf_counter()
     _write(sampler, count, out, threads)
     seconds = time.perf_counter() - begin
@@ -53,7 +66,18 @@ def command(
     emit(payload, as_json=as_json, text=lambda: text)
 
 
-def _write(sampler: Sampler, count: int, out: Path, threads: int | None) -> None:
+def _sampler(
+    spec: str | None, export: Path | None, length: int, distribution: str | None, seed: int
+) -> Drawing:
+    automaton = None if spec is None else parse_spec(spec)
+    if export is not None:
+        return token_sampler(export, automaton, length, distribution, seed)
+    if automaton is None:
+        raise InvalidInput("sample needs an automaton, or --for and the directory of an export")
+    return Sampler(automaton, length, distribution, seed)
+
+
+def _write(sampler: Drawing, count: int, out: Path, threads: int | None) -> None:
     if not sys.stderr.isatty():
         write_dataset(sampler, count, out, threads=threads)
         return
