@@ -53,7 +53,7 @@ HEAVY: dict[str, set[str]] = {
     "transformers": {"models"},
     "onnx": {"exporting"},
     "ray": {"experiments"},
-    "pyarrow": {"automata"},
+    "pyarrow": {"automata", "network"},
     "starlette": {"web"},
     "uvicorn": {"web"},
     "tensorboard": {"training"},

@@ -255,3 +255,18 @@ def test_a_dfa_needs_accepting_states() -> None:
         to_dfa(Semiautomaton(np.array([[0], [0], [0]]), observe=(0, 1, 2)))
     with pytest.raises(InvalidInput, match="got 5"):
         to_dfa(zoo("Parity"), accept=[5])
+
+
+def test_an_nfa_and_what_is_no_automaton_are_refused_in_one_line() -> None:
+    many = NFA(
+        states={"p", "q"},
+        input_symbols={"a"},
+        transitions={"p": {"a": {"p", "q"}}},
+        initial_state="p",
+        final_states={"q"},
+    )
+    with pytest.raises(InvalidInput, match=r"this NFA has not: convert it first, an NFA by DFA.from_nfa"):
+        from_dfa(many)
+    with pytest.raises(InvalidInput, match="from_dfa takes a DFA of automata-lib; got int"):
+        from_dfa(3)  # type: ignore[arg-type]
+    assert from_dfa(DFA.from_nfa(many, retain_names=True)).num_states > 1

@@ -211,4 +211,31 @@ def test_meaning_gives_the_scale_of_a_channel() -> None:
     last[0] = replace(last[0], scale=0.25)
     moments[-1] = tuple(last)
     scaled = replace(network, layout=replace(network.layout, moments=tuple(moments)))
-    assert meaning_of(scaled)["layers"][-1]["after_mlp"][0]["scale"] == 0.25
+    decoder = decoder_of_compiled(scaled, normalized=True)
+    assert meaning_of(scaled, decoder)["layers"][-1]["after_mlp"][0]["scale"] == 0.25
+
+
+@pytest.mark.parametrize("name", ["S4", "Dyck4,2"])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_meaning_says_what_units_and_outer_channels_do(name: str, normalized: bool) -> None:
+    network = krohn.compile(krohn.zoo(name), length=LENGTH)
+    made = decoder_of_compiled(network, normalized=normalized)
+    meaning = meaning_of(network, made)
+    runs = [run for layer in meaning["layers"] for run in layer["units"]]
+    for block in range(made.layers):
+        here = [run["units"] for run in runs if run["block"] == block]
+        assert [first for first, _ in here] == [0, *(end for _, end in here[:-1])]
+        used = made.tensors[f"transformer.h.{block}.mlp.c_proj.weight"].any(axis=1)
+        assert not used[here[-1][1] :].any()
+    for layer in meaning["layers"]:
+        written = {name for run in layer["units"] if run["role"] == "map" for name in run["writes"]}
+        fresh = {c["name"] for c in layer["after_mlp"]} - {c["name"] for c in layer["after_attention"]}
+        assert fresh - {"free"} <= written
+    # A stream of one word holds what the outer channels are said to hold, at every position.
+    outer, table = meaning["outer"], made.tensors["transformer.wpe.weight"]
+    wanted = {"plus", "minus", "zero", "foreign", "gain"} if normalized else {"one", "foreign"}
+    assert set(outer) == wanted
+    for part in wanted - {"foreign", "gain"}:
+        assert (table[:, outer[part]["channel"]] == outer[part]["value"]).all()
+    tokens = made.tensors["transformer.wte.weight"][:, outer["foreign"]["channel"]]
+    assert set(np.flatnonzero(tokens)) == set(made.vocabulary.foreign)

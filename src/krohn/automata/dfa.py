@@ -20,6 +20,7 @@ def from_dfa(dfa: "DFA") -> Semiautomaton:
         >>> krohn.from_dfa(there).run("abb")
         [1, 0, 2]
     """
+    _refuse_what_is_no_dfa(dfa)
     letters = sorted(dfa.input_symbols)
     states = _breadth_first(dfa, letters)
     rows = [[dfa.transitions.get(state, {}).get(letter) for letter in letters] for state in states]
@@ -40,6 +41,17 @@ def from_dfa(dfa: "DFA") -> Semiautomaton:
         letter_names=tuple(letters),
         observe=tuple(accept),
     )
+
+
+def _refuse_what_is_no_dfa(given: Any) -> None:
+    parts = ("states", "input_symbols", "transitions", "initial_state", "final_states")
+    if not all(hasattr(given, part) for part in parts):
+        raise InvalidInput(f"from_dfa takes a DFA of automata-lib; got {type(given).__name__}")
+    if any(target not in given.states for row in given.transitions.values() for target in row.values()):
+        raise InvalidInput(
+            f"a DFA must have one next state for each state and letter; this {type(given).__name__} has not: "
+            "convert it first, an NFA by DFA.from_nfa"
+        )
 
 
 def _breadth_first(dfa: "DFA", letters: list[str]) -> list[Any]:

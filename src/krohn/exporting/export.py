@@ -155,7 +155,6 @@ def export_compiled(network: CompiledNetwork, formats: Sequence[str]) -> dict[st
     Formats without LayerNorm hold the same decoder, which is run once.
     """
     made: dict[bool, tuple[Decoder, Card]] = {}
-    meaning = text_file(meaning_of(network))
     done = {}
     for to in formats:
         normalized = FORMATS[to].needs_layer_norm
@@ -167,7 +166,8 @@ def export_compiled(network: CompiledNetwork, formats: Sequence[str]) -> dict[st
                 decoder,
                 Card(title, network.automaton, "state", origin, _findings(decoder, network)),
             )
-        done[to] = _exported(to, *made[normalized], {"meaning.json": meaning})
+        decoder, card = made[normalized]
+        done[to] = _exported(to, decoder, card, {"meaning.json": text_file(meaning_of(network, decoder))})
     return done
 
 

@@ -59,12 +59,17 @@ def lowered(blocks: StandardBlocks, vocabulary: Vocabulary, seen: Measured, *, n
     )
 
 
+def outer_channels(plain: int) -> tuple[int, int, int, int]:
+    """The channels after the plain ones: foreign, +C (or 1), and with LayerNorm −C and zero."""
+    return plain, plain + 1, plain + 2, plain + 3
+
+
 class _Stream:
     """``plain`` channels, the foreign one, the constant (its negative, the zero), what heads' widths need."""
 
     def __init__(self, plain: int, dim: int, constant: float, normalized: bool) -> None:
         self.plain, self.dim, self.constant, self.normalized = plain, dim, constant, normalized
-        self.foreign, self.high, self.low, self.zero = range(plain, plain + 4)
+        self.foreign, self.high, self.low, self.zero = outer_channels(plain)
         self.gain = math.sqrt(2.0 * constant**2 / dim + LAYER_NORM_EPSILON)
 
     def outside(self, blocks: StandardBlocks, vocabulary: Vocabulary, seen: Measured) -> dict[str, Matrix]:

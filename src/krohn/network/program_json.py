@@ -32,8 +32,8 @@ def program_to_json(program: Program) -> dict[str, Any]:
         "sources": [_plain(source) for source in program.sources],
         "layers": [
             {
-                "attention": [_named(operation) for operation in layer.attention],
-                "maps": [_named(change) for change in layer.maps],
+                "attention": [operation_to_json(operation) for operation in layer.attention],
+                "maps": [operation_to_json(change) for change in layer.maps],
             }
             for layer in program.layers
         ],
@@ -70,7 +70,8 @@ def _plain(value: Any) -> dict[str, Any]:
     return {item.name: _lists(getattr(value, item.name)) for item in fields(value)}
 
 
-def _named(operation: Any) -> dict[str, Any]:
+def operation_to_json(operation: Any) -> dict[str, Any]:
+    """Its kind, and its fields as plain lists."""
     return {"operation": type(operation).__name__, **_plain(operation)}
 
 

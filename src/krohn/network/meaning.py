@@ -1,0 +1,154 @@
+"""What the parts of a compiled network mean: registers and their codes, heads, maps, and who reads whom.
+
+Layers and heads are numbered from 1; layer 0 is what the tokens bring.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.operations import AttentionOperation, LatestMatch, LatestWrite, LookBack, PrefixSum
+from krohn.network.program import Program, Register, Source
+from krohn.network.program_json import operation_to_json
+
+Json = dict[str, Any]
+
+
+def meaning(network: CompiledNetwork) -> Json:
+    """Plain lists and strings: ``registers``, ``heads``, ``maps``, ``edges``, ``readout``."""
+    program = network.program
+    return {
+        "method": network.method,
+        "length": network.length,
+        "prompt": network.transformer.num_padding,
+        "layers": network.transformer.depth,
+        "registers": list(_registers(network)),
+        "heads": list(_heads(network)),
+        "maps": [] if program is None else list(_maps(program)),
+        "edges": [] if program is None else list(_edges(program)),
+        "readout": None if program is None else _readout(network, program),
+    }
+
+
+def _registers(network: CompiledNetwork) -> Iterator[Json]:
+    program = network.program
+    stored = dict.fromkeys(c.register for moment in network.layout.moments for c in moment if c.register)
+    if program is None:
+        yield from (
+            {"name": name, "kind": None, "low": None, "high": None, "stored": True} for name in stored
+        )
+        return
+    writers = dict(_writers(program))
+    for register in program.registers:
+        layer, by, text = writers[register.name]
+        yield {
+            "name": register.name,
+            "kind": register.kind,
+            "low": register.low,
+            "high": register.high,
+            "layer": layer,
+            "written_by": by,
+            "text": text,
+            "stored": register.name in stored,
+            **_codes(network, program, register),
+        }
+
+
+def _writers(program: Program) -> Iterator[tuple[str, tuple[int, str, str]]]:
+    """For each register the layer, ``token``, ``head`` or ``map``, and the operation in words."""
+    for source in program.sources:
+        yield source.register, (0, "token", "brought by the letter")
+    for number, layer in enumerate(program.layers, start=1):
+        for by, operations in (("head", layer.attention), ("map", layer.maps)):
+            for operation in operations:
+                yield from ((name, (number, by, operation.describe())) for name in operation.writes)
+
+
+def _codes(network: CompiledNetwork, program: Program, register: Register) -> Json:
+    """Which letters bring which value, and which states are read off which value; else nothing."""
+    automaton = network.automaton
+    found: Json = {}
+    sources: dict[str, Source] = {source.register: source for source in program.sources}
+    if register.name in sources:
+        source = sources[register.name]
+        found["letters"] = dict(zip(automaton.letter_names, source.letters, strict=True))
+        found["prompt"] = list(source.padding)
+    if register.name in program.readout.registers:
+        place = program.readout.registers.index(register.name)
+        states: dict[str, list[str]] = {}
+        for name, code in zip(automaton.state_names, program.readout.codes, strict=True):
+            if code is not None:
+                states.setdefault(str(code[place]), []).append(name)
+        return {**found, "states": states}
+    return found
+
+
+def _heads(network: CompiledNetwork) -> Iterator[Json]:
+    program = network.program
+    for index, heads in enumerate(network.layout.heads):
+        for number, head in enumerate(heads, start=1):
+            made = [] if program is None else [program.layers[index].attention[o] for o in head.operations]
+            yield {
+                "layer": index + 1,
+                "head": number,
+                "text": head.text,
+                "attends": "; ".join(dict.fromkeys(attends(each, network.mask) for each in made))
+                or head.text,
+                "operations": [operation_to_json(each) for each in made],
+                "reads": list(dict.fromkeys(name for each in made for name in each.reads)),
+                "writes": [name for each in made for name in each.writes],
+            }
+
+
+def attends(operation: AttentionOperation, mask: str) -> str:
+    """Where a head looks, in words; ⊥ is the beginning."""
+    own = "up to its own" if mask == "causal" else "before its own"
+    if isinstance(operation, PrefixSum):
+        return f"every position {own}, all with the same weight; ⊥ takes the rest"
+    if isinstance(operation, LatestWrite):
+        return f"the latest position {own} where {operation.flag} = 1, else ⊥"
+    if isinstance(operation, LookBack):
+        return f"the position {operation.distance} back, else ⊥"
+    assert isinstance(operation, LatestMatch)
+    shift = f" {operation.shift:+d}" if operation.shift else ""
+    wanted = f"{operation.query}{shift} mod {operation.modulus}" if operation.query else f"{operation.shift}"
+    return f"the latest position {own} where {operation.key} = {wanted}, else ⊥"
+
+
+def _maps(program: Program) -> Iterator[Json]:
+    for number, layer in enumerate(program.layers, start=1):
+        for change in layer.maps:
+            yield {
+                "layer": number,
+                "text": change.describe(),
+                **operation_to_json(change),
+                "reads": list(change.reads),
+                "writes": list(change.writes),
+            }
+
+
+def _edges(program: Program) -> Iterator[Json]:
+    """Which register goes into which, in which layer, through a head or a map, and in which role there."""
+    for number, layer in enumerate(program.layers, start=1):
+        for operation in layer.attention:
+            chosen = [name for name in operation.reads if name not in operation.sources]
+            for source, target in zip(operation.sources, operation.targets, strict=True):
+                yield {"from": source, "to": target, "layer": number, "by": "head", "role": "value"}
+                yield from (
+                    {"from": name, "to": target, "layer": number, "by": "head", "role": "where"}
+                    for name in chosen
+                )
+        for change in layer.maps:
+            yield from (
+                {"from": source, "to": target, "layer": number, "by": "map", "role": "value"}
+                for target in change.writes
+                for source in dict.fromkeys(change.reads)
+            )
+
+
+def _readout(network: CompiledNetwork, program: Program) -> Json:
+    codes = zip(network.automaton.state_names, program.readout.codes, strict=True)
+    return {
+        "registers": list(program.readout.registers),
+        "codes": {name: list(code) for name, code in codes if code is not None},
+    }

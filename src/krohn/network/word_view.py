@@ -1,0 +1,120 @@
+"""One word through a compiled network, position by position: registers, heads and outputs, by a real pass."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from krohn.automata.words import letter_numbers
+from krohn.errors import InvalidInput
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.explanation import Array, Explanation
+from krohn.network.meaning import Json, meaning
+from krohn.network.program import interpret_registers
+
+LONGEST = 256
+"""Letters of a word that is shown: a head has an entry for every pair of positions."""
+
+NOTHING = 1e-6
+"""Attention below it is not listed."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A register along the positions: after the embedding, the heads or the MLP, where it is first stored.
+
+    One that is never stored, as a map goes straight on from it, has the value that the program gives it.
+    """
+
+    name: str
+    layer: int
+    after: str
+    values: tuple[int | float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class WordView:
+    """A word's explanation, with every register read off once and its meaning beside it."""
+
+    about: Json
+    explanation: Explanation
+    registers: tuple[Shown, ...]
+
+    def to_json(self) -> Json:
+        """``registers`` and ``heads`` as of the network; ``positions`` of the word, the prompt first."""
+        return {**self.about, "positions": list(self._positions())}
+
+    def _positions(self) -> Iterator[Json]:
+        explained = self.explanation
+        prompt = len(explained.positions) - len(explained.states)
+        for place, letter in enumerate(explained.positions):
+            yield {
+                "position": place,
+                "letter": letter if place >= prompt else None,
+                "state": explained.states[place - prompt] if place >= prompt else None,
+                "registers": {shown.name: shown.values[place] for shown in self.registers},
+                "heads": [
+                    {
+                        "layer": head.layer + 1,
+                        "head": head.number + 1,
+                        "weights": [
+                            [int(to), float(head.weights[place, to])] for to in _seen(head.weights[place])
+                        ],
+                    }
+                    for head in explained.heads
+                ],
+            }
+
+
+def view_word(network: CompiledNetwork, word: str | Sequence[int | str]) -> WordView:
+    """Runs the word in float64 and reads off every register where it is first stored."""
+    letters = letter_numbers(word, network.automaton.letter_names)
+    if len(letters) > min(network.length, LONGEST):
+        raise InvalidInput(
+            f"a word that is explained must have at most {min(network.length, LONGEST)} letters; "
+            f"got {len(letters)}"
+        )
+    explained = network.explain(letters)
+    about = meaning(network)
+    return WordView(about, explained, tuple(_registers(network, about, letters, explained)))
+
+
+def _registers(
+    network: CompiledNetwork, about: Json, letters: list[int], explained: Explanation
+) -> Iterator[Shown]:
+    sizes = {} if network.program is None else {r.name: r.high + 1 for r in network.program.registers}
+    known: set[str] = set()
+    for index, moment in enumerate(explained.moments):
+        after = "embedding" if index == 0 else ("heads" if index % 2 else "MLP")
+        for channel in network.layout.moments[index]:
+            name = channel.register
+            if not name or name in known:
+                continue
+            known.add(name)
+            if channel.part:
+                values = _around(moment[f"{name} cos"], moment[f"{name} sin"], sizes[name])
+            else:
+                values = moment[name]
+            yield Shown(name, (index + 1) // 2, after, tuple(_rounded(float(value)) for value in values))
+    if network.program is not None:
+        by_program = interpret_registers(network.program, np.array([letters], dtype=np.int64).reshape(1, -1))
+        for entry in about["registers"]:
+            if not entry["stored"]:
+                held = by_program[entry["name"]][0]
+                yield Shown(entry["name"], entry["layer"], "not stored", tuple(map(int, held)))
+
+
+def _around(cosine: Array, sine: Array, count: int) -> Array:
+    """The values 0 … count − 1 of points on a circle."""
+    turns: Array = np.arctan2(sine, cosine) / (2 * np.pi) * count
+    return turns % count
+
+
+def _rounded(value: float) -> int | float:
+    """Whole numbers come with the noise of float64; less than 1e-6 of it is not shown."""
+    nearest = round(value)
+    return nearest if abs(value - nearest) < 1e-6 else value
+
+
+def _seen(weights: Array) -> Iterator[int]:
+    return (int(place) for place in np.flatnonzero(weights > NOTHING))
