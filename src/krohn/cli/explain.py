@@ -10,9 +10,9 @@ import numpy as np
 
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput
-from krohn.network.explanation import HeadView
 from krohn.network.explanation_files import check_name, write_meaning, write_view
 from krohn.network.meaning import meaning
+from krohn.network.picture import HeadView
 from krohn.network.storage import is_run, load
 from krohn.network.word_view import WordView, view_word
 

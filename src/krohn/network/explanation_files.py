@@ -7,7 +7,7 @@ from typing import Any
 from krohn.atomic import write_json, write_text, write_whole
 from krohn.errors import InvalidInput, MissingDependency
 from krohn.network.meaning import Json
-from krohn.network.picture import explanation_svg
+from krohn.network.picture import word_picture
 from krohn.network.word_view import WordView
 
 SUFFIXES = (".parquet", ".json", ".svg")
@@ -36,9 +36,10 @@ def write_meaning(about: Json, path: Path) -> None:
 def write_view(view: WordView, path: Path) -> None:
     """A word as JSON, parquet or a picture."""
     check_name(path, word=True)
+    seen = view.explanation
     writers: dict[str, Callable[[], None]] = {
         ".json": lambda: write_json(path, view.to_json()),
-        ".svg": lambda: write_text(path, explanation_svg(view.explanation)),
+        ".svg": lambda: write_text(path, word_picture(seen.positions, seen.states, seen.moments, seen.heads)),
         ".parquet": lambda: _write_parquet(path, _WORD, _word_rows(view.to_json())),
     }
     writers[path.suffix]()
