@@ -1,4 +1,8 @@
-"""Heads that give every letter the same weight: prefix sums (Lemma "modular counter")."""
+"""Heads that give every letter the same weight: prefix sums (Lemma "modular counter").
+
+A head may also give it to the letters at some places only, and almost nothing to the others, as long as it is
+the place alone that decides.
+"""
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +16,8 @@ from krohn.certify.stream import Stream
 from krohn.certify.values import Values, delivered
 from krohn.network.transformer import Head
 
+UNSEEN = 30.0
+"""Letters whose scores are that far below the best ones are not counted."""
 EVEN = 1e-3
 """Letters whose scores differ by more do not have the same weight."""
 MOST, LEAST = 1.6, 1e6
@@ -25,15 +31,16 @@ def average(
     stream: Stream, head: Head, scores: Scores, values: Values, arith: Arithmetic, record: Record
 ) -> Averaging | None:
     """The head as new counters, or ``None`` if it does not treat all letters alike."""
-    found = _weights(scores)
+    counted = _counted(scores)
+    found = _weights(scores, counted)
     if found is None:
         return None
-    spread, reach, weight, pad_weight = found
+    spread, reach, weight, pad_weight, leak = found
     scale = float(np.median(1 / weight))
     if not (MOST < scale < LEAST):
         return None
     scale = round(scale) if abs(scale - round(scale)) < NEAR * scale else scale
-    relative = _relative_error(scores, weight, scale, spread, reach, arith)
+    relative = _relative_error(scores, weight, scale, spread, reach, arith) + leak
     record.require("prefix sum", relative, 0.1, f"every letter has weight 1/{scale:g}")
     if values.wide.any():
         raise record.refuse("prefix sum", "a head sums a prefix sum")
@@ -46,6 +53,7 @@ def average(
     most = stream.length * largest / scale
     error = (
         moved
+        + leak * largest
         + relative * most * (1 + relative)
         + values.error * (1 + relative) * stream.length / scale
         + values.error
@@ -55,7 +63,8 @@ def average(
     _, _, out_error = delivered(head, values, error, arith)
     size = (most + np.abs(origin) + error) @ np.abs(head.output)
     out_error = out_error + 4 * (arith.unit + arith.inner) * size
-    added = values.rows[values.of] @ head.output / scale
+    member = np.isin(scores.key_of, counted)
+    added = values.rows[values.of] @ head.output / scale * member[:, None]
     quanta, steps = _quanta(added, record)
     strict = not scores.seen[0, stream.num_padding]
     wide = np.zeros((stream.nominal.shape[1], len(quanta)))
@@ -70,15 +79,30 @@ def average(
     return Averaging(f"sums with weight 1/{scale:g}", steps, wide, origin @ head.output, own, ends, out_error)
 
 
-def _weights(scores: Scores) -> tuple[float, float, Array, Array] | None:
-    """Spread of the letters' scores, range of all scores, weight of a letter and of each padding per t."""
+def _counted(scores: Scores) -> list[int]:
+    """The key classes of letters that a summing head would count: all, or those of the places it sees."""
+    tau, keys = len(scores.key_of_pad), scores.letter_keys
+    standing = scores.allowed[:, tau:]
+    table = scores.table(0)[:, -1, tau:]
+    best = [float(table[b][standing[b]].max()) if standing[b].any() else -np.inf for b in keys]
+    chosen = [b for b, score in zip(keys, best, strict=True) if score > max(best) - UNSEEN]
+    others = [b for b in keys if b not in chosen]
+    apart = not (standing[chosen].any(axis=0) & standing[others].any(axis=0)).any() if others else True
+    return chosen if apart else keys
+
+
+def _weights(scores: Scores, counted: list[int]) -> tuple[float, float, Array, Array, float] | None:
+    """Spread of the letters' scores, range of all scores, weight of a letter and of each padding per t; and
+    what all letters that are not counted weigh, in units of one that is.
+    """
     tau = len(scores.key_of_pad)
-    last = scores.table(0)[scores.letter_keys][:, -1, tau:][:, scores.seen[-1, tau:]]
+    here = scores.allowed[counted, tau:].any(axis=0)
+    last = scores.table(0)[counted][:, -1, tau:][:, scores.seen[-1, tau:] & here]
     if last.size and last.max() - last.min() > EVEN:
         return None
     tables = [scores.table(query) for query in range(len(scores.queries))]
-    letters = np.stack([table[scores.letter_keys][:, :, tau:] for table in tables])
-    seen = scores.seen[:, tau:]
+    letters = np.stack([table[counted][:, :, tau:] for table in tables])
+    seen = scores.seen[:, tau:] & here
     high = np.where(seen, letters, -np.inf).max(axis=(0, 1, 3))
     low = np.where(seen, letters, np.inf).min(axis=(0, 1, 3))
     some: npt.NDArray[np.bool_] = np.asarray(seen.any(axis=1))
@@ -86,7 +110,8 @@ def _weights(scores: Scores) -> tuple[float, float, Array, Array] | None:
     pads = np.stack([table[scores.key_of_pad, :, np.arange(tau)].T for table in tables])
     if spread > EVEN or np.ptp(pads, axis=0).max() > EVEN:
         return None
-    level = np.where(some, (np.where(some, high, 0.0) + np.where(some, low, 0.0)) / 2, 0.0)
+    level = np.where(some, (np.where(some, high, 0.0) + np.where(some, low, 0.0)) / 2, pads[0].max(axis=1))
+    leak = _leaked(scores, tables, counted, np.where(some, level, pads[0].max(axis=1)))
     with np.errstate(over="ignore"):
         relative = np.exp(pads[0] - level[:, None])  # position 0 is seen by all
     seen_pads = scores.seen[:, :tau]
@@ -98,7 +123,18 @@ def _weights(scores: Scores) -> tuple[float, float, Array, Array] | None:
     only = np.exp(pads[0] - pads[0].max(axis=1, keepdims=True)) * seen_pads
     shares = np.where(some[:, None], shares, only / only.sum(axis=1, keepdims=True))
     reach = float(np.abs(pads[0] - level[:, None]).max())
-    return spread + float(np.ptp(pads, axis=0).max()), reach, filled, shares
+    return spread + float(np.ptp(pads, axis=0).max()), reach, filled, shares, leak
+
+
+def _leaked(scores: Scores, tables: list[Array], counted: list[int], level: Array) -> float:
+    """The weight of all letters that are not counted, at worst, over that of one at the given level."""
+    tau = len(scores.key_of_pad)
+    others = [b for b in scores.letter_keys if b not in counted]
+    if not others:
+        return 0.0
+    possible = scores.allowed[others][:, None, tau:] & scores.seen[None, :, tau:]
+    best = np.max([np.where(possible, t[others][:, :, tau:], -np.inf).max(axis=0) for t in tables], axis=0)
+    return float(np.exp(best + 2 * scores.error - level[:, None]).sum(axis=1).max())
 
 
 def _relative_error(

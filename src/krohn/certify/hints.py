@@ -20,7 +20,7 @@ from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import logits
 from krohn.network.layout import Channel
-from krohn.network.operations import AttentionOperation, PrefixSum, Values
+from krohn.network.operations import AttentionOperation, PlaceSum, PrefixSum, Values
 from krohn.network.program import Program, interpret_registers
 
 MAX_WORK = 10**9
@@ -160,9 +160,15 @@ def _looks(
 ) -> bool:
     """Whether letters look at the place that the operation copies from, or at all letters alike."""
     tau = program.num_padding
-    if isinstance(operation, PrefixSum):
-        hidden = np.triu(np.ones(weights.shape[1:], dtype=bool), tau + (program.mask == "causal"))
-        letters = np.where(hidden[None, :, tau:], np.nan, weights[..., tau:])[:, 1:]
+    if isinstance(operation, (PrefixSum, PlaceSum)):
+        hidden = np.triu(np.ones(weights.shape[1:], dtype=bool), tau + (program.mask == "causal"))[:, tau:]
+        letters = np.where(hidden[None], np.nan, weights[..., tau:])[:, 1:]
+        if isinstance(operation, PlaceSum):
+            unseen = places[operation.flag][0, tau:] != 1
+            if (np.where(hidden[None], 0.0, weights[..., tau:])[..., unseen] > CLOSE).any():
+                return False
+            letters = letters[..., ~unseen]
+            letters = letters[:, ~np.isnan(letters).all(axis=(0, 2))] if letters.size else letters
         spread = np.nanmax(letters, axis=2) - np.nanmin(letters, axis=2) if letters.size else np.zeros(1)
         return bool((spread < CLOSE).all())
     asked = replace(operation, sources=(PLACE,), targets=(PLACE,))

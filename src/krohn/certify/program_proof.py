@@ -9,6 +9,7 @@ read as it is bounds it, and so does a clamped one where the proof needs to know
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import lcm
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.findings import Record, Refuted
 from krohn.certify.folds import MAX_CHOICES, Fold, choices_of, step
 from krohn.certify.machine import Integers, Machine, distinct_rows, explore, minimise
+from krohn.certify.rhythm import Rhythm
 from krohn.certify.simulation import check_simulation
 from krohn.errors import InvalidInput
 from krohn.network.operations import (
@@ -26,6 +28,7 @@ from krohn.network.operations import (
     Linear,
     LookBack,
     Modulo,
+    PlaceSum,
     PositionMap,
     PrefixSum,
 )
@@ -118,12 +121,18 @@ def has_finite_memory(program: Program) -> bool:
 def _start(program: Program, choices: int) -> Registers:
     letters = program.num_letters
     pads = interpret_registers(program, np.zeros((1, 0), dtype=np.int64))
-    machine = Machine(
-        np.zeros((1, letters), dtype=np.int64),
-        np.arange(letters)[None, :],
-        np.zeros((1, letters, 0), dtype=np.int64),
-    )
-    value = {source.register: np.array(source.letters, dtype=np.int64) for source in program.sources}
+    # A clock says where in the rhythm of its places a position stands; class = reading · letters + letter.
+    first = program.num_padding
+    early = max((len(place.early) - first for place in program.places), default=0)
+    rhythm = Rhythm(np.zeros(0, dtype=bool), max(0, early), lcm(1, *(len(p.cycle) for p in program.places)))
+    machine = rhythm.clock(letters)
+    value = {
+        source.register: np.tile(np.array(source.letters, dtype=np.int64), rhythm.readings)
+        for source in program.sources
+    }
+    for place in program.places:
+        readings = [place.at(first + reading) for reading in range(rhythm.readings)]
+        value[place.register] = np.repeat(np.array(readings, dtype=np.int64), letters)
     share = {name: np.zeros(0, dtype=np.int64) for name in value}
     known = {name: held[0] for name, held in pads.items()}
     return Registers(machine, value, share, known, UNBOUNDED, choices)
@@ -162,7 +171,7 @@ def _remembering(
 
 
 def _attend(state: Registers, operation: AttentionOperation, mask: str, length: int) -> Registers:
-    if isinstance(operation, PrefixSum):
+    if isinstance(operation, (PrefixSum, PlaceSum)):
         return _summed(state, operation, mask)
     sources = list(operation.sources)
     shares = np.stack([state.share[name] for name in sources])
@@ -178,17 +187,20 @@ def _attend(state: Registers, operation: AttentionOperation, mask: str, length: 
     return replace(after, value=value, share=share)
 
 
-def _summed(state: Registers, operation: PrefixSum, mask: str) -> Registers:
+def _summed(state: Registers, operation: PrefixSum | PlaceSum, mask: str) -> Registers:
     machine, value, share = state.machine, dict(state.value), dict(state.share)
     steps, count = [machine.steps], machine.steps.shape[2]
     for source, target in zip(operation.sources, operation.targets, strict=True):
         if not state.is_narrow(source):
             raise InvalidInput(f"{source} is summed though it is itself a sum")
-        steps.append(state.value[source][machine.shown][..., None])
-        begun = int(state.pads[source].sum())
-        value[target] = np.full_like(state.value[source], begun)
+        moved, begun = state.value[source], state.pads[source]
+        if isinstance(operation, PlaceSum):
+            moved = np.where(state.value[operation.flag] == 1, moved, 0)
+            begun = np.where(state.pads[operation.flag] == 1, begun, 0)
+        steps.append(moved[machine.shown][..., None])
+        value[target] = np.full_like(moved, int(begun.sum()))
         if mask == "strict":
-            value[target] = value[target] - state.value[source]
+            value[target] = value[target] - moved
     total = count + len(operation.sources)
     share = {
         name: np.concatenate([held, np.zeros(total - count, dtype=np.int64)]) for name, held in share.items()

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from krohn.certify.arithmetic import OWN, SAFE, Arithmetic, Array
 from krohn.certify.findings import Record
 from krohn.certify.machine import Integers
+from krohn.certify.rhythm import standing
 from krohn.certify.stream import Stream, cluster
 from krohn.network.forward import visible
 from krohn.network.transformer import Head
@@ -76,7 +77,11 @@ def scores_of(stream: Stream, head: Head, arith: Arithmetic, mask: str, record: 
     if len(queries) * len(keys) * stream.length * len(turn_k) > MAX_SCORES:
         raise record.refuse("scores", f"{len(queries)} × {len(keys)} classes are too many to compare")
     allowed = np.zeros((len(keys), len(turn_k)), dtype=bool)
-    allowed[np.unique(which[: len(own_keys)]), tau:] = True
+    if stream.clocked:
+        where = standing(stream.machine, stream.length)
+        np.logical_or.at(allowed[:, tau:], which[: len(where)], where)
+    else:
+        allowed[np.unique(which[: len(own_keys)]), tau:] = True
     allowed[which[len(own_keys) :], np.arange(tau)] = True
     error, common = _score_error(stream, head, arith, query_drift, key_drift)
     return Scores(

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from krohn.certify.arithmetic import OWN, Arithmetic, Array
 from krohn.certify.machine import Integers, Machine, distinct_rows, explore, minimise, used_classes
+from krohn.certify.rhythm import rhythm_of
 from krohn.network.transformer import Transformer
 
 Flags = npt.NDArray[np.bool_]
@@ -33,6 +34,7 @@ class Stream:
     pad_radius: Array  # d
     places: Array  # (τ + T) × d: the position codes that vary along letters (already part of pads)
     lost: Array  # d: size of what was forgotten; nothing reads it, but infinity times 0 is not 0
+    clocked: bool = False  # whether classes know places, so that not all of them stand everywhere
 
     @property
     def num_padding(self) -> int:
@@ -62,13 +64,16 @@ class Stream:
 
 
 def embed(network: Transformer, length: int, arith: Arithmetic) -> Stream:
-    """The stream after the embedding. Position codes that do not vary along letters join the classes."""
+    """The stream after the embedding. Position codes that stay or repeat along letters join the classes."""
     tau = network.num_padding
     codes = network.positions[: tau + length]
     along = codes[tau:]
     steady = (along == along[:1]).all(axis=0) if length else np.ones(network.dim, dtype=bool)
-    constant = np.where(steady, along[0], 0.0) if length else np.zeros(network.dim)
-    places = np.where(steady, 0.0, codes)
+    rhythm = rhythm_of(along)
+    constant = np.where(steady | rhythm.channels, along[: rhythm.readings], 0.0)
+    if len(constant) < rhythm.readings:  # no letter at all
+        constant = np.zeros((rhythm.readings, network.dim))
+    places = np.where(steady | rhythm.channels, 0.0, codes)
     letters, dim = network.embedding.shape
     # Adding a position to a token rounds once where both are there.
     mixed = (np.abs(network.embedding).max(axis=0) > 0) & (np.abs(along).max(axis=0, initial=0.0) > 0)
@@ -76,14 +81,9 @@ def embed(network: Transformer, length: int, arith: Arithmetic) -> Stream:
     pads = network.padding + codes[:tau]
     doubled = (network.padding != 0) & (codes[:tau] != 0)
     pad_radius = np.where(doubled, (arith.unit + OWN) * (np.abs(network.padding) + np.abs(codes[:tau])), 0.0)
-    machine = Machine(
-        np.zeros((1, letters), dtype=np.int64),
-        np.arange(letters)[None, :],
-        np.zeros((1, letters, 0), dtype=np.int64),
-    )
     return Stream(
-        machine,
-        network.embedding + constant,
+        rhythm.clock(letters),
+        (network.embedding[None, :, :] + constant[:, None, :]).reshape(-1, dim),
         np.where(mixed, (arith.unit + OWN) * size, 0.0),
         np.zeros((dim, 0)),
         np.zeros((0, 2), dtype=np.int64),
@@ -91,6 +91,7 @@ def embed(network: Transformer, length: int, arith: Arithmetic) -> Stream:
         pad_radius.max(axis=0, initial=0.0),
         places,
         np.zeros(dim),
+        rhythm.readings > 1,
     )
 
 

@@ -72,6 +72,29 @@ class PrefixSum(_Copies):
 
 
 @dataclass(frozen=True)
+class PlaceSum(_Copies):
+    """``target_t = Σ source_i`` over the visible positions where the flag of the place is 1."""
+
+    flag: str
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Flag and values."""
+        return (self.flag, *self.sources)
+
+    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+        """The discrete meaning."""
+        chosen = {name: np.where(values[self.flag] == 1, values[name], 0) for name in self.sources}
+        return PrefixSum(self.sources, self.targets).apply(chosen, mask)
+
+    def describe(self) -> str:
+        """One line for people."""
+        return f"sum of {', '.join(self.sources)} where {self.flag} = 1"
+
+
+@dataclass(frozen=True)
 class LatestWrite(_Copies):
     """``target_t = source`` at the latest visible flagged position (Lemma "memory"); BOS is flagged."""
 
@@ -171,4 +194,4 @@ def _fetch(
     }
 
 
-AttentionOperation = PrefixSum | LatestWrite | LookBack | LatestMatch
+AttentionOperation = PrefixSum | PlaceSum | LatestWrite | LookBack | LatestMatch

@@ -5,6 +5,7 @@ from krohn.network.attention_operations import (
     LatestMatch,
     LatestWrite,
     LookBack,
+    PlaceSum,
     PrefixSum,
     latest,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "Linear",
     "LookBack",
     "Modulo",
+    "PlaceSum",
     "PositionMap",
     "PrefixSum",
     "Registers",

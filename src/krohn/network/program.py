@@ -19,6 +19,7 @@ from krohn.network.operations import (
     LatestMatch,
     LatestWrite,
     Modulo,
+    PlaceSum,
     PositionMap,
     PrefixSum,
     Table,
@@ -68,6 +69,24 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Places:
+    """A register that the position encoding brings along: ``early`` values from BOS on, then a cycle."""
+
+    register: str
+    early: tuple[int, ...]
+    cycle: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.early or not self.cycle:
+            raise InvalidInput(f"places need a value at BOS and a cycle; got {self.early} and {self.cycle}")
+
+    def at(self, position: int) -> int:
+        """The value at a position, BOS being 0."""
+        late = position - len(self.early)
+        return self.early[position] if late < 0 else self.cycle[late % len(self.cycle)]
+
+
+@dataclass(frozen=True)
 class ProgramLayer:
     """Attention first, all at once; then position-wise maps in order."""
 
@@ -112,6 +131,7 @@ class Program:
     layers: tuple[ProgramLayer, ...]
     readout: Readout
     mask: Mask = "causal"
+    places: tuple[Places, ...] = ()
 
     def __post_init__(self) -> None:
         validate_program(self)
@@ -164,6 +184,10 @@ def _wrong_names(program: Program) -> Iterable[str]:
         values = (*source.letters, *source.padding)
         if known and not all(known.low <= value <= known.high for value in values):
             yield f"source {source.register} leaves its range {known.low}..{known.high}"
+    for place in program.places:
+        known = {r.name: r for r in program.registers}.get(place.register)
+        if known and not all(known.low <= value <= known.high for value in (*place.early, *place.cycle)):
+            yield f"places {place.register} leave their range {known.low}..{known.high}"
 
 
 def _wrong_order(program: Program) -> Iterable[str]:
@@ -179,6 +203,7 @@ def _wrong_order(program: Program) -> Iterable[str]:
             written.add(name)
 
     yield from write((source.register for source in program.sources), "a source")
+    yield from write((place.register for place in program.places), "a place")
     for index, layer in enumerate(program.layers):
         before = set(written)
         for operation in layer.attention:
@@ -199,9 +224,12 @@ def _wrong_order(program: Program) -> Iterable[str]:
 def _wrong_kinds(program: Program) -> Iterable[str]:
     kinds = {register.name: register.kind for register in program.registers}
     first = {source.register: source.padding[:1] for source in program.sources}
+    flags = {place.register for place in program.places if {*place.early, *place.cycle} <= {0, 1}}
     for layer in program.layers:
         for operation in layer.operations:
-            if isinstance(operation, PrefixSum):
+            if isinstance(operation, PlaceSum) and operation.flag not in flags:
+                yield f"flag {operation.flag} is not one of places with values 0 and 1"
+            if isinstance(operation, (PrefixSum, PlaceSum)):
                 yield from (f"sum {n} is not wide" for n in operation.targets if kinds.get(n) != "wide")
                 yield from (
                     f"summed {n} is not 0 at BOS" for n in operation.sources if first.get(n, (0,)) != (0,)
@@ -231,6 +259,10 @@ def interpret_registers(program: Program, words: npt.ArrayLike) -> dict[str, Val
             np.array(source.padding, dtype=np.int64), (len(letters), len(source.padding))
         )
         values[source.register] = np.concatenate([padding, np.array(source.letters)[letters]], axis=1)
+    count = program.num_padding + letters.shape[1]
+    for place in program.places:
+        column = np.array([place.at(position) for position in range(count)], dtype=np.int64)
+        values[place.register] = np.broadcast_to(column, (len(letters), count))
     for layer in program.layers:
         before = dict(values)
         for operation in layer.attention:

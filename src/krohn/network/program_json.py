@@ -12,21 +12,23 @@ from krohn.network.operations import (
     Linear,
     LookBack,
     Modulo,
+    PlaceSum,
     PrefixSum,
     Select,
     Table,
 )
-from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
+from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, Source
 from krohn.network.transformer import Mask
 from krohn.strict_json import require_keys, shown
 
-ATTENTION = {kind.__name__: kind for kind in (PrefixSum, LatestWrite, LookBack, LatestMatch)}
+ATTENTION = {kind.__name__: kind for kind in (PrefixSum, PlaceSum, LatestWrite, LookBack, LatestMatch)}
 MAPS = {kind.__name__: kind for kind in (Table, Modulo, Linear, Clamp, Select)}
 
 
 def program_to_json(program: Program) -> dict[str, Any]:
-    """Plain lists, strings and integers."""
+    """Plain lists, strings and integers; places only where there are some."""
     return {
+        **({"places": [_plain(place) for place in program.places]} if program.places else {}),
         "mask": program.mask,
         "registers": [_plain(register) for register in program.registers],
         "sources": [_plain(source) for source in program.sources],
@@ -43,7 +45,9 @@ def program_to_json(program: Program) -> dict[str, Any]:
 
 def program_from_json(payload: object) -> Program:
     """The program, validated; a malformed one raises ``InvalidFile``."""
-    data = require_keys(payload, ("mask", "registers", "sources", "layers", "readout"), "program")
+    optional = ("places",) if isinstance(payload, dict) and "places" in payload else ()
+    keys = ("mask", "registers", "sources", "layers", "readout", *optional)
+    data = require_keys(payload, keys, "program")
     try:
         return Program(
             registers=tuple(built(Register, item) for item in _list(data["registers"], "registers")),
@@ -51,6 +55,7 @@ def program_from_json(payload: object) -> Program:
             layers=tuple(_layer(item) for item in _list(data["layers"], "layers")),
             readout=built(Readout, data["readout"]),
             mask=named("mask", data["mask"], Mask),
+            places=tuple(built(Places, item) for item in _list(data.get("places", []), "places")),
         )
     except InvalidFile:
         raise

@@ -15,6 +15,7 @@ from krohn.construct.lowering.latest_write import lower_latest_write
 from krohn.construct.lowering.look_back import lower_look_back
 from krohn.construct.lowering.map_context import Activation, MapContext
 from krohn.construct.lowering.modulo import lower_modulo
+from krohn.construct.lowering.place_sum import lower_place_sum
 from krohn.construct.lowering.position_codes import PositionCodes
 from krohn.construct.lowering.prefix_sum import lower_prefix_sum
 from krohn.construct.lowering.select import lower_select
@@ -29,6 +30,7 @@ from krohn.network.operations import (
     Linear,
     LookBack,
     Modulo,
+    PlaceSum,
     PositionMap,
     PrefixSum,
     Select,
@@ -83,6 +85,8 @@ def head_plan(operation: AttentionOperation, codes: PositionCodes, program: Prog
     match operation:
         case PrefixSum():
             return lower_prefix_sum(operation, codes)
+        case PlaceSum():
+            return lower_place_sum(operation, codes, program)
         case LatestWrite():
             return lower_latest_write(operation, codes, program)
         case LookBack():
@@ -124,8 +128,8 @@ def _lifetimes(program: Program, plans: list[list[HeadPlan]], added: HeadSums) -
     def born(name: str, moment: int) -> None:
         births.update(dict.fromkeys(_channels(program, name), moment))
 
-    for source in program.sources:
-        born(source.register, 0)
+    for name in (item.register for item in (*program.sources, *program.places)):
+        born(name, 0)
     for index, layer in enumerate(program.layers):
         for plan in plans[index]:
             for channel in plan.reads:
@@ -194,6 +198,10 @@ def _outer(
     for number, channel in enumerate(first):
         if channel.position:
             positions[:, number] = codes.column(channel.position)
+    for place in program.places:
+        if Channel(register=place.register) in first:
+            column = [place.at(position) for position in range(len(positions))]
+            positions[:, first.index(Channel(register=place.register))] = column
     weights, bias = _readout(program.readout, last.index, len(last))
     return Transformer(embedding, padding, positions, layers, weights, bias, program.mask)
 

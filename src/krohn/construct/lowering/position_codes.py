@@ -3,7 +3,8 @@
 ``one`` is 1 everywhere, ``bos`` marks position 0, ``recency`` is t/2^L. ``log`` is log(2^L − n_t)
 with n_t the number of visible positions after BOS: a head that gives BOS this score and every other
 position the score 0 averages over exactly 2^L (the absorbing padding token of Lemma "modular
-counter", at a power of two so that the scale is exact). ``cos f`` and ``sin f`` turn once in
+counter", at a power of two so that the scale is exact); ``log early|cycle`` counts only positions that have
+flag 1 in that rhythm. ``cos f`` and ``sin f`` turn once in
 ``base^(f+1)`` positions and are 0 at BOS.
 """
 
@@ -59,6 +60,8 @@ class PositionCodes:
             logarithm: npt.NDArray[np.float64] = np.log(self.scale - self._visible())
             return logarithm
         kind, _, number = name.partition(" ")
+        if kind == "log":
+            return np.asarray(np.log(self.scale - self._visible_flagged(number)), dtype=np.float64)
         turn = 2 * pi * positions / self.base ** (int(number) + 1)
         code: npt.NDArray[np.float64] = np.cos(turn) if kind == "cos" else np.sin(turn)
         code[0] = 0.0
@@ -67,6 +70,19 @@ class PositionCodes:
     def _visible(self) -> npt.NDArray[np.float64]:
         positions = np.arange(self.count, dtype=np.float64)
         return positions if self.mask == "causal" else np.maximum(positions - 1, 0)
+
+
+    def _visible_flagged(self, rhythm: str) -> npt.NDArray[np.float64]:
+        """How many visible positions have flag 1, the flags being ``early|cycle`` in zeros and ones."""
+        early, cycle = rhythm.split("|")
+        flags = (early + cycle * (self.count // len(cycle) + 1))[: self.count]
+        counts = np.cumsum([int(flag) for flag in flags]).astype(np.float64)
+        return counts if self.mask == "causal" else np.concatenate([counts[:1], counts[:-1]])
+
+
+def log_of_places(early: tuple[int, ...], cycle: tuple[int, ...]) -> Channel:
+    """log(2^L − n_t) with n_t the number of visible positions whose flag is 1."""
+    return Channel(position=f"log {''.join(map(str, early))}|{''.join(map(str, cycle))}")
 
 
 ONE, BOS = Channel(position="one"), Channel(position="bos")

@@ -9,7 +9,7 @@ from math import cos, pi, sqrt
 
 from krohn.construct.lowering.head_plan import GAP
 from krohn.construct.lowering.position_codes import FREQUENCIES, PositionCodes
-from krohn.network.operations import LatestMatch, LatestWrite, LookBack, Modulo, PrefixSum
+from krohn.network.operations import LatestMatch, LatestWrite, LookBack, Modulo, PlaceSum, PrefixSum
 from krohn.network.program import Program
 
 UNIT = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
@@ -42,7 +42,7 @@ def _logit_error(operation: object, codes: PositionCodes, program: Program) -> f
             return 4 * FREQUENCIES * 2 * (GAP + 12) / codes.shift_gap
         case LatestMatch():
             return 4 * 3 * (GAP + 6) * codes.scale / (1 - cos(2 * pi / operation.modulus))
-        case PrefixSum():
+        case PrefixSum() | PlaceSum():
             widest = max(
                 max(abs(program.register[n].low), program.register[n].high) for n in operation.sources
             )

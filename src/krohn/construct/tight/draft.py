@@ -17,13 +17,14 @@ from krohn.network.operations import (
     Linear,
     LookBack,
     Modulo,
+    PlaceSum,
     PositionMap,
     PrefixSum,
     Row,
     Select,
     Table,
 )
-from krohn.network.program import Program, Readout, Register, Source
+from krohn.network.program import Places, Program, Readout, Register, Source
 from krohn.network.transformer import Mask
 
 Terms = Sequence[tuple[str, int]]
@@ -44,6 +45,7 @@ class ProgramDraft:
     registers: dict[str, Register] = field(default_factory=dict)
     time: dict[str, int] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
+    rhythms: dict[str, Places] = field(default_factory=dict)
     heads: list[tuple[int, AttentionOperation]] = field(default_factory=list)
     maps: list[tuple[int, PositionMap]] = field(default_factory=list)
 
@@ -67,6 +69,13 @@ class ProgramDraft:
         self.sources[name] = Source(name, tuple(letters), pads)
         return name
 
+    def places(self, name: str, early: Sequence[int], cycle: Sequence[int]) -> str:
+        """A value that the position brings along; made once."""
+        if name not in self.rhythms:
+            self._made(name, min(*early, *cycle), max(*early, *cycle), TOKENS)
+            self.rhythms[name] = Places(name, tuple(early), tuple(cycle))
+        return name
+
     def _made(self, name: str, low: int, high: int, time: int, kind: Kind = "integer") -> None:
         self.registers[name] = Register(name, low, high, kind)
         self.time[name] = time
@@ -84,6 +93,14 @@ class ProgramDraft:
     def prefix_sum(self, source: str) -> str:
         """A sum over the visible positions."""
         return self._attended(PrefixSum((source,), (self.fresh(f"sum of {source}"),)), "wide")
+
+    def place_sum(self, flag: str, source: str) -> str:
+        """A sum over the visible positions whose place has flag 1."""
+        target = self.fresh(f"sum of {source} where {flag}")
+        layer = self._latest((flag, source)) + 1
+        self._made(target, min(0, self.registers[source].low), max(0, self.registers[source].high), layer, "wide")
+        self.heads.append((layer, PlaceSum(flag, (source,), (target,))))
+        return target
 
     def latest_write(self, flag: str, source: str, target: str) -> str:
         """The most recent flagged value."""
@@ -134,15 +151,18 @@ class ProgramDraft:
             self._made(target, low, high, time)
         self.maps.append((time, Select(tuple(function), tuple(arguments), tuple(targets))))
 
-    def table(self, inputs: Sequence[str], outputs: Sequence[str], rows: Mapping[Row, Row]) -> None:
-        """A table; of sources it makes sources."""
+    def table(
+        self, inputs: Sequence[str], outputs: Sequence[str], rows: Mapping[Row, Row], *, hold: bool = False
+    ) -> None:
+        """A table; of sources it makes sources, unless it is to be held in the first MLP."""
         time = self._latest(inputs)
-        if time == TOKENS:
+        if time == TOKENS and not hold and not any(name in self.rhythms for name in inputs):
             tokens = [self._token(inputs, n) for n in range(self.num_letters + self.num_padding)]
             for column, name in enumerate(outputs):
                 values = [rows[row][column] for row in tokens]
                 self.source(name, values[: self.num_letters], values[self.num_letters :])
             return
+        time = max(time, 0)  # what joins tokens and places runs in the first MLP
         for column, name in enumerate(outputs):
             values = [result[column] for result in rows.values()]
             self._made(name, min(values), max(values), time)
@@ -165,4 +185,4 @@ class ProgramDraft:
             self.table(inputs, ("state",), rows)
             inputs, codes = ("state",), {state: (state,) for state in codes}
         readout = Readout(tuple(inputs), tuple(codes.get(state) for state in range(num_states)))
-        return arrange(self.registers, self.sources, self.heads, self.maps, readout, self.mask)
+        return arrange(self.registers, self.sources, self.heads, self.maps, readout, self.mask, self.rhythms)

@@ -8,12 +8,13 @@ from krohn.network.operations import (
     LatestMatch,
     LatestWrite,
     LookBack,
+    PlaceSum,
     PositionMap,
     PrefixSum,
     Select,
     Table,
 )
-from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
+from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, Source
 from krohn.network.transformer import Mask
 
 
@@ -24,6 +25,7 @@ def arrange(
     maps: Sequence[tuple[int, PositionMap]],
     readout: Readout,
     mask: Mask,
+    places: Mapping[str, Places],
 ) -> Program:
     """The program of what the read-out needs."""
     needed, used_heads, used_maps = set(readout.registers), [], []
@@ -46,12 +48,15 @@ def arrange(
         )
         for layer in range(depth)
     )
+    if not needed.intersection(sources):
+        needed.add(next(iter(sources)))  # a program knows its letters even where only places matter
     return Program(
         registers=tuple(register for name, register in registers.items() if name in needed),
         sources=tuple(source for name, source in sources.items() if name in needed),
         layers=layers,
         readout=readout,
         mask=mask,
+        places=tuple(place for name, place in places.items() if name in needed),
     )
 
 
@@ -78,6 +83,8 @@ def _pattern(head: AttentionOperation) -> tuple[object, ...]:
     match head:
         case PrefixSum():
             return ("sum",)
+        case PlaceSum():
+            return ("place sum", head.flag)
         case LatestWrite():
             return ("write", head.flag)
         case LookBack():
@@ -92,6 +99,8 @@ def _with_copies(
     match head:
         case PrefixSum():
             return PrefixSum(sources, targets)
+        case PlaceSum():
+            return PlaceSum(head.flag, sources, targets)
         case LatestWrite():
             return LatestWrite(head.flag, sources, targets)
         case LookBack():

@@ -1,0 +1,78 @@
+"""Letters together with the features of the layer before: the symbols of the next layer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.construct.features.feature import Feature, Value, folded
+from krohn.construct.features.rhythm import common_rhythm
+from krohn.errors import LimitExceeded
+from krohn.network.operations import Row
+
+MAX_STATES = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Annotated:
+    """The symbols (letter, what the features show after it) that can occur, and the moves that go with each.
+
+    ``moves[s]`` are the pairs (state before, state after) that occur with symbol s.
+    """
+
+    automaton: Semiautomaton
+    features: tuple[Feature, ...]
+    rows: tuple[Row, ...]
+    moves: tuple[frozenset[tuple[int, int]], ...]
+
+    @cached_property
+    def number(self) -> dict[Row, int]:
+        """Symbols by letter and shown values."""
+        return {row: number for number, row in enumerate(self.rows)}
+
+    def start(self) -> tuple[Value, ...]:
+        """The values before the first letter."""
+        return tuple(feature.start for feature in self.features)
+
+    def step(self, values: tuple[Value, ...], letter: int, place: int) -> tuple[tuple[Value, ...], int]:
+        """The values after a letter, and the symbol there."""
+        after, row = _moved(self.features, values, letter, place)
+        return after, self.number[row]
+
+    def symbols_of(self, word: Sequence[int]) -> list[int]:
+        """The symbols along a word."""
+        values, found = self.start(), []
+        for place, letter in enumerate(word, 1):
+            values, symbol = self.step(values, letter, place)
+            found.append(symbol)
+        return found
+
+
+def annotate(automaton: Semiautomaton, features: Sequence[Feature]) -> Annotated:
+    """All symbols that occur; refuses machines that are too large."""
+    early, period = common_rhythm(features)
+    start = (0, automaton.start, tuple(feature.start for feature in features))
+    seen, queue = {start}, [start]
+    moves: dict[Row, set[tuple[int, int]]] = {}
+    for place, state, values in queue:
+        here = folded(place + 1, early, period)
+        for letter in range(automaton.num_letters):
+            after, row = _moved(features, values, letter, here)
+            target = automaton.step(state, letter)
+            moves.setdefault(row, set()).add((state, target))
+            following = (here, target, after)
+            if following not in seen:
+                seen.add(following)
+                queue.append(following)
+        if len(seen) > MAX_STATES:
+            raise LimitExceeded(f"annotated letters need more than {MAX_STATES:,} states")
+    rows = sorted(moves)
+    return Annotated(automaton, tuple(features), tuple(rows), tuple(frozenset(moves[row]) for row in rows))
+
+
+def _moved(
+    features: Sequence[Feature], values: tuple[Value, ...], letter: int, place: int
+) -> tuple[tuple[Value, ...], Row]:
+    after = tuple(f.step(value, letter, place) for f, value in zip(features, values, strict=True))
+    shown = (x for f, value in zip(features, after, strict=True) for x in f.show(value))
+    return after, (letter, *shown)

@@ -1,0 +1,49 @@
+"""The symbol a few positions back."""
+
+from dataclasses import dataclass
+
+from krohn.construct.features.feature import Value
+from krohn.construct.features.symbols import Symbols
+from krohn.construct.tight.draft import ProgramDraft
+from krohn.network.operations import Row
+
+
+@dataclass(frozen=True)
+class Back:
+    """``distance`` positions back; BOS where the word is shorter."""
+
+    distance: int
+    num_symbols: int
+    early: int = 1
+    period: int = 1
+
+    @property
+    def start(self) -> tuple[int, ...]:
+        """Nothing but BOS."""
+        return (self.num_symbols,) * (self.distance + 1)
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.distance} back"
+
+    @property
+    def cost(self) -> float:
+        """One head, of a kind with one more position code than others."""
+        return 1.0 + 0.02 * self.distance
+
+    def step(self, value: Value, symbol: int, place: int) -> Value:
+        """A queue of the last symbols."""
+        assert isinstance(value, tuple)
+        return (*value[1:], symbol)
+
+    def show(self, value: Value) -> Row:
+        """The oldest in the queue."""
+        assert isinstance(value, tuple)
+        return (value[0],)
+
+    def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
+        """A look-back of the symbol's number."""
+        numbers = {symbol: symbol for symbol in symbols.number.values()}
+        held = symbols.label(draft, numbers, symbols.bos, "symbol")
+        return (draft.look_back(held, self.distance),)

@@ -1,0 +1,145 @@
+"""The features worth trying: counts, latest symbols and look-backs over classes that matter."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.construct.features.annotated import Annotated
+from krohn.construct.features.back import Back
+from krohn.construct.features.counts import Count
+from krohn.construct.features.feature import Feature
+from krohn.construct.features.latest import Latest
+from krohn.construct.features.latest_place import LatestPlace
+from krohn.construct.features.place import Place
+from krohn.construct.features.place_counts import PlaceCount
+
+MAX_MODULUS = 12
+FEW_SYMBOLS = 4
+MAX_BACK = 3
+
+Class = tuple[frozenset[int], str]
+
+
+def moduli(automaton: Semiautomaton) -> list[int]:
+    """Lengths of cycles of letters, and small numbers."""
+    found = {2, 3}
+    for letter in automaton.letters:
+        for state in range(automaton.num_states):
+            seen: dict[int, int] = {}
+            while state not in seen:
+                seen[state] = len(seen)
+                state = letter[state]
+            found.add(len(seen) - seen[state])
+    return sorted(m for m in found if 2 <= m <= MAX_MODULUS)
+
+
+def letter_classes(annotated: Annotated) -> list[Class]:
+    """Sets of letters: all of them if they are few, else single ones, all but one, and those that act alike."""
+    automaton = annotated.automaton
+    count = automaton.num_letters
+    everything = frozenset(range(count))
+    sets: list[frozenset[int]] = [everything]
+    if count <= FEW_SYMBOLS:
+        sets += [frozenset(c) for size in range(1, count) for c in combinations(range(count), size)]
+    else:
+        sets += [frozenset([x]) for x in everything] + [everything - {x} for x in everything]
+        for state in range(automaton.num_states):
+            sets.append(frozenset(x for x in everything if set(automaton.letters[x]) == {state}))
+            sets.append(frozenset(x for x in everything if automaton.step(state, x) == state))
+    names = automaton.letter_names
+    return [(s, " ".join(names[x] for x in sorted(s))) for s in dict.fromkeys(sets) if s]
+
+
+def symbol_classes(annotated: Annotated) -> list[Class]:
+    """Sets of annotated letters: by what is known of the state, by letter, by annotation."""
+    symbols = range(len(annotated.rows))
+    after = [{q for _, q in moves} for moves in annotated.moves]
+    known = [s for s in symbols if len(after[s]) == 1]
+    named: dict[frozenset[int], str] = {}
+
+    def add(members: Iterable[int], name: str) -> None:
+        found = frozenset(members)
+        if found and len(found) < len(symbols):
+            named.setdefault(found, name)
+
+    add(known, "state known")
+    for q in range(annotated.automaton.num_states):
+        add((s for s in known if after[s] == {q}), f"state {q} known")
+        add((s for s in symbols if q in after[s]), f"state {q} possible")
+        add((s for s in symbols if q not in after[s]), f"state {q} excluded")
+    moving = [s for s in symbols if any(p != q for p, q in annotated.moves[s])]
+    add(moving, "may move")
+    add((s for s in symbols if all(p != q for p, q in annotated.moves[s])), "must move")
+    columns = range(len(annotated.rows[0]))
+    for c in columns:
+        for value in sorted({row[c] for row in annotated.rows}):
+            add((s for s in symbols if annotated.rows[s][c] == value), f"{_column(annotated, c)} = {value}")
+    for x in range(annotated.automaton.num_letters):
+        add((s for s in moving if annotated.rows[s][0] == x), f"letter {x} may move")
+        for c in columns[1:]:
+            for value in sorted({row[c] for row in annotated.rows}):
+                members = (s for s in symbols if annotated.rows[s][0] == x and annotated.rows[s][c] == value)
+                add(members, f"letter {x}, {_column(annotated, c)} = {value}")
+    if len(symbols) <= 24:
+        for s in symbols:
+            add((s,), f"symbol {s}")
+    return [(members, name) for members, name in named.items()]
+
+
+def _column(annotated: Annotated, column: int) -> str:
+    return "letter" if column == 0 else f"note {column}"
+
+
+Sizes = Sequence[tuple[int, bool]]
+"""What counts are reduced to: (size, clamped or not)."""
+
+
+def heads_over(
+    classes: Sequence[Class], counts: Sizes, rhythms: Sequence[int], num_symbols: int, backs: int
+) -> Iterator[Feature]:
+    """Every kind of head over every class."""
+    for members, name in classes:
+        if len(members) < num_symbols:
+            yield from (Count(members, size, clamped, name) for size, clamped in counts)
+            numbers = {symbol: number for number, symbol in enumerate(sorted(members))}
+            yield Latest(tuple(numbers.items()), name)
+            yield from (LatestPlace(members, m, name, early) for m in rhythms for early in (1, 2))
+    for distance in range(1, backs + 1):
+        yield Back(distance, num_symbols)
+
+
+def one_layer_catalogue(annotated: Annotated) -> list[Feature]:
+    """What one layer of heads can see of the letters themselves."""
+    automaton = annotated.automaton
+    rhythms = moduli(automaton)
+    counts = [(m, False) for m in rhythms]
+    counts += [(top + 1, True) for top in range(1, min(automaton.num_states, 4) + 1)]
+    found: list[Feature] = [Place(1, m) for m in rhythms]
+    found += [Place(top, 1) for top in range(2, min(automaton.num_states, 4) + 1)]
+    found += heads_over(letter_classes(annotated), counts, rhythms, automaton.num_letters, MAX_BACK)
+    found += [
+        PlaceCount((frozenset(), *sets), 1, len(sets), m, False, name)
+        for sets, name in alternating(automaton)
+        for m in rhythms
+    ]
+    return found + [letter_at(automaton, place, x) for place in (1, 2) for x in range(automaton.num_letters)]
+
+
+def letter_at(automaton: Semiautomaton, place: int, letter: int) -> PlaceCount:
+    """Whether a letter stands at one of the first places."""
+    sets = (frozenset[int](),) * place + (frozenset([letter]), frozenset[int]())
+    return PlaceCount(sets, place + 1, 1, 2, True, f"{automaton.letter_names[letter]} at place {place}")
+
+
+def alternating(automaton: Semiautomaton) -> Iterator[tuple[tuple[frozenset[int], ...], str]]:
+    """Pairs of letters counted at odd and even positions alike, but the other way round."""
+    names = automaton.letter_names
+    for x, y in combinations(range(automaton.num_letters), 2):
+        yield (frozenset([x]), frozenset([y])), f"{names[x]} at odd, {names[y]} at even places"
+
+
+def two_layer_catalogue(annotated: Annotated) -> list[Feature]:
+    """What the second layer can see of annotated letters."""
+    automaton = annotated.automaton
+    counts = [(m, False) for m in moduli(automaton)] + [(2, True), (3, True)]
+    return list(heads_over(symbol_classes(annotated), counts, (), len(annotated.rows), 1))

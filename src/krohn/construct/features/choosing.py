@@ -1,0 +1,136 @@
+"""The cheapest set of features that determines the state, found by counterexamples.
+
+Two words that look alike but lead to different states must be told apart by some feature of the set. Each
+round takes the cheapest set that tells all known pairs apart and asks the product machine; a conflict is a new
+pair. Every choice is deterministic, and effort is counted in steps.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from krohn.construct.features.annotated import Annotated
+from krohn.construct.features.feature import Feature
+from krohn.construct.features.product import Conflict, Determined, Word, determine, shown_after
+from krohn.errors import LimitExceeded
+
+MOST_FEATURES = 5
+NODES = 1_000
+WIDEST = 12
+"""Features tried for one pair."""
+
+
+@dataclass
+class Effort:
+    """Steps left; spent by product machines and comparisons."""
+
+    left: int
+
+    def spend(self, steps: int) -> None:
+        """Raises once nothing is left."""
+        self.left -= steps
+        if self.left < 0:
+            raise LimitExceeded("the search for features has used its steps")
+
+
+@dataclass
+class Choice:
+    """Features chosen, and the rows they give; or a pair that no feature of the catalogue tells apart."""
+
+    features: tuple[Feature, ...] = ()
+    determined: Determined | None = None
+    hopeless: tuple[Word, Word] | None = None
+
+
+@dataclass
+class Pairs:
+    """Words that must be told apart, shared by searches over several catalogues."""
+
+    known: list[tuple[Word, Word]] = field(default_factory=list)
+
+
+def choose(
+    annotated: Annotated,
+    catalogue: Sequence[Feature],
+    wanted: Sequence[int],
+    pairs: Pairs,
+    effort: Effort,
+    most: int = MOST_FEATURES,
+) -> Choice:
+    """Counterexample-guided search; an empty choice if no set within the bounds was found."""
+    costs = [feature.cost for feature in catalogue]
+    told = [0] * len(catalogue)  # per feature a bit for every pair that it tells apart
+    count = 0
+    for pair in pairs.known:
+        row = _telling(annotated, catalogue, pair, effort)
+        if row is not None:
+            if not any(row):
+                return Choice(hopeless=pair)
+            told = [bits | hit << count for bits, hit in zip(told, row, strict=True)]
+            count += 1
+    while True:
+        chosen, nodes = cheapest(costs, told, count, most)
+        effort.spend(1 + nodes)
+        if chosen is None:
+            return Choice()
+        features = tuple(catalogue[index] for index in chosen)
+        found = determine(annotated, features, wanted)
+        effort.spend(found.size)
+        if isinstance(found, Determined):
+            return Choice(features, found)
+        pair = (found.first, found.second)
+        row = _telling(annotated, catalogue, pair, effort)
+        assert row is not None and isinstance(found, Conflict)
+        pairs.known.append(pair)
+        if not any(row):
+            return Choice(hopeless=pair)
+        told = [bits | hit << count for bits, hit in zip(told, row, strict=True)]
+        count += 1
+
+
+def _telling(
+    annotated: Annotated, catalogue: Sequence[Feature], pair: tuple[Word, Word], effort: Effort
+) -> list[bool] | None:
+    """Which features tell the words apart; ``None`` if their last symbols already do."""
+    first, second = (annotated.symbols_of(word) for word in pair)
+    if first[-1] != second[-1]:
+        return None
+    effort.spend(len(catalogue))
+    return [shown_after(feature, first) != shown_after(feature, second) for feature in catalogue]
+
+
+def cheapest(
+    costs: Sequence[float], told: Sequence[int], count: int, most: int
+) -> tuple[tuple[int, ...] | None, int]:
+    """Indices of a cheapest set of at most ``most`` that tells all pairs apart, and the nodes searched.
+
+    Branch and bound over features that no other one beats, with a bound on the nodes.
+    """
+    options = _unbeaten(costs, told)
+    best: tuple[float, tuple[int, ...] | None] = (float("inf"), None)
+    nodes = 0
+
+    def search(chosen: tuple[int, ...], cost: float, left: int) -> None:
+        nonlocal best, nodes
+        nodes += 1
+        if not left:
+            best = (cost, tuple(sorted(chosen)))
+        if not left or len(chosen) >= most or nodes > NODES:
+            return
+        pair = left & -left
+        useful = [index for index in options if told[index] & pair]
+        useful.sort(key=lambda index: (costs[index] - 0.2 * (told[index] & left).bit_count(), index))
+        for index in useful[:WIDEST]:
+            if cost + costs[index] < best[0]:
+                search((*chosen, index), cost + costs[index], left & ~told[index])
+
+    search((), 0.0, (1 << count) - 1)
+    return best[1], nodes
+
+
+def _unbeaten(costs: Sequence[float], told: Sequence[int]) -> list[int]:
+    """Features such that no cheaper one tells the same pairs apart, or more."""
+    kept: list[int] = []
+    for index in sorted(range(len(costs)), key=lambda i: (costs[i], -told[i].bit_count(), i)):
+        if told[index] and not any(told[other] | told[index] == told[other] for other in kept):
+            kept.append(index)
+    return kept
