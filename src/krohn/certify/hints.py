@@ -90,7 +90,7 @@ def _check_heads(compiled: CompiledNetwork, record: Record) -> None:
 
 def _check_texts(compiled: CompiledNetwork, program: Program, record: Record) -> None:
     """What the tight compiler says of a head is what its operation says of itself."""
-    if compiled.method != "cascade":
+    if compiled.method not in ("cascade", "features"):
         return
     for index, heads in enumerate(compiled.layout.heads):
         for head in heads:

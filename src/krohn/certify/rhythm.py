@@ -54,14 +54,14 @@ def rhythm_of(along: Array) -> Rhythm:
 
 
 def _column_rhythm(column: Array) -> tuple[int, int] | None:
-    """The smallest rhythm of one channel, seen at least twice over."""
+    """The smallest rhythm of one channel; at worst every position has a reading of its own."""
     if (column != np.rint(column)).any() or np.abs(column).max() > LARGEST:
         return None
     best: tuple[int, int] | None = None
-    for period in range(1, LONGEST):
-        differ = np.flatnonzero(column[period:] != column[:-period]) if period < len(column) else np.zeros(0)
+    for period in range(1, min(LONGEST, len(column)) + 1):
+        differ = np.flatnonzero(column[period:] != column[: len(column) - period])
         early = int(differ[-1]) + 1 if len(differ) else 0
-        if early + 2 * period <= len(column) and (best is None or early + period < sum(best)):
+        if best is None or early + period < sum(best):
             best = (early, period)
     return best
 

@@ -3,6 +3,11 @@
 A new way to build networks is one more line here.
 """
 
+from krohn.construct.features.source import (
+    one_layer_proposals,
+    proposals_without_search,
+    two_layer_proposals,
+)
 from krohn.construct.proposal import Proposal, Source
 from krohn.construct.request import Request
 from krohn.construct.tight.cascade_source import cascade_proposals
@@ -12,7 +17,10 @@ from krohn.errors import LimitExceeded, Unsupported
 from krohn.work import Work
 
 SOURCES = (
+    Source("features", ("auto", "features"), proposals_without_search, lambda request: 1),
     Source("cascade", ("auto", "cascade"), cascade_proposals, lambda request: 1),
+    Source("features", ("auto", "features"), one_layer_proposals, lambda request: 1),
+    Source("features", ("auto", "features"), two_layer_proposals, lambda request: 2),
     Source("scan", ("auto",), scan_proposals, lambda request: scan_depth(request.length)),
 )
 

@@ -14,7 +14,7 @@ from krohn.errors import InvalidInput
 from krohn.network.transformer import Mask
 from krohn.work import UNITS, Work
 
-Method = Literal["auto", "scan", "cascade", "paper", "grid"]
+Method = Literal["auto", "scan", "cascade", "features", "paper", "grid"]
 Objective = Literal["depth", "parameters", "width"]
 DEFAULT_EFFORT = 1.0
 DEFAULT_MAX_SETS = 20_000

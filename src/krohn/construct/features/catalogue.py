@@ -14,6 +14,7 @@ from krohn.construct.features.place import Place
 from krohn.construct.features.place_counts import PlaceCount
 
 MAX_MODULUS = 12
+MAX_PERIOD = 16
 FEW_SYMBOLS = 4
 MAX_BACK = 3
 
@@ -34,7 +35,7 @@ def moduli(automaton: Semiautomaton) -> list[int]:
 
 
 def letter_classes(annotated: Annotated) -> list[Class]:
-    """Sets of letters: all of them if they are few, else single ones, all but one, and those that act alike."""
+    """Sets of letters: all if they are few, else single ones, all but one, and those that act alike."""
     automaton = annotated.automaton
     count = automaton.num_letters
     everything = frozenset(range(count))
@@ -83,7 +84,7 @@ def symbol_classes(annotated: Annotated) -> list[Class]:
     if len(symbols) <= 24:
         for s in symbols:
             add((s,), f"symbol {s}")
-    return [(members, name) for members, name in named.items()]
+    return list(named.items())
 
 
 def _column(annotated: Annotated, column: int) -> str:
@@ -114,7 +115,8 @@ def one_layer_catalogue(annotated: Annotated) -> list[Feature]:
     rhythms = moduli(automaton)
     counts = [(m, False) for m in rhythms]
     counts += [(top + 1, True) for top in range(1, min(automaton.num_states, 4) + 1)]
-    found: list[Feature] = [Place(1, m) for m in rhythms]
+    longer = sorted({m * k for m in rhythms for k in (1, 2, m) if m * k <= MAX_PERIOD})
+    found: list[Feature] = [Place(1, m) for m in longer]
     found += [Place(top, 1) for top in range(2, min(automaton.num_states, 4) + 1)]
     found += heads_over(letter_classes(annotated), counts, rhythms, automaton.num_letters, MAX_BACK)
     found += [

@@ -1,8 +1,8 @@
 """The cheapest set of features that determines the state, found by counterexamples.
 
 Two words that look alike but lead to different states must be told apart by some feature of the set. Each
-round takes the cheapest set that tells all known pairs apart and asks the product machine; a conflict is a new
-pair. Every choice is deterministic, and effort is counted in steps.
+round takes the cheapest set that tells all known pairs apart and asks the product machine; a conflict is a
+new pair. Every choice is deterministic.
 """
 
 from collections.abc import Sequence
@@ -11,25 +11,14 @@ from dataclasses import dataclass, field
 from krohn.construct.features.annotated import Annotated
 from krohn.construct.features.feature import Feature
 from krohn.construct.features.product import Conflict, Determined, Word, determine, shown_after
-from krohn.errors import LimitExceeded
+from krohn.work import Work
 
+A_STATE, A_NODE, A_LOOK = 30, 30, 30
+"""Units of work for a state of a product, a node of the search for a set, a feature on two words."""
 MOST_FEATURES = 5
 NODES = 1_000
 WIDEST = 12
 """Features tried for one pair."""
-
-
-@dataclass
-class Effort:
-    """Steps left; spent by product machines and comparisons."""
-
-    left: int
-
-    def spend(self, steps: int) -> None:
-        """Raises once nothing is left."""
-        self.left -= steps
-        if self.left < 0:
-            raise LimitExceeded("the search for features has used its steps")
 
 
 @dataclass
@@ -53,7 +42,7 @@ def choose(
     catalogue: Sequence[Feature],
     wanted: Sequence[int],
     pairs: Pairs,
-    effort: Effort,
+    work: Work,
     most: int = MOST_FEATURES,
 ) -> Choice:
     """Counterexample-guided search; an empty choice if no set within the bounds was found."""
@@ -61,7 +50,7 @@ def choose(
     told = [0] * len(catalogue)  # per feature a bit for every pair that it tells apart
     count = 0
     for pair in pairs.known:
-        row = _telling(annotated, catalogue, pair, effort)
+        row = _telling(annotated, catalogue, pair, work)
         if row is not None:
             if not any(row):
                 return Choice(hopeless=pair)
@@ -69,17 +58,18 @@ def choose(
             count += 1
     while True:
         chosen, nodes = cheapest(costs, told, count, most)
-        effort.spend(1 + nodes)
+        work.spend(A_NODE * (1 + nodes))
         if chosen is None:
             return Choice()
         features = tuple(catalogue[index] for index in chosen)
         found = determine(annotated, features, wanted)
-        effort.spend(found.size)
+        work.spend(A_STATE * found.size)
         if isinstance(found, Determined):
             return Choice(features, found)
         pair = (found.first, found.second)
-        row = _telling(annotated, catalogue, pair, effort)
-        assert row is not None and isinstance(found, Conflict)
+        row = _telling(annotated, catalogue, pair, work)
+        assert row is not None
+        assert isinstance(found, Conflict)
         pairs.known.append(pair)
         if not any(row):
             return Choice(hopeless=pair)
@@ -88,13 +78,13 @@ def choose(
 
 
 def _telling(
-    annotated: Annotated, catalogue: Sequence[Feature], pair: tuple[Word, Word], effort: Effort
+    annotated: Annotated, catalogue: Sequence[Feature], pair: tuple[Word, Word], work: Work
 ) -> list[bool] | None:
     """Which features tell the words apart; ``None`` if their last symbols already do."""
     first, second = (annotated.symbols_of(word) for word in pair)
     if first[-1] != second[-1]:
         return None
-    effort.spend(len(catalogue))
+    work.spend(A_LOOK * len(catalogue))
     return [shown_after(feature, first) != shown_after(feature, second) for feature in catalogue]
 
 

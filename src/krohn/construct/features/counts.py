@@ -1,4 +1,4 @@
-"""How often symbols of a class occurred, modulo something or up to a bound: one uniform head for all counts."""
+"""How often symbols of a class occurred, modulo something or up to a bound: one uniform head for all."""
 
 from dataclasses import dataclass
 

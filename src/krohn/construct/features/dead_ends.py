@@ -1,28 +1,65 @@
 """One track with dead ends: the letters allowed at a place depend on the place alone, and any other is fatal.
 
-The automaton of a date or of (abab)* walks along one track of states, whatever the letters are, until a letter
-that is wrong for its place leads to a sink. Whether that has happened is a count of wrong letters, by place.
+The automaton of a date or of (abab)* walks along one track of states, whatever the letters are, until a
+letter that is wrong for its place leads to a sink. Whether that has happened is a count of wrong letters.
 """
+
+from collections.abc import Iterator
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.features.place_counts import PlaceCount
 
 MOST_PLACES = 64
+MOST_SETS = 48
+
+Live = list[frozenset[int]]
 
 
 def wrong_letters(automaton: Semiautomaton) -> PlaceCount | None:
     """A clamped count of letters that lead every live state of their place into a sink."""
+    letters, sinks = range(automaton.num_letters), _sinks(automaton)
+    live, early = _live(automaton, sinks)
+    if early is None:
+        return None
+    members = tuple(
+        frozenset(x for x in letters if states and all(automaton.step(q, x) in sinks for q in states))
+        for states in live
+    )
+    if not any(members):
+        return None
+    return PlaceCount((frozenset(), *members), early, len(members) + 1 - early, 2, True, "wrong letters")
+
+
+def letters_by_place(automaton: Semiautomaton) -> Iterator[PlaceCount]:
+    """Whether a letter of one kind stands at a certain place, for places that every word passes once."""
+    live, early = _live(automaton, _sinks(automaton))
+    made = 0
+    for place, states in enumerate(live[: None if early is None else early - 1], 1):
+        order = sorted(states)
+        columns = [tuple(automaton.step(q, x) for q in order) for x in range(automaton.num_letters)]
+        for column in sorted(set(columns)):
+            kind = frozenset(x for x, other in enumerate(columns) if other == column)
+            if made < MOST_SETS and len(kind) < len(columns):
+                made += 1
+                sets = (frozenset[int](),) * place + (kind, frozenset[int]())
+                names = " ".join(automaton.letter_names[x] for x in sorted(kind)[:3])
+                yield PlaceCount(sets, place + 1, 1, 2, True, f"{names} at place {place}")
+
+
+def _sinks(automaton: Semiautomaton) -> set[int]:
     states, letters = range(automaton.num_states), range(automaton.num_letters)
-    sinks = {q for q in states if all(automaton.step(q, x) == q for x in letters)}
+    return {q for q in states if all(automaton.step(q, x) == q for x in letters)}
+
+
+def _live(automaton: Semiautomaton, sinks: set[int]) -> tuple[Live, int | None]:
+    """The states, sinks apart, that some word reaches before its first, second, … letter, until they repeat;
+    and the place from which on they do, ``None`` if they do not soon.
+    """
     live = frozenset({automaton.start} - sinks)
     seen: dict[frozenset[int], int] = {}
-    members: list[frozenset[int]] = [frozenset()]
-    while sinks and live not in seen and len(members) < MOST_PLACES:
-        seen[live] = len(members)
-        fatal = (x for x in letters if live and all(automaton.step(q, x) in sinks for q in live))
-        members.append(frozenset(fatal))
-        live = frozenset(automaton.step(q, x) for q in live for x in letters) - sinks
-    if live not in seen or not any(members):
-        return None
-    early = seen[live]
-    return PlaceCount(tuple(members), early, len(members) - early, 2, True, "wrong letters")
+    found: Live = []
+    while live not in seen and len(found) < MOST_PLACES:
+        seen[live] = len(found) + 1
+        found.append(live)
+        live = frozenset(automaton.step(q, x) for q in live for x in range(automaton.num_letters)) - sinks
+    return found, seen.get(live)

@@ -20,7 +20,7 @@ class Latest:
     @property
     def start(self) -> int:
         """No member yet."""
-        return len(set(number for _, number in self.labels))
+        return len({number for _, number in self.labels})
 
     @property
     def name(self) -> str:

@@ -1,4 +1,7 @@
-"""Plans of one or two layers whose heads see features: found by search, proved by a product machine."""
+"""Plans of one or two layers whose heads see features: found by search, proved by a product machine.
+
+``wanted[q]`` is what must be read off in state q: the state itself, or an observation of it.
+"""
 
 from collections.abc import Sequence
 
@@ -6,79 +9,80 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.features.annotated import Annotated, annotate
 from krohn.construct.features.back import Back
 from krohn.construct.features.catalogue import one_layer_catalogue, two_layer_catalogue
-from krohn.construct.features.choosing import Effort, Pairs, choose
-from krohn.construct.features.dead_ends import wrong_letters
+from krohn.construct.features.choosing import A_STATE, Pairs, choose
+from krohn.construct.features.dead_ends import letters_by_place, wrong_letters
 from krohn.construct.features.feature import Feature
 from krohn.construct.features.place import Place
 from krohn.construct.features.product import Determined, determine
 from krohn.construct.features.registers import first_layers, merged_letters
 from krohn.construct.features.writing import FeaturePlan
 from krohn.errors import LimitExceeded
+from krohn.work import Work
 
-STEPS = 150_000
-"""Steps of a search by default: a second or two."""
 MAX_DELAY = 12
+FEW_ROWS, MAX_ROWS = 2_000, 20_000
+"""Rows of a read-out: as many as may be taken at once, and after a search that found nothing."""
 MOST_STATES = 600
 KEPT_PAIRS = 60
 MOST_IN_SECOND = 3
 
+Letters = tuple[int, ...]
 
-def feature_plan(
-    automaton: Semiautomaton, wanted: Sequence[int], most_layers: int, steps: int = STEPS
-) -> FeaturePlan | None:
-    """The shallowest plan within the steps; ``wanted[q]`` is what must be read off in state q."""
+
+def plain_letters(automaton: Semiautomaton) -> tuple[Annotated, Letters]:
+    """The letters without annotations, those that act alike made one; and the class of each letter."""
     if automaton.num_states > MOST_STATES:
-        return None
+        raise LimitExceeded(f"features are looked for up to {MOST_STATES} states; got {automaton.num_states}")
     merged, letters = merged_letters(automaton)
-    plain = annotate(merged, ())
-    effort = Effort(steps)
-    try:
-        plan = _one_layer(plain, wanted, letters, effort)
-        if plan is None and most_layers > 1:
-            plan = _two_layers(plain, wanted, letters, effort)
-    except LimitExceeded:
-        return None
-    return plan
+    return annotate(merged, ()), letters
 
 
-def _one_layer(
-    plain: Annotated, wanted: Sequence[int], letters: tuple[int, ...], effort: Effort
-) -> FeaturePlan | None:
-    for features in _presets(plain):
-        found = determine(plain, features, wanted)
-        if isinstance(found, Determined):
-            return FeaturePlan(plain, tuple(features), found, letters)
-    wrong = wrong_letters(plain.automaton)
-    special: list[Feature] = [] if wrong is None else [wrong, Place(wrong.early, wrong.period)]
-    catalogue = special + one_layer_catalogue(plain)
-    found = choose(plain, catalogue, wanted, Pairs(), effort)
-    return _planned(plain, found.features, found.determined, letters)
-
-
-def _presets(plain: Annotated) -> list[list[Feature]]:
-    """What needs no search: definite automata, and one track with dead ends."""
-    found: list[list[Feature]] = []
-    delay = delay_of(plain.automaton)
-    if delay is not None:
-        found.append([Back(distance, plain.automaton.num_letters) for distance in range(1, delay)])
+def plan_without_search(automaton: Semiautomaton, wanted: Sequence[int]) -> FeaturePlan | None:
+    """One layer for automata that are known to need no more: definite ones, and one track with dead ends."""
+    plain, letters = plain_letters(automaton)
     wrong = wrong_letters(plain.automaton)
     if wrong is not None:
-        found.append([wrong])
-        found.append([wrong, Place(wrong.early, wrong.period)])
-    return found
+        for features in ((wrong,), (wrong, Place(wrong.early, wrong.period))):
+            found = determine(plain, features, wanted)
+            if isinstance(found, Determined):
+                return FeaturePlan(plain, tuple(features), found, letters)
+    return _definite(plain, wanted, letters, FEW_ROWS)
 
 
-def _two_layers(
-    plain: Annotated, wanted: Sequence[int], letters: tuple[int, ...], effort: Effort
-) -> FeaturePlan | None:
+def one_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], work: Work) -> FeaturePlan | None:
+    """The cheapest features of one layer that a search finds."""
+    plain, letters = plain_letters(automaton)
+    wrong = wrong_letters(plain.automaton)
+    special: list[Feature] = [] if wrong is None else [wrong, Place(wrong.early, wrong.period)]
+    special += letters_by_place(plain.automaton)
+    found = choose(plain, special + one_layer_catalogue(plain), wanted, Pairs(), work)
+    plan = _planned(plain, found.features, found.determined, letters)
+    return _definite(plain, wanted, letters, MAX_ROWS) if plan is None else plan
+
+
+def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: int) -> FeaturePlan | None:
+    """As many letters back as determine the state, where that makes few enough rows."""
+    delay, count = delay_of(plain.automaton), plain.automaton.num_letters
+    if delay is None or count**delay > most:
+        return None
+    features = tuple(Back(distance, count) for distance in range(1, delay))
+    found = determine(plain, features, wanted)
+    assert isinstance(found, Determined)
+    return FeaturePlan(plain, features, found, letters)
+
+
+def two_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], work: Work) -> FeaturePlan | None:
+    """Features of letters that the first layer has annotated."""
+    plain, letters = plain_letters(automaton)
     pairs = Pairs()
     for notes in first_layers(plain):
         try:
             annotated = annotate(plain.automaton, notes)
         except LimitExceeded:
             continue
-        effort.spend(len(annotated.rows))
-        found = choose(annotated, two_layer_catalogue(annotated), wanted, pairs, effort, MOST_IN_SECOND)
+        work.spend(A_STATE * len(annotated.rows))
+        catalogue = two_layer_catalogue(annotated)
+        found = choose(annotated, catalogue, wanted, pairs, work, MOST_IN_SECOND)
         if found.determined is not None:
             return _planned(annotated, found.features, found.determined, letters)
         pairs.known.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
@@ -90,7 +94,7 @@ def _planned(
     annotated: Annotated,
     features: tuple[Feature, ...],
     determined: Determined | None,
-    letters: tuple[int, ...],
+    letters: Letters,
 ) -> FeaturePlan | None:
     return None if determined is None else FeaturePlan(annotated, features, determined, letters)
 

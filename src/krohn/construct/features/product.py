@@ -36,7 +36,9 @@ class Conflict:
     size: int
 
 
-def determine(annotated: Annotated, features: Sequence[Feature], wanted: Sequence[int]) -> Determined | Conflict:
+def determine(
+    annotated: Annotated, features: Sequence[Feature], wanted: Sequence[int]
+) -> Determined | Conflict:
     """Searches the product breadth first; ``wanted[q]`` is what must be known of state q."""
     automaton = annotated.automaton
     early, period = common_rhythm([*annotated.features, *features])

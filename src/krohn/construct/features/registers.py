@@ -34,7 +34,7 @@ def _notes(plain: Annotated) -> Iterator[Feature]:
     yield Place(1, 2)
     yield from (Count(members, m, False, name) for m in cycles for members, name in singles)
     for members, name in letter_classes(plain):
-        if 1 < len(members) < count or count == 2 and len(members) == 1:
+        if 1 < len(members) < count or (count == 2 and len(members) == 1):
             yield Latest(tuple((x, n) for n, x in enumerate(sorted(members))), name)
     yield from (LatestPlace(members, 2, name) for members, name in singles)
     yield from (Count(members, 2, True, name) for members, name in singles)

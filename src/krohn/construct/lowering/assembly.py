@@ -128,8 +128,10 @@ def _lifetimes(program: Program, plans: list[list[HeadPlan]], added: HeadSums) -
     def born(name: str, moment: int) -> None:
         births.update(dict.fromkeys(_channels(program, name), moment))
 
-    for name in (item.register for item in (*program.sources, *program.places)):
-        born(name, 0)
+    for source in program.sources:
+        born(source.register, 0)
+    for place in program.places:
+        born(place.register, 0)
     for index, layer in enumerate(program.layers):
         for plan in plans[index]:
             for channel in plan.reads:

@@ -1,8 +1,8 @@
 """Sums over the positions of one rhythm: a uniform head that does not see the others.
 
 Meaning: Σ of the sources over visible positions whose place has flag 1. Weights: such positions score g, all
-others 0, BOS g + log(2^L − n_t) with n_t the number of visible flagged positions, so each flagged position has
-weight 1/2^L. Error: what the others weigh, T·e^{−g}·2^L of the largest value, besides that of a prefix sum.
+others 0, BOS g + log(2^L − n_t) with n_t the number of visible flagged positions, so each flagged position
+has weight 1/2^L. Error: what the others weigh, T·e^{−g}·2^L of the largest value, besides that of a sum.
 """
 
 from math import exp

@@ -71,7 +71,6 @@ class PositionCodes:
         positions = np.arange(self.count, dtype=np.float64)
         return positions if self.mask == "causal" else np.maximum(positions - 1, 0)
 
-
     def _visible_flagged(self, rhythm: str) -> npt.NDArray[np.float64]:
         """How many visible positions have flag 1, the flags being ``early|cycle`` in zeros and ones."""
         early, cycle = rhythm.split("|")

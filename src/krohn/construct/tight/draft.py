@@ -98,7 +98,9 @@ class ProgramDraft:
         """A sum over the visible positions whose place has flag 1."""
         target = self.fresh(f"sum of {source} where {flag}")
         layer = self._latest((flag, source)) + 1
-        self._made(target, min(0, self.registers[source].low), max(0, self.registers[source].high), layer, "wide")
+        self._made(
+            target, min(0, self.registers[source].low), max(0, self.registers[source].high), layer, "wide"
+        )
         self.heads.append((layer, PlaceSum(flag, (source,), (target,))))
         return target
 

@@ -1,0 +1,51 @@
+"""Proposals of features: one layer without a search, one layer by search, two layers."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.construct.features.exchange import exchange_conflict
+from krohn.construct.features.plans import one_layer_plan, plan_without_search, two_layer_plan
+from krohn.construct.features.writing import FeaturePlan
+from krohn.construct.proposal import Proposal
+from krohn.construct.request import Request
+from krohn.errors import Unsupported
+from krohn.work import Work, WorkSpent
+
+ONE_LAYER, TWO_LAYERS = 3_000_000, 6_000_000
+"""Units of work at effort 1."""
+
+Search = Callable[[Semiautomaton, Sequence[int], Work], FeaturePlan | None]
+
+
+def proposals_without_search(request: Request, work: Work) -> Iterator[Proposal]:
+    """Definite automata, and one track with dead ends."""
+    yield from _proposed(request, lambda a, wanted, _: plan_without_search(a, wanted), ONE_LAYER, work)
+
+
+def one_layer_proposals(request: Request, work: Work) -> Iterator[Proposal]:
+    """The cheapest features of one layer; no search where an exchange of letters rules them out."""
+    if exchange_conflict(request.automaton):
+        raise Unsupported("no counts, first, last and nearby letters determine the state")
+    yield from _proposed(request, one_layer_plan, ONE_LAYER, work)
+
+
+def two_layer_proposals(request: Request, work: Work) -> Iterator[Proposal]:
+    """Features over letters with notes; groups are left to the cascade, which counts as well."""
+    if all(len(set(letter)) == len(letter) for letter in request.automaton.letters):
+        raise Unsupported("two layers of features are not looked for in groups")
+    yield from _proposed(request, two_layer_plan, TWO_LAYERS, work)
+
+
+def _proposed(request: Request, search: Search, units: float, work: Work) -> Iterator[Proposal]:
+    if request.mask != "causal":
+        raise Unsupported(f"features are for the causal mask; got {request.mask}")
+    automaton = request.automaton
+    work.look()
+    try:
+        plan = search(automaton, range(automaton.num_states), Work(units * request.effort))
+    except WorkSpent:
+        work.give_up("a search for features")
+        raise
+    if plan is None:
+        raise Unsupported("no set of features that heads can see determines the state")
+    yield Proposal("features", plan.layers, lambda: plan.program(automaton.num_states), plan.titles)

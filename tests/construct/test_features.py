@@ -1,0 +1,148 @@
+"""Features against their naive meaning: as machines, as registers, as plans, as certified weights."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from construct.small_automata import random_automaton
+from krohn import compile, verify, zoo
+from krohn.automata.regular import from_regex
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.construct.features.annotated import annotate
+from krohn.construct.features.back import Back
+from krohn.construct.features.counts import Count
+from krohn.construct.features.exchange import exchange_conflict
+from krohn.construct.features.feature import Feature
+from krohn.construct.features.latest import Latest
+from krohn.construct.features.latest_place import LatestPlace
+from krohn.construct.features.place import Place
+from krohn.construct.features.place_counts import PlaceCount
+from krohn.construct.features.plans import one_layer_plan, plan_without_search, two_layer_plan
+from krohn.construct.features.product import Conflict, determine, shown_after
+from krohn.construct.features.symbols import Symbols
+from krohn.construct.tight.draft import ProgramDraft
+from krohn.errors import LimitExceeded
+from krohn.network.program import Program, interpret, interpret_registers
+from krohn.work import Work
+
+Word = Sequence[int]
+A, B = frozenset([0]), frozenset([1, 2])
+
+
+def fold(t: int, early: int, period: int) -> int:
+    while t >= early + period:
+        t -= period
+    return t
+
+
+def last(word: Word, members: frozenset[int]) -> int:
+    return max((i for i, x in enumerate(word, 1) if x in members), default=0)
+
+
+NAIVE: list[tuple[Feature, Callable[[Word], int]]] = [
+    (Count(A, 3, False, "a"), lambda w: sum(x in A for x in w) % 3),
+    (Count(B, 3, True, "b"), lambda w: min(2, sum(x in B for x in w))),
+    (Latest(((1, 0), (2, 1)), "b"), lambda w: w[last(w, B) - 1] - 1 if last(w, B) else 2),
+    (LatestPlace(B, 2, "b"), lambda w: fold(last(w, B), 1, 2)),
+    (LatestPlace(A, 3, "a", 2), lambda w: fold(last(w, A), 2, 3)),
+    (Place(1, 3), lambda w: fold(len(w), 1, 3)),
+    (Place(4, 1), lambda w: min(len(w), 4)),
+    (Back(2, 3), lambda w: w[-3] if len(w) > 2 else 3),
+    (
+        PlaceCount((frozenset(), A, B), 1, 2, 3, False, "a odd, b even"),
+        lambda w: sum(x in (A if i % 2 else B) for i, x in enumerate(w, 1)) % 3,
+    ),
+    (
+        PlaceCount((frozenset(), frozenset(), A, frozenset()), 3, 1, 2, True, "a at 2"),
+        lambda w: int(len(w) > 1 and w[1] in A),
+    ),
+]
+
+
+def program_of(feature: Feature) -> tuple[Program, tuple[str, ...]]:
+    draft = ProgramDraft(3, "causal")
+    draft.source("letter", range(3), 3)
+    names = feature.registers(draft, Symbols(("letter",), {(x,): x for x in range(3)}, (3,)))
+    values = {(v,): v for v in range(draft.registers[names[0]].low, draft.registers[names[0]].high + 1)}
+    return draft.finish(names, values, len(values)), names
+
+
+@pytest.mark.parametrize(("feature", "naive"), NAIVE, ids=[feature.name for feature, _ in NAIVE])
+def test_a_gadget_means_the_same_as_a_machine_as_registers_and_naively(
+    feature: Feature, naive: Callable[[Word], int]
+) -> None:
+    words = np.random.default_rng(5).integers(3, size=(40, 12))
+    program, (name,) = program_of(feature)
+    held = interpret_registers(program, words)[name][:, 1:]
+    for word, values in zip(words.tolist(), held.tolist(), strict=True):
+        for t in range(1, len(word) + 1):
+            assert shown_after(feature, word[:t]) == (naive(word[:t]),) == (values[t - 1],)
+
+
+def reset_counter() -> Semiautomaton:
+    """C3 with a reset."""
+    return Semiautomaton(np.array([[1, 0], [2, 0], [0, 0]]), 0, letter_names=("turn", "reset"))
+
+
+ONE_LAYER = {
+    "abab": lambda: zoo("abab"),
+    "D8": lambda: zoo("D8"),
+    "C3 with a reset": reset_counter,
+    "third letter from the end": lambda: from_regex("(a|b)*a(a|b)(a|b)"),
+    "identifier": lambda: from_regex("[a-c]([a-c]|[0-2])*"),
+    "date": lambda: from_regex("[0-2][0-2]-[0-2][0-2]"),
+}
+
+
+@pytest.mark.parametrize("make", ONE_LAYER.values(), ids=list(ONE_LAYER))
+def test_one_layer_is_built_and_certified(make: Callable[[], Semiautomaton]) -> None:
+    network = compile(make(), 12)
+    assert (network.method, network.transformer.depth) == ("features", 1)
+    assert verify(network).certified
+
+
+def test_two_layers_over_annotated_letters_are_certified() -> None:
+    automaton = Semiautomaton(np.array([[0, 1], [0, 2], [2, 2]]), 0)  # bb is fatal
+    plan = two_layer_plan(automaton, range(3), Work(2e6))
+    assert plan is not None
+    assert plan.layers == 2
+    words = np.random.default_rng(3).integers(2, size=(50, 14))
+    assert interpret(plan.program(3), words).tolist() == [automaton.run(w) for w in words.tolist()]
+    network = compile(automaton, 16, method="features")
+    assert network.transformer.depth == 2
+    assert verify(network).certified
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_plans_of_random_automata_compute_their_states(seed: int) -> None:
+    automaton = random_automaton(seed)
+    try:
+        plan = plan_without_search(automaton, range(automaton.num_states)) or one_layer_plan(
+            automaton, range(automaton.num_states), Work(5e5)
+        )
+    except LimitExceeded:
+        plan = None
+    if plan is not None:
+        words = np.random.default_rng(seed).integers(automaton.num_letters, size=(60, 15))
+        states = interpret(plan.program(automaton.num_states), words)
+        assert states.tolist() == [automaton.run(word) for word in words.tolist()]
+
+
+def test_a_conflict_is_two_words_that_look_alike_and_differ() -> None:
+    automaton = zoo("D6")
+    plain = annotate(automaton, ())
+    features = [Count(frozenset([0]), 2, False, "toggle"), Place(1, 2)]
+    found = determine(plain, features, range(automaton.num_states))
+    assert isinstance(found, Conflict)
+    for feature in features:
+        assert shown_after(feature, found.first) == shown_after(feature, found.second)
+    assert found.first[-1] == found.second[-1]
+    assert automaton.run(found.first)[-1] != automaton.run(found.second)[-1]
+
+
+def test_an_exchange_of_letters_rules_out_one_layer_only_where_no_plan_is_known() -> None:
+    assert exchange_conflict(zoo("D6"))
+    assert exchange_conflict(zoo("S4"))
+    for make in ONE_LAYER.values():
+        assert not exchange_conflict(make())
