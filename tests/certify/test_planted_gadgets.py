@@ -35,6 +35,7 @@ EFFECT: dict[str, Network] = {
     "lowering.latest_match.lower_latest_match": WALLS,
     "lowering.latest_write.lower_latest_write": ("FlipFlop", "cascade", {}),
     "lowering.look_back.lower_look_back": ("Add", "cascade", {}),
+    "lowering.place_sum.lower_place_sum": ("abab", "features", {}),
     "lowering.prefix_sum.lower_prefix_sum": PARITY,
     "lowering.table_code.best_code": ("D6", "cascade", {}),
     "paper.channels.add_mlps": COUNTER,

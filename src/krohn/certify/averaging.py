@@ -88,7 +88,7 @@ def _counted(scores: Scores) -> list[int]:
     chosen = [b for b, score in zip(keys, best, strict=True) if score > max(best) - UNSEEN]
     others = [b for b in keys if b not in chosen]
     apart = not (standing[chosen].any(axis=0) & standing[others].any(axis=0)).any() if others else True
-    return chosen if apart else keys
+    return chosen if chosen and apart else keys
 
 
 def _weights(scores: Scores, counted: list[int]) -> tuple[float, float, Array, Array, float] | None:

@@ -70,9 +70,9 @@ def embed(network: Transformer, length: int, arith: Arithmetic) -> Stream:
     along = codes[tau:]
     steady = (along == along[:1]).all(axis=0) if length else np.ones(network.dim, dtype=bool)
     rhythm = rhythm_of(along)
-    constant = np.where(steady | rhythm.channels, along[: rhythm.readings], 0.0)
-    if len(constant) < rhythm.readings:  # no letter at all
-        constant = np.zeros((rhythm.readings, network.dim))
+    constant = np.zeros((rhythm.readings, network.dim))  # a reading that no word reaches may have any code
+    reached = along[: rhythm.readings]
+    constant[: len(reached)] = np.where(steady | rhythm.channels, reached, 0.0)
     places = np.where(steady | rhythm.channels, 0.0, codes)
     letters, dim = network.embedding.shape
     # Adding a position to a token rounds once where both are there.

@@ -18,7 +18,7 @@ from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName
 # Theorem 2 holds a term |Q|^(2^|Q|), so it is kept as a power of ten when it no longer fits a float.
 
 
-THEOREMS = ("scan", "paper", "cascade", "grid", "counter", "memory", "solvable_group")
+THEOREMS = ("scan", "paper", "cascade", "features", "grid", "counter", "memory", "solvable_group")
 EXACT = 15
 """Powers of ten below which a bound is given as an exact whole number."""
 
