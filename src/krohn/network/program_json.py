@@ -45,9 +45,8 @@ def program_to_json(program: Program) -> dict[str, Any]:
 
 def program_from_json(payload: object) -> Program:
     """The program, validated; a malformed one raises ``InvalidFile``."""
-    optional = ("places",) if isinstance(payload, dict) and "places" in payload else ()
-    keys = ("mask", "registers", "sources", "layers", "readout", *optional)
-    data = require_keys(payload, keys, "program")
+    keys = ("mask", "registers", "sources", "layers", "readout")
+    data = require_keys(payload, keys, "program", optional=("places",))
     try:
         return Program(
             registers=tuple(built(Register, item) for item in _list(data["registers"], "registers")),
