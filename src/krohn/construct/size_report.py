@@ -14,7 +14,6 @@ THEOREMS = {
     "scan": "Theorem 1",
     "cascade": "Theorem 2",
     "features": "Theorem 2",
-    "features": "Theorem 2",
     "paper": "Theorem 2",
     "grid": "Theorem 3",
 }
