@@ -40,5 +40,8 @@ browser: ## Chromium for the tests of pages, where it may be installed
 unit: $(STAMP) browser ## the tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
+fuzz: $(STAMP) ## 5,000 seeded command lines and damaged files, each judged (about half an hour)
+	$(BIN)/python benchmarks/fuzz.py --count 5000
+
 clean: ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist

@@ -176,10 +176,10 @@ def test_float64_gives_mlps_of_at_most_three_hidden_layers(name: str) -> None:
 def test_a_length_beyond_the_float_format_is_refused_with_the_largest_that_holds() -> None:
     automaton = krohn.zoo("C8")
     with pytest.raises(
-        Unsupported, match=r"length 100000 is too much for float32, which bears (\d+)"
+        Unsupported, match=r"length 100000 is too long for float32, which suffices up to length (\d+)"
     ) as caught:
         compile(automaton, 100_000, method="cascade", dtype="float32")
-    longest = int(str(caught.value).split("bears ")[1].split(":")[0])
+    longest = int(str(caught.value).split("up to length ")[1].split(":")[0])
     assert 100 < longest < 100_000
     network = compile(automaton, longest, method="cascade", dtype="float32")
     words = np.random.default_rng(0).integers(0, 8, (2, longest))
@@ -191,7 +191,7 @@ def test_a_length_beyond_the_float_format_is_refused_with_the_largest_that_holds
 def test_too_many_table_rows_and_too_long_words_are_refused_together() -> None:
     with pytest.raises(Unsupported, match=r"16 reachable rows, more than 5; raise --max-rows") as caught:
         compile(krohn.zoo("Q8"), 10**9, method="cascade", dtype="float16", max_rows=5)
-    assert "is too much for float16" in str(caught.value)
+    assert "is too long for float16" in str(caught.value)
 
 
 def test_too_few_image_sets_are_a_reason_to_refuse() -> None:

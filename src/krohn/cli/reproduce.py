@@ -1,12 +1,17 @@
 """`krohn reproduce`: one experiment of the paper, from runs to table and figure."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from krohn.cli.output import emit, json_option, note, table
+from krohn.errors import InvalidInput
+from krohn.experiments.names import check_engine, check_experiment
+from krohn.experiments.scale import parse_scale
 
 if TYPE_CHECKING:
     from krohn.experiments.reproduce import Reproduction
@@ -64,35 +69,63 @@ def command(
     \b
     Example:  krohn reproduce depth --scale smoke --only Grid4
     """
-    from krohn.errors import InvalidInput
-    from krohn.experiments.catalogue import experiment
-    from krohn.experiments.reproduce import reproduce
-    from krohn.experiments.scale import parse_scale
-    from krohn.experiments.store import Store
-
-    experiment(name)
+    check_experiment(name)
+    check_engine(engine)
     parse_scale(scale)
     if show and (options["only"] or options["where"] or options["sequences"]):
         raise InvalidInput("--show prints what is stored: give --only, --where and --sequences without it")
-    chosen = None if show else _sweep_options(name, scale, engine, store_path, as_json, options)
-    with Store(store_path, writable=not show) as store:
-        place = figures or store_path.parent / "figures"
-        # A store in a folder that cannot be written still has a table to print.
-        found = reproduce(
-            name, scale, store, figures=place, options=chosen, say=note, must_draw=figures is not None
-        )
+    if show and _is_default("store_path") and not store_path.exists():
+        found = _committed(name, scale, store_path, figures)
+    else:
+        found = _from_store(name, scale, store_path, figures, show, as_json, {**options, "engine": engine})
     for line in _remarks(found):
         note(line)
     emit(_payload(found, scale), as_json=as_json, text=lambda: _markdown(found) if markdown else _text(found))
     if found.report.errors:
-        raise click.exceptions.Exit(1)
+        note(f"error: {len(found.report.errors)} runs failed; what is done is stored: see the lines above")
+        raise click.exceptions.Exit(2)
 
 
-def _sweep_options(
-    name: str, scale: str, engine: str, store_path: Path, as_json: bool, options: dict[str, Any]
-) -> Any:
+def _from_store(
+    name: str,
+    scale: str,
+    store_path: Path,
+    figures: Path | None,
+    show: bool,
+    as_json: bool,
+    options: dict[str, Any],
+) -> "Reproduction":
+    from krohn.experiments.reproduce import reproduce
+    from krohn.experiments.store import Store
+
+    chosen = None if show else _sweep_options(name, scale, store_path, as_json, options)
+    with Store(store_path, writable=not show) as store:
+        place = figures or store_path.parent / "figures"
+        # A store in a folder that cannot be written still has a table to print.
+        return reproduce(
+            name, scale, store, figures=place, options=chosen, say=note, must_draw=figures is not None
+        )
+
+
+def _committed(name: str, scale: str, missing: Path, figures: Path | None) -> "Reproduction":
+    """What the checkout holds, as it is; figures are drawn again only where they are asked for."""
+    from krohn.experiments.committed import committed_figures, committed_results, store_of
+
+    file = committed_results(name, scale, missing)
+    from krohn.experiments.reproduce import reproduce
+
+    note(f"from {file}; {missing} does not exist")
+    with store_of(file) as store:
+        found = reproduce(name, scale, store, figures=figures)
+    return found if figures is not None else replace(found, figures=committed_figures(file, name, scale))
+
+
+def _is_default(option: str) -> bool:
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.DEFAULT
+
+
+def _sweep_options(name: str, scale: str, store_path: Path, as_json: bool, options: dict[str, Any]) -> Any:
     from krohn.experiments.catalogue import experiment
-    from krohn.experiments.scale import parse_scale
     from krohn.experiments.selection import Selection
     from krohn.experiments.sweep import SweepOptions
 
@@ -107,7 +140,7 @@ def _sweep_options(
     }
     folder = options["checkpoints"] or str(store_path.parent / "checkpoints")
     return SweepOptions(
-        engine=engine,
+        engine=options["engine"],
         device=options["device"],
         # Absolute: the workers of a cluster are at home in other folders.
         directory=None if folder == "none" else Path(folder).absolute(),

@@ -6,6 +6,7 @@ the choice. Where plans come from is listed in ``krohn.construct.plans``.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from textwrap import shorten
 
 from krohn.automata.spec import AutomatonLike, as_automaton
 from krohn.construct.lowering.assembly import lower
@@ -140,7 +141,10 @@ def _refusals(request: Request, program: Program) -> Iterator[str]:
     faults = list(precision_faults(program, request.length, dtype))
     if faults:
         longest = largest_length(program, dtype)
-        yield f"length {request.length} is too much for {dtype}, which bears {longest}: {', '.join(faults)}"
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        held = f"which suffices up to length {longest}" if longest else "which suffices for no length"
+        fault = shorten(faults[0], 100)
+        yield f"length {request.length} is too long for {dtype}, {held}: {fault}{more}; use float64"
 
 
 def _ways(request: Request) -> list[tuple[bool, bool]]:

@@ -1,7 +1,7 @@
 """The experiments by name: the paper's nine, the uniform depth map, and the networks that are kept."""
 
-from krohn.errors import UnknownName
 from krohn.experiments.experiment import Experiment
+from krohn.experiments.names import check_experiment
 from krohn.experiments.recipes import (
     attention,
     curves,
@@ -26,7 +26,6 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 
 def experiment(name: str) -> Experiment:
-    """The experiment of that name; an unknown one is refused with the list of the known."""
-    if name not in EXPERIMENTS:
-        raise UnknownName(f"an experiment must be one of {', '.join(EXPERIMENTS)}; got {name!r}")
+    """The experiment of that name; an unknown one is refused with the nearest name, or the list."""
+    check_experiment(name)
     return EXPERIMENTS[name]

@@ -40,14 +40,15 @@ def reproduce(
     scale_name: str,
     store: Store,
     *,
-    figures: Path,
+    figures: Path | None,
     options: SweepOptions | None = None,
     say: Callable[[str], None] = lambda line: None,
     must_draw: bool = True,
 ) -> Reproduction:
     """Runs what is missing (nothing without ``options``), then makes table and figures from the store.
 
-    Without ``must_draw`` a folder that takes no figures is told to ``say``, and the table stands alone.
+    Without a folder for figures none are drawn. Without ``must_draw`` a folder that takes no figures is
+    told to ``say``, and the table stands alone.
     """
     chosen_one, scale = find(name), parse_scale(scale_name)
     planned = chosen_one.plan(scale)
@@ -61,8 +62,8 @@ def reproduce(
     caption = caption_of(cells, scale)
     drawn: list[Path] = []
     try:
-        for stem, figure in sorted(chosen_one.draw(cells, caption).items() if cells else ()):
-            drawn += save(figure, figures / f"{stem}-{scale}")
+        for stem, figure in sorted(chosen_one.draw(cells, caption).items() if cells and figures else ()):
+            drawn += save(figure, Path(figures or "") / f"{stem}-{scale}")
     except OSError as error:
         if must_draw:
             raise

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
-from krohn.errors import InvalidInput, UnknownName
+from krohn.errors import InvalidInput
 from krohn.evaluate.evaluation import Evaluation
 from krohn.experiments.catalogue import EXPERIMENTS
 from krohn.experiments.engines.cluster import run_on_ray
 from krohn.experiments.engines.job import Engine, Job, Outcome, Work
 from krohn.experiments.engines.local import run_local
 from krohn.experiments.experiment import Experiment, PlannedRun
+from krohn.experiments.names import check_engine
 from krohn.experiments.record import Conflict, Member, Record
 from krohn.experiments.scale import Scale
 from krohn.experiments.selection import Selection
@@ -45,8 +46,7 @@ class SweepOptions:
     progress: bool = False
 
     def __post_init__(self) -> None:
-        if self.engine not in ENGINES:
-            raise UnknownName(f"an engine must be one of {', '.join(ENGINES)}; got {self.engine!r}")
+        check_engine(self.engine)
         if self.time_limit is not None and not self.time_limit >= 0:
             raise InvalidInput(f"a time limit must be 0 seconds or more; got {self.time_limit}")
 

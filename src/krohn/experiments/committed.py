@@ -1,0 +1,41 @@
+"""The results that lie in a checkout as text, shown without being imported into a store first."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from krohn.errors import InvalidFile
+from krohn.experiments.store import Store
+from krohn.experiments.text_form import import_text
+
+FOLDERS = (Path("results"), Path(__file__).parents[3] / "results")
+"""Where a checkout keeps them: below the current folder, or beside the sources that run."""
+
+
+def committed_results(name: str, scale: str, missing: Path) -> Path:
+    """The file of an experiment's results; where there is none, what to do is said."""
+    wanted = f"{name}-{scale}.jsonl"
+    for folder in FOLDERS:
+        if (folder / wanted).is_file():
+            return folder / wanted
+    raise InvalidFile(
+        f"there must be results to show; there is no store {missing} and no results/{wanted} of a checkout: "
+        f"run krohn reproduce {name} --scale {scale}, or krohn results import FILE"
+    )
+
+
+def committed_figures(file: Path, name: str, scale: str) -> list[Path]:
+    """The figures beside the results."""
+    return sorted(path for path in file.parent.glob(f"{name}*-{scale}.*g") if path.suffix in (".svg", ".png"))
+
+
+@contextmanager
+def store_of(file: Path) -> Iterator[Store]:
+    """A store of the results in a file, gone at the end."""
+    with (
+        tempfile.TemporaryDirectory(prefix="krohn-results-") as folder,
+        Store(Path(folder) / "results.sqlite") as store,
+    ):
+        import_text(store, file)
+        yield store

@@ -1,0 +1,29 @@
+"""The names of experiments and engines, known before torch is loaded: a wrong one is refused at once."""
+
+from difflib import get_close_matches
+from importlib.util import find_spec
+
+from krohn.errors import MissingDependency, UnknownName
+
+EXPERIMENT_NAMES = (
+    *("depth", "curves", "stability", "attention", "indirect", "incomplete", "ood", "length", "positions"),
+    *("uniform", "networks"),
+)
+ENGINE_NAMES = ("local", "ray")
+
+
+def check_experiment(name: str) -> None:
+    """Refuses a name that is no experiment's, with the nearest one or the list."""
+    if name not in EXPERIMENT_NAMES:
+        near = get_close_matches(name[:40], EXPERIMENT_NAMES, n=1)
+        hint = f": did you mean {near[0]}?" if near else ""
+        known = ", ".join(EXPERIMENT_NAMES)
+        raise UnknownName(f"an experiment must be one of {known}; got {name[:60]!r}{hint}")
+
+
+def check_engine(name: str) -> None:
+    """Refuses an engine that is not there: unknown, or not installed."""
+    if name not in ENGINE_NAMES:
+        raise UnknownName(f"an engine must be one of {', '.join(ENGINE_NAMES)}; got {name[:60]!r}")
+    if name == "ray" and find_spec("ray") is None:
+        raise MissingDependency("--engine ray needs Ray: pip install 'krohn[cluster]'")
