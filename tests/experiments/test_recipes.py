@@ -218,11 +218,11 @@ def test_attention_and_curves_and_positions_have_the_paper_s_sizes() -> None:
 
 
 def test_small_depth_runs_read_whole_words_or_windows_and_are_bounded() -> None:
-    """Whole words for the memories and the abelian groups; non-abelian groups by curriculum."""
+    """Whole words for the memories and the abelian groups; non-abelian groups by curriculum, and both ways at 8."""
     for run in depth.plan(Scale.SMALL):
         config = run.config
         if run.label["task"] in depth.NON_ABELIAN:
-            assert config.curriculum is not None
+            assert (config.curriculum is None) == (run.label.get("words") == "whole")
             assert config.optimizer.batch == 64
             assert config.halving is not None or config.replicates == 4
             continue
