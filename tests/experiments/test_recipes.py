@@ -218,7 +218,7 @@ def test_attention_and_curves_and_positions_have_the_paper_s_sizes() -> None:
 
 
 def test_small_depth_runs_read_whole_words_or_windows_and_are_bounded() -> None:
-    """Whole words for the memories and the abelian groups; non-abelian groups by curriculum, and both ways at 8."""
+    """Whole words for the memories and the abelian groups; non-abelian groups by curriculum too."""
     for run in depth.plan(Scale.SMALL):
         config = run.config
         if run.label["task"] in depth.NON_ABELIAN:
