@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test format lint type browser unit clean
+.PHONY: help setup demo docs gallery test format lint type browser unit clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -18,6 +18,12 @@ setup: $(STAMP) ## create .venv and install krohn with its development tools
 
 demo: $(STAMP) ## the main job on a small example
 	$(BIN)/python -m krohn.cli.demo
+
+docs: $(STAMP) ## the site, in site/
+	$(BIN)/python -m sphinx -W --keep-going -q docs site
+
+gallery: $(STAMP) ## the gallery page that the site holds
+	$(BIN)/python -m krohn explore --gallery --out docs/gallery/explorer.html
 
 test: lint type unit ## everything that must hold before a change lands
 

@@ -140,7 +140,9 @@ def _write_parquet(stream: IO[bytes], sampler: Drawing, chunks: Iterator[Rows], 
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise MissingDependency("writing parquet needs pyarrow: pip install pyarrow") from error
+        raise MissingDependency(
+            "writing parquet needs pyarrow: pip install 'krohn[parquet]'; or write .npz or .jsonl"
+        ) from error
     del count
     columns = sampler.column_types
     schema = pyarrow.schema(

@@ -6,12 +6,15 @@ import signal
 import sys
 import warnings
 
-from krohn.cli.app import run
+from krohn.cli.app import app, run
 from krohn.cli.output import note, silence
 from krohn.errors import Interrupted
 
 BROKEN = 2
 """Exit status when the answer could not be delivered."""
+
+COMPLETION = "_KROHN_COMPLETE"
+"""The variable by which a shell asks; click's name for a program called krohn."""
 
 
 def run_as_process() -> int:
@@ -23,10 +26,20 @@ def run_as_process() -> int:
         if signal.getsignal(number) is signal.SIG_DFL:  # one that is ignored stays ignored
             signal.signal(number, Interrupted.by_signal)
     try:
-        status = run() if sys.stdout is not None else _without_stdout()
+        status = _answer() if sys.stdout is not None else _without_stdout()
     except KeyboardInterrupt:  # a signal between two commands of the interpreter
         status = 130
     return _flushed(status)
+
+
+def _answer() -> int:
+    """The command's exit status; a shell that asks for completion is answered instead."""
+    asked = os.environ.get(COMPLETION)
+    if not asked:
+        return run()
+    from click.shell_completion import shell_complete
+
+    return BROKEN if shell_complete(app, {}, "krohn", COMPLETION, asked) else 0
 
 
 def _without_stdout() -> int:

@@ -28,6 +28,14 @@ def device_reasons(precision: str, device: str | None) -> list[str]:
     return found
 
 
+def accelerator() -> str:
+    """What a run without ``--device`` takes, in words."""
+    if not torch.cuda.is_available():
+        return f"none: runs take the CPU ({os.cpu_count()} cores)"
+    memory = torch.cuda.get_device_properties(0).total_memory / 2**30
+    return f"{torch.cuda.get_device_name(0)}, {memory:.0f} GiB, CUDA {torch.version.cuda}"
+
+
 def choose_device(device: str | None) -> torch.device:
     """The device asked for, or the GPU if there is one."""
     if device is None:

@@ -1,0 +1,29 @@
+"""The site: every page of this folder, the command line from the code, the gallery as it is."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from command_reference import write_reference  # noqa: E402  (beside this file)
+
+from krohn import __version__  # noqa: E402
+
+project = "krohn"
+author = "The krohn developers"
+copyright = author
+release = __version__
+extensions = ["myst_parser"]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["gallery"]
+html_theme = "furo"
+html_title = "krohn"
+html_extra_path = ["gallery"]
+html_show_sphinx = False
+html_show_copyright = False
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+suppress_warnings = ["toc.not_included"]  # a new page is no error; the index lists it in time
+
+write_reference(HERE / "reference" / "commands.md")

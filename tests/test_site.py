@@ -1,0 +1,68 @@
+"""The site is built without a warning, its links lead somewhere, and its commands are those of the code."""
+
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from krohn.cli.app import COMMANDS
+from krohn.web.gallery import GALLERY
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E", str(DOCS), str(out)]
+    done = subprocess.run(build, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+class Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.anchors: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.anchors |= {value for key in ("id", "name") if (value := values.get(key))}
+        for key in ("href", "src"):
+            if value := values.get(key):
+                self.targets.append(value)
+
+
+def test_every_link_inside_the_site_leads_somewhere(site: Path) -> None:
+    pages = {path: Links() for path in site.rglob("*.html") if path.name != "explorer.html"}
+    for path, links in pages.items():
+        links.feed(path.read_text(encoding="utf-8"))
+    assert len(pages) > 25
+    lost = []
+    for path, links in pages.items():
+        for target in links.targets:
+            parts = urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            aim = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            anchors = pages[aim].anchors if aim in pages else {parts.fragment}
+            if not aim.exists() or (parts.fragment and parts.fragment not in anchors):
+                lost.append(f"{path.name} -> {target}")
+    assert lost == []
+
+
+def test_every_page_is_in_the_contents_and_every_command_in_the_reference(site: Path) -> None:
+    for page in DOCS.glob("*.md"):
+        assert (site / f"{page.stem}.html").exists()
+    text = (site / "reference" / "commands.html").read_text(encoding="utf-8")
+    assert all(f"krohn {name}" in text for name in COMMANDS)
+
+
+def test_the_gallery_holds_the_automata_of_the_paper(site: Path) -> None:
+    text = (site / "explorer.html").read_text(encoding="utf-8")
+    assert [name for name in GALLERY if f'"name":"{name}","automaton"' not in text] == []
+    assert text.count('"certified":true') == len(GALLERY) == 19
