@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo docs gallery test format lint type browser unit clean
+.PHONY: help setup demo docs gallery test format lint type browser unit fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'

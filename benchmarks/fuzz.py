@@ -204,6 +204,8 @@ def main() -> int:
                 print(f"seed {seed}, {case.kind}: {'; '.join(found) or done.status}", flush=True)
                 print(f"  {[word[:80] for word in case.words]}\n  {done.err.strip()[-400:]}", flush=True)
             shutil.rmtree(place / "case")
+            if (seed + 1 - options.seed) % 500 == 0:
+                print(f"{seed + 1 - options.seed} tried, {wrong} findings", file=sys.stderr, flush=True)
     print(f"{options.count} inputs ({', '.join(f'{n} {kind}' for kind, n in sorted(counts.items()))})")
     print(f"exit status: {dict(sorted(statuses.items()))}; findings: {wrong}")
     return int(wrong > 0)

@@ -190,14 +190,14 @@ def test_a_store_whose_folder_takes_no_figures_still_shows_its_table(
     assert run(["reproduce", "curves", *store, "--show", *asked_for]) == 2
 
 
-def test_a_run_that_fails_is_told_and_ends_with_status_1(
+def test_a_run_that_fails_is_told_and_ends_with_status_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wrong(jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
         yield from (Outcome(job=job, error="RuntimeError: the node caught fire") for job in jobs)
 
     monkeypatch.setitem(ENGINES, "local", wrong)
-    assert run(["reproduce", "curves", "--store", str(tmp_path / "s"), "--only", "C2"]) == 1
+    assert run(["reproduce", "curves", "--store", str(tmp_path / "s"), "--only", "C2"]) == 2
     said = capsys.readouterr().err
     assert "run failed: " in said
     assert "(task C2, depth 2): RuntimeError: the node caught fire" in said

@@ -4,12 +4,14 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
 from importlib import import_module
 
 import click
 
 from krohn.cli.output import error_line, note, refuse, silence
+from krohn.cli.progress import OWN, Elapsed
 from krohn.errors import Interrupted, KrohnError
 
 TRACEBACK = "KROHN_TRACEBACK"
@@ -84,7 +86,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     as_json = "--json" in given
     try:
         # Not `app.main`: it would turn a broken pipe into exit status 1, which means "does not hold" here.
-        with app.make_context("krohn", given) as context:
+        with app.make_context("krohn", given) as context, _progress(given):
             result = app.invoke(context)
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as ended:
@@ -118,6 +120,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         shown = _show_traceback()
         how = "" if shown else f"; {TRACEBACK}=1 in the environment shows where"
         return refuse(f"internal error, please report it: {error_line(repr(error))}{how}", as_json=as_json)
+
+
+def _progress(given: Sequence[str]) -> AbstractContextManager[object]:
+    """A line that says how long the command has been at work, unless it says so itself."""
+    name = next((word for word in given if word in COMMANDS), "")
+    return nullcontext() if name in OWN else Elapsed(f"krohn {name}")
 
 
 def _show_traceback() -> bool:

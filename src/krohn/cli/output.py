@@ -8,6 +8,8 @@ from typing import Any, TextIO
 
 import click
 
+from krohn.cli.progress import make_room
+
 MAX_ERROR = 300
 """Characters of an error line: what is longer loses its middle."""
 
@@ -16,8 +18,10 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 def emit(payload: dict[str, Any], *, as_json: bool, text: Callable[[], str]) -> None:
     """Prints ``payload`` as JSON, or the text a person reads; a reader that has gone away is no error."""
+    shown = _as_json(payload) if as_json else text()
+    make_room()
     try:
-        click.echo(_as_json(payload) if as_json else text())
+        click.echo(shown)
         sys.stdout.flush()
     except BrokenPipeError:
         silence(sys.stdout)
@@ -56,6 +60,7 @@ def silence(stream: TextIO) -> None:
 
 def note(message: str) -> None:
     """Prints a remark to stderr, so that stdout stays clean for the result."""
+    make_room()
     click.echo(message, err=True)
 
 
