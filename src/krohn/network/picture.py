@@ -44,8 +44,8 @@ def word_picture(
     for title, lines in blocks:
         parts.append(_table(title, lines, label, cell, top))
         top += len(lines) * LINE + 2 * GAP
-    maps, height = _maps(heads, shown, top)
-    width = max(label + MARGIN + shown * cell, MAPS_WIDTH)
+    maps, height, right = _maps(heads, shown, top)
+    width = max(label + MARGIN + shown * cell, right)
     body = "\n".join([*parts, *maps])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top + height + MARGIN:g}" '
@@ -97,8 +97,8 @@ def _table(title: str, lines: list[tuple[str, list[str]]], label: int, cell: int
     return "\n".join(out)
 
 
-def _maps(heads: Sequence[HeadView], shown: int, top: float) -> tuple[list[str], float]:
-    """The squares of all heads, as many side by side as fit, and the height they take."""
+def _maps(heads: Sequence[HeadView], shown: int, top: float) -> tuple[list[str], float, int]:
+    """The squares of all heads, as many side by side as fit, and the height and width they take."""
     longest = max((len(view.text) for view in heads), default=0)
     pitch = max(shown * DOT, int(longest * CHARACTER * SMALL / TEXT)) + 2 * MARGIN
     across = max(1, (MAPS_WIDTH - MARGIN) // pitch)
@@ -107,7 +107,7 @@ def _maps(heads: Sequence[HeadView], shown: int, top: float) -> tuple[list[str],
         _map(view, shown, MARGIN + (number % across) * pitch, top + (number // across) * below)
         for number, view in enumerate(heads)
     ]
-    return drawn, -(-len(drawn) // across) * below
+    return drawn, -(-len(drawn) // across) * below, MARGIN + min(len(drawn), across) * pitch
 
 
 def _map(view: HeadView, shown: int, left: int, top: float) -> str:

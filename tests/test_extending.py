@@ -1,0 +1,60 @@
+"""docs/extending.md as a reader follows it: files and changes in a copy, then its tests and commands."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "extending.md").read_text()
+SECTIONS: dict[str, str] = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, flags=re.M | re.S))
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.M | re.S)
+
+
+def apply(change: str, root: Path) -> None:
+    """Finds the lines of a change that are there already, and puts those with a plus between them."""
+    head, *lines = change.splitlines()
+    path = root / head.removeprefix("--- ")
+    old = "".join(f"{line[1:]}\n" for line in lines if line.startswith(" "))
+    new = "".join(f"{line[1:]}\n" for line in lines)
+    text = path.read_text()
+    assert text.count(old) == 1, f"{path.name} must have these lines once: {old!r}"
+    path.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize("title", ["An automaton family", "An experiment", "An export format"])
+def test_the_section_goes_from_nothing_to_green(title: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    section = SECTIONS[title]
+    written = []
+    for block in blocks(section, "python"):
+        head, _, code = block.partition("\n")
+        path = tmp_path / head.removeprefix("# file: ")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(code)
+        written.append(path)
+    for change in blocks(section, "diff"):
+        apply(change, tmp_path)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
+    tests = [str(path) for path in written if path.name.startswith("test_")]
+    commands = [f"{sys.executable} -m pytest -q -p no:cacheprovider {' '.join(tests)}"] if tests else []
+    for command in [*commands, *"".join(blocks(section, "text")).splitlines()]:
+        typed = re.sub(r"\bkrohn (?=[a-z]+ )", f"{sys.executable} -m krohn ", command)
+        done = subprocess.run(
+            ["bash", "-c", typed], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+
+
+def test_the_page_names_every_kind_of_extension() -> None:
+    assert list(SECTIONS)[:3] == ["An automaton family", "An experiment", "An export format"]
+    for title in list(SECTIONS)[:3]:
+        assert blocks(SECTIONS[title], "diff")
+        assert blocks(SECTIONS[title], "text")
