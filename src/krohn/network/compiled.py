@@ -76,7 +76,7 @@ class CompiledNetwork:
     def __repr__(self) -> str:
         net = self.transformer
         built = f"words up to {self.length:,} letters, method {self.method}"
-        sizes = f"{net.depth} layers, {net.dim} dimensions, {net.num_parameters:,} parameters"
+        sizes = f"{net.depth} layer{'s' * (net.depth != 1)}, {net.dim} dimensions, {net.num_parameters:,} parameters"
         return f"<CompiledNetwork {self.automaton.name or 'of an automaton'}: {built}, {sizes}>"
 
     def _repr_html_(self) -> str:

@@ -134,7 +134,7 @@ class Transformer:
         _validate_channels(self)
 
     def __repr__(self) -> str:
-        return f"<Transformer: {self.depth} layers, {self.dim} channels, {self.num_parameters:,} parameters>"
+        return f"<Transformer: depth {self.depth}, {self.dim} channels, {self.num_parameters:,} parameters>"
 
     @property
     def dim(self) -> int:
