@@ -100,7 +100,7 @@ def shown(name: str, store: Path) -> str:
 
 def picture() -> str:
     """The network of README.md at work on one word."""
-    return krohn.compile("abab", length=12).explain("abababbaabab")._repr_svg_()
+    return krohn.compile("abab", length=12, method="features").explain("abababbaabab")._repr_svg_()
 
 
 PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {

@@ -76,7 +76,8 @@ class CompiledNetwork:
     def __repr__(self) -> str:
         net = self.transformer
         built = f"words up to {self.length:,} letters, method {self.method}"
-        sizes = f"{net.depth} layer{'s' * (net.depth != 1)}, {net.dim} dimensions, {net.num_parameters:,} parameters"
+        layers = "1 layer" if net.depth == 1 else f"{net.depth} layers"
+        sizes = f"{layers}, {net.dim} dimensions, {net.num_parameters:,} parameters"
         return f"<CompiledNetwork {self.automaton.name or 'of an automaton'}: {built}, {sizes}>"
 
     def _repr_html_(self) -> str:
