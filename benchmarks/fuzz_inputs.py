@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
+from safetensors.numpy import load, save
 
 from krohn.cli.app import COMMANDS, app
 
@@ -110,6 +112,9 @@ NASTY += [
     "causal",
     2**53,
 ]
+
+
+NUMBERS = [0.0, 1.0, -1.0, 0.5, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 2.0**24 + 3, 1e30, 1e-30]
 
 
 @dataclass
@@ -288,8 +293,41 @@ def network_meaning(rng: random.Random, folder: Path) -> Case:
 
 def network_weights(rng: random.Random, folder: Path) -> Case:
     network = rng.choice(["net", "memory", "scan"])
-    _damaged(rng, folder, f"{network}/model.safetensors", bytes_damage)
+    damage = rng.choice([bytes_damage, header_damage, tensor_damage])
+    _damaged(rng, folder, f"{network}/model.safetensors", damage)
     return _network_command(rng, "model.safetensors", network)
+
+
+def header_damage(rng: random.Random, data: bytes) -> bytes:
+    """A safetensors file whose header is damaged as JSON, with the right length before it or a wrong one."""
+    size = int.from_bytes(data[:8], "little")
+    header = json_damage(rng, data[8 : 8 + size].decode())
+    told = len(header) if rng.random() < 0.8 else rng.choice([0, 2**63, 10**9, size])
+    return told.to_bytes(8, "little") + header + data[8 + size :]
+
+
+def tensor_damage(rng: random.Random, data: bytes) -> bytes:
+    """A whole safetensors file with numbers, shapes or names that fit no network."""
+    tensors = {name: np.array(values) for name, values in load(data).items()}
+    for _ in range(rng.choice([1, 1, 3])):
+        name = rng.choice(sorted(tensors))
+        values = tensors[name]
+        way = rng.random()
+        if way < 0.5 and values.size:
+            values.reshape(-1)[rng.randrange(values.size)] = rng.choice(
+                NUMBERS if values.dtype.kind == "f" else [7, -1]
+            )
+        elif way < 0.6:
+            tensors[name] = values * rng.choice([0.0, -1.0, 1e300, 1e-300, 2.0**60])
+        elif way < 0.75:
+            tensors[name] = values[: rng.choice([0, 1])]
+        elif way < 0.85:
+            tensors[name] = values.reshape(-1) if rng.random() < 0.5 else values[None]
+        elif way < 0.93:
+            tensors[rng.choice(["x", "layers.9.mlp.0.W", "layers.0.heads.9.W_Q"])] = tensors.pop(name)
+        else:
+            tensors[name] = values.astype(rng.choice(["float32", "float16", "int64", "bool"]))
+    return save({name: np.ascontiguousarray(values) for name, values in tensors.items()})
 
 
 def _network_command(rng: random.Random, kind: str, network: str) -> Case:
@@ -394,7 +432,7 @@ KINDS: list[tuple[int, Callable[[random.Random, Path], Case]]] = [
     (30, command_line),
     (10, automaton_file),
     (20, network_meaning),
-    (10, network_weights),
+    (15, network_weights),
     (5, certificate),
     (8, run_directory),
     (7, results_text),

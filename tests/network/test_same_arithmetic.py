@@ -81,6 +81,16 @@ def test_every_way_to_run_a_network_gives_the_same_states(name: str, dtype: str)
     assert (network.run(whole, dtype)[:, -1] == by_tree(network, dtype, length)).all()
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("dtype", list(ARITHMETICS))
+@pytest.mark.parametrize("name", list(NETWORKS))
+def test_a_gpu_gives_the_same_states(name: str, dtype: str) -> None:
+    network = NETWORKS[name]()
+    words = np.array(list(product(range(min(network.automaton.num_letters, 3)), repeat=LENGTH)))
+    assert (network.run(words, dtype) == states_on_device(network, dtype, "cuda")(words)).all()
+
+
 def in_half_throughout(network: CompiledNetwork, words: npt.NDArray[np.int64]) -> States:
     """One layer with scores and softmax in float16 too, as numpy would compute them if left alone."""
     matrices, kind = network.transformer, np.float16
