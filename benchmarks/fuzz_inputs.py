@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -226,7 +227,7 @@ def json_damage(rng: random.Random, text: str) -> bytes:
         elif type(holder[key]) is int and rng.random() < 0.4:
             holder[key] += rng.choice([-1, 1, 10**6, 2**60])
         else:
-            holder[key] = rng.choice(NASTY)
+            holder[key] = deepcopy(rng.choice(NASTY))
     found = json.dumps(payload)
     if rng.random() < 0.05:
         found = found.replace("{", '{"krohn": 1, "krohn": 1, ', 1)
