@@ -34,7 +34,8 @@ from krohn.cli.process import run_as_process
 ROOT = Path(__file__).parents[1]
 SECONDS, BYTES = 20, 2 << 30
 NEGATIVE = re.compile(
-    r"not certified|not written|differ|\"certified\": false|\"written\": false|: the file says"
+    r"not certified|not written|differ|counterexample|: the file says|"
+    r'"(certified|written|agrees)": false|"differences": \["'
 )
 ERROR = re.compile(r"error: .{1,293}")
 SETUP = (

@@ -174,3 +174,30 @@ def test_a_huge_shape_takes_no_memory(honest: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert "it describes more" in done.stderr
+
+
+def test_a_certificate_does_not_replace_the_network(
+    honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    payload = copied(honest, tmp_path)
+    (tmp_path / "krohn.json").write_text(json.dumps(payload))
+    for name in ("krohn.json", "model.safetensors"):
+        before = (tmp_path / name).read_bytes()
+        assert "--out must not be a file of the network" in refused(
+            capsys, "verify", str(tmp_path), "--out", str(tmp_path / name)
+        )
+        assert (tmp_path / name).read_bytes() == before
+
+
+def test_exported_results_do_not_replace_their_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = Path(__file__).parents[2] / "results" / "curves-small.jsonl"
+    store = tmp_path / "store.sqlite"
+    assert run(["results", "import", str(results), "--store", str(store)]) == 0
+    capsys.readouterr()
+    before = store.read_bytes()
+    assert "--out must not be the store" in refused(
+        capsys, "results", "export", "--store", str(store), "--out", str(store)
+    )
+    assert store.read_bytes() == before

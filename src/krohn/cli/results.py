@@ -198,6 +198,8 @@ def export(out: Path, name: str | None, scale: str | None, store_path: Path, as_
         experiment(name)
     if scale is not None:
         parse_scale(scale)
+    if out.exists() and store_path.exists() and out.samefile(store_path):
+        raise click.UsageError("--out must not be the store itself, which would be lost")
     with Store(store_path, writable=False) as store:
         count = export_text(store, out, experiment=name, scale=scale)
     emit(

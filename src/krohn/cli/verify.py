@@ -13,7 +13,7 @@ from krohn.certify.recheck import recheck
 from krohn.certify.verification import verify
 from krohn.cli.output import emit, json_option, note
 from krohn.cli.trained_verdict import examined
-from krohn.network.storage import is_run
+from krohn.network.storage import MEANING, MODEL, is_run
 
 
 @click.command()
@@ -51,6 +51,8 @@ def command(
     """
     if renamed and spec is None:
         raise click.UsageError("--renamed needs --automaton SPEC")
+    if out is not None and any(_is_same(out, directory / name) for name in (MODEL, MEANING)):
+        raise click.UsageError("--out must not be a file of the network itself")
     automaton = None if spec is None else parse_spec(spec)
     if is_run(directory):
         payload, text = examined(directory, length, automaton, renamed=renamed)
@@ -71,6 +73,10 @@ def command(
     emit(payload, as_json=as_json, text=lambda: "\n".join([text, *differences]))
     if not certificate.certified or differences:
         raise click.exceptions.Exit(1)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return one.exists() and other.exists() and one.samefile(other)
 
 
 def summary(certificate: Certificate) -> str:
