@@ -14,6 +14,7 @@ import krohn
 from krohn.cli.app import run
 from krohn.network.forward import logits
 from krohn.network.transformer import Transformer
+from krohn.web.gallery import GALLERY
 
 SPECS = ("S4", "Dyck4,2", "A5", "regex:(a|b)*abb")
 
@@ -86,6 +87,24 @@ def test_it_loads_within_two_seconds_and_steps_within_fifty_milliseconds(
     )
     assert len(steps) == 16
     assert sorted(steps)[8] < 50
+
+
+def test_a_word_that_grows_shows_what_a_new_word_shows(browser: Chrome, pages: Path) -> None:
+    """Appended letters add columns to what is there; the result is that of drawing all anew."""
+    open_page(browser, pages, "Dyck4,2")
+    grown, anew = (
+        browser.execute_script(
+            """const explorer = krohn.current;
+            explorer.setWord([], 0);
+            if (arguments[0]) for (const letter of [0, 1, 3, 0]) explorer.append(letter);
+            else explorer.setWord([0, 1, 3, 0], 4);
+            return [krohn.find('score').innerText, krohn.find('letters').innerHTML]""",
+            step,
+        )
+        for step in (True, False)
+    )
+    assert grown == anew
+    assert len(anew[0]) > 200
 
 
 def test_clicks_on_letters_and_states_write_the_word(browser: Chrome, pages: Path) -> None:
@@ -246,6 +265,21 @@ def test_text_of_diagrams_stays_inside_their_circles(browser: Chrome, pages: Pat
             }).map((text) => text.textContent)"""
         )
         assert outside == []
+
+
+def test_the_committed_gallery_opens_every_automaton(browser: Chrome) -> None:
+    browser.get((Path(__file__).parents[2] / "docs" / "gallery" / "explorer.html").as_uri())
+    names = [card.get_attribute("data-name") for card in browser.find_elements(By.CSS_SELECTOR, ".card")]
+    assert tuple(names) == GALLERY
+    right = browser.execute_script(
+        """return [...document.querySelectorAll('.card')].map((card) => {
+          card.click();
+          const { trace, truth, word } = krohn.current;
+          return word.length > 5 && truth.every((state, index) => state === trace.outputs[index]);
+        })"""
+    )
+    assert right == [True] * len(GALLERY)
+    assert complaints(browser) == []
 
 
 def test_names_are_text_whatever_they_are(browser: Chrome, tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ def main() -> int:
     click.secho("\nFiles:", bold=True)
     for path in sorted(path for path in FOLDER.rglob("*") if path.is_file()):
         click.echo(f"  {path}  ({path.stat().st_size:,} bytes)")
+    page = (FOLDER / "explore.html").resolve().as_uri()
+    click.secho(f"\nLook at it: open {page} in a browser and press Play.", bold=True)
     return 0
 
 

@@ -37,16 +37,19 @@ krohn.Explorer = class {
   }
 
   setWord(word, cursor) {
+    const before = this.word;
     this.word = word.slice(0, this.network.length);
     this.cursor = Math.max(0, Math.min(cursor, this.word.length));
-    this.rerun();
+    const grown = before.length && before.every((letter, index) => letter === this.word[index]);
+    this.rerun(grown ? before.length : 0);
   }
 
-  rerun() {
+  /* Runs the word; what was shown up to `from` stays, for no position sees a later one. */
+  rerun(from = 0) {
     this.trace = this.network.run(this.word, true);
     this.truth = krohn.simulate(this.machine.automaton, this.word);
-    this.letters.draw();
-    this.score.draw();
+    this.letters.draw(from);
+    this.score.draw(from);
     this.show();
   }
 

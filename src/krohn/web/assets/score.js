@@ -9,24 +9,34 @@ krohn.Score = class {
     addEventListener("resize", () => (this.edges = null));
   }
 
-  draw() {
-    const { machine, trace, word, network } = this.explorer;
+  /* Anew, or, where the word has only grown and the weights are the same, just its new columns. */
+  draw(from) {
+    if (from === 0 || !this.rows) this.begin();
+    const before = this.columns;
+    this.columns = this.explorer.trace.positions;
+    for (const { node, cell } of this.rows) {
+      const fresh = document.createDocumentFragment();
+      for (let position = before; position < this.columns; position++) fresh.append(cell(position));
+      node.append(fresh);
+    }
+    this.edges = null;
+  }
+
+  begin() {
+    const { machine, network } = this.explorer;
     const { letters } = machine.automaton;
+    this.rows = [];
     this.heads = [];
-    this.columns = trace.positions;
-    const names = [...Array(network.padding).fill("⊥"), ...word.map((letter) => letters[letter])];
-    const head = krohn.make(
-      "thead",
-      {},
-      krohn.make("tr", {}, krohn.make("th", { scope: "col" }, "position"), ...names.map((name) => krohn.make("th", { scope: "col" }, name))),
-    );
-    this.table = krohn.make("table", { class: "score" }, head, this.group("Embedding", this.registers(0, null)));
+    this.columns = 0;
+    const name = (position) => (position < network.padding ? "⊥" : letters[this.explorer.word[position - network.padding]]);
+    const top = krohn.make("tr", {}, krohn.make("th", { scope: "col" }, "position"));
+    this.rows.push({ node: top, cell: (position) => krohn.make("th", { scope: "col" }, name(position)) });
+    this.table = krohn.make("table", { class: "score" }, krohn.make("thead", {}, top), this.group("Embedding", this.registers(0, null)));
     for (let layer = 0; layer < network.shape.length; layer++) this.table.append(this.layer(layer));
     this.table.append(this.group("Output", [this.output()]));
     this.column = krohn.make("div", { class: "column", "aria-hidden": "true" });
     this.rest = krohn.make("div", { class: "rest", "aria-hidden": "true" });
     krohn.fill(this.host, krohn.make("div", { class: "sheet" }, this.table, this.rest, this.column));
-    this.edges = null;
   }
 
   layer(layer) {
@@ -41,29 +51,35 @@ krohn.Score = class {
     return krohn.make("tbody", {}, caption, ...rows);
   }
 
-  row(kind, name, title, cells) {
-    return krohn.make("tr", { class: kind }, krohn.make("th", { scope: "row", title: title || name }, name), ...cells);
+  row(kind, name, title, cell) {
+    const node = krohn.make("tr", { class: kind }, krohn.make("th", { scope: "row", title: title || name }, name));
+    this.rows.push({ node, cell });
+    return node;
   }
 
   head(layer, head, text) {
-    const cells = Array.from({ length: this.columns }, () => ({ mark: krohn.make("i"), strength: "" }));
+    const cells = [];
     this.heads.push({ layer, head, cells });
-    const title = `Layer ${layer + 1}, head ${head + 1}: ${text}`;
-    return this.row("head", `head ${head + 1}: ${text}`, title, cells.map((cell) => krohn.make("td", {}, cell.mark)));
+    return this.row("head", `head ${head + 1}: ${text}`, `Layer ${layer + 1}, head ${head + 1}: ${text}`, () => {
+      const mark = krohn.make("i");
+      cells.push({ mark, strength: "" });
+      return krohn.make("td", {}, mark);
+    });
   }
 
   /* The registers that a moment holds and the one before did not. */
   registers(moment, before) {
-    const { machine, trace, network } = this.explorer;
+    const { machine, network } = this.explorer;
     const channels = machine.meaning.moments[moment];
     const known = before === null ? [] : machine.meaning.moments[before].map((channel) => channel.name);
     return channels.flatMap((channel, index) => {
       if (!channel.register || known.includes(channel.name)) return [];
-      const cells = Array.from({ length: this.columns }, (_, position) => {
-        const value = trace.moments[moment][position * network.dim + index] / channel.scale;
-        return krohn.make("td", { style: this.tint(channel, value) }, krohn.text(value));
-      });
-      return [this.row("register", channel.name, null, cells)];
+      return [
+        this.row("register", channel.name, null, (position) => {
+          const value = this.explorer.trace.moments[moment][position * network.dim + index] / channel.scale;
+          return krohn.make("td", { style: this.tint(channel, value) }, krohn.text(value));
+        }),
+      ];
     });
   }
 
@@ -77,14 +93,14 @@ krohn.Score = class {
   }
 
   output() {
-    const { machine, trace, truth, network, colours } = this.explorer;
-    const cells = Array.from({ length: this.columns }, (_, position) => {
+    const { machine, network, colours } = this.explorer;
+    return this.row("output", "state", "The state with the largest logit", (position) => {
       const index = position - network.padding;
       if (index < 0) return krohn.make("td");
-      const state = trace.outputs[index];
-      return krohn.make("td", { style: colours[state], class: state === truth[index] ? "state" : "state wrong" }, machine.automaton.states[state]);
+      const state = this.explorer.trace.outputs[index];
+      const right = state === this.explorer.truth[index];
+      return krohn.make("td", { style: colours[state], class: right ? "state" : "state wrong" }, machine.automaton.states[state]);
     });
-    return this.row("output", "state", "The state with the largest logit", cells);
   }
 
   /* Where the columns begin, measured once for each word; two sheets over the table mark them later. */

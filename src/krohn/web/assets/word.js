@@ -45,31 +45,41 @@ krohn.Word = class {
     krohn.find("typed").setAttribute("aria-invalid", text ? "true" : "false");
   }
 
-  /* All letters anew; `show` then marks the current one. */
-  draw() {
-    const { word, truth, trace, machine, colours } = this.explorer;
-    const { letters, states } = machine.automaton;
-    this.cells = word.map((letter, index) => {
-      const wrong = trace.outputs[index] !== truth[index];
-      const state = states[trace.outputs[index]];
-      const label = `Letter ${index + 1}, ${letters[letter]}: state ${state}${wrong ? `, wrong, it must be ${states[truth[index]]}` : ""}`;
-      return krohn.make(
-        "li",
-        { class: wrong ? "wrong" : null },
-        krohn.make(
-          "button",
-          { type: "button", "aria-label": label, tabindex: -1, on: { click: () => this.explorer.go(index + 1) } },
-          krohn.make("span", { class: "sign" }, letters[letter]),
-          krohn.make("span", { class: "after", style: colours[trace.outputs[index]] }, state),
-        ),
-      );
-    });
-    const empty = krohn.make("li", { class: "empty" }, "Click letters, type, or press Play.");
-    krohn.fill("letters", ...(word.length ? this.cells : [empty]));
+  /* All letters anew, or those from a place on; `show` then marks the current one. */
+  draw(from) {
+    const { word, machine } = this.explorer;
+    const list = krohn.find("letters");
+    if (from === 0) {
+      this.cells = [];
+      const empty = krohn.make("li", { class: "empty" }, "Click letters, type, or press Play.");
+      krohn.fill(list, ...(word.length ? [] : [empty]));
+    }
+    for (let index = this.cells.length; index < word.length; index++) {
+      this.cells.push(this.cell(index));
+      list.append(this.cells[index]);
+    }
     if (document.activeElement !== krohn.find("typed")) {
-      krohn.find("typed").value = word.map((letter) => letters[letter]).join(this.isPlain() ? "" : " ");
+      krohn.find("typed").value = word.map((letter) => machine.automaton.letters[letter]).join(this.isPlain() ? "" : " ");
       this.note("");
     }
+  }
+
+  cell(index) {
+    const { word, truth, trace, machine, colours } = this.explorer;
+    const { letters, states } = machine.automaton;
+    const wrong = trace.outputs[index] !== truth[index];
+    const [letter, state] = [letters[word[index]], states[trace.outputs[index]]];
+    const label = `Letter ${index + 1}, ${letter}: state ${state}${wrong ? `, wrong, it must be ${states[truth[index]]}` : ""}`;
+    return krohn.make(
+      "li",
+      { class: wrong ? "wrong" : null },
+      krohn.make(
+        "button",
+        { type: "button", "aria-label": label, tabindex: -1, on: { click: () => this.explorer.go(index + 1) } },
+        krohn.make("span", { class: "sign" }, letter),
+        krohn.make("span", { class: "after", style: colours[trace.outputs[index]] }, state),
+      ),
+    );
   }
 
   show(cursor) {
