@@ -98,7 +98,7 @@ def test_a_word_that_grows_shows_what_a_new_word_shows(browser: Chrome, pages: P
             explorer.setWord([], 0);
             if (arguments[0]) for (const letter of [0, 1, 3, 0]) explorer.append(letter);
             else explorer.setWord([0, 1, 3, 0], 4);
-            return [krohn.find('score').innerText, krohn.find('letters').innerHTML]""",
+            return [krohn.find('score').innerText, krohn.find('letters').innerText]""",
             step,
         )
         for step in (True, False)
