@@ -1,0 +1,116 @@
+"""The search for a block scheme: short blocks first, all of A's places, all pairs of fillings, all prefixes."""
+
+from collections.abc import Iterator
+from itertools import combinations, product
+
+from krohn.automata.semiautomaton import Semiautomaton, Transformation
+from krohn.depth.block_check import check_block_scheme
+from krohn.depth.block_scheme import BlockScheme, Word
+from krohn.work import Work, WorkSpent
+
+LONGEST = 6
+MOST_WORDS = 20_000
+MOST_SETS = 300
+UNITS = 2_000_000
+"""Units of work of a search by default: below a second."""
+
+Moves = tuple[tuple[Transformation, Transformation], ...]
+
+
+def find_block_scheme(automaton: Semiautomaton, work: Work | None = None) -> BlockScheme | None:
+    """A scheme that the independent check confirms, ``None`` if the search finds none within its work."""
+    budget = work or Work(UNITS)
+    try:
+        for scheme in _schemes(automaton, budget):
+            if check_block_scheme(automaton.table.tolist(), automaton.start, scheme).holds:
+                return scheme
+    except WorkSpent:
+        pass
+    return None
+
+
+def _schemes(automaton: Semiautomaton, work: Work) -> Iterator[BlockScheme]:
+    letters = _distinct_letters(automaton)
+    words = _words_to_states(automaton, letters)
+    tried: set[Moves] = set()
+    for length in range(2, LONGEST + 1):
+        if len(letters) ** length > MOST_WORDS:
+            return
+        for size in range(1, length):
+            for owned in combinations(range(length), size):
+                maps = _maps(automaton, letters, length, owned, work)
+                for first, second in combinations(maps, 2):
+                    moves = tuple(dict.fromkeys(zip(maps[first], maps[second], strict=True)))
+                    if moves in tried or all(f == g for f, g in moves):
+                        continue
+                    tried.add(moves)
+                    for state, prefix in words.items():
+                        if _tells_apart(state, moves, work):
+                            yield BlockScheme(prefix, length, owned, (first, second))
+
+
+def _distinct_letters(automaton: Semiautomaton) -> list[int]:
+    """One letter of every action."""
+    return list({action: letter for letter, action in reversed(list(enumerate(automaton.letters)))}.values())[::-1]
+
+
+def _words_to_states(automaton: Semiautomaton, letters: list[int]) -> dict[int, Word]:
+    words: dict[int, Word] = {automaton.start: ()}
+    for state in (queue := [automaton.start]):
+        for letter in letters:
+            target = automaton.step(state, letter)
+            if target not in words:
+                words[target] = (*words[state], letter)
+                queue.append(target)
+    return words
+
+
+def _maps(
+    automaton: Semiautomaton, letters: list[int], length: int, owned: tuple[int, ...], work: Work
+) -> dict[Word, list[Transformation]]:
+    """Per filling of A the maps of the block, B's fillings in one order."""
+    work.spend(len(letters) ** length * length * automaton.num_states)
+    found: dict[Word, list[Transformation]] = {}
+    rest = [place for place in range(length) if place not in owned]
+    for others in product(letters, repeat=len(rest)):
+        for filling in product(letters, repeat=len(owned)):
+            at = dict(zip((*owned, *rest), (*filling, *others), strict=True))
+            image: Transformation = tuple(range(automaton.num_states))
+            for place in range(length):
+                letter = automaton.letters[at[place]]
+                image = tuple(letter[q] for q in image)
+            found.setdefault(filling, []).append(image)
+    return found
+
+
+def _tells_apart(state: int, moves: Moves, work: Work) -> bool:
+    """A quick look before the check: the same sets of pairs, fewer of them."""
+    start = frozenset({(state, state)})
+    ways = {
+        (0, 0): [(f, f) for f, _ in moves],
+        (1, 1): [(g, g) for _, g in moves],
+        (0, 1): list(moves),
+    }
+    seen = {(start, False)}
+    todo = [(start, False)]
+    for pairs, differed in todo:
+        for (s, t), maps in ways.items():
+            work.spend(len(pairs) * len(maps) + 1)
+            after = frozenset((f[p], g[q]) for p, q in pairs for f, g in maps)
+            apart = differed or s != t
+            if apart and all(p == q for p, q in after):
+                return False
+            flipped = [(after, apart)]
+            if differed:  # the two choices may swap their parts later
+                work.spend(len(pairs) * len(maps))
+                other = frozenset((g[p], f[q]) for p, q in pairs for f, g in maps)
+                if all(p == q for p, q in other):
+                    return False
+                flipped.append((other, True))
+            for item in flipped:
+                if item not in seen:
+                    if len(seen) > MOST_SETS:
+                        return False
+                    seen.add(item)
+                    todo.append(item)
+    return True
