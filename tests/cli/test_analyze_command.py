@@ -86,3 +86,12 @@ def test_bad_input_is_one_line_and_status_two(
     assert output == ""
     assert error.startswith("error: ")
     assert error.count("\n") == 1
+
+
+def test_depth_is_bounded_on_both_sides_with_a_witness(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["analyze", "D6", "--json"]) == 0
+    depth = json.loads(capsys.readouterr().out)["depth"]
+    assert (depth["upper"], depth["lower"], depth["optimal"]) == (2, 2, True)
+    assert depth["witness"]["kind"] == "block scheme"
+    assert run(["analyze", "D6"]) == 0
+    assert "depth        2, optimal" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Lower bounds: schemes found are right for small numbers of blocks by brute force, and wrong ones refused."""
+"""Lower bounds: schemes found are right by brute force on few blocks, and wrong ones are refused."""
 
 from dataclasses import replace
 from itertools import product

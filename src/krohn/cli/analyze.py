@@ -14,6 +14,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.output import emit, json_option, note, table
+from krohn.construct.depth_bounds import DepthBounds, depth_bounds
 from krohn.errors import LimitExceeded
 
 _MAX_SKELETON_STATES = 2_000
@@ -60,7 +61,9 @@ def command(
     if svg is not None:
         write_text(svg, eggbox_svg(parts))
         note(f"wrote {svg}")
-    emit(_payload(automaton, analysis, levels), as_json=as_json, text=lambda: _text(spec, analysis, levels))
+    depth = depth_bounds(automaton)
+    payload = {**_payload(automaton, analysis, levels), "depth": depth.to_json(automaton.letter_names)}
+    emit(payload, as_json=as_json, text=lambda: _text(spec, automaton, analysis, levels, depth))
     if eggbox and not as_json:
         click.echo("\n" + eggbox_text(parts))
 
@@ -125,7 +128,9 @@ def _group(automaton: Semiautomaton, subgroup: Subgroup) -> dict[str, Any]:
     }
 
 
-def _text(spec: str, analysis: Analysis, levels: int | None) -> str:
+def _text(
+    spec: str, automaton: Semiautomaton, analysis: Analysis, levels: int | None, depth: DepthBounds
+) -> str:
     green = analysis.green
     size = "unknown" if analysis.semigroup_size is None else f"{analysis.semigroup_size:,}"
     lines = [
@@ -138,6 +143,10 @@ def _text(spec: str, analysis: Analysis, levels: int | None) -> str:
             f"{green.num_l} L, {green.num_h} H; {green.num_idempotents} idempotents"
         )
     lines.append(f"levels       {'unknown' if levels is None else levels}")
+    lines.append(f"depth        {depth}")
+    if depth.witness is not None:
+        witness = depth.witness.describe(automaton.letter_names)
+        lines.append(f"             one layer is not enough: {witness}")
     lines.append(f"complexity   {analysis.complexity}")
     lines.append(f"reason       {analysis.reason}")
     if analysis.groups:

@@ -10,6 +10,7 @@ import click
 from krohn.automata.spec import parse_spec
 from krohn.cli.output import emit, json_option, note, table
 from krohn.construct.compiling import compile
+from krohn.construct.depth_bounds import DepthBounds, bounded
 from krohn.construct.request import (
     CHOICES,
     DEFAULT_EFFORT,
@@ -81,7 +82,15 @@ def command(spec: str, length: int, out: Path | None, as_json: bool, **options: 
     for text in network.notes:
         note(text)
     report = size_report(network)
-    emit(_payload(network, report, out), as_json=as_json, text=lambda: _text(network, report))
+    depth = _bounds(network)
+    payload = {**_payload(network, report, out), "depth_bounds": depth.to_json(automaton.letter_names)}
+    emit(payload, as_json=as_json, text=lambda: _text(network, report, depth))
+
+
+def _bounds(network: CompiledNetwork) -> DepthBounds:
+    """What is known of the least depth; a scan grows with the length, so it bounds nothing from above."""
+    lasting = network.method in ("cascade", "features")
+    return bounded(network.automaton, network.transformer.depth if lasting else None)
 
 
 def _payload(network: CompiledNetwork, report: SizeReport, out: Path | None) -> dict[str, Any]:
@@ -101,7 +110,7 @@ def _payload(network: CompiledNetwork, report: SizeReport, out: Path | None) -> 
     }
 
 
-def _text(network: CompiledNetwork, report: SizeReport) -> str:
+def _text(network: CompiledNetwork, report: SizeReport, depth: DepthBounds) -> str:
     name = network.automaton.name or "the automaton"
     title = f"{name}, words up to {network.length} letters: method {network.method}, mask {network.mask}"
     rows = [
@@ -115,7 +124,8 @@ def _text(network: CompiledNetwork, report: SizeReport) -> str:
             zip(network.layout.heads, network.transformer.layers, strict=True), start=1
         )
     ]
-    return "\n\n".join([title, sizes, table(("layer", "heads", "MLP"), layers)])
+    known = f"depth: {depth}"
+    return "\n\n".join([title, sizes, known, table(("layer", "heads", "MLP"), layers)])
 
 
 def _per_head(layer: tuple[HeadMeaning, ...]) -> str:

@@ -25,14 +25,14 @@ SOURCES = (
 )
 
 
-def proposals(request: Request, work: Work) -> list[Proposal]:
+def proposals(request: Request, work: Work, sources: tuple[Source, ...] = SOURCES) -> list[Proposal]:
     """What every source that fits the request proposes; all reasons if there is nothing.
 
     Where depth is all that matters, a source that cannot do with fewer layers is not asked.
     """
     found: list[Proposal] = []
     reasons: list[str] = []
-    for source in SOURCES:
+    for source in sources:
         least = min((proposal.layers for proposal in found), default=None)
         if request.method not in source.methods or (
             request.objective == "depth" and least is not None and least <= source.least(request)

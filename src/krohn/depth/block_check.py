@@ -1,9 +1,9 @@
 """The check of a block scheme, for every number of blocks, by a finite computation of its own.
 
-Two choices S ≠ S′ of player A are told apart if some choice of B leads to two different states. The set of pairs
-of states that S and S′ reach under a common choice of B depends only on the set after one block less, so
-finitely many sets occur; the scheme holds if none that follows a difference of S and S′ is all diagonal. This
-file shares no code with the search: it reads the transition table, letter by letter, and nothing else.
+Two choices S ≠ S′ of player A are told apart if some choice of B leads to two different states. The set of
+pairs of states that S and S′ reach under a common choice of B depends only on the set after one block less,
+so finitely many sets occur; the scheme holds if none that follows a difference of S and S′ is all diagonal.
+This file shares no code with the search: it reads the transition table, letter by letter, and nothing else.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,13 +45,17 @@ def check_block_scheme(table: Table, start: int, scheme: BlockScheme) -> SchemeR
             after = frozenset((f[p], g[q]) for p, q in pairs for f, g in both)
             apart = differed or s != t
             if apart and all(p == q for p, q in after):
-                return SchemeReport(False, "no choice of B tells two choices of A apart", ((*one, s), (*two, t)))
+                return SchemeReport(
+                    False, "no choice of B tells two choices of A apart", ((*one, s), (*two, t))
+                )
             if (after, apart) not in came:
                 came[after, apart] = ((*one, s), (*two, t))
                 waiting.append((after, apart))
         if len(came) > MOST_SETS:
             return SchemeReport(False, f"more than {MOST_SETS:,} sets of pairs: not decided")
-    return SchemeReport(True, f"all choices of A differ, for every number of blocks ({len(came)} sets of pairs)")
+    return SchemeReport(
+        True, f"all choices of A differ, for every number of blocks ({len(came)} sets of pairs)"
+    )
 
 
 def _faults(table: Table, start: int, scheme: BlockScheme) -> Iterator[str]:
@@ -63,7 +67,9 @@ def _faults(table: Table, start: int, scheme: BlockScheme) -> Iterator[str]:
         yield "a letter of the scheme is not one of the automaton's"
     if len(scheme.fillings) != 2 or any(len(word) != len(scheme.owned) for word in scheme.fillings):
         yield "two fillings of A's places are needed"
-    if sorted(set(scheme.owned)) != list(scheme.owned) or not all(0 <= i < scheme.length for i in scheme.owned):
+    if sorted(set(scheme.owned)) != list(scheme.owned) or not all(
+        0 <= i < scheme.length for i in scheme.owned
+    ):
         yield "A's places must be places of the block, in order"
     if letters ** max(scheme.length - len(scheme.owned), 0) > MOST_BLOCKS:
         yield f"more than {MOST_BLOCKS:,} fillings of B's places: not decided"

@@ -1,8 +1,8 @@
 """A block scheme: the witness that one layer of constant size and logarithmic precision is not enough.
 
-Words are a prefix and then blocks of one length. Player A fills some places of every block in one of two ways,
-player B fills the others freely. If any two choices of A are told apart by some choice of B, for every number
-of blocks, then one layer would have to carry one bit per block (docs/depth.md has the statement and the proof).
+Words are a prefix and then blocks of one length. Player A fills some places of every block in one of two
+ways, player B fills the others freely. If any two choices of A are told apart by some choice of B, for every
+number of blocks, then one layer would have to carry one bit per block (statement and proof: docs/depth.md).
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The search for a block scheme: short blocks first, all of A's places, all pairs of fillings, all prefixes."""
+"""The search for a block scheme: short blocks first, all places of A, all pairs of fillings, all prefixes."""
 
 from collections.abc import Iterator
 from itertools import combinations, product
@@ -51,7 +51,9 @@ def _schemes(automaton: Semiautomaton, work: Work) -> Iterator[BlockScheme]:
 
 def _distinct_letters(automaton: Semiautomaton) -> list[int]:
     """One letter of every action."""
-    return list({action: letter for letter, action in reversed(list(enumerate(automaton.letters)))}.values())[::-1]
+    return list({action: letter for letter, action in reversed(list(enumerate(automaton.letters)))}.values())[
+        ::-1
+    ]
 
 
 def _words_to_states(automaton: Semiautomaton, letters: list[int]) -> dict[int, Word]:

@@ -1,0 +1,63 @@
+"""How many layers: an upper bound by a plan that works for every length, a lower bound by a witness."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.construct.plans import SOURCES, proposals
+from krohn.construct.request import DEFAULT_EFFORT, Request
+from krohn.depth.block_scheme import BlockScheme
+from krohn.depth.block_search import find_block_scheme
+from krohn.errors import LimitExceeded, Unsupported
+
+LONG = 1 << 30
+"""A length at which a scan is never the shallowest."""
+MOST_STATES = 200
+
+
+@dataclass(frozen=True)
+class DepthBounds:
+    """``lower ≤ depth ≤ upper``; ``upper`` is ``None`` where no plan of constant depth is known."""
+
+    upper: int | None
+    lower: int
+    witness: BlockScheme | None
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the bounds meet."""
+        return self.upper == self.lower
+
+    def __str__(self) -> str:
+        if self.optimal:
+            return f"{self.upper}, optimal"
+        if self.upper is None:
+            return f"no constant depth known, ≥ {self.lower}"
+        return f"≤ {self.upper}, ≥ {self.lower}"
+
+    def to_json(self, letter_names: tuple[str, ...]) -> dict[str, Any]:
+        """The keys that analyze shows."""
+        witness = None if self.witness is None else self.witness.to_json(letter_names)
+        return {"upper": self.upper, "lower": self.lower, "optimal": self.optimal, "witness": witness}
+
+
+def bounded(automaton: Semiautomaton, upper: int | None) -> DepthBounds:
+    """The bounds around a depth that a network has; no network has fewer layers than one."""
+    witness = None if upper == 1 else find_block_scheme(automaton)
+    return DepthBounds(upper, 1 if witness is None else 2, witness)
+
+
+def depth_bounds(automaton: Semiautomaton, effort: float = DEFAULT_EFFORT) -> DepthBounds:
+    """The bounds of an automaton: the shallowest plan that does not depend on the length, and a witness."""
+    return bounded(automaton, _constant_depth(automaton, effort))
+
+
+def _constant_depth(automaton: Semiautomaton, effort: float) -> int | None:
+    if automaton.num_states > MOST_STATES:
+        return None
+    request = Request(automaton, LONG, effort=effort)
+    lasting = tuple(source for source in SOURCES if source.name != "scan")
+    try:
+        return min(plan.layers for plan in proposals(request, request.work(), lasting))
+    except (Unsupported, LimitExceeded):
+        return None
