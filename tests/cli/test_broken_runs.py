@@ -56,6 +56,18 @@ def test_a_file_that_is_no_safetensors_is_refused(
     assert "krohn compile" in refused(capsys, folder, "run")[0]
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(
+    value: float, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tensors = load_file(folder / "weights.safetensors")
+    next(iter(tensors.values())).view(-1)[0] = value
+    save_file(tensors, folder / "weights.safetensors")
+    for line in refused(capsys, folder, "verify", "export"):
+        assert "must hold finite weights; those of replicate 0 are not" in line
+    assert not (folder.parent / "out").exists()
+
+
 CHANGES: dict[str, Callable[[Tensors], Tensors]] = {
     "no tensors": lambda tensors: {},
     "one missing": lambda tensors: {name: value for name, value in tensors.items() if name != "wte"},
