@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "depth": GROUND | {"automata"},
     "network": GROUND | {"automata"},
     "construct": CORE | {"depth"},
+    "recurrent": CORE,
     "check": {"errors"},
     "certify": GROUND | {"automata", "algebra", "network", "check"},
     "models": GROUND,
@@ -40,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "web": CORE | {"construct", "certify"},
     "cli": CORE
     | {"construct", "certify", "models", "tasks", "bridge", "training", "evaluate", "figures"}
-    | {"experiments", "exporting", "web"},
+    | {"experiments", "exporting", "recurrent", "web"},
     "__init__": set(),
     "__main__": {"cli"},
 }

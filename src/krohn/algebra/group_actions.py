@@ -25,7 +25,7 @@ def block_system(group: GeneratedGroup, tries: int | None = None) -> tuple[int, 
     only the first ``tries`` points.
     """
     for point in range(1, group.degree if tries is None else min(group.degree, tries + 1)):
-        labels = _least_blocks(group.generators, group.degree, point)
+        labels = least_blocks(group.generators, group.degree, point)
         if max(labels) > 0:
             return labels
     return None
@@ -98,7 +98,7 @@ def _side_by_side(group: GeneratedGroup, partitions: Sequence[tuple[int, ...]]) 
 def _blocks_of_blocks(group: GeneratedGroup, point: int, small: int) -> tuple[int, ...]:
     """The block number of every point after taking blocks of blocks, the first to hold 0 and ``point``."""
     labels = tuple(range(group.degree))
-    finer: tuple[int, ...] | None = _least_blocks(group.generators, group.degree, point)
+    finer: tuple[int, ...] | None = least_blocks(group.generators, group.degree, point)
     while finer is not None and 0 < max(finer) < group.degree - 1:
         labels = tuple(finer[label] for label in labels)
         group = action_on_blocks(group, finer)
@@ -145,7 +145,7 @@ def _block_images(generator: Permutation, labels: Sequence[int]) -> list[int]:
     return images
 
 
-def _least_blocks(generators: Sequence[Permutation], degree: int, point: int) -> tuple[int, ...]:
+def least_blocks(generators: Sequence[Permutation], degree: int, point: int) -> tuple[int, ...]:
     """The finest invariant partition that puts 0 and ``point`` together (Atkinson's algorithm)."""
     parent = list(range(degree))
 

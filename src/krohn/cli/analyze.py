@@ -16,6 +16,7 @@ from krohn.cascade.skeleton import skeleton
 from krohn.cli.output import emit, json_option, note, table
 from krohn.construct.depth_bounds import DepthBounds, depth_bounds
 from krohn.errors import LimitExceeded
+from krohn.recurrent.verdicts import Verdict, verdicts
 
 _MAX_SKELETON_STATES = 2_000
 
@@ -62,8 +63,14 @@ def command(
         write_text(svg, eggbox_svg(parts))
         note(f"wrote {svg}")
     depth = depth_bounds(automaton)
-    payload = {**_payload(automaton, analysis, levels), "depth": depth.to_json(automaton.letter_names)}
-    emit(payload, as_json=as_json, text=lambda: _text(spec, automaton, analysis, levels, depth))
+    families = verdicts(automaton, analysis, transformer_layers=depth.upper)
+    payload = {
+        **_payload(automaton, analysis, levels),
+        "depth": depth.to_json(automaton.letter_names),
+        "architectures": [row.to_json() for row in families],
+    }
+    text = f"{_text(spec, automaton, analysis, levels, depth)}\n\n{_architectures(families)}"
+    emit(payload, as_json=as_json, text=lambda: text)
     if eggbox and not as_json:
         click.echo("\n" + eggbox_text(parts))
 
@@ -155,3 +162,20 @@ def _text(
         ]
         lines += ["", table(("group", "order", "states", "factors"), rows)]
     return "\n".join(lines)
+
+
+def _architectures(families: tuple[Verdict, ...]) -> str:
+    """Which family of models can track it; layers and steps that suffice."""
+    words = {True: "yes", False: "no", None: "open"}
+    rows = [
+        (
+            row.name,
+            words[row.can],
+            *("" if value is None else str(value) for value in (row.layers, row.steps)),
+        )
+        for row in families
+    ]
+    return table(
+        ("architecture", "can", "layers", "steps", "why"),
+        [(*row, family.reason) for row, family in zip(rows, families, strict=True)],
+    )

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from krohn.automata.spec import parse_spec
 from krohn.cli.output import emit, json_option, note, table
+from krohn.cli.recurrent import compile_witness
 from krohn.construct.compiling import compile
 from krohn.construct.depth_bounds import DepthBounds, bounded
 from krohn.construct.request import (
@@ -34,7 +36,14 @@ def _choice(name: str) -> click.Choice[str]:
 
 @click.command()
 @click.argument("spec")
-@click.option("--length", "-T", type=click.IntRange(min=1), required=True, help="The longest word.")
+@click.option("--length", "-T", type=click.IntRange(min=1), help="The longest word; for Transformers only.")
+@click.option(
+    "--architecture",
+    type=click.Choice(["transformer", "deltaproduct", "rankone", "lstm", "gru"]),
+    default="transformer",
+    show_default=True,
+    help="Recurrent ones take one layer and words of every length.",
+)
 @click.option("--method", type=_choice("method"), default="auto", show_default=True, help="Construction.")
 @click.option(
     "--out",
@@ -65,14 +74,23 @@ def _choice(name: str) -> click.Choice[str]:
 @click.option("--max-sets", type=int, default=DEFAULT_MAX_SETS, show_default=True, help="Most image sets.")
 @click.option("--max-rows", type=int, default=DEFAULT_MAX_ROWS, show_default=True, help="Most table rows.")
 @json_option
-def command(spec: str, length: int, out: Path | None, as_json: bool, **options: Any) -> None:
+def command(
+    spec: str, length: int | None, architecture: str, out: Path | None, as_json: bool, **options: Any
+) -> None:
     """Builds the weights, prints their sizes beside the paper's, and writes them to --out.
 
     \b
     Example:  krohn compile S4 --length 128 --out nets/s4
               krohn compile Grid9 --length 100 --method grid --out nets/grid9
+              krohn compile S5 --architecture deltaproduct --out nets/s5
     """
     automaton = parse_spec(spec)
+    if architecture != "transformer":
+        _refuse_options()
+        compile_witness(automaton, architecture, out, as_json=as_json)
+        return
+    if length is None:
+        raise click.UsageError("a Transformer is for words up to a length; say which with --length")
     if out is not None:
         check_target(out)  # before the work
     network = compile(automaton, length, **options)
@@ -91,6 +109,22 @@ def _bounds(network: CompiledNetwork) -> DepthBounds:
     """What is known of the least depth; a scan grows with the length, so it bounds nothing from above."""
     lasting = network.method in ("cascade", "features")
     return bounded(network.automaton, network.transformer.depth if lasting else None)
+
+
+def _refuse_options() -> None:
+    """Recurrent witnesses take no option of Transformers: what would be ignored is refused by name."""
+    context = click.get_current_context()
+    kept = ("spec", "architecture", "out", "as_json")
+    given = [
+        name
+        for name in context.params
+        if name not in kept and context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+    ]
+    if given:
+        option = f"--{given[0].replace('_', '-')}"
+        raise click.UsageError(
+            f"{option} is for Transformers; a recurrent network is for words of every length"
+        )
 
 
 def _payload(network: CompiledNetwork, report: SizeReport, out: Path | None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """``krohn run``: words in, states out, by a compiled network."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.rounding import CASTS
 from krohn.network.storage import load
+from krohn.recurrent.files import Witness, is_witness
+from krohn.recurrent.files import load as load_witness
 
 Forward = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 # Letters handled in one batch.
@@ -38,10 +41,11 @@ def command(directory: Path, dtype: str, device: str, as_json: bool) -> None:
     Example:  krohn compile abab --length 16 --out nets/abab
               echo "a b a b" | krohn run nets/abab
     """
-    network = load(directory)
-    forward = _forward(network, dtype, device)
+    network = load_witness(directory) if is_witness(directory) else load(directory)
+    forward = network.run if isinstance(network, Witness) else _forward(network, dtype, device)
     names = network.automaton.state_names
-    batches = _fitting(read_words(network.automaton.letter_names), network.length)
+    longest = math.inf if isinstance(network, Witness) else network.length
+    batches = _fitting(read_words(network.automaton.letter_names), longest)
     lines = ([names[state] for state in states] for words in batches for states in _run_all(words, forward))
     if as_json:
         payload: dict[str, Any] = {"directory": str(directory), "states": list(lines)}
@@ -60,7 +64,7 @@ def _forward(network: CompiledNetwork, dtype: str, device: str) -> Forward:
     return states_on_device(network, dtype, device)
 
 
-def _fitting(batches: Iterable[list[list[int]]], longest: int) -> Iterator[list[list[int]]]:
+def _fitting(batches: Iterable[list[list[int]]], longest: float) -> Iterator[list[list[int]]]:
     """The batches, up to the first word that the network was not built for."""
     line = 0
     for words in batches:

@@ -12,8 +12,10 @@ from krohn.certify.findings import place
 from krohn.certify.recheck import recheck
 from krohn.certify.verification import verify
 from krohn.cli.output import emit, json_option, note
+from krohn.cli.recurrent import verify_witness
 from krohn.cli.trained_verdict import examined
 from krohn.network.storage import MEANING, MODEL, is_run
+from krohn.recurrent.files import is_witness
 
 
 @click.command()
@@ -54,6 +56,10 @@ def command(
     if out is not None and any(_is_same(out, directory / name) for name in (MODEL, MEANING)):
         raise click.UsageError("--out must not be a file of the network itself")
     automaton = None if spec is None else parse_spec(spec)
+    if is_witness(directory):
+        if not verify_witness(directory, automaton, out, as_json=as_json):
+            raise click.exceptions.Exit(1)
+        return
     if is_run(directory):
         payload, text = examined(directory, length, automaton, renamed=renamed)
         emit(payload, as_json=as_json, text=lambda: text)

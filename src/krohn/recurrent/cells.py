@@ -1,0 +1,316 @@
+"""One-layer recurrent networks in float32 as plain tables and matrices, and what each does with a letter.
+
+A cell holds tensors by name, starts from zero, and steps a batch of states ``[many, size]`` by one letter.
+``Sums`` watches every sum: it is *settled* if each order of adding, fused or not, gives the same float,
+because nothing is rounded or because the gate it feeds is saturated beyond all rounding.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.errors import InvalidInput
+
+Floats = npt.NDArray[np.float32]
+Tensors = dict[str, Floats]
+
+SATURATED = 110.0
+"""Beyond it the sigmoid is exactly 0 or 1 and tanh exactly ±1 in float32."""
+
+
+@dataclass
+class Sums:
+    """Sums of products in float32, and whether all of them were settled so far."""
+
+    settled: bool = True
+
+    def product(self, x: Floats, w: Floats) -> Floats:
+        """x W: settled if all terms of a sum are multiples of one power of two and fit into 24 bits."""
+        left, right = x.astype(np.float64), w.astype(np.float64)
+        size = np.abs(left) @ np.abs(right)
+        grain = _grain(left, 1)[:, None] * _grain(right, 0)[None]
+        self.settled &= bool((size <= grain * 2.0**24).all())
+        return (left @ right).astype(np.float32)
+
+    def times(self, x: Floats, y: Floats) -> Floats:
+        """x·y entry by entry: settled if nothing is rounded, so that a fused operation gives the same."""
+        exact = x.astype(np.float64) * y.astype(np.float64)
+        result = exact.astype(np.float32)
+        self.settled &= bool((result == exact).all())
+        return result
+
+    def gates(self, terms: Sequence[tuple[Floats, Floats]]) -> Floats:
+        """Σ x W, for gates: settled if every order of adding leaves them saturated."""
+        wide = [(x.astype(np.float64), w.astype(np.float64)) for x, w in terms]
+        result = sum(x @ w for x, w in wide)
+        size = sum(np.abs(x) @ np.abs(w) for x, w in wide)
+        count = sum(len(w) for _, w in wide)
+        assert isinstance(result, np.ndarray)
+        self.settled &= bool((np.abs(result) - count * 2.0**-22 * size >= SATURATED).all())
+        return result.astype(np.float32)
+
+
+def _grain(numbers: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.float64]:
+    """The largest power of two of which all numbers along the axis are multiples; infinite if all are 0."""
+    mantissas, exponents = np.frexp(numbers)
+    whole = np.abs(mantissas * 2.0**53).astype(np.int64)
+    lowest = np.ldexp((whole & -whole).astype(np.float64), exponents - 53)
+    least: npt.NDArray[np.float64] = np.where(whole > 0, lowest, 2.0**100).min(axis=axis)
+    return least
+
+
+@dataclass(frozen=True, eq=False)
+class Cell(ABC):
+    """A recurrent layer with its linear read-out; ``ranks`` says which tensors there must be."""
+
+    kind: ClassVar[str]
+    tensors: Tensors
+    sums: Sums = field(default_factory=Sums)
+
+    def __post_init__(self) -> None:
+        wanted = self.ranks()
+        if set(self.tensors) != set(wanted):
+            raise InvalidInput(f"{self.kind} needs the tensors {', '.join(sorted(wanted))}")
+        for name, array in self.tensors.items():
+            if array.dtype != np.float32 or array.ndim != wanted[name] or not np.isfinite(array).all():
+                raise InvalidInput(f"{name} must be finite float32 with {wanted[name]} axes; it is not")
+        wrong = self.misfits()
+        if wrong:
+            raise InvalidInput(f"the tensors of {self.kind} must fit together; {wrong[0]} does not")
+
+    @classmethod
+    @abstractmethod
+    def ranks(cls) -> dict[str, int]:
+        """The tensors and their numbers of axes."""
+
+    @abstractmethod
+    def misfits(self) -> list[str]:
+        """Names of tensors whose sizes do not fit."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Numbers that are carried from letter to letter."""
+
+    @property
+    @abstractmethod
+    def num_letters(self) -> int:
+        """Letters it reads."""
+
+    @abstractmethod
+    def step(self, states: Floats, letter: int) -> Floats:
+        """States after one letter."""
+
+    def visible(self, states: Floats) -> Floats:
+        """The part of a state that the read-out sees."""
+        return states
+
+    def logits(self, states: Floats) -> Floats:
+        """One number per automaton state."""
+        weight = np.vstack([self.tensors["head.weight"], self.tensors["head.bias"]])
+        seen = np.concatenate([self.visible(states), np.ones((len(states), 1), np.float32)], axis=1)
+        return self.sums.product(seen, weight)
+
+    @property
+    def num_states(self) -> int:
+        """Automaton states it tells apart."""
+        return len(self.tensors["head.bias"])
+
+    @property
+    def num_parameters(self) -> int:
+        """Numbers in all tensors."""
+        return sum(array.size for array in self.tensors.values())
+
+    def _sizes(self, expected: dict[str, tuple[int, ...]]) -> list[str]:
+        return [name for name, shape in expected.items() if self.tensors[name].shape != shape]
+
+
+class Lstm(Cell):
+    """torch's LSTM (gates i, f, g, o), matrices as [in, out]; the state is (h, c)."""
+
+    kind = "lstm"
+
+    @classmethod
+    def ranks(cls) -> dict[str, int]:
+        """See ``Cell``."""
+        return {"wte": 2, "weight_ih": 2, "weight_hh": 2, "bias": 1, "head.weight": 2, "head.bias": 1}
+
+    def misfits(self) -> list[str]:
+        """See ``Cell``."""
+        hidden, embedding = len(self.tensors["weight_hh"]), self.tensors["wte"].shape[1]
+        shapes = {
+            "weight_hh": (hidden, 4 * hidden),
+            "weight_ih": (embedding, 4 * hidden),
+            "bias": (4 * hidden,),
+        }
+        return self._sizes({**shapes, "head.weight": (hidden, self.num_states)})
+
+    @property
+    def hidden(self) -> int:
+        """Units."""
+        return len(self.tensors["weight_hh"])
+
+    @property
+    def size(self) -> int:
+        """See ``Cell``."""
+        return 2 * self.hidden
+
+    @property
+    def num_letters(self) -> int:
+        """See ``Cell``."""
+        return len(self.tensors["wte"])
+
+    def visible(self, states: Floats) -> Floats:
+        """h."""
+        return states[:, : self.hidden]
+
+    def step(self, states: Floats, letter: int) -> Floats:
+        """See ``Cell``."""
+        h, c = states[:, : self.hidden], states[:, self.hidden :]
+        own = self.tensors["wte"][letter : letter + 1], self.tensors["weight_ih"]
+        one = np.ones((1, 1), np.float32)
+        z = self.sums.gates([(h, self.tensors["weight_hh"]), own, (one, self.tensors["bias"][None])])
+        i, f, g, o = np.split(z, 4, axis=1)
+        cell = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
+        return np.concatenate([_sigmoid(o) * np.tanh(cell), cell], axis=1)
+
+
+class Gru(Cell):
+    """torch's GRU (gates r, z, n; the reset gate acts on W h + b), matrices as [in, out]."""
+
+    kind = "gru"
+
+    @classmethod
+    def ranks(cls) -> dict[str, int]:
+        """See ``Cell``."""
+        names = {"wte": 2, "weight_ih": 2, "weight_hh": 2, "bias_ih": 1, "bias_hh": 1}
+        return {**names, "head.weight": 2, "head.bias": 1}
+
+    def misfits(self) -> list[str]:
+        """See ``Cell``."""
+        hidden, embedding = len(self.tensors["weight_hh"]), self.tensors["wte"].shape[1]
+        shapes = {"weight_hh": (hidden, 3 * hidden), "weight_ih": (embedding, 3 * hidden)}
+        biases = {"bias_ih": (3 * hidden,), "bias_hh": (3 * hidden,)}
+        return self._sizes({**shapes, **biases, "head.weight": (hidden, self.num_states)})
+
+    @property
+    def size(self) -> int:
+        """See ``Cell``."""
+        return len(self.tensors["weight_hh"])
+
+    @property
+    def num_letters(self) -> int:
+        """See ``Cell``."""
+        return len(self.tensors["wte"])
+
+    def step(self, states: Floats, letter: int) -> Floats:
+        """See ``Cell``."""
+        table, n, one = self.tensors, self.size, np.ones((1, 1), np.float32)
+        own = table["wte"][letter : letter + 1]
+        inward = [(own, table["weight_ih"]), (one, table["bias_ih"][None])]
+        recurrent = [(states, table["weight_hh"]), (one, table["bias_hh"][None])]
+        gates = self.sums.gates([(x, w[:, : 2 * n]) for x, w in (*inward, *recurrent)])
+        reset, update = np.split(_sigmoid(gates), 2, axis=1)
+        if (reset == 1).all():
+            inner = self.sums.gates([(x, w[:, 2 * n :]) for x, w in (*inward, *recurrent)])
+        else:
+            self.sums.settled = False
+            fresh = self.sums.gates([(x, w[:, 2 * n :]) for x, w in inward])
+            inner = fresh + reset * self.sums.gates([(x, w[:, 2 * n :]) for x, w in recurrent])
+        return (1 - update) * np.tanh(inner) + update * states
+
+
+class Delta(Cell):
+    """DeltaProduct: S ← gate·S, then S ← S + β k (v − kᵀS) for each step of the letter; S is dk × dv."""
+
+    kind = "deltaproduct"
+
+    @classmethod
+    def ranks(cls) -> dict[str, int]:
+        """See ``Cell``."""
+        return {"key": 3, "value": 3, "beta": 2, "gate": 1, "head.weight": 2, "head.bias": 1}
+
+    def misfits(self) -> list[str]:
+        """See ``Cell``."""
+        letters, steps, dk = self.tensors["key"].shape
+        dv = self.tensors["value"].shape[2]
+        shapes = {"value": (letters, steps, dv), "beta": (letters, steps), "gate": (letters,)}
+        return self._sizes({**shapes, "head.weight": (dk * dv, self.num_states)})
+
+    @property
+    def size(self) -> int:
+        """See ``Cell``."""
+        return int(self.tensors["key"].shape[2] * self.tensors["value"].shape[2])
+
+    @property
+    def num_letters(self) -> int:
+        """See ``Cell``."""
+        return len(self.tensors["key"])
+
+    @property
+    def steps(self) -> int:
+        """Steps per letter."""
+        return int(self.tensors["key"].shape[1])
+
+    def step(self, states: Floats, letter: int) -> Floats:
+        """See ``Cell``."""
+        key, value = self.tensors["key"][letter], self.tensors["value"][letter]
+        memory = states.reshape(len(states), key.shape[1], value.shape[1])
+        memory = self.sums.times(memory, self.tensors["gate"][letter])
+        for k, v, beta in zip(key, value, self.tensors["beta"][letter], strict=True):
+            read = self.sums.product(memory.transpose(0, 2, 1).reshape(-1, len(k)), k[:, None])
+            write = self.sums.times(beta, v - read.reshape(len(states), -1))
+            memory = memory + self.sums.times(k[None, :, None], write[:, None, :])
+        return memory.reshape(states.shape)
+
+
+class RankOne(Cell):
+    """Steps x ← x + u (v − w·x) with u and w of their own, as in RWKV-7: ``move``, ``look``, ``write``."""
+
+    kind = "rankone"
+
+    @classmethod
+    def ranks(cls) -> dict[str, int]:
+        """See ``Cell``."""
+        return {"move": 3, "look": 3, "write": 2, "head.weight": 2, "head.bias": 1}
+
+    def misfits(self) -> list[str]:
+        """See ``Cell``."""
+        letters, steps, size = self.tensors["move"].shape
+        shapes = {"look": (letters, steps, size), "write": (letters, steps)}
+        return self._sizes({**shapes, "head.weight": (size, self.num_states)})
+
+    @property
+    def size(self) -> int:
+        """See ``Cell``."""
+        return int(self.tensors["move"].shape[2])
+
+    @property
+    def num_letters(self) -> int:
+        """See ``Cell``."""
+        return len(self.tensors["move"])
+
+    @property
+    def steps(self) -> int:
+        """Steps per letter."""
+        return int(self.tensors["move"].shape[1])
+
+    def step(self, states: Floats, letter: int) -> Floats:
+        """See ``Cell``."""
+        table = self.tensors
+        for u, w, v in zip(table["move"][letter], table["look"][letter], table["write"][letter], strict=True):
+            change = v - self.sums.product(states, w[:, None])
+            states = states + self.sums.times(u[None], change)
+        return states
+
+
+def _sigmoid(z: Floats) -> Floats:
+    with np.errstate(over="ignore", under="ignore"):
+        return (np.float32(1) / (np.float32(1) + np.exp(-z))).astype(np.float32)
+
+
+CELLS: dict[str, type[Cell]] = {cell.kind: cell for cell in (Delta, RankOne, Lstm, Gru)}

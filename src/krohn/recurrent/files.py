@@ -1,0 +1,96 @@
+"""A recurrent witness on disk: ``model.safetensors`` (tensors), ``recurrent.json`` (automaton and cell)."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from krohn.atomic import json_bytes, write_folder
+from krohn.automata.files import automaton_from_payload, automaton_payload
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import true_name
+from krohn.errors import InvalidFile, InvalidInput
+from krohn.recurrent.cells import CELLS, Cell
+from krohn.strict_json import read_json, require_keys, short, shown
+
+MODEL, MEANING = "model.safetensors", "recurrent.json"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A cell and the automaton it is said to track."""
+
+    cell: Cell
+    automaton: Semiautomaton
+
+    def run(self, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """States after each letter of words ``[batch, length]``, one letter after the other."""
+        answers = np.zeros(words.shape, dtype=np.int64)
+        rows = np.zeros((len(words), self.cell.size), dtype=np.float32)
+        for t in range(words.shape[1]):
+            for letter in np.unique(words[:, t]):
+                chosen = words[:, t] == letter
+                with np.errstate(all="ignore"):
+                    rows[chosen] = self.cell.step(rows[chosen], int(letter))
+            with np.errstate(all="ignore"):
+                answers[:, t] = self.cell.logits(rows).argmax(axis=1)
+        return answers
+
+
+def is_witness(directory: str | Path) -> bool:
+    """Whether a directory holds a recurrent witness."""
+    return (Path(directory) / MEANING).is_file()
+
+
+def check_target(folder: Path) -> None:
+    """Refuses a directory with files of other kinds that would be lost."""
+    if (folder / MODEL).exists() and not is_witness(folder):
+        raise InvalidInput(
+            f"{short(folder)} must hold no {MODEL} but that of a recurrent witness: choose another directory"
+        )
+
+
+def save(witness: Witness, directory: str | Path) -> None:
+    """Writes both files or none; a witness that is there is replaced."""
+    folder = Path(directory)
+    check_target(folder)
+    meaning = {
+        "krohn": VERSION,
+        "architecture": witness.cell.kind,
+        "automaton": automaton_payload(witness.automaton),
+        "digest": witness.automaton.digest,
+    }
+    files = {MODEL: save_tensors(dict(witness.cell.tensors)), MEANING: json_bytes(meaning)}
+    write_folder(folder, files, key=MEANING)
+
+
+def load(directory: str | Path) -> Witness:
+    """The witness in a directory; anything that does not fit is refused in one line."""
+    folder = Path(directory)
+    try:
+        keys = ("krohn", "architecture", "automaton", "digest")
+        payload = require_keys(read_json(folder / MEANING), keys, MEANING)
+        if type(payload["krohn"]) is not int or payload["krohn"] != VERSION:
+            raise InvalidFile(f"krohn must be {VERSION}; got {shown(payload['krohn'])}")
+        kind = payload["architecture"]
+        if not isinstance(kind, str) or kind not in CELLS:
+            raise InvalidFile(f"architecture must be one of {', '.join(CELLS)}; got {shown(kind)}")
+        automaton = automaton_from_payload(payload["automaton"])
+        if automaton.digest != payload["digest"]:
+            raise InvalidFile("the automaton does not have the digest the file states; compile it again")
+        cell = CELLS[kind](_tensors(folder / MODEL))
+        return Witness(cell, replace(automaton, name=true_name(automaton)))
+    except InvalidInput as error:
+        raise InvalidFile(f"{short(folder)}: not a recurrent witness: {error}") from error
+
+
+def _tensors(path: Path) -> dict[str, npt.NDArray[np.float32]]:
+    try:
+        return load_tensors(path.read_bytes())
+    except (OSError, SafetensorError, ValueError) as error:
+        raise InvalidFile(f"{short(path)} must be a safetensors file; {error}") from error

@@ -1,0 +1,42 @@
+"""Letters that permute the states, as permutations of fewer points that tell all group elements apart."""
+
+from collections.abc import Sequence
+
+from krohn.algebra.generated_group import GeneratedGroup
+from krohn.algebra.group_actions import least_blocks
+from krohn.algebra.permutation import Permutation
+
+_KEPT = 6  # actions of different degree that are made smaller in turn
+_MAX_DEGREE = 400
+
+
+def small_action(letters: Sequence[Permutation]) -> tuple[Permutation, ...]:
+    """The letters on the blocks of a block system, if the group acts faithfully on them; the fewest found.
+
+    A group that acts on itself, such as S5 on its 120 elements, acts on blocks: the cosets of a subgroup.
+    Blocks of blocks are tried, always those that hold point 0 and one other; the least number is not proved.
+    """
+    best = tuple(letters)
+    degree = len(best[0])
+    order = GeneratedGroup(best, degree).order if degree <= _MAX_DEGREE else 0
+    front = {degree: best} if order else {}
+    while front:
+        found: dict[int, tuple[Permutation, ...]] = {}
+        for action in front.values():
+            for point in range(1, len(action[0])):
+                labels = least_blocks(action, len(action[0]), point)
+                size = max(labels) + 1
+                if 1 < size < len(action[0]) and size not in found:
+                    smaller = tuple(_on_blocks(letter, labels) for letter in action)
+                    if GeneratedGroup(smaller, size).order == order:
+                        found[size] = smaller
+        front = {size: found[size] for size in sorted(found, reverse=True)[-_KEPT:]}
+        best = min([best, *front.values()], key=lambda action: len(action[0]))
+    return best
+
+
+def _on_blocks(letter: Permutation, labels: Sequence[int]) -> Permutation:
+    images = [0] * (max(labels) + 1)
+    for point, label in enumerate(labels):
+        images[label] = labels[letter[point]]
+    return tuple(images)

@@ -1,0 +1,237 @@
+"""Which family of sequence models can track an automaton at finite precision, and why.
+
+"Finite precision" means that finitely many vectors are ever reached. Then a channel of a diagonal layer moves
+finitely many numbers by maps x ↦ a x + b, and its groups are trivial (0 ≤ a ≤ 1), of order at most two
+(−1 ≤ a ≤ 1) or cyclic (complex a, |a| ≤ 1). A stack of layers is a cascade of such channels, so by Krohn and
+Rhodes its groups are trivial, 2-groups or solvable, at every depth. The layers given are upper bounds: one
+for each step of a series of each level's group, along the levels of the holonomy cascade.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from krohn.algebra.analysis import Analysis
+from krohn.algebra.element_list import list_elements
+from krohn.algebra.permgroup import PermutationGroup
+from krohn.automata.quotients import reachable
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade.holonomy import Cascade, decompose
+from krohn.errors import LimitExceeded
+from krohn.recurrent.elementary import components
+from krohn.recurrent.small_action import small_action
+from krohn.work import UNITS, Work
+
+MAX_STATES = 300
+"""States up to which the cascade is built for the numbers of layers."""
+MAX_ELEMENTS = 5_000
+"""Elements of the semigroup up to which pairs of idempotents are looked for."""
+
+SARROF = "Sarrof, Veitsman, Hahn 2024 (arXiv 2405.17394)"
+GRAZZI = "Grazzi et al. 2025 (arXiv 2411.12537)"
+SHAKERINAVA = "Shakerinava et al. 2026 (arXiv 2603.01959)"
+SIEMS = "Siems et al. 2025 (arXiv 2502.10297)"
+TERZIC = "Terzić et al. 2025 (arXiv 2509.22284)"
+LIU = "Liu et al. 2023 (arXiv 2210.10749)"
+OURS = "proved in docs/which-architecture.md"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One family.
+
+    Attributes:
+        name: the family.
+        can: whether it can at finite precision; ``None`` where that is open.
+        layers: layers that suffice; ``None`` if it cannot, or where the number is not known.
+        steps: steps per letter and layer that suffice, for families that take several.
+        margin: whether states stay apart by a fixed distance on words of every length, with these layers.
+        reason: why, in words.
+        source: where it is proved.
+    """
+
+    name: str
+    can: bool | None
+    layers: int | None
+    steps: int | None
+    margin: bool | None
+    reason: str
+    source: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def verdicts(
+    automaton: Semiautomaton, analysis: Analysis, transformer_layers: int | None = None
+) -> tuple[Verdict, ...]:
+    """A row per family, from the weakest to the strongest; the Transformer's layers are given, if known."""
+    return _Rows(automaton, analysis, transformer_layers).rows()
+
+
+class _Rows:
+    def __init__(self, automaton: Semiautomaton, analysis: Analysis, transformer_layers: int | None) -> None:
+        self.automaton, self.analysis, self.known = automaton, analysis, transformer_layers
+        self.cascade = _cascade(automaton)
+        self.pair = _idempotent_pair(automaton)
+
+    def rows(self) -> tuple[Verdict, ...]:
+        return (
+            self.diagonal("diagonal [0, 1]", self.any_group(), _one, SARROF),
+            self.diagonal("diagonal [-1, 1]", self.not_two_group(), _two_series, GRAZZI),
+            self.diagonal("diagonal complex", self.not_solvable(), _derived, SHAKERINAVA),
+            self.diagonal("DeltaNet [0, 1]", self.any_group(), _one, GRAZZI),
+            self.deltanet(),
+            self.deltaproduct(),
+            self.rankone(),
+            self.single(
+                "PD-SSM", f"each letter is a matrix with one 1 a column, {self.n} dimensions", TERZIC
+            ),
+            self.single("LSTM", self.units(), OURS),
+            self.single("GRU", self.units(), OURS),
+            self.transformer(),
+        )
+
+    @property
+    def n(self) -> int:
+        return self.automaton.num_states
+
+    def units(self) -> str:
+        count = self.n * self.automaton.num_letters + 1
+        return f"{count} units: one for each state and letter, one for the start"
+
+    # What stands in the way
+
+    def any_group(self) -> str | None:
+        """A group, if there is one: then some word counts modulo m > 1."""
+        if self.analysis.is_aperiodic:
+            return None
+        name = self.analysis.groups[0].name
+        return f"the group {name} inside counts, and such layers only remember: they have no groups at all"
+
+    def not_two_group(self) -> str | None:
+        for subgroup in self.analysis.groups:
+            odd = sorted({factor for factor in subgroup.factors if factor != "C2"})
+            if odd:
+                return (
+                    f"the group {subgroup.name} inside has the factor {odd[0]}; "
+                    "real diagonal layers have 2-groups only"
+                )
+        return None
+
+    def not_solvable(self) -> str | None:
+        for subgroup in self.analysis.groups:
+            if not subgroup.is_solvable:
+                return f"the group {subgroup.name} inside is not solvable; groups of diagonal layers are"
+        return None
+
+    # How many layers
+
+    def layers(self, of_group: Callable[[PermutationGroup], int]) -> int | None:
+        """Σ over the levels of what the longest tower of a component needs."""
+        if self.cascade is None:
+            return None
+        return sum(
+            max(of_group(self.cascade.group(part.number)) for part in self.cascade.components_at(level))
+            for level in range(self.cascade.num_levels)
+        )
+
+    def diagonal(
+        self, name: str, obstacle: str | None, of_group: Callable[[PermutationGroup], int], source: str
+    ) -> Verdict:
+        if obstacle is not None:
+            return Verdict(name, False, None, None, None, obstacle, source)
+        how = (
+            "a layer for each step of the groups' series, along the cascade; gates see the letter before, too"
+        )
+        return Verdict(name, True, self.layers(of_group), 1, True, how, source)
+
+    def deltanet(self) -> Verdict:
+        name = "DeltaNet [0, 2]"
+        if self.analysis.is_group and max(self.n - components(f) for f in self.automaton.letters) <= 1:
+            return Verdict(name, True, 1, 1, True, "every letter is a transposition: one reflection", SIEMS)
+        obstacle = self.not_two_group()
+        if obstacle is None:
+            how = "reflections along one direction are the signs of real diagonal layers"
+            return Verdict(name, True, self.layers(_two_series), 1, True, how, OURS)
+        why = (
+            "one reflection a letter gives transpositions in one layer and 2-groups in several; more is open"
+        )
+        return Verdict(name, None, None, None, None, why, SIEMS)
+
+    def deltaproduct(self) -> Verdict:
+        name = "DeltaProduct"
+        if self.analysis.is_group:
+            action = small_action(self.automaton.letters)
+            steps = max(1, *(len(letter) - components(letter) for letter in action))
+            how = f"each letter as reflections that swap two of {len(action[0])} points"
+            return Verdict(name, True, 1, steps, True, how, SIEMS)
+        if self.cascade is None:
+            return Verdict(name, True, None, None, True, "one layer for each level of the cascade", OURS)
+        levels, steps = self.cascade.num_levels, max(1, *(size - 1 for size in self.cascade.sizes))
+        how = "one layer for each level of the cascade; resets by the gate"
+        if levels > 1 and self.pair is not None:
+            first, second = (" ".join(self.automaton.letter_names[a] for a in word) for word in self.pair)
+            how += f"; not one layer with a fixed margin: {first} and {second} are idempotents with one image"
+        return Verdict(name, True, levels, steps, True, how, OURS)
+
+    def rankone(self) -> Verdict:
+        steps = max(1, *(self.n - components(letter) for letter in self.automaton.letters))
+        return Verdict(
+            "rank-one (RWKV-7)", True, 1, steps, True, "each letter as swaps and merges of two states", OURS
+        )
+
+    def single(self, name: str, how: str, source: str) -> Verdict:
+        return Verdict(name, True, 1, 1, True, how, source)
+
+    def transformer(self) -> Verdict:
+        name = "Transformer, fixed depth"
+        obstacle = self.not_solvable()
+        if obstacle is None:
+            return Verdict(name, True, self.known, None, True, "every group inside is solvable", LIU)
+        group = obstacle.split(" inside")[0]
+        why = f"{group} inside is not solvable: not unless TC⁰ = NC¹; depth ⌈log₂ T⌉ suffices"
+        return Verdict(name, False, None, None, None, why, LIU)
+
+
+def _cascade(automaton: Semiautomaton) -> Cascade | None:
+    if automaton.num_states > MAX_STATES:
+        return None
+    try:
+        return decompose(automaton, work=Work(UNITS))
+    except LimitExceeded:
+        return None
+
+
+def _one(group: PermutationGroup) -> int:
+    return 1
+
+
+def _derived(group: PermutationGroup) -> int:
+    """Steps of the derived series: the shortest with abelian sections."""
+    return max(1, len(group.derived_series()) - 1)
+
+
+def _two_series(group: PermutationGroup) -> int:
+    """Steps of the shortest series of a 2-group whose sections are powers of C2."""
+    steps = 0
+    while not group.is_trivial:
+        squares = [tuple(g[g[i]] for i in range(group.degree)) for g in group.generators]
+        group = group.normal_closure([*group.derived_subgroup().generators, *squares])
+        steps += 1
+    return max(1, steps)
+
+
+def _idempotent_pair(automaton: Semiautomaton) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Words for two different idempotents with the same image of two or more states, if there are any."""
+    try:
+        elements = list_elements(reachable(automaton).letters, MAX_ELEMENTS)
+    except LimitExceeded:
+        return None
+    first: dict[frozenset[int], int] = {}
+    for index in elements.idempotents:
+        image = frozenset(elements[index])
+        if len(image) > 1 and first.setdefault(image, index) != index:
+            return elements.word(first[image]), elements.word(index)
+    return None

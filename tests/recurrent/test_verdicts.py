@@ -1,0 +1,151 @@
+"""Which architecture can: the rows of `krohn analyze`, and the commands for witnesses."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+from krohn.algebra.analysis import analyze
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import parse_spec
+from krohn.cli.app import run
+from krohn.recurrent.verdicts import verdicts
+
+WRITE_ONCE = Semiautomaton.from_letters(
+    [(1, 1, 2), (2, 1, 2), (0, 0, 0), (0, 1, 2)], letter_names=("a", "b", "clear", "idle")
+)
+
+
+def rows(automaton: Semiautomaton) -> dict[str, tuple[bool | None, int | None, int | None]]:
+    found = verdicts(automaton, analyze(automaton))
+    return {row.name: (row.can, row.layers, row.steps) for row in found}
+
+
+# can, layers, steps of: [0, 1], [-1, 1], complex, DeltaNet [0, 2], DeltaProduct, rank-one
+EXPECTED = {
+    "FlipFlop": [(True, 1, 1), (True, 1, 1), (True, 1, 1), (True, 1, 1), (True, 1, 1), (True, 1, 1)],
+    "C2": [(False, None, None), (True, 1, 1), (True, 1, 1), (True, 1, 1), (True, 1, 1), (True, 1, 1)],
+    "C3": [
+        (False, None, None),
+        (False, None, None),
+        (True, 1, 1),
+        (None, None, None),
+        (True, 1, 2),
+        (True, 1, 2),
+    ],
+    "D8": [(False, None, None), (True, 2, 1), (True, 2, 1), (True, 2, 1), (True, 1, 3), (True, 1, 6)],
+    "S4": [
+        (False, None, None),
+        (False, None, None),
+        (True, 3, 1),
+        (None, None, None),
+        (True, 1, 3),
+        (True, 1, 18),
+    ],
+    "S5": [(False, None, None)] * 3 + [(None, None, None), (True, 1, 4), (True, 1, 96)],
+    "T3": [
+        (False, None, None),
+        (False, None, None),
+        (True, 3, 1),
+        (None, None, None),
+        (True, 2, 2),
+        (True, 1, 2),
+    ],
+}
+NAMES = ["diagonal [0, 1]", "diagonal [-1, 1]", "diagonal complex", "DeltaNet [0, 2]", "DeltaProduct"]
+
+
+@pytest.mark.parametrize("spec", EXPECTED)
+def test_the_rows_follow_the_groups(spec) -> None:
+    found = rows(parse_spec(spec))
+    assert [found[name] for name in (*NAMES, "rank-one (RWKV-7)")] == EXPECTED[spec]
+    assert found["LSTM"] == found["GRU"] == found["PD-SSM"] == (True, 1, 1)
+    assert found["Transformer, fixed depth"][0] is (spec != "S5")
+
+
+def test_transpositions_are_one_reflection_each() -> None:
+    letters = [tuple(q + (q == i) - (q == i + 1) for q in range(5)) for i in range(4)]
+    assert rows(Semiautomaton.from_letters(letters))["DeltaNet [0, 2]"] == (True, 1, 1)
+
+
+def test_the_write_once_cell_shows_two_idempotents_with_one_image() -> None:
+    found = {row.name: row for row in verdicts(WRITE_ONCE, analyze(WRITE_ONCE))}
+    assert found["DeltaProduct"].layers == 2
+    reason = found["DeltaProduct"].reason
+    first, second = reason.split("margin: ")[1].removesuffix(" are idempotents with one image").split(" and ")
+    images = []
+    for words in (first, second):
+        act = [
+            WRITE_ONCE.run([WRITE_ONCE.letter_names.index(x) for x in words.split()], q)[-1] for q in range(3)
+        ]
+        assert [act[q] for q in act] == act
+        images.append(act)
+    assert images[0] != images[1]
+    assert set(images[0]) == set(images[1])
+
+
+def test_analyze_has_a_row_per_family(capsys) -> None:
+    assert run(["analyze", "C3", "--json"]) == 0
+    payload = json.loads(capsys.readouterr().out)
+    keys = {"name", "can", "layers", "steps", "margin", "reason", "source"}
+    assert [set(row) for row in payload["architectures"]] == [keys] * 11
+    assert run(["analyze", "C3"]) == 0
+    assert "real diagonal layers have 2-groups only" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("architecture", ["deltaproduct", "rankone", "lstm", "gru"])
+def test_compile_verify_and_run_a_witness(architecture, capsys, tmp_path, monkeypatch) -> None:
+    folder = str(tmp_path / "net")
+    assert run(["compile", "S4", "--architecture", architecture, "--out", folder]) == 0
+    capsys.readouterr()
+    assert run(["verify", folder, "--automaton", "S4", "--json"]) == 0
+    payload = json.loads(capsys.readouterr().out)
+    assert payload["certified"]
+    assert payload["every_length"]
+    automaton = parse_spec("S4")
+    word = np.random.default_rng(0).integers(0, 8, 300)
+    monkeypatch.setattr("sys.stdin", io.StringIO(" ".join(automaton.letter_names[a] for a in word)))
+    assert run(["run", folder]) == 0
+    states = capsys.readouterr().out.split()
+    assert states == [automaton.state_names[q] for q in automaton.run(word)]
+
+
+def test_a_broken_witness_is_refuted_with_a_word(capsys, tmp_path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    folder = tmp_path / "net"
+    assert run(["compile", "abab", "--architecture", "lstm", "--out", str(folder)]) == 0
+    tensors = load_file(folder / "model.safetensors")
+    tensors["head.weight"] = -tensors["head.weight"]
+    save_file(tensors, folder / "model.safetensors")
+    capsys.readouterr()
+    assert run(["verify", str(folder)]) == 1
+    assert "counterexample: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compile", "C2", "--architecture", "lstm", "--length", "4"], "--length is for Transformers"),
+        (["compile", "C2", "--architecture", "gru", "--mask", "strict"], "--mask is for Transformers"),
+        (["compile", "C2"], "say which with --length"),
+        (["compile", "abab", "--architecture", "deltaproduct"], "choose lstm, gru or rankone"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(arguments, message, capsys) -> None:
+    assert run(arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_files_of_others_are_neither_lost_nor_believed(capsys, tmp_path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"mine")
+    assert run(["compile", "C2", "--architecture", "lstm", "--out", str(tmp_path)]) == 2
+    assert (tmp_path / "model.safetensors").read_bytes() == b"mine"
+    (tmp_path / "recurrent.json").write_text('{"krohn": true}')
+    assert run(["verify", str(tmp_path)]) == 2
+    assert "must have the keys" in capsys.readouterr().err
+    folder = tmp_path / "net"
+    assert run(["compile", "C2", "--architecture", "lstm", "--out", str(folder)]) == 0
+    assert run(["verify", str(folder), "--automaton", "C3"]) == 2
+    assert "--automaton has" in capsys.readouterr().err

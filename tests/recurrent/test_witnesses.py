@@ -1,0 +1,223 @@
+"""Recurrent witnesses: right on long words, proved for every length, and the same in torch's own cells."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import parse_spec
+from krohn.errors import InvalidInput, LimitExceeded
+from krohn.models.architectures.lstm import LstmConfig
+from krohn.recurrent.cells import CELLS, Delta, Gru, Lstm, RankOne
+from krohn.recurrent.closure import close
+from krohn.recurrent.elementary import components, swaps_and_merges
+from krohn.recurrent.files import Witness
+from krohn.recurrent.small_action import small_action
+from krohn.recurrent.witnesses import WITNESSES, deltaproduct, gru, lstm, rankone
+
+# Write a or b if empty, clear, idle: the smallest automaton that one contracting layer cannot hold apart.
+WRITE_ONCE = Semiautomaton.from_letters([(1, 1, 2), (2, 1, 2), (0, 0, 0), (0, 1, 2)])
+ANY = ["C2", "C3", "FlipFlop", "abab", "Grid4", "T3", "Dyck2,2", "D8"]
+PERMUTATION_RESET = ["C2", "C5", "FlipFlop", "Memory3", "D8", "Q8", "S4", "A5", "S5", "PermReset5"]
+
+
+def automaton_of(name: str) -> Semiautomaton:
+    return WRITE_ONCE if name == "write-once" else parse_spec(name)
+
+
+def long_words(automaton: Semiautomaton, seed: int = 0) -> np.ndarray:
+    """Half by chance, half with letters that repeat."""
+    rng = np.random.default_rng(seed)
+    words = rng.integers(0, automaton.num_letters, (8, 400))
+    for t in range(1, 400):
+        repeat = rng.random(4) < 0.9
+        words[:4, t] = np.where(repeat, words[:4, t - 1], words[:4, t])
+    return words
+
+
+CASES = [(kind, name) for kind in ("rankone", "lstm", "gru") for name in (*ANY, "write-once")] + [
+    ("deltaproduct", name) for name in PERMUTATION_RESET
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_a_witness_is_proved_for_every_length_and_runs_long_words_right(kind, name) -> None:
+    automaton = automaton_of(name)
+    cell = WITNESSES[kind](automaton)
+    proof = close(cell, automaton)
+    assert proof.every_length
+    assert proof.any_order
+    assert proof.margin >= 0.7
+    words = long_words(automaton)
+    assert (Witness(cell, automaton).run(words) == [automaton.run(word) for word in words]).all()
+
+
+def test_few_vectors_are_reached() -> None:
+    s5 = parse_spec("S5")
+    assert close(deltaproduct(s5), s5).vectors == 120
+    assert deltaproduct(s5).steps == 4
+    grid = parse_spec("Grid4")
+    assert close(lstm(grid), grid).vectors == 4 * 2 + 1
+    assert close(gru(grid), grid).vectors == 4 * 2 + 1
+
+
+@pytest.mark.parametrize("name", ["abab", "T3", "write-once"])
+def test_the_training_architecture_computes_the_lstm_witness(name) -> None:
+    automaton = automaton_of(name)
+    cell = lstm(automaton)
+    network = LstmConfig(embedding=automaton.num_letters, hidden=cell.hidden).build(
+        automaton.num_letters, automaton.num_states
+    )
+    weights = {}
+    for parameter in network.layout.parameters:
+        given = torch.from_numpy(cell.tensors[parameter.name].copy())
+        whole = torch.zeros(parameter.shape)
+        whole[tuple(slice(size) for size in given.shape)] = given
+        weights[parameter.name] = whole[None]
+    words = long_words(automaton)
+    states = network.logits(weights, torch.from_numpy(words)[None]).argmax(-1)[0]
+    assert (states.numpy() == [automaton.run(word) for word in words]).all()
+
+
+@pytest.mark.parametrize("name", ["abab", "T3", "write-once"])
+def test_torchs_own_gru_computes_the_gru_witness(name) -> None:
+    automaton = automaton_of(name)
+    cell = gru(automaton)
+    module = torch.nn.GRU(automaton.num_letters, cell.size, batch_first=True)
+    with torch.no_grad():
+        module.weight_ih_l0.copy_(torch.from_numpy(cell.tensors["weight_ih"].T.copy()))
+        module.weight_hh_l0.copy_(torch.from_numpy(cell.tensors["weight_hh"].T.copy()))
+        module.bias_ih_l0.copy_(torch.from_numpy(cell.tensors["bias_ih"]))
+        module.bias_hh_l0.copy_(torch.from_numpy(cell.tensors["bias_hh"]))
+        words = long_words(automaton)
+        hidden, _ = module(torch.eye(automaton.num_letters)[torch.from_numpy(words)])
+        head = torch.from_numpy(cell.tensors["head.weight"])
+        states = (hidden @ head + torch.from_numpy(cell.tensors["head.bias"])).argmax(-1)
+    assert (states.numpy() == [automaton.run(word) for word in words]).all()
+
+
+def broken(cell, rng):
+    """The cell with one weight negated, scaled or replaced."""
+    name = str(rng.choice([key for key, value in cell.tensors.items() if value.any()]))
+    tensors = {key: value.copy() for key, value in cell.tensors.items()}
+    flat = tensors[name].reshape(-1)
+    place = rng.choice(np.flatnonzero(flat)) if rng.random() < 0.7 else rng.integers(flat.size)
+    flat[place] = rng.choice([-flat[place], flat[place] * 0.5, flat[place] + rng.normal() * 3, 0.0])
+    return type(cell)(tensors)
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_no_mutant_is_proved_and_wrong(kind) -> None:
+    rng = np.random.default_rng(5)
+    refuted = 0
+    for name in ("C3", "FlipFlop", "D8"):
+        automaton = parse_spec(name)
+        original = WITNESSES[kind](automaton)
+        words = np.array([*itertools.product(range(automaton.num_letters), repeat=5)])
+        truth = np.array([automaton.run(word) for word in words])
+        for _ in range(40):
+            cell = broken(original, rng)
+            proof = close(cell, automaton, limit=3_000)
+            wrong = (Witness(cell, automaton).run(words) != truth).any()
+            assert not (proof.every_length and wrong)
+            if proof.counterexample is not None:
+                word, got = proof.counterexample
+                run = Witness(cell, automaton).run(np.array([word]))[0]
+                assert proof.horizon == len(word) - 1
+                assert run[-1] == got or proof.margin == 0
+                assert (run[:-1] == automaton.run(word)[:-1]).all()
+                refuted += 1
+    assert refuted >= 30
+
+
+def test_a_network_that_returns_to_the_start_with_a_wrong_answer_is_refuted() -> None:
+    automaton = parse_spec("C2")
+    still = {name: np.zeros_like(value) for name, value in rankone(automaton).tensors.items()}
+    still["head.bias"] = np.array([1, 0], dtype=np.float32)
+    proof = close(RankOne(still), automaton)
+    assert proof.counterexample == ((1,), 0)
+
+
+def test_ties_and_numbers_that_are_not_finite_never_pass() -> None:
+    automaton = parse_spec("C2")
+    tensors = {name: value.copy() for name, value in rankone(automaton).tensors.items()}
+    tied = {
+        **tensors,
+        "head.weight": np.zeros((2, 2), dtype=np.float32),
+        "head.bias": np.zeros(2, np.float32),
+    }
+    assert not close(RankOne(tied), automaton).every_length
+    huge = {**tensors, "move": np.full((2, 1, 2), 3e38, dtype=np.float32)}
+    with np.errstate(all="ignore"):
+        assert not close(RankOne(huge), automaton, limit=100).every_length
+    tensors["move"][0] = np.nan
+    with pytest.raises(InvalidInput, match="move must be finite float32"):
+        RankOne(tensors)
+
+
+def test_keys_of_length_one_that_are_not_dyadic_are_not_called_exact() -> None:
+    automaton = parse_spec("C3")
+    cell = deltaproduct(automaton)
+    spoiled = {name: value.copy() for name, value in cell.tensors.items()}
+    spoiled["key"] = spoiled["key"] * np.float32(0.9999999)
+    proof = close(Delta(spoiled), automaton, limit=500)
+    assert not proof.any_order
+
+
+def test_the_limit_gives_a_horizon() -> None:
+    automaton = parse_spec("C5")
+    cell = deltaproduct(automaton)
+    spoiled = {name: value.copy() for name, value in cell.tensors.items()}
+    spoiled["beta"] = np.where(spoiled["beta"] == 2, np.float32(1.9999), spoiled["beta"])
+    proof = close(Delta(spoiled), automaton, limit=300)
+    assert not proof.every_length
+    assert proof.counterexample is None
+    assert proof.horizon is not None
+    words = np.array([*itertools.product(range(5), repeat=min(proof.horizon, 4))])
+    assert (Witness(Delta(spoiled), automaton).run(words) == [automaton.run(word) for word in words]).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_every_map_is_the_product_of_its_steps_and_no_fewer_suffice(n) -> None:
+    for images in itertools.product(range(n), repeat=n):
+        place = list(range(n))
+        steps = swaps_and_merges(images)
+        for kind, i, j in steps:
+            step = {j: i, i: j} if kind == "swap" else {j: i}
+            place = [step.get(q, q) for q in place]
+        assert tuple(place) == images
+        matrix = np.eye(n)[list(images)] - np.eye(n)
+        assert len(steps) == n - components(images) == np.linalg.matrix_rank(matrix)
+
+
+@pytest.mark.parametrize(
+    ("spec", "points"), [("S4", 4), ("A5", 5), ("S5", 5), ("Q8", 8), ("C6", 6), ("D8", 4)]
+)
+def test_groups_act_on_few_points(spec, points) -> None:
+    automaton = parse_spec(spec)
+    action = small_action(automaton.letters)
+    assert len(action[0]) == points
+    rng = np.random.default_rng(1)
+    for word in rng.integers(0, automaton.num_letters, (50, 8)):  # equal products on both sides
+        again = [*word, *word]
+        big, small = list(range(automaton.num_states)), list(range(points))
+        for letter in again:
+            big = [automaton.letters[letter][q] for q in big]
+            small = [action[letter][q] for q in small]
+        assert (big == sorted(big)) == (small == sorted(small))
+
+
+def test_what_one_layer_cannot_do_is_refused_with_a_way_out() -> None:
+    with pytest.raises(InvalidInput, match=r"letter a does neither: choose lstm, gru or rankone"):
+        deltaproduct(parse_spec("abab"))
+    with pytest.raises(LimitExceeded, match="at most 50,000,000 parameters"):
+        lstm(parse_spec("C100"))
+    with pytest.raises(InvalidInput, match="3 letters and 3 states; it has 2 and 2"):
+        close(lstm(parse_spec("C2")), parse_spec("C3"))
+    with pytest.raises(InvalidInput, match="lstm needs the tensors"):
+        Lstm({})
+    tensors = gru(parse_spec("C2")).tensors
+    with pytest.raises(InvalidInput, match="bias_ih does not"):
+        Gru({**tensors, "bias_ih": np.zeros(3, dtype=np.float32)})
