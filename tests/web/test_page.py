@@ -4,6 +4,7 @@ import json
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from krohn.cli.app import run
 from krohn.network.forward import logits
 from krohn.network.transformer import Transformer
 from krohn.web.gallery import GALLERY
+from krohn.web.machine import describe
+from krohn.web.page import render_page
 
 SPECS = ("S4", "Dyck4,2", "A5", "regex:(a|b)*abb")
 
@@ -65,6 +68,37 @@ def test_the_browser_computes_the_logits_that_python_computes(
     for letters, values in zip(words, found, strict=True):
         expected = logits(network.transformer, np.array([letters]))[0]
         np.testing.assert_allclose(np.reshape(values, expected.shape), expected, rtol=0, atol=1e-9)
+    assert complaints(browser) == []
+
+
+KINDS: list[tuple[str, dict[str, Any]]] = [
+    ("S3", {"method": "paper"}),
+    ("Grid4", {"method": "grid"}),
+    ("C3", {"method": "scan"}),
+    ("C5", {"mask": "strict"}),
+    ("C4", {"activation": "sin"}),
+]
+
+
+def test_every_kind_of_network_runs_in_the_browser(browser: Chrome, tmp_path: Path) -> None:
+    networks = [krohn.compile(krohn.zoo(spec), 8, **options) for spec, options in KINDS]
+    page = tmp_path / "kinds.html"
+    page.write_text(render_page({"machines": [describe(network, None) for network in networks]}))
+    browser.get(page.as_uri())
+    rng = np.random.default_rng(1)
+    for number, network in enumerate(networks):
+        words = rng.integers(0, network.automaton.num_letters, size=(10, 8))
+        found = browser.execute_script(
+            """krohn.find('machines').children[arguments[0]].click();
+            return arguments[1].map((word) => [...krohn.current.network.run(word, false).logits])""",
+            number,
+            words.tolist(),
+        )
+        expected = logits(network.transformer, words)
+        scale = max(1.0, float(np.abs(expected).max()))
+        np.testing.assert_allclose(
+            np.reshape(found, expected.shape) / scale, expected / scale, rtol=0, atol=1e-9
+        )
     assert complaints(browser) == []
 
 

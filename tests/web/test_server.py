@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,12 +25,30 @@ SLOW = (sys.executable, "-c", "import time; time.sleep(60)")
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+def server() -> Iterator[tuple[str, int]]:
+    """The address of a server and its process."""
     command = [sys.executable, "-m", "krohn", "explore", "C2", "--length", "8", "--port", "0", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        yield json.loads(server.stdout.readline())["url"].removeprefix("http://").rstrip("/")
-        server.terminate()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = json.loads(process.stdout.readline())["url"]
+        yield url.removeprefix("http://").rstrip("/"), process.pid
+        process.terminate()
+
+
+@pytest.fixture(scope="module")
+def address(server: tuple[str, int]) -> str:
+    return server[0]
+
+
+def workers(server: tuple[str, int]) -> list[str]:
+    return subprocess.run(["pgrep", "-P", str(server[1])], capture_output=True, text=True).stdout.split()
+
+
+def until(holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 60
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return holds()
 
 
 def ask(address: str, body: bytes, **headers: str) -> tuple[int, dict[str, object]]:
@@ -116,6 +134,15 @@ def test_the_worker_answers_with_a_machine_or_one_line() -> None:
     assert "is never closed" in answer('{"spec": "regex:(", "length": 4}')["error"]
     table = {"krohn": 1, "letters": ["a"], "states": ["p"], "start": "p", "next": {"p": {"a": "q"}}}
     assert "q" in answer(json.dumps({"spec": "mine", "file": table, "length": 4}))["error"]
+
+
+def test_whoever_goes_away_takes_the_worker_along(server: tuple[str, int]) -> None:
+    connection = http.client.HTTPConnection(server[0], timeout=60)
+    body = b'{"spec": "S5", "length": 128}'
+    connection.request("POST", "/machine", body, {"Content-Type": "application/json"})
+    assert until(lambda: bool(workers(server)))
+    connection.close()
+    assert until(lambda: not workers(server))
 
 
 def test_a_taken_port_is_refused_in_one_line(address: str, capsys: pytest.CaptureFixture[str]) -> None:
