@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from krohn.automata import blocks
-from krohn.automata.blocks import BlockTables
-from krohn.automata.dice import BlockDice, _alias_table
+from krohn.automata.blocks import BlockDice, BlockTables, _alias_table
 from krohn.automata.distributions import source
 from krohn.automata.sampling import Sampler, sample
 from krohn.automata.zoo import zoo

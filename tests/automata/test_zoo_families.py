@@ -9,7 +9,7 @@ import pytest
 from naive_machines import bracket_name, bracket_step, closure, follow, words
 from sympy.combinatorics import Permutation, PermutationGroup
 
-from krohn.automata.generator_sets import generator_set, parse_permutation
+from krohn.automata.permutations import generator_set, parse_permutation
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import FAMILIES, zoo, zoo_names
 from krohn.errors import KrohnError

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import krohn.construct.compiling  # every module that uses a gadget is there before one is replaced
-from krohn.construct.lowering.head_plan import HeadPlan
-from krohn.construct.lowering.table_code import TableCode
+from krohn.construct.lowering.attention_gadgets import HeadPlan
+from krohn.construct.lowering.map_gadgets import TableCode
 from krohn.construct.paper.attention_lemmas import PositionCode
 from krohn.construct.tight.finite import Finite, Track
 from krohn.network.program import Program

@@ -10,7 +10,7 @@ from certify.planting import gadgets, planted
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.arithmetic import arithmetic
 from krohn.certify.verification import attempt, verify
-from krohn.construct.lowering import modulo
+from krohn.construct.lowering import map_gadgets
 from krohn.construct.lowering.assembly import lower
 from krohn.construct.paper.counter_and_memory import build_memory
 from krohn.network.compiled import CompiledNetwork
@@ -32,81 +32,80 @@ WALLS: Network = ("Grid4", "cascade", {})
 EFFECT: dict[str, Network] = {
     "lowering.assembly.head_plan": PARITY,
     "lowering.assembly.lower": PARITY,
-    "lowering.latest_match.lower_latest_match": WALLS,
-    "lowering.latest_write.lower_latest_write": ("FlipFlop", "cascade", {}),
-    "lowering.look_back.lower_look_back": ("Add", "cascade", {}),
-    "lowering.place_sum.lower_place_sum": ("abab", "features", {}),
-    "lowering.prefix_sum.lower_prefix_sum": PARITY,
-    "lowering.table_code.best_code": ("D6", "cascade", {}),
-    "paper.channels.add_mlps": COUNTER,
-    "paper.channels.basis": SCAN,
-    "paper.channels.deepen": COUNTER,
-    "paper.channels.lift_head": FLIP_FLOP,
-    "paper.channels.lift_layer": COUNTER,
-    "paper.channels.lift_mlp": SCAN,
-    "paper.channels.parallel_layers": COUNTER,
-    "paper.channels.sum_of": PAPER_GRID,
-    "paper.circle.circle": SCAN,
-    "paper.circle.rotation": SCAN,
-    "paper.circular_mlp.circular_mlp": GRID,
+    "lowering.attention_gadgets.lower_latest_match": WALLS,
+    "lowering.attention_gadgets.lower_latest_write": ("FlipFlop", "cascade", {}),
+    "lowering.attention_gadgets.lower_look_back": ("Add", "cascade", {}),
+    "lowering.attention_gadgets.lower_place_sum": ("abab", "features", {}),
+    "lowering.attention_gadgets.lower_prefix_sum": PARITY,
+    "lowering.map_gadgets.best_code": ("D6", "cascade", {}),
+    "paper.blocks.add_mlps": COUNTER,
+    "paper.blocks.basis": SCAN,
+    "paper.blocks.deepen": COUNTER,
+    "paper.blocks.lift_head": FLIP_FLOP,
+    "paper.blocks.lift_layer": COUNTER,
+    "paper.blocks.lift_mlp": SCAN,
+    "paper.blocks.parallel_layers": COUNTER,
+    "paper.blocks.sum_of": PAPER_GRID,
+    "paper.attention_lemmas.circle": SCAN,
+    "paper.attention_lemmas.rotation": SCAN,
+    "paper.grid_axis.circular_mlp": GRID,
     "paper.composition.composition_mlp": SCAN,
-    "paper.counter.counter_layer": COUNTER,
-    "paper.direct_product.direct_product": PRODUCT,
-    "paper.direct_product.side_by_side": PRODUCT,
+    "paper.counter_and_memory.counter_layer": COUNTER,
+    "paper.group_products.direct_product": PRODUCT,
+    "paper.group_products.side_by_side": PRODUCT,
     "paper.grid.position_column": GRID,
     "paper.grid_mod_heads.mod_axis": GRID,
     "paper.grid_paper_heads.paper_axis": PAPER_GRID,
     "paper.grid_paper_heads.query_block": PAPER_GRID,
     "paper.grid_paper_heads.visit_head": PAPER_GRID,
-    "paper.grid_state_mlps.state_mlp": PAPER_GRID,
-    "paper.group_simulator.cyclic_simulator": COUNTER,
-    "paper.integer_readout.integer_readout": COUNTER,
-    "paper.interpolation_1d.indicator_units": COUNTER,
-    "paper.interpolation_1d.interpolate_1d": COUNTER,
-    "paper.interpolation_nd.interpolate_nd": COUNTER,
-    "paper.interpolation_nd.saturating_nd": ("C5", "paper", {"dtype": "float32"}),
-    "paper.interpolation_nd.table_mlp": COUNTER,
-    "paper.lookback.binary_code": ("C3", "scan", {"positions": "binary"}),
-    "paper.lookback.circle_code": SCAN,
-    "paper.memory.memory_head": FLIP_FLOP,
-    "paper.mlp_sequence.then_table": COUNTER,
-    "paper.modular_mlp.modular_mlp": COUNTER,
+    "paper.grid_states.state_mlp": PAPER_GRID,
+    "paper.group_products.cyclic_simulator": COUNTER,
+    "paper.blocks.integer_readout": COUNTER,
+    "paper.interpolation.indicator_units": COUNTER,
+    "paper.interpolation.interpolate_1d": COUNTER,
+    "paper.interpolation.interpolate_nd": COUNTER,
+    "paper.interpolation.saturating_nd": ("C5", "paper", {"dtype": "float32"}),
+    "paper.interpolation.table_mlp": COUNTER,
+    "paper.attention_lemmas.binary_code": ("C3", "scan", {"positions": "binary"}),
+    "paper.attention_lemmas.circle_code": SCAN,
+    "paper.counter_and_memory.memory_head": FLIP_FLOP,
+    "paper.blocks.then_table": COUNTER,
+    "paper.counter_and_memory.modular_mlp": COUNTER,
     "paper.permutation_reset.reset_simulator": COUNTER,
-    "paper.prefix_sum.absorber": COUNTER,
-    "paper.prefix_sum.prefix_sum_head": COUNTER,
+    "paper.attention_lemmas.absorber": COUNTER,
+    "paper.attention_lemmas.prefix_sum_head": COUNTER,
     "paper.scan.scan_transformer": SCAN,
-    "paper.semidirect_product.four_stages": PRODUCT,
-    "paper.solvable_group.solvable_simulator": COUNTER,
+    "paper.group_products.four_stages": PRODUCT,
+    "paper.group_products.solvable_simulator": COUNTER,
     "paper.theorem2.look_back_code": CASCADE,
-    "paper.unused_channels.drop_unused_channels": COUNTER,
-    "paper.wreath_product.reindex_mlp": PRODUCT,
-    "paper.wreath_product.wreath_product": PRODUCT,
+    "paper.blocks.drop_unused_channels": COUNTER,
+    "paper.group_products.reindex_mlp": PRODUCT,
+    "paper.group_products.wreath_product": PRODUCT,
     "tight.clamped_counter.clamped_track": WALLS,
-    "tight.compiler.plan_program": PARITY,
-    "tight.coordinate.moved": PARITY,
+    "tight.plan_programs.plan_program": PARITY,
+    "tight.counters.moved": PARITY,
     "tight.finite.joined": ("Grid3x4", "cascade", {}),
     "tight.finite.register_value": ("Add", "cascade", {}),
     "tight.holonomy_part.holonomy_track": PARITY,
     "tight.layers.arrange": PARITY,
-    "tight.plan_part.plan_track": PARITY,
+    "tight.plan_programs.plan_track": PARITY,
     "tight.scan.scan_program": ("A5", "auto", {}),
-    "tight.stack.stack_program": ("Dyck2,2", "cascade", {}),
+    "tight.stack.stack_track": ("Dyck2,2", "cascade", {}),
 }
 """Every gadget with a network that a bug in it breaks."""
 
 DESCRIPTIONS: dict[str, Network] = {
-    "paper.grid_program.mod_program": GRID,
-    "paper.scan_program.scan_program": SCAN,
+    "paper.grid.mod_program": GRID,
+    "paper.scan.scan_program": SCAN,
 }
 """Gadgets that only describe: the network stays right, the description does not fit it."""
 
 ELSEWHERE = {
-    "paper.channels.identity_layer": "adds nothing, so there is no sign to change",
-    "paper.channels.zero_mlp": "adds nothing",
-    "paper.group_simulator.trivial_simulator": "has no weights",
-    "paper.memory.memory_layer": "the memory alone, below",
-    "paper.semidirect_product.semidirect_product": "groups take the wreath product instead",
-    "paper.threshold.threshold": "stands for its lemma; no network is built with it",
+    "paper.blocks.identity_layer": "adds nothing, so there is no sign to change",
+    "paper.blocks.zero_mlp": "adds nothing",
+    "paper.group_products.trivial_simulator": "has no weights",
+    "paper.counter_and_memory.memory_layer": "the memory alone, below",
+    "paper.group_products.semidirect_product": "groups take the wreath product instead",
 }
 
 
@@ -141,13 +140,13 @@ def test_a_description_that_does_not_fit_is_caught(gadget: str) -> None:
 
 
 def test_a_bug_in_the_memory_alone_is_caught() -> None:
-    with planted(gadgets()["paper.memory.memory_layer"]):
+    with planted(gadgets()["paper.counter_and_memory.memory_layer"]):
         network = build_memory(3, 7)
     refused(network)
 
 
 def test_a_bug_in_a_residue_is_caught() -> None:
-    real = modulo.residue
+    real = map_gadgets.residue
 
     def wrong(builder: Any, total: Any, modulus: int, narrow: bool) -> Any:
         return real(builder, total, modulus + 1, narrow)

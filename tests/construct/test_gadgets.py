@@ -8,8 +8,8 @@ import pytest
 
 from construct.gadget_contract import HeadCase, MapCase, check_head, check_map, map_program
 from krohn.construct.lowering.assembly import lower
-from krohn.construct.lowering.staircase import ramp_width
-from krohn.construct.lowering.table_code import best_code
+from krohn.construct.lowering.map_gadgets import best_code
+from krohn.construct.lowering.mlp_builder import ramp_width
 from krohn.network.forward import logits
 from krohn.network.operations import (
     Clamp,

@@ -16,9 +16,9 @@ from krohn.cascade.plan_nodes import ClampedCounterPlan, HolonomyPlan
 from krohn.cascade.stack_plan import POP, recognise_stack
 from krohn.construct.lowering.assembly import lower
 from krohn.construct.tight.clamped_counter import padding_steps
-from krohn.construct.tight.compiler import plan_program
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.finite import Finite, joined
+from krohn.construct.tight.plan_programs import plan_program
 from krohn.construct.tight.scan import fewest_points, scan_program
 from krohn.errors import Unsupported
 from krohn.network.compiled import CompiledNetwork

@@ -11,8 +11,8 @@ from krohn.models.registry import model_config
 from krohn.tasks.batches import Task
 from krohn.tasks.config import TaskConfig
 from krohn.training.config import CurriculumConfig, EvaluationConfig, OptimizerConfig, RunConfig
-from krohn.training.evaluation import HeldOut
 from krohn.training.loop import train
+from krohn.training.metrics import HeldOut
 
 CPU = torch.device("cpu")
 C2 = parse_spec("C2")

@@ -9,8 +9,8 @@ import torch
 
 from krohn.errors import Unsupported
 from krohn.training.config import CurriculumConfig, OptimizerConfig, RunConfig, TaskConfig
-from krohn.training.curriculum import tokens_read
 from krohn.training.loop import train
+from krohn.training.sections import tokens_read
 from krohn.training.step import Stepper
 from training.small_runs import LINE, small_run, stepper_of
 

@@ -8,8 +8,8 @@ import torch
 
 from krohn.errors import Unsupported
 from krohn.training.config import EvaluationConfig, HalvingConfig, OptimizerConfig, RunConfig, TaskConfig
-from krohn.training.evaluation import HeldOut
 from krohn.training.loop import TrainResult, train
+from krohn.training.metrics import HeldOut
 from training.small_runs import LINE, small_run
 
 

@@ -26,11 +26,11 @@ from krohn.training.config import (
     TaskConfig,
     model_config,
 )
-from krohn.training.evaluation import HeldOut
 from krohn.training.interruption import Interruption
-from krohn.training.interval import Interval
 from krohn.training.loop import train
+from krohn.training.metrics import HeldOut
 from krohn.training.run import Run
+from krohn.training.slots import Interval
 from krohn.training.step import Stepper
 from training.small_runs import LINE, small_run
 from training.test_resume import outcome

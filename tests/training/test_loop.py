@@ -11,9 +11,8 @@ from krohn.models.network import Network
 from krohn.tasks.batches import Task
 from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig, TaskConfig, model_config
 from krohn.training.directory import read_config, read_weights
-from krohn.training.evaluation import HeldOut, read_step_by_step
 from krohn.training.loop import TrainResult, train
-from krohn.training.metrics import History, scores_of
+from krohn.training.metrics import HeldOut, History, read_step_by_step, scores_of
 from krohn.training.state import TrainState
 from training.small_runs import LINE, run_steps, small_run, stepper_of
 

@@ -10,11 +10,11 @@ from krohn.training.checkpoint_clock import CheckpointClock
 from krohn.training.config import OptimizerConfig, model_config
 from krohn.training.directory import RunDirectory
 from krohn.training.interruption import Interruption
-from krohn.training.interval import Interval
 from krohn.training.loop import train
 from krohn.training.metrics import scores_of
 from krohn.training.progress import Silence
 from krohn.training.run import Run
+from krohn.training.slots import Interval
 from krohn.training.step import Stepper
 from training.small_runs import LINE, run_steps, small_run, stepper_of
 

@@ -5,10 +5,9 @@ import torch
 
 from krohn.errors import Unsupported
 from krohn.training.config import EvaluationConfig
-from krohn.training.evaluation import HeldOut
-from krohn.training.evaluation_config import TEST_SEED
 from krohn.training.loop import train
-from krohn.training.metrics import scores_of
+from krohn.training.metrics import HeldOut, scores_of
+from krohn.training.sections import TEST_SEED
 from training.small_runs import LINE, small_run
 
 

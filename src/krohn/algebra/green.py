@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.algebra.components import strong_components
-from krohn.algebra.idempotent import Idempotent, idempotent_onto
 from krohn.algebra.image_orbit import ImageComponent
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.r_classes import RClasses
+from krohn.algebra.subgroups import Idempotent, idempotent_onto
 from krohn.algebra.transformation import Row
 
 

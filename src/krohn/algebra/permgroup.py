@@ -1,12 +1,197 @@
-"""A finite permutation group with the facts that name it: composition factors and a short name."""
+"""Permutation groups as users meet them: composition factors, names, solvability."""
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from math import factorial, isqrt, prod
+from random import Random
 
-from krohn.algebra.composition import composition_factors
 from krohn.algebra.generated_group import GeneratedGroup
-from krohn.algebra.group_actions import compact_action
-from krohn.algebra.group_names import group_name
+from krohn.algebra.group_actions import (
+    action_on,
+    action_on_blocks,
+    action_on_cosets,
+    block_system,
+    compact_action,
+    kernel_on_blocks,
+)
+from krohn.algebra.permutation import compose, identity, order, power
+from krohn.algebra.simple_groups import simple_group_name
+
+# Composition factors of any permutation group, solvable or not, from the bottom of a series up.
+#
+# The derived series splits off the solvable top. What remains is perfect; it is split by its action
+# on an orbit or on blocks until it is primitive. A primitive perfect group is an alternating group in
+# its natural action, or affine, or has another proper normal subgroup that powers of random elements
+# find, or is simple and named by its order.
+
+
+def composition_factors(group: GeneratedGroup) -> tuple[str, ...]:
+    """The names of the simple factors, bottom of the series first; the trivial group has none."""
+    if group.is_abelian:
+        return _cyclic_factors(group.order)
+    series = group.derived_series()
+    factors = () if series[-1].is_trivial else _perfect_factors(series[-1])
+    for upper, lower in reversed(list(pairwise(series))):
+        factors += _cyclic_factors(upper.order // lower.order)
+    return factors
+
+
+def prime_factors(number: int) -> list[int]:
+    """The prime factors in increasing order, repeated as often as they divide."""
+    factors = []
+    for prime in range(2, isqrt(number) + 1):
+        while number % prime == 0:
+            factors.append(prime)
+            number //= prime
+        if prime * prime > number:
+            break
+    return factors + ([number] if number > 1 else [])
+
+
+def _cyclic_factors(number: int) -> tuple[str, ...]:
+    return tuple(f"C{prime}" for prime in prime_factors(number))
+
+
+def _perfect_factors(group: GeneratedGroup) -> tuple[str, ...]:
+    """Factors of a non-trivial perfect group."""
+    moved = [orbit for orbit in group.orbits() if len(orbit) > 1]
+    if len(moved) > 1 or len(moved[0]) < group.degree:
+        image = action_on(group, moved[0])
+        below = () if image.order == group.order else composition_factors(group.stabilizer(moved[0]))
+        return below + composition_factors(image)
+    labels = block_system(group)
+    if labels is not None:
+        image = action_on_blocks(group, labels)
+        below = () if image.order == group.order else composition_factors(kernel_on_blocks(group, labels))
+        return below + composition_factors(image)
+    return _primitive_factors(group)
+
+
+def _primitive_factors(group: GeneratedGroup) -> tuple[str, ...]:
+    """Factors of a primitive perfect group."""
+    if group.order == factorial(group.degree) // 2:
+        return (f"A{group.degree}",)
+    normal = _proper_normal_subgroup(group)
+    if normal is None:
+        return (simple_group_name(group),)
+    if normal.is_abelian:
+        # An abelian normal subgroup of a primitive group is regular; the point stabiliser complements it.
+        return composition_factors(normal) + composition_factors(group.stabilizer([0]))
+    return composition_factors(normal) + composition_factors(action_on_cosets(group, normal))
+
+
+def _proper_normal_subgroup(group: GeneratedGroup, tries: int = 40) -> GeneratedGroup | None:
+    """A proper normal subgroup, sought as the normal closure of elements of prime order."""
+    rng = Random(0)
+    for _ in range(tries):
+        element = group.chain.numbers.unpack(group.chain.random_element(rng))
+        exponent = order(element)
+        for prime in sorted(set(prime_factors(exponent))):
+            closure = group.normal_closure([power(element, exponent // prime)])
+            if closure.order < group.order:
+                return closure
+    return None
+
+
+# Short names of small groups, found by invariants that determine them.
+
+
+_LISTED = 400  # groups up to this order are named by the orders of their elements
+
+# (order, number of involutions) of non-solvable groups of order up to 400 with these factors.
+_NON_SOLVABLE = {
+    ((60, 15), ("A5",)): "A5",
+    ((120, 25), ("A5", "C2")): "S5",
+    ((120, 1), ("C2", "A5")): "SL(2,5)",
+    ((168, 21), ("PSL(2,7)",)): "PSL(2,7)",
+    ((336, 49), ("PSL(2,7)", "C2")): "PGL(2,7)",
+    ((360, 45), ("A6",)): "A6",
+}
+# Orders of elements, with multiplicities, that only this group of its order has.
+_SPECTRA = {
+    (12, ((1, 1), (2, 3), (3, 8))): "A4",
+    (24, ((1, 1), (2, 9), (3, 8), (4, 6))): "S4",
+    (24, ((1, 1), (2, 1), (3, 8), (4, 6), (6, 8))): "SL(2,3)",
+    (24, ((1, 1), (2, 7), (3, 8), (6, 8))): "C2xA4",
+    (20, ((1, 1), (2, 5), (4, 10), (5, 4))): "F20",
+    (21, ((1, 1), (3, 14), (7, 6))): "F21",
+    (42, ((1, 1), (2, 7), (3, 14), (6, 14), (7, 6))): "F42",
+}
+
+
+def group_name(group: GeneratedGroup, factors: Callable[[], tuple[str, ...]]) -> str:
+    """A short name, or ``order N`` where none is known; ``factors`` gives its composition factors."""
+    if group.is_trivial:
+        return "1"
+    if group.is_abelian:
+        return "x".join(f"C{size}" for size in abelian_invariants(group))
+    degree = sum(len(orbit) for orbit in group.orbits() if len(orbit) > 1)
+    if group.order == factorial(degree):
+        return f"S{degree}"
+    if degree > 3 and 2 * group.order == factorial(degree):
+        return f"A{degree}"
+    named = _named_by_elements(group, factors) if group.order <= _LISTED else None
+    if named is None and not group.is_solvable:
+        named = factors()[0] if len(factors()) == 1 else None
+    return named or f"order {group.order}"
+
+
+def abelian_invariants(group: GeneratedGroup) -> tuple[int, ...]:
+    """The invariant factors d1 | d2 | … of an abelian group: it is the product of their cyclic groups.
+
+    The p-part has as many cyclic factors of exponent > k as p divides the index of the p^(k+1)-th
+    powers in the p^k-th powers.
+    """
+    columns: list[list[int]] = []
+    for prime in sorted(set(prime_factors(group.order))):
+        sizes: list[int] = []
+        upper, lower = group, _powers(group, prime)
+        while upper.order > lower.order:
+            rank = len(prime_factors(upper.order // lower.order))
+            sizes = [size * prime for size in sizes[:rank]] + sizes[rank:] if sizes else [prime] * rank
+            upper, lower = lower, _powers(lower, prime)
+        columns.append(sizes)
+    rank = max(map(len, columns), default=0)
+    invariants = [prod(column[i] for column in columns if i < len(column)) for i in range(rank)]
+    return tuple(sorted(invariants))
+
+
+def _powers(group: GeneratedGroup, exponent: int) -> GeneratedGroup:
+    return GeneratedGroup([power(generator, exponent) for generator in group.generators], group.degree)
+
+
+def _named_by_elements(group: GeneratedGroup, factors: Callable[[], tuple[str, ...]]) -> str | None:
+    elements = group.elements(_LISTED)
+    orders = Counter(map(order, elements))
+    size = len(elements)
+    if not group.is_solvable:
+        return _NON_SOLVABLE.get(((size, orders[2]), factors()))
+    if size == 6:
+        return "S3"
+    if _is_dihedral(group, orders):
+        return f"D{size}"
+    # A 2-group with one involution is cyclic or generalised quaternion.
+    if orders[2] == 1 and size & (size - 1) == 0:
+        return f"Q{size}"
+    return _SPECTRA.get((size, tuple(sorted(orders.items()))))
+
+
+def _is_dihedral(group: GeneratedGroup, orders: Counter[int]) -> bool:
+    """Whether some element of order |G|/2 is inverted by an involution outside the group it generates."""
+    half = group.order // 2
+    if group.order % 2 or not orders[half] or orders[2] < half:
+        return False
+    elements = group.elements(_LISTED)
+    rotation = next(element for element in elements if order(element) == half)
+    rotations = {power(rotation, exponent) for exponent in range(half)}
+    one = identity(group.degree)
+    return all(compose(element, element) == one for element in elements if element not in rotations)
+
+
+# A finite permutation group with the facts that name it: composition factors and a short name.
 
 
 @dataclass(frozen=True, init=False)

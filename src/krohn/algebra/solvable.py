@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 
-from krohn.algebra.composition import prime_factors
-from krohn.algebra.permgroup import PermutationGroup
+from krohn.algebra.permgroup import PermutationGroup, prime_factors
 from krohn.algebra.permutation import Permutation, compose, identity, inverse, power
 from krohn.errors import LimitExceeded, Unsupported
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.blocks import BlockTables
-from krohn.automata.dice import BlockDice
+from krohn.automata.blocks import BlockDice, BlockTables
 from krohn.automata.distributions import Source, default_distribution, source
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import AutomatonLike, as_automaton

@@ -6,14 +6,23 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from krohn.automata import observations
-from krohn.automata.grids import grid
-from krohn.automata.groups import cyclic, dihedral, quaternion
+from krohn.automata.families import (
+    abab,
+    adder,
+    counter,
+    cyclic,
+    dihedral,
+    dyck,
+    full_monoid,
+    grid,
+    memory,
+    parity,
+    quaternion,
+)
 from krohn.automata.permutations import alternating, permutation_reset, symmetric
 from krohn.automata.products import direct_product
 from krohn.automata.rubik import rubik
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.stack import dyck
-from krohn.automata.textbook import abab, adder, counter, full_monoid, memory, parity
 from krohn.errors import InvalidInput, UnknownName
 
 Observation = Callable[[Semiautomaton], list[int]]

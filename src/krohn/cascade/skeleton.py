@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from krohn.algebra.components import strong_components
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade.group_order import is_symmetric
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS, ImageSets, image_sets
-from krohn.cascade.symmetric_group import is_symmetric
 from krohn.cascade.tile_search import TileSearch
 from krohn.work import Work, unlimited
 

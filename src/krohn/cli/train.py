@@ -51,8 +51,8 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
     """
     # torch takes a second to import: only when something is to be trained.
     from krohn.automata.spec import parse_spec
+    from krohn.training.device import start_reasons
     from krohn.training.loop import train
-    from krohn.training.start import start_reasons
 
     if (spec is None) == (config is None):
         raise click.UsageError("give either an automaton SPEC or --config FILE")

@@ -10,7 +10,7 @@ from textwrap import shorten
 
 from krohn.automata.spec import AutomatonLike, as_automaton
 from krohn.construct.lowering.assembly import lower
-from krohn.construct.lowering.map_context import Activation
+from krohn.construct.lowering.mlp_builder import Activation
 from krohn.construct.lowering.precision import largest_length, precision_faults
 from krohn.construct.paper.composition import Gadget
 from krohn.construct.paper.grid import Variant

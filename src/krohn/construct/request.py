@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.lowering.map_context import Activation
+from krohn.construct.lowering.mlp_builder import Activation
 from krohn.construct.lowering.precision import UNIT
 from krohn.construct.paper.composition import Gadget
 from krohn.construct.paper.grid import Variant

@@ -6,7 +6,7 @@ from typing import Any
 
 from krohn.evaluate.trained import Trained
 from krohn.tasks.batches import Task
-from krohn.training.evaluation import HeldOut
+from krohn.training.metrics import HeldOut
 
 # Digits kept of an accuracy: finer than 2,048 words of 128 letters can tell.
 _DIGITS = 5

@@ -16,7 +16,7 @@ from krohn.models.network import Network
 from krohn.strict_json import read_json
 from krohn.tasks.batches import Task
 from krohn.training.directory import read_config, read_weights
-from krohn.training.evaluation import read_step_by_step
+from krohn.training.metrics import read_step_by_step
 
 Words = npt.NDArray[np.int64]
 

@@ -13,11 +13,8 @@ from krohn.models.network import ModelConfig
 from krohn.models.registry import model_config
 from krohn.strict_json import parse_json
 from krohn.tasks.config import TaskConfig
-from krohn.training.curriculum import CurriculumConfig
-from krohn.training.evaluation_config import EvaluationConfig
 from krohn.training.field_types import Misfit, annotations, fitted, fitted_fields, shown
-from krohn.training.halving import HalvingConfig
-from krohn.training.optimizer_config import OptimizerConfig
+from krohn.training.sections import CurriculumConfig, EvaluationConfig, HalvingConfig, OptimizerConfig
 
 __all__ = [
     "CurriculumConfig",

@@ -12,14 +12,13 @@ from krohn.automata.spec import AutomatonLike, parse_spec
 from krohn.errors import InvalidInput, Unsupported
 from krohn.training.checkpoint_clock import CheckpointClock
 from krohn.training.config import RunConfig
-from krohn.training.device import choose_device
+from krohn.training.device import choose_device, start_reasons
 from krohn.training.directory import RunDirectory
 from krohn.training.interruption import Interruption
 from krohn.training.lock import sole_user
 from krohn.training.progress import Bar, Lines, Progress, Silence, TensorBoard, TimeLeft
 from krohn.training.result import Evaluate, TrainResult, result_of
 from krohn.training.run import Run
-from krohn.training.start import start_reasons
 from krohn.training.typed_settings import typed_run
 
 __all__ = ["Evaluate", "TrainResult", "train"]

@@ -10,9 +10,9 @@ from krohn.models.layout import Weights
 from krohn.models.network import Network
 from krohn.tasks.batches import Task
 from krohn.training.config import RunConfig
-from krohn.training.evaluation import HeldOut
-from krohn.training.evaluation_config import TEST_SEED
+from krohn.training.metrics import HeldOut
 from krohn.training.run import Run
+from krohn.training.sections import TEST_SEED
 
 Evaluate = Callable[[Network, Weights, Task], dict[str, Any]]
 

@@ -13,16 +13,14 @@ from krohn.errors import InvalidFile
 from krohn.models.layout import Weights
 from krohn.tasks.batches import Task
 from krohn.training.config import RunConfig
-from krohn.training.curriculum import tokens_read
 from krohn.training.device import choose_precision, environment
 from krohn.training.directory import RunDirectory
-from krohn.training.evaluation import HeldOut
 from krohn.training.interruption import Interruption
-from krohn.training.interval import Interval
-from krohn.training.metrics import History, Scores, trained_steps
+from krohn.training.metrics import HeldOut, History, Scores, trained_steps
 from krohn.training.progress import Progress
 from krohn.training.schedule import Plateau
-from krohn.training.slots import Slots
+from krohn.training.sections import tokens_read
+from krohn.training.slots import Interval, Slots
 from krohn.training.state import TrainState
 from krohn.training.step import Stepper
 

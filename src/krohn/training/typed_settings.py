@@ -9,7 +9,7 @@ from krohn.errors import InvalidInput
 from krohn.models.registry import architecture
 from krohn.tasks.config import TaskConfig
 from krohn.training.config import RunConfig
-from krohn.training.optimizer_config import OptimizerConfig
+from krohn.training.sections import OptimizerConfig
 
 
 def typed_run(automaton: AutomatonLike, settings: dict[str, Any]) -> RunConfig:

@@ -1,26 +1,24 @@
 """The assembly: a program, a length, and out come matrices and the meaning of every channel."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import singledispatch
 
 import numpy as np
 
-from krohn.construct.lowering.channels import Lifetime, allocate
-from krohn.construct.lowering.clamp import lower_clamp
-from krohn.construct.lowering.head_plan import HeadPlan
-from krohn.construct.lowering.head_sums import HeadSums, sums_of_heads
-from krohn.construct.lowering.latest_match import lower_latest_match
-from krohn.construct.lowering.latest_write import lower_latest_write
-from krohn.construct.lowering.look_back import lower_look_back
-from krohn.construct.lowering.map_context import Activation, MapContext
-from krohn.construct.lowering.modulo import lower_modulo
-from krohn.construct.lowering.place_sum import lower_place_sum
+from krohn.construct.lowering.attention_gadgets import (
+    HeadPlan,
+    HeadSums,
+    lower_latest_match,
+    lower_latest_write,
+    lower_look_back,
+    lower_place_sum,
+    lower_prefix_sum,
+    sums_of_heads,
+)
+from krohn.construct.lowering.map_gadgets import lower_clamp, lower_modulo, lower_select, lower_table
+from krohn.construct.lowering.mlp_builder import Activation, MapContext, MlpBuilder, Signal
 from krohn.construct.lowering.position_codes import PositionCodes
-from krohn.construct.lowering.prefix_sum import lower_prefix_sum
-from krohn.construct.lowering.select import lower_select
-from krohn.construct.lowering.signals import MlpBuilder, Signal
-from krohn.construct.lowering.table import lower_table
 from krohn.network.layout import Channel, HeadMeaning, Layout
 from krohn.network.operations import (
     AttentionOperation,
@@ -38,6 +36,44 @@ from krohn.network.operations import (
 )
 from krohn.network.program import Program, Readout, interpret_registers
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
+
+# Channels for registers and position codes: each lives from birth to last reading, then is reused.
+
+
+@dataclass(frozen=True)
+class Lifetime:
+    """A channel's content, the moment it is written and the last moment it is read."""
+
+    content: Channel
+    birth: int
+    death: int
+
+
+def allocate(lifetimes: list[Lifetime], moments: int) -> tuple[tuple[Channel, ...], ...]:
+    """The content of every channel at every moment; as few channels as are ever alive at once.
+
+    A channel is free for new content at the first moment after its last reading: the block between
+    the two moments reads the old content and writes the new one. Ties go to the lowest number, so
+    the result is reproducible.
+    """
+    busy_until: list[int] = []
+    held: list[list[tuple[int, int, Channel]]] = []
+    for life in sorted(lifetimes, key=lambda item: item.birth):
+        free = next((n for n, until in enumerate(busy_until) if until < life.birth), len(busy_until))
+        if free == len(busy_until):
+            busy_until.append(-1)
+            held.append([])
+        busy_until[free] = life.death
+        held[free].append((life.birth, life.death, life.content))
+    return tuple(tuple(_content(spans, moment) for spans in held) for moment in range(moments))
+
+
+def _content(spans: list[tuple[int, int, Channel]], moment: int) -> Channel:
+    return next((what for birth, death, what in spans if birth <= moment <= death), Channel())
+
+
+# The assembly: a program, a length, and out come matrices and the meaning of every channel.
+
 
 Moments = tuple[tuple[Channel, ...], ...]
 
@@ -140,12 +176,12 @@ def _lifetimes(program: Program, plans: list[list[HeadPlan]], added: HeadSums) -
         for operation in layer.attention:
             for name in operation.writes:
                 born(added.goal(name), 2 * index + 1)
-        inside: set[str] = set()
+        inside: dict[str, None] = {}  # in order: the channels of a network must not depend on hashes
         for change in (change for change in layer.maps if change not in added.maps):
             for name in change.reads:
                 if name not in inside:
                     deaths.update(dict.fromkeys(_channels(program, name), 2 * index + 1))
-            inside |= set(change.writes)
+            inside |= dict.fromkeys(change.writes)
             if isinstance(change, Select):
                 # A composed map is written whole even where one value of it is read: it stays recognisable.
                 deaths.update(

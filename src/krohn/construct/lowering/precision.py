@@ -7,7 +7,7 @@ the certificate to say. u is the unit round-off of the format.
 from collections.abc import Iterator
 from math import cos, pi, sqrt
 
-from krohn.construct.lowering.head_plan import GAP
+from krohn.construct.lowering.attention_gadgets import GAP
 from krohn.construct.lowering.position_codes import FREQUENCIES, PositionCodes
 from krohn.network.operations import LatestMatch, LatestWrite, LookBack, Modulo, PlaceSum, PrefixSum
 from krohn.network.program import Program

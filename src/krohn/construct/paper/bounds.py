@@ -3,7 +3,7 @@
 import math
 from dataclasses import asdict, dataclass
 
-from krohn.algebra.composition import prime_factors
+from krohn.algebra.permgroup import prime_factors
 from krohn.algebra.solvable import solvable_series
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.automata.semiautomaton import Semiautomaton

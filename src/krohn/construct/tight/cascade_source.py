@@ -8,7 +8,7 @@ from krohn.cascade.plan_nodes import HolonomyPlan
 from krohn.cascade.plan_search import cascade_plans
 from krohn.construct.proposal import Proposal
 from krohn.construct.request import Request
-from krohn.construct.tight.compiler import plan_program
+from krohn.construct.tight.plan_programs import plan_program
 from krohn.construct.tight.scan import scan_depth
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.network.operations import Table

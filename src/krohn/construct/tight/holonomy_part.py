@@ -8,8 +8,7 @@ memory head gives the coordinate before the letter and a table steps it forward,
 from dataclasses import dataclass
 
 from krohn.cascade.holonomy import Cascade
-from krohn.construct.tight.coordinate import CounterReading, moved
-from krohn.construct.tight.counters import RunningCounters, count, running
+from krohn.construct.tight.counters import CounterReading, RunningCounters, count, moved, running
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.finite import Finite, Track, register_value
 from krohn.construct.tight.level_plan import LevelPlan, level_plans

@@ -11,7 +11,7 @@ from itertools import combinations, islice
 
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.congruences import join, principal_congruence
-from krohn.construct.lowering.signals import require_entries
+from krohn.construct.lowering.mlp_builder import require_entries
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
 from krohn.network.operations import Row

@@ -1,7 +1,10 @@
-"""A plan inside a program: each kind of node is a few operations around the programs of its parts."""
+"""A plan becomes a program: each kind of node is a few operations around the programs of its parts."""
 
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import singledispatch
 
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import decompose
 from krohn.cascade.plan import Plan
 from krohn.cascade.plan_nodes import (
@@ -13,13 +16,76 @@ from krohn.cascade.plan_nodes import (
     SerialPlan,
 )
 from krohn.cascade.stack_plan import StackPlan
-from krohn.construct.tight.clamped_counter import clamped_track, has_unit_steps
+from krohn.construct.tight.clamped_counter import clamped_track, has_unit_steps, padding_steps
 from krohn.construct.tight.draft import ProgramDraft
-from krohn.construct.tight.drive import Drive, driven
 from krohn.construct.tight.finite import Finite, Track, joined
 from krohn.construct.tight.holonomy_part import holonomy_track
 from krohn.construct.tight.stack import stack_track
 from krohn.network.operations import Row
+from krohn.network.program import Program
+from krohn.network.transformer import Mask
+
+# A function of (state before the letter, letter): what drives the next part of a serial plan.
+
+
+@dataclass(frozen=True)
+class Drive:
+    """``function(state before, letter)`` of an automaton's run; ``at_bos`` at every padding position."""
+
+    automaton: Semiautomaton
+    function: Callable[[int, int], int]
+    at_bos: int
+
+    def by_after(self, states: set[int]) -> dict[tuple[int, int], int] | None:
+        """The same as a function of (state after, letter), if it is one (as it is for permutations)."""
+        answers: dict[tuple[int, int], int] = {}
+        for state in states:
+            for letter in range(self.automaton.num_letters):
+                answer = self.function(state, letter)
+                if answers.setdefault((self.automaton.step(state, letter), letter), answer) != answer:
+                    return None
+        return answers
+
+    def by_before(self, states: set[int]) -> dict[tuple[int, int], int]:
+        """The function as a table."""
+        letters = range(self.automaton.num_letters)
+        return {(state, letter): self.function(state, letter) for state in states for letter in letters}
+
+
+def driven(draft: ProgramDraft, track: Track, letter: str, drive: Drive, name: str) -> str:
+    """A register with the drive's value.
+
+    Under a causal mask the state before is fetched by a look-back, unless the state after the letter
+    and the letter already determine the answer.
+    """
+    states = track.after.values
+    if draft.strict:
+        return _tabled(draft, track.before, letter, drive.by_before(states), drive, name)
+    answers = drive.by_after(states)
+    if answers is not None:
+        return _tabled(draft, track.after, letter, answers, drive, name)
+    held = track.after.register(draft, f"{name} state")
+    reached: dict[Row, int] = {(q,): q for q in track.after.all_rows.values()}
+    earlier = Finite((draft.look_back(held),), reached) if held else track.after
+    return _tabled(draft, earlier, letter, drive.by_before(states), drive, name)
+
+
+def _tabled(
+    draft: ProgramDraft,
+    state: Finite,
+    letter: str,
+    answers: Mapping[tuple[int, int], int],
+    drive: Drive,
+    name: str,
+) -> str:
+    bos = drive.automaton.num_letters
+    rows: dict[Row, int] = {(*row, bos): drive.at_bos for row in state.all_rows}
+    for row, value in state.rows.items():
+        rows |= {(*row, a): answers[value, a] for a in range(bos) if (value, a) in answers}
+    return Finite((*state.inputs, letter), rows).register(draft, name)
+
+
+# A plan inside a program: each kind of node is a few operations around the programs of its parts.
 
 
 @singledispatch
@@ -102,3 +168,29 @@ def _(plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, start: int, na
 @plan_track.register
 def _(plan: StackPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
     return stack_track(plan, draft, letter, start, name)
+
+
+# Plans of an automaton as programs, and the shallowest of them.
+
+
+def plan_program(plan: Plan, mask: Mask, *, lagged: bool = False) -> Program:
+    """The program of a plan, from the start state of its automaton.
+
+    ``lagged`` (causal mask): cascades keep stage sets of several positions back instead of looking back.
+    """
+    automaton = plan.automaton
+    letters = automaton.num_letters
+    draft = ProgramDraft(letters, mask, 1 + max(_padding(plan), default=0), lagged)
+    draft.source("letter", range(letters), letters)
+    after = plan_track(plan, draft, "letter", automaton.start, "").after
+    if not after.inputs:
+        state = after.rows[()]
+        draft.source("state", [state] * letters, state)
+        return draft.finish(("state",), {(state,): state}, automaton.num_states)
+    return draft.finish(after.inputs, after.rows, automaton.num_states, after.elsewhere)
+
+
+def _padding(plan: Plan) -> Iterator[int]:
+    for _, node in plan.walk():
+        if isinstance(node, ClampedCounterPlan) and has_unit_steps(node):
+            yield max(len(padding_steps(len(node.line), place)) for place in node.line)

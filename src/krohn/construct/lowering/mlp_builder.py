@@ -1,13 +1,20 @@
-"""An MLP under construction: values as sums over the units of one hidden layer, built layer by layer."""
+"""Building MLPs from signals: linear forms over units, and steps made from them."""
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import frexp
+from math import cos, frexp, pi, sin
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.errors import LimitExceeded
+from krohn.network.layout import Channel
+from krohn.network.program import Program
 from krohn.network.transformer import RELU, Mlp
+
+# An MLP under construction: values as sums over the units of one hidden layer, built layer by layer.
+
 
 # Room below the least value of a carried signal, so that errors up to it pass through unharmed.
 SLACK = 1.0
@@ -130,3 +137,105 @@ def _balance(weights: list[np.ndarray], biases: list[np.ndarray], kinds: list[np
                 weights[index][:, number] *= factor
                 biases[index][number] *= factor
                 weights[index + 1][number] /= factor
+
+
+# What the lowering of a position-wise map needs to know, and how it reads and writes registers.
+
+
+Activation = Literal["relu", "sin"]
+
+
+@dataclass
+class MapContext:
+    """One MLP under construction: its units so far and where each register's value is."""
+
+    program: Program
+    positions: int
+    activation: Activation
+    narrow: bool
+    builder: MlpBuilder
+    signals: dict[Channel, Signal] = field(default_factory=dict)
+    stored: dict[Channel, Signal] = field(default_factory=dict)  # where what is written is not what is read
+
+    def read(self, name: str) -> Signal:
+        """The signal that carries a register."""
+        return self.signals[Channel(register=name)]
+
+    def write(self, name: str, signal: Signal, part: str = "") -> None:
+        """Notes where a register's value is."""
+        self.signals[Channel(register=name, part=part)] = signal
+
+    def bounds(self, name: str) -> tuple[int, int]:
+        """The register's range at this length."""
+        return self.program.register[name].bounds(self.positions - 1)
+
+    def sum_of(self, terms: tuple[tuple[str, int], ...], offset: int) -> Signal:
+        """``Σ cᵢ·termᵢ + offset`` as a signal."""
+        return self.builder.total([self.read(name).scaled(factor) for name, factor in terms], offset)
+
+    def write_columns(
+        self, names: tuple[str, ...], values: npt.NDArray[np.int64]
+    ) -> tuple[list[Channel], npt.NDArray[np.float64]]:
+        """Channels and real values for integer outputs: registers on a circle take two columns."""
+        channels: list[Channel] = []
+        columns: list[npt.NDArray[np.float64]] = []
+        for name, column in zip(names, values.T, strict=True):
+            register = self.program.register[name]
+            if register.kind != "circle":
+                channels.append(Channel(register=name))
+                columns.append(column.astype(np.float64))
+                continue
+            turn = 2 * pi / (register.high + 1)
+            for part, function in (("cos", cos), ("sin", sin)):
+                channels.append(Channel(register=name, part=part))
+                columns.append(np.array([function(turn * value) for value in column.tolist()]))
+        return channels, np.stack(columns, axis=1)
+
+
+# A function on finitely many points of a line as flat treads and steep steps (Lemma "1-D interpolation").
+#
+# Between neighbouring points the value changes by one step of two ReLU units; unlike hats, steps leave the
+# function exactly flat around every point: an input may be off by a quarter of the distance to the
+# neighbour on either side and the output does not move.
+#
+# A step is relu(x) − relu(x − 1), in one hidden layer, or relu(1 − relu(1 − x)), in two. The second is
+# exactly 0 or 1 off its ramp in every float format, because nothing large is subtracted from anything large:
+# short formats need it, and a builder that is told to saturate uses it throughout.
+
+
+Points = npt.NDArray[np.float64]
+
+
+def staircase(builder: MlpBuilder, code: Signal, points: Points, values: Points) -> list[Signal]:
+    """One signal per column of ``values[point, output]``; ``points`` are increasing; steps are shared."""
+    terms: list[dict[int, float]] = [{} for _ in range(values.shape[1])]
+    for index in np.flatnonzero((np.diff(values, axis=0) != 0).any(axis=1)):
+        left, right = float(points[index]), float(points[index + 1])
+        step = _step(builder, code, left, right)
+        for column, change in enumerate(values[index + 1] - values[index]):
+            if change:
+                for unit, sign in step.items():
+                    terms[column][unit] = terms[column].get(unit, 0.0) + sign * float(change)
+    layer = code.layer + (2 if builder.saturate else 1)
+    return [
+        Signal(layer, made, float(column[0]), float(column.min()), float(column.max()))
+        for made, column in zip(terms, values.T, strict=True)
+    ]
+
+
+def _step(builder: MlpBuilder, code: Signal, left: float, right: float) -> dict[int, float]:
+    """0 up to a quarter of the way from left to right, 1 from three quarters on: units with their signs."""
+    width = ramp_width(right - left)
+    start = (left + right - width) / 2
+    if not builder.saturate:
+        rise = builder.unit(code, 1 / width, -start / width)
+        fall = builder.unit(code, 1 / width, -start / width - 1)
+        return {rise: 1.0, fall: -1.0}
+    short = builder.unit(code, -1 / width, start / width + 1)
+    missing = Signal(code.layer + 1, {short: 1.0}, 0.0, 0.0, 1.0)
+    return {builder.unit(missing, -1.0, 1.0): 1.0}
+
+
+def ramp_width(distance: float) -> float:
+    """The largest power of two that leaves a quarter of the distance flat on each side."""
+    return float(2.0 ** np.floor(np.log2(distance / 2)))

@@ -1,0 +1,257 @@
+"""The head of every attention operation: where it looks, what it copies, and how sharp it must be."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import cos, exp, log, pi, sin, sqrt
+
+import numpy as np
+
+from krohn.construct.lowering.position_codes import (
+    BOS,
+    FREQUENCIES,
+    LOG,
+    ONE,
+    RECENCY,
+    PositionCodes,
+    log_of_places,
+    turning,
+)
+from krohn.network.layout import Channel
+from krohn.network.operations import (
+    LatestMatch,
+    LatestWrite,
+    Linear,
+    LookBack,
+    PlaceSum,
+    PositionMap,
+    PrefixSum,
+)
+from krohn.network.program import Program
+from krohn.network.transformer import Head
+
+# Heads whose values are only added up share one channel: the block adds its heads anyway.
+
+
+@dataclass(frozen=True)
+class HeadSums:
+    """``into[register] = (sum, factor)`` for head outputs that are only added up; ``maps``: the sums."""
+
+    into: dict[str, tuple[str, int]]
+    maps: frozenset[PositionMap]
+
+    def goal(self, register: str) -> str:
+        """The register whose channel a head writes."""
+        return self.into[register][0] if register in self.into else register
+
+    def factor(self, register: str) -> int:
+        """And with what weight."""
+        return self.into[register][1] if register in self.into else 1
+
+
+def sums_of_heads(program: Program) -> HeadSums:
+    """Linear maps without offset whose terms are head outputs of the same layer that nothing else reads."""
+    readers = Counter(name for layer in program.layers for op in layer.operations for name in op.reads)
+    readers.update(program.readout.registers)
+    into: dict[str, tuple[str, int]] = {}
+    maps: set[PositionMap] = set()
+    for layer in program.layers:
+        written = {name for head in layer.attention for name in head.writes}
+        for change in layer.maps:
+            if isinstance(change, Linear) and not change.offset and _is_sum(change, written, readers):
+                into.update({name: (change.target, factor) for name, factor in change.terms})
+                maps.add(change)
+    return HeadSums(into, frozenset(maps))
+
+
+def _is_sum(change: Linear, written: set[str], readers: Counter[str]) -> bool:
+    return all(name in written and readers[name] == 1 for name, _ in change.terms)
+
+
+# A head before channels have numbers: columns of its matrices as sums over named channels.
+
+
+Column = dict[Channel, float]
+
+# Logit gap, in nats, between the position a head wants and the next best, before values are counted
+# in: e^−18 < 2^−25, so that in float32 too the weights of a selecting head are 1 and (almost) 0.
+GAP = 18.0
+
+
+@dataclass(frozen=True)
+class HeadPlan:
+    """``query[j] · key[j]`` are summed to the score; ``value[j]`` goes to the channels ``output[j]``.
+
+    ``error`` bounds how far, in exact arithmetic, an output may be from its meaning when inputs are exact.
+    """
+
+    query: tuple[Column, ...]
+    key: tuple[Column, ...]
+    value: tuple[Column, ...]
+    output: tuple[Column, ...]
+    error: float
+
+    @property
+    def reads(self) -> tuple[Channel, ...]:
+        """Every channel the head looks at, once, in the order of its matrices."""
+        parts = (self.query, self.key, self.value)
+        return tuple(dict.fromkeys(channel for columns in parts for c in columns for channel in c))
+
+    def adding(self, sums: HeadSums) -> "HeadPlan":
+        """The head with outputs that are only added up written straight into the channel of their sum."""
+        outputs = []
+        for column in self.output:
+            moved: Column = {}
+            for channel, weight in column.items():
+                factor = sums.factor(channel.register)
+                moved[Channel(register=sums.goal(channel.register), part=channel.part)] = weight * factor
+            outputs.append(moved)
+        return replace(self, output=tuple(outputs))
+
+    def matrices(self, before: Callable[[Channel], int], after: Callable[[Channel], int], dim: int) -> Head:
+        """The head's matrices, once channels have numbers before and after the attention block."""
+
+        def fill(columns: tuple[Column, ...], place: Callable[[Channel], int]) -> np.ndarray:
+            matrix = np.zeros((dim, len(columns)))
+            for number, column in enumerate(columns):
+                for channel, weight in column.items():
+                    matrix[place(channel), number] += weight
+            return matrix
+
+        query, key, value = (fill(columns, before) for columns in (self.query, self.key, self.value))
+        return Head(query, key, value, fill(self.output, after).T)
+
+
+def copies(
+    sources: tuple[str, ...], targets: tuple[str, ...], scale: float = 1.0
+) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
+    """Value and output columns that copy registers, times ``scale`` split between the two."""
+    inner = 2.0 ** (np.log2(scale) // 2)
+    values = tuple({Channel(register=name): scale / inner} for name in sources)
+    return values, tuple({Channel(register=name): inner} for name in targets)
+
+
+def value_range(program: Program, sources: tuple[str, ...]) -> float:
+    """The largest difference of two values a head could confuse."""
+    registers = [program.register[name] for name in sources]
+    return float(max(1, *(register.high - register.low for register in registers)))
+
+
+# Prefix sums by a uniform head (Lemma "modular counter").
+#
+# Meaning: Σ of the sources over visible positions. Weights: every position but BOS scores 0, BOS scores
+# log(2^L − n_t), so each weight is exactly 1/2^L and W_V W_C = 2^L gives the sum itself. Error: only that
+# of the logarithm, the softmax and the summation, relative ~ n_t·u; nothing leaks.
+
+
+def lower_prefix_sum(operation: PrefixSum, codes: PositionCodes) -> HeadPlan:
+    """One head for all sums of the operation."""
+    value, output = copies(operation.sources, operation.targets, codes.scale)
+    return HeadPlan(({LOG: 1.0},), ({BOS: 1.0},), value, output, error=0.0)
+
+
+# Sums over the positions of one rhythm: a uniform head that does not see the others.
+#
+# Meaning: Σ of the sources over visible positions whose place has flag 1. Weights: such positions score g,
+# all others 0, BOS g + log(2^L − n_t) with n_t the number of visible flagged positions, so each flagged
+# position has weight 1/2^L. Error: what the others weigh, T·e^{−g}·2^L of the largest value, besides that of
+# a sum.
+
+
+UNSEEN = 48.0
+"""Nats between flagged positions and others: e^−48 < 2^−69."""
+
+
+def lower_place_sum(operation: PlaceSum, codes: PositionCodes, program: Program) -> HeadPlan:
+    """One head for all sums over the same places."""
+    rhythm = next(place for place in program.places if place.register == operation.flag)
+    value, output = copies(operation.sources, operation.targets, codes.scale)
+    query = ({log_of_places(rhythm.early, rhythm.cycle): 1.0}, {ONE: 1.0})
+    key = ({BOS: 1.0}, {Channel(register=operation.flag): UNSEEN, BOS: UNSEEN})
+    error = codes.count * codes.scale * value_range(program, operation.sources) * exp(-UNSEEN)
+    return HeadPlan(query, key, value, output, error=error)
+
+
+# The most recent flagged value (Lemma "memory").
+#
+# Meaning: the sources at the latest visible position with flag 1. Weights: score g·2^L·(flag_i + i/2^L), so
+# a flagged position beats every unflagged one and a later one beats an earlier one, by at least g each.
+# Error: Σ_{m≥1} e^{−gm} ≤ 1.01·e^{−g} of the range of values, plus 2·g·2^L·ε when flags are off by ε.
+
+
+def lower_latest_write(operation: LatestWrite, codes: PositionCodes, program: Program) -> HeadPlan:
+    """One head for all values of the operation."""
+    spread = value_range(program, operation.sources)
+    gap = GAP + log(spread)
+    gain = sqrt(gap * codes.scale)
+    value, output = copies(operation.sources, operation.targets)
+    key = {Channel(register=operation.flag): gain, RECENCY: gain}
+    # Flagged positions m places older weigh e^(−gap·m), all unflagged ones together less than e^(−gap)·1.01.
+    return HeadPlan(({ONE: gain},), (key,), value, output, error=2.1 * spread * exp(-gap))
+
+
+# The most recent position with a given key (Theorem 3, keys on a circle of n values).
+#
+# Meaning: the sources at the latest visible i with key_i ≡ query_t + shift mod n, BOS if there is none.
+# Weights: with d = 1 − cos(2π/n), a match scores β(1 + (d/3)·i/2^L), a mismatch at most β(1 − 2d/3), BOS
+# β(1 − d/3); BOS's own key is subtracted through its flag. β = 3·g·2^L/d makes every gap at least g.
+# Error: Σ e^{−gm} + N·e^{−g·2^L} of the range of values, plus the errors of the codes times β.
+
+
+def lower_latest_match(
+    operation: LatestMatch, codes: PositionCodes, program: Program, key_at_bos: int
+) -> HeadPlan:
+    """One head for all values of the operation."""
+    turn = 2 * pi / operation.modulus
+    lost = 1 - cos(turn)
+    spread = value_range(program, operation.sources)
+    gap = GAP + log(spread)
+    gain = sqrt(3 * gap * codes.scale / lost)
+    kx, ky = (Channel(register=operation.key, part=part) for part in ("cos", "sin"))
+    c, s = gain * cos(turn * operation.shift), gain * sin(turn * operation.shift)
+    query: tuple[Column, ...] = ({ONE: c}, {ONE: s}, {ONE: gain})
+    if operation.query:
+        qx, qy = (Channel(register=operation.query, part=part) for part in ("cos", "sin"))
+        query = ({qx: c, qy: -s}, {qx: s, qy: c}, {ONE: gain})
+    key = (
+        {kx: gain, BOS: -gain * cos(turn * key_at_bos)},
+        {ky: gain, BOS: -gain * sin(turn * key_at_bos)},
+        {RECENCY: gain * lost / 3, BOS: gain * (1 - lost / 3)},
+    )
+    value, output = copies(operation.sources, operation.targets)
+    # Older matches weigh e^(−gap·m); BOS and mismatches, 2^L·gap below, vanish.
+    return HeadPlan(query, key, value, output, error=2.1 * spread * exp(-gap))
+
+
+# The value a fixed number of positions back (the heads of Theorem 1, with codes of two frequencies).
+#
+# Meaning: the sources at max(t − k, 0). Weights: the query is the position code turned back by k, the key
+# the position code; a wrong shift loses at least ``shift_gap`` of the inner product F. BOS has no code and
+# scores F − gap/2 instead, so it wins exactly when t − k ≤ 0. Error: N·e^{−g} of the range of values.
+
+
+ONE_HOT = 112.0
+"""Gap, in nats, at which float32 weights are exactly 1 and 0: values are copied as they are."""
+MANY_VALUES = 32
+"""Maps of so many points are composed with sums that float32 bears only where they are exact."""
+
+
+def lower_look_back(operation: LookBack, codes: PositionCodes, program: Program) -> HeadPlan:
+    """One head for all values of the operation."""
+    spread = value_range(program, operation.sources)
+    gap = GAP + log(spread * codes.count)
+    if spread >= MANY_VALUES:
+        gap = max(gap, ONE_HOT)
+    gain = sqrt(2 * gap / codes.shift_gap)
+    query: list[Column] = []
+    key: list[Column] = []
+    for frequency in range(FREQUENCIES):
+        x, y = turning(frequency)
+        angle = 2 * pi * min(operation.distance, codes.count) / codes.base ** (frequency + 1)
+        # (cos, sin)(θ_t − angle), so that its product with (cos, sin)(θ_i) is cos(θ_t − angle − θ_i).
+        query += [{x: gain * cos(angle), y: gain * sin(angle)}, {x: -gain * sin(angle), y: gain * cos(angle)}]
+        key += [{x: gain}, {y: gain}]
+    query.append({ONE: gain})
+    key.append({BOS: gain * (FREQUENCIES - codes.shift_gap / 2)})
+    value, output = copies(operation.sources, operation.targets)
+    return HeadPlan(tuple(query), tuple(key), value, output, error=codes.count * spread * exp(-gap))

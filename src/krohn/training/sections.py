@@ -1,0 +1,189 @@
+"""The sections of a run's configuration: evaluation, optimiser, halving, curriculum."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from krohn.training.field_types import fitted_fields
+
+# When and on what replicates are judged.
+
+
+# Of the test words. They choose nothing: a run draws them once, when it is over, to report on.
+TEST_SEED = 2**44
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationConfig:
+    """When and on what replicates are judged.
+
+    Attributes:
+        every: steps between evaluations.
+        sequences: held-out sequences, the same for all replicates; they choose checkpoints, stops, halving
+            and windows. What is reported is measured on as many test sequences of another seed.
+        stop_at: token accuracy at which a replicate counts as solved and is frozen; ``None`` for never.
+        seed: of the held-out sequences.
+    """
+
+    every: int = 500
+    sequences: int = 2048
+    stop_at: float | None = None
+    seed: int = 2**40
+
+    def reasons(self) -> list[str]:
+        """Every reason why this is no evaluation."""
+        found = []
+        if self.every < 1 or self.sequences < 1:
+            found.append(f"every and sequences must be at least 1; got {self.every} and {self.sequences}")
+        if self.stop_at is not None and not 0.0 < self.stop_at <= 1.0:
+            found.append(f"stop_at must lie in (0, 1]; got {self.stop_at}")
+        if self.seed < 0:
+            found.append(f"the seed of an evaluation must be at least 0; got {self.seed}")
+        if self.seed == TEST_SEED:
+            found.append(f"the seed of an evaluation must not be that of the test words; got {self.seed}")
+        return found
+
+
+# How replicates are optimised.
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerConfig:
+    """AdamW, its schedule and what goes with it.
+
+    Attributes:
+        lr: learning rates; replicate r takes ``lr[r % len(lr)]``, so a grid costs nothing extra.
+        betas: decay of the two moments.
+        eps: added to the root of the second moment.
+        weight_decay: decoupled, on every parameter.
+        warmup: steps of linear warm-up.
+        schedule: constant, cosine (to ``floor`` of the rate at the last step) or plateau.
+        floor: smallest fraction of the learning rate that cosine and plateau reach.
+        patience: plateau: evaluations without a better loss before the rate is cut.
+        factor: plateau: what the rate is multiplied by.
+        ema: decay of the averaged weights that are evaluated and kept.
+        clip: largest norm of a replicate's gradient; ``None`` for no clipping.
+        batch: sequences per replicate and step.
+    """
+
+    lr: tuple[float, ...] = (3e-4,)
+    betas: tuple[float, float] = (0.9, 0.98)
+    eps: float = 1e-8
+    weight_decay: float = 1e-4
+    warmup: int = 300
+    schedule: Literal["constant", "cosine", "plateau"] = "constant"
+    floor: float = 0.01
+    patience: int = 10
+    factor: float = 0.5
+    ema: float = 0.9
+    clip: float | None = 1.0
+    batch: int = 16
+
+    def __post_init__(self) -> None:
+        """Equal settings are equal values; what fits nowhere is left for the run to refuse."""
+        for name, value in fitted_fields(self)[0].items():
+            object.__setattr__(self, name, value)
+
+    def reasons(self) -> list[str]:
+        """Every reason why this is no optimiser."""
+        checks = {
+            f"lr must be one or more positive numbers; got {self.lr}": self.lr and min(self.lr) > 0.0,
+            f"betas must lie in [0, 1); got {self.betas}": all(0.0 <= beta < 1.0 for beta in self.betas),
+            f"eps must be positive; got {self.eps}": self.eps > 0.0,
+            f"weight_decay must be at least 0; got {self.weight_decay}": self.weight_decay >= 0.0,
+            f"warmup must be at least 0; got {self.warmup}": self.warmup >= 0,
+            f"floor must lie in [0, 1]; got {self.floor}": 0.0 <= self.floor <= 1.0,
+            f"patience must be at least 1; got {self.patience}": self.patience >= 1,
+            f"factor must lie in (0, 1); got {self.factor}": 0.0 < self.factor < 1.0,
+            f"ema must lie in [0, 1); got {self.ema}": 0.0 <= self.ema < 1.0,
+            f"clip must be positive or none; got {self.clip}": self.clip is None or self.clip > 0.0,
+            f"batch must be at least 1; got {self.batch}": self.batch >= 1,
+        }
+        return [message for message, holds in checks.items() if not holds]
+
+
+# Successive halving: replicates differ by luck, and the unlucky half is given up again and again.
+#
+# Whether a replicate will solve a task shows long before it does. A run that looks for one solution can start
+# many replicates and finish few, for the price of a few (Jamieson and Talwalkar, 2016).
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalvingConfig:
+    """When replicates are given up.
+
+    Attributes:
+        every: steps after which the worse half of those in training is given up, again and again; each time
+            at the first evaluation from there on.
+        least: replicates that are never given up before one is solved; then all others are.
+    """
+
+    every: int = 8000
+    least: int = 1
+
+    def reasons(self) -> list[str]:
+        """Every reason why this is no halving."""
+        if self.every < 1 or self.least < 1:
+            return [f"halving needs every and least of at least 1; got {self.every} and {self.least}"]
+        return []
+
+    def given_up(self, before: int, step: int, status: Sequence[str], accuracy: Sequence[float]) -> list[int]:
+        """The replicates to give up after the evaluation at ``step``; the one before it was at ``before``."""
+        training = [replicate for replicate, word in enumerate(status) if word == "training"]
+        if "solved" in status:
+            return training
+        if before // self.every == step // self.every:
+            return []
+        # Stable: of equals the first stays.
+        ranked = sorted(training, key=lambda replicate: -accuracy[replicate])
+        return sorted(ranked[max(self.least, (len(ranked) + 1) // 2) :])
+
+
+# A growing window: the loss counts on the positions that are solved and on some more, not on the whole word.
+#
+# Networks solve long words from the left. The positions far beyond the solved ones teach nothing yet: they
+# add noise to the gradient and cost as much as the others.
+
+
+_SHORTEST = 16  # tokens; lengths that are read double from here, so that few kinds of step are ever prepared
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurriculumConfig:
+    """How the window follows what is solved.
+
+    Attributes:
+        start: positions in the window before the first evaluation, and the least at any time.
+        growth: positions in the window for each position of the solved beginning.
+        solved: held-out accuracy from which a position counts as solved.
+    """
+
+    start: int = 8
+    growth: float = 1.5
+    solved: float = 0.95
+
+    def reasons(self) -> list[str]:
+        """Every reason why this is no curriculum."""
+        found = []
+        if self.start < 1:
+            found.append(f"start of the window must be at least 1 position; got {self.start}")
+        if self.growth <= 1.0:
+            found.append(f"growth of the window must be above 1; got {self.growth}")
+        if not 0.0 < self.solved <= 1.0:
+            found.append(f"solved must lie in (0, 1]; got {self.solved}")
+        return found
+
+    def window(self, position_accuracy: Sequence[float]) -> int:
+        """Positions that count after an evaluation with these accuracies."""
+        unsolved = (place for place, share in enumerate(position_accuracy) if share < self.solved)
+        length = len(position_accuracy)
+        beginning = next(unsolved, length)
+        return min(length, max(self.start, round(min(self.growth * beginning, length))))
+
+
+def tokens_read(window: int, num_tokens: int) -> int:
+    """Tokens of a batch that must be read for a window of so many: the next power of two, or all."""
+    length = _SHORTEST
+    while length < window:
+        length *= 2
+    return min(length, num_tokens)
