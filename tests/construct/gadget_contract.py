@@ -1,4 +1,4 @@
-"""The contract of every gadget: on every input, disturbed as far as it promises to bear, its meaning.
+"""The contract of every gadget: on every input, disturbed as far as it promises to tolerate, its meaning.
 
 A new gadget is one more case in the lists below: a program with one operation, words that exercise it, and
 the disturbance of its inputs that it must not feel (or the factor by which it may pass it on).

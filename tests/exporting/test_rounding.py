@@ -1,4 +1,4 @@
-"""The pass with more rounding: what it computes, and that an export which bears too little is refused."""
+"""The pass with more rounding: what it computes, and that an export that tolerates too little is refused."""
 
 import itertools
 import json

@@ -191,7 +191,7 @@ def _shifted(values: npt.NDArray[np.int64], bits: int, dtype: np.dtype[Any]) -> 
 
 
 def _rows(count: int, length: int, dtype: np.dtype[Any]) -> UnsignedArray:
-    """Rows whose starts are not a power of two apart, lest their columns fall into one set of the cache."""
+    """Rows whose starts are not a power of two apart, so that their columns do not compete in the cache."""
     return np.empty((count, length + _PADDING), dtype=dtype)[:, :length]
 
 

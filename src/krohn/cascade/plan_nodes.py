@@ -36,17 +36,17 @@ class ReachablePlan(Plan):
 
     @property
     def levels(self) -> int:
-        """As inside."""
+        """That of the plan on the reachable states."""
         return self.inner.levels
 
     @property
     def layers(self) -> int:
-        """As inside."""
+        """That of the plan on the reachable states."""
         return self.inner.layers
 
     @property
     def components(self) -> tuple[Component, ...]:
-        """As inside."""
+        """That of the plan on the reachable states."""
         return self.inner.components
 
     @property
@@ -67,11 +67,11 @@ class ReachablePlan(Plan):
 
     @property
     def num_coordinates(self) -> int:
-        """As inside."""
+        """That of the plan on the reachable states."""
         return self.inner.num_coordinates
 
     def coordinates(self, state: int) -> Coordinates:
-        """As inside; the state must be reachable."""
+        """The coordinates in the plan on the reachable states; the state must be one of them."""
         if state not in self.states:
             raise InvalidInput(f"a state must be reachable from the start to have coordinates; got {state}")
         return self.inner.coordinates(self.states.index(state))
@@ -81,7 +81,7 @@ class ReachablePlan(Plan):
         return self.states[self.inner.state(coordinates)]
 
     def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
-        """As inside."""
+        """That of the plan on the reachable states."""
         return self.inner.step(coordinates, letter)
 
 

@@ -44,35 +44,77 @@ def _choice(name: str) -> click.Choice[str]:
     show_default=True,
     help="Recurrent ones take one layer and words of every length.",
 )
-@click.option("--method", type=_choice("method"), default="auto", show_default=True, help="Construction.")
+@click.option(
+    "--method",
+    type=_choice("method"),
+    default="auto",
+    show_default=True,
+    help="How to build it; auto takes the shallowest network.",
+)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     help="Directory to write; a network in it is replaced, other files stay.",
 )
-@click.option("--mask", type=_choice("mask"), default="causal", show_default=True, help="What a head sees.")
 @click.option(
-    "--activation", type=_choice("activation"), default="relu", show_default=True, help="Of counters."
+    "--mask",
+    type=_choice("mask"),
+    default="causal",
+    show_default=True,
+    help="Whether a head sees its own position (causal) or only earlier ones (strict).",
 )
 @click.option(
-    "--objective", type=_choice("objective"), default="depth", show_default=True, help="Made small."
+    "--activation",
+    type=_choice("activation"),
+    default="relu",
+    show_default=True,
+    help="Activation of the counters.",
+)
+@click.option(
+    "--objective",
+    type=_choice("objective"),
+    default="depth",
+    show_default=True,
+    help="What to make as small as possible.",
 )
 @click.option(
     "--dtype",
     type=_choice("dtype"),
-    help="Float format to bear; float64 gives wide MLPs of one or two hidden layers.",
+    help="Float format to support; float64 gives wide MLPs of one or two hidden layers.",
 )
-@click.option("--gadget", type=_choice("gadget"), help="Method scan: composes maps.  [default: direct]")
+@click.option(
+    "--gadget", type=_choice("gadget"), help="For method scan: how maps are composed.  [default: direct]"
+)
 @click.option(
     "--positions",
     type=_choice("positions"),
-    help="Methods scan, paper: position code.  [default: circle if the float format bears it]",
+    help="For methods scan and paper: how positions are encoded.  [default: circle, if not too fine]",
 )
-@click.option("--variant", type=_choice("variant"), help="Method grid: heads and last MLP.  [default: mod]")
-@click.option("--effort", type=float, default=DEFAULT_EFFORT, show_default=True, help="Work of the search.")
+@click.option(
+    "--variant", type=_choice("variant"), help="For method grid: heads and last MLP.  [default: mod]"
+)
+@click.option(
+    "--effort",
+    type=float,
+    default=DEFAULT_EFFORT,
+    show_default=True,
+    help="How hard to search; 10 allows ten times the work.",
+)
 @click.option("--time-limit", type=float, help="Seconds after which to end with an error.")
-@click.option("--max-sets", type=int, default=DEFAULT_MAX_SETS, show_default=True, help="Most image sets.")
-@click.option("--max-rows", type=int, default=DEFAULT_MAX_ROWS, show_default=True, help="Most table rows.")
+@click.option(
+    "--max-sets",
+    type=int,
+    default=DEFAULT_MAX_SETS,
+    show_default=True,
+    help="Give up beyond this many image sets.",
+)
+@click.option(
+    "--max-rows",
+    type=int,
+    default=DEFAULT_MAX_ROWS,
+    show_default=True,
+    help="Give up beyond this many rows of a table.",
+)
 @json_option
 def command(
     spec: str, length: int | None, architecture: str, out: Path | None, as_json: bool, **options: Any

@@ -21,20 +21,32 @@ _file = click.Path(dir_okay=False, path_type=Path)
 
 @click.command()
 @click.argument("spec")
-@click.option("--plain", is_flag=True, help="Holonomy with no shortening.")
+@click.option("--plain", is_flag=True, help="The holonomy cascade, not shortened.")
 @click.option("--explain", is_flag=True, help="Say what each shortening pass saved.")
 @click.option("--svg", type=_file, help="Draw the cascade into this file.")
 @click.option("--skeleton-svg", type=_file, help="Draw the skeleton (image sets by level) into this file.")
 @click.option("--dot", type=_file, help="Write the skeleton or the plan for Graphviz into this file.")
-@click.option("--max-sets", type=int, default=DEFAULT_MAX_SETS, show_default=True, help="Most image sets.")
+@click.option(
+    "--max-sets",
+    type=int,
+    default=DEFAULT_MAX_SETS,
+    show_default=True,
+    help="Give up beyond this many image sets.",
+)
 @click.option(
     "--mask",
     type=click.Choice([str(mask) for mask in CHOICES["mask"]]),
     default="causal",
     show_default=True,
-    help="What a head sees; layers are counted for it.",
+    help="Whether a head sees its own position (causal) or not (strict); layers are counted for it.",
 )
-@click.option("--effort", type=float, default=DEFAULT_EFFORT, show_default=True, help="Work of the search.")
+@click.option(
+    "--effort",
+    type=float,
+    default=DEFAULT_EFFORT,
+    show_default=True,
+    help="How hard to search; 10 allows ten times the work.",
+)
 @click.option("--time-limit", type=float, help="Seconds after which to end with an error.")
 @json_option
 def command(

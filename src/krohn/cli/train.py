@@ -100,7 +100,7 @@ def _run_in(file: Path) -> "RunConfig":
 
 
 def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
-    """The run that was typed, if nothing speaks against it; all reasons at once otherwise."""
+    """The run that was typed; if it cannot be made, all reasons at once."""
     from krohn.training.config import RunConfig, examined, read_parts
 
     typed = typed_settings(options)

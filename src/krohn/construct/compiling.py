@@ -61,13 +61,13 @@ def compile(
         mask: ``strict`` lets a head see only earlier positions, which saves layers.
         activation: ``sin`` makes modular counters two units wide.
         objective: what to make small first: ``depth``, ``parameters`` or ``width``.
-        dtype: the float format to bear: lengths it cannot bear are refused. By default, and for short
-            formats, MLPs have steps that are exact in every format and count wraps in two rounds (few
+        dtype: the float format to support; words that are too long for it are refused. By default, and for
+            short formats, MLPs have steps that are exact in every format and count wraps in two rounds (few
             units, several hidden layers); ``float64`` gives MLPs of one or two hidden layers instead.
         gadget: how ``scan`` composes maps: ``direct`` (narrowest in memory), ``plateau`` (as printed),
             ``step2``, ``hat`` (the width Theorem 1 states, no tolerance).
         positions: how heads of ``scan`` and ``paper`` find places: ``circle`` as printed, ``binary`` for
-            long words in short formats. By default ``circle`` unless ``dtype`` cannot bear it.
+            long words in short formats. By default ``circle`` unless it is too fine for ``dtype``.
         variant: heads and second MLP of ``grid``; see ``krohn.construct.paper.grid.build_grid``.
         effort: how hard to search for few layers; 10 allows ten times the work. The same effort gives the
             same network on every machine.

@@ -1,7 +1,7 @@
 """Methods ``scan``, ``paper`` and ``grid``: the paper's constructions, with the options they have.
 
 As printed they are made for real numbers. A request that names a short float format gets the variant that
-bears it where there is one (binary positions, counters by steps, clamped circles), or a refusal with the
+suits it where there is one (binary positions, counters by steps, clamped circles), or a refusal with the
 largest length that holds.
 """
 
@@ -19,7 +19,7 @@ from krohn.construct.request import Request
 from krohn.errors import Unsupported
 from krohn.network.compiled import CompiledNetwork
 
-# How long a word the paper's heads bear in a float format: first-order estimates, made before building.
+# The longest words that the paper's heads support in a float format: estimates, made before building.
 #
 # A head is lost when rounding moves two scores by more than the gap between them. A score of size γ is a few
 # roundings of γ away from its value, so what counts is γ·u against the gap. What does work is for the
@@ -191,12 +191,12 @@ def _given(fault: str | None) -> Iterator[str]:
 
 
 def _refuse(request: Request, faults: Faults, others: tuple[str, ...] = ()) -> None:
-    """Refuses what the format cannot bear, naming the ``other`` reasons along with it."""
+    """Refuses what the format cannot support, and gives the ``other`` reasons along with it."""
     reasons = list(faults(request.length))
     if not reasons:
         return
-    bears = longest(faults)
-    holds = f"the largest that holds is {bears}" if bears else "no length holds"
+    most = longest(faults)
+    holds = f"the largest that holds is {most}" if most else "no length holds"
     too_long = (
         f"method {request.method} at length {request.length} is too much for {_format(request)}, {holds}: "
         f"{'; '.join(reasons)}; {_remedy(request)}"

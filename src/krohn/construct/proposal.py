@@ -17,7 +17,7 @@ class Proposal:
     """A way to build the network.
 
     Attributes:
-        method: the name that the network bears: ``cascade``, ``scan``, ``features``.
+        method: the method that the network is labelled with: ``cascade``, ``scan``, ``features``.
         layers: layers of the network.
         program: writes the program; called only for proposals that may be chosen.
         lines: the plan in words, one line for each part.

@@ -1,4 +1,4 @@
-"""The forward pass with more rounding than any reader's: what an export must bear to be right elsewhere.
+"""The forward pass with more rounding than any reader's: what an export must withstand to be right elsewhere.
 
 Readers sum in orders of their own. In one of the worst, one term after another, n equal terms come out wrong
 by up to n·u/3 of their sum (u = 2⁻²⁴); attention over a long word of one letter is such a sum. Here every
@@ -13,7 +13,7 @@ from krohn.exporting.decoder import Decoder
 from krohn.exporting.reference import Array, Plain, Words, logits
 
 SAFETY = 2.0
-"""Times the rounding error of summing one term after another that an export must bear."""
+"""Times the rounding error of summing one term after another that an export must withstand."""
 
 # Exponentials of attention kernels are made for speed: PyTorch's on CPUs are off by up to 20 units.
 _EXPONENTIAL = np.float32(1.0 + 20 * 2.0**-24)

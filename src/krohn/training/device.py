@@ -1,4 +1,4 @@
-"""Where a run takes place, and what speaks against starting it there."""
+"""Where a run takes place, and every reason not to start it there."""
 
 import os
 import platform
@@ -89,7 +89,7 @@ def environment(device: torch.device, precision: str) -> dict[str, object]:
     }
 
 
-# What speaks against starting a run here, with this automaton on this machine.
+# Every reason not to start a run here, with this automaton on this machine.
 
 
 # Weights, gradients, two moments, average and best: what a parameter takes at least, whatever the precision.

@@ -47,7 +47,7 @@ def train(
         directory: where to save; an interrupted run found there is resumed, to the same bits.
         device: ``cpu`` or ``cuda``; the GPU if there is one by default.
         evaluate: called once at the end with the network, the best weights and the task; its result is kept.
-        progress: show on stderr how the run gets on: a bar on a terminal, lines elsewhere.
+        progress: show the progress of the run on stderr: a bar on a terminal, lines elsewhere.
         checkpoint_seconds: least time between two checkpoints, longer if writing takes more than a tenth of
             it; one is always written at the end. 0 writes one at every evaluation.
         deadline: Unix time; the first evaluation after it saves and ends the call, without ``evaluate``.

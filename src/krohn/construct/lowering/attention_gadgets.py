@@ -233,7 +233,7 @@ def lower_latest_match(
 ONE_HOT = 112.0
 """Gap, in nats, at which float32 weights are exactly 1 and 0: values are copied as they are."""
 MANY_VALUES = 32
-"""Maps of so many points are composed with sums that float32 bears only where they are exact."""
+"""Maps of so many points are composed with sums that float32 supports only where they are exact."""
 
 
 def lower_look_back(operation: LookBack, codes: PositionCodes, program: Program) -> HeadPlan:

@@ -1,4 +1,4 @@
-"""How long a word a float format bears, estimated from the program before anything is built.
+"""The longest word that a float format supports, estimated from the program before anything is built.
 
 These are first-order estimates of the usual case, there to refuse what cannot work; what does work is for
 the certificate to say. u is the unit round-off of the format.
