@@ -144,7 +144,7 @@ def test_joined_parts_list_every_combination_that_padding_can_show(size: int) ->
         draft.time[name] = 0
         draft.registers[name] = Register(name, 0, size)
     parts = [_padded("x", range(size), size), Finite(("y",), {(v,): v for v in range(size)})]
-    whole = joined(draft, parts, ["first", "second"], lambda pair: pair[0] if pair[0] == pair[1] else None)
+    whole = joined(draft, parts, ["first", "second"], {(v, v): v for v in range(size)})
     assert set(whole.rows) == {(v, v) for v in range(size)}
     assert set(whole.all_rows) == set(product(range(size + 1), range(size)))
 

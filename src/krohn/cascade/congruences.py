@@ -5,12 +5,13 @@ defined images of a class lie in one class; then every letter can be completed s
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 
 from krohn.automata.semiautomaton import Transformation
 from krohn.work import Work
 
 Partition = tuple[int, ...]
+Principal = dict[Partition, tuple[int, int]]
 
 _STARTS = 6  # principal congruences from which a maximal one is grown
 
@@ -75,63 +76,82 @@ def meet_is_trivial(first: Partition, second: Partition) -> bool:
 
 def closure_cost(letters: Sequence[Transformation]) -> int:
     """Units of work that one congruence takes."""
-    return len(letters[0]) * (len(letters) + 2)
+    return 1 + len(letters[0]) * (len(letters) + 2) // 2
 
 
-def principal_congruences(letters: Sequence[Transformation], max_pairs: int, work: Work) -> list[Partition]:
-    """The non-trivial principal congruences, coarsest first; of an even sample of pairs if there are many.
+def principal_congruences(letters: Sequence[Transformation], max_pairs: int, work: Work) -> Principal:
+    """The non-trivial principal congruences with a pair that generates each, coarsest first.
 
-    A tenth of the work that is left may go into them.
+    If there are many pairs of states, or little work is left, those of a sample: a fifth of the work that is
+    left may go into them.
     """
     cost = closure_cost(letters)
-    pairs = list(_pairs(len(letters[0]), max(1, work.pieces(10 * cost, max_pairs))))
+    pairs = list(_pairs(letters, max(1, work.pieces(5 * cost, max_pairs))))
     work.spend(cost * len(pairs))
-    made = {principal_congruence(letters, *pair) for pair in pairs}
-    return sorted((labels for labels in made if max(labels) > 0), key=lambda labels: (max(labels), labels))
+    made: Principal = {}
+    for pair in pairs:
+        made.setdefault(principal_congruence(letters, *pair), pair)
+    order = sorted((labels for labels in made if max(labels) > 0), key=lambda labels: (max(labels), labels))
+    return {labels: made[labels] for labels in order}
 
 
 def subdirect_parts(
-    letters: Sequence[Transformation], principal: Sequence[Partition], work: Work
+    letters: Sequence[Transformation], principal: Principal, work: Work
 ) -> tuple[Partition, ...]:
     """Congruences with trivial meet, each maximal among those that keep some pair of states apart.
 
     This is Birkhoff's subdirect representation; an irreducible automaton gives the equality alone.
     """
-    size, cost = len(letters[0]), closure_cost(letters)
+    size = len(letters[0])
     parts: list[Partition] = []
     codes: list[tuple[int, ...]] = [()] * size
     while len(set(codes)) < size:
         first: dict[tuple[int, ...], int] = {}
-        left, right = next(
+        apart = next(
             (first[code], state) for state, code in enumerate(codes) if first.setdefault(code, state) != state
         )
-        labels = tuple(range(size))
-        for other in principal:
-            if other[left] != other[right]:
-                work.spend(cost)
-                united = join(letters, labels, other)
-                labels = labels if united[left] == united[right] else united
-        parts.append(labels)
-        codes = [(*code, label) for code, label in zip(codes, labels, strict=True)]
+        parts.append(_grown(letters, tuple(range(size)), principal, work, apart))
+        codes = [(*code, label) for code, label in zip(codes, parts[-1], strict=True)]
     return tuple(parts)
+
+
+def _grown(
+    letters: Sequence[Transformation],
+    labels: Partition,
+    principal: Principal,
+    work: Work,
+    apart: tuple[int, int] | None = None,
+) -> Partition:
+    """The congruence joined with one principal congruence after another.
+
+    A join that would put all states together, or the two that must stay apart, is left out.
+    """
+    cost = closure_cost(letters)
+    for other, (left, right) in principal.items():
+        if labels[left] == labels[right] or (apart is not None and other[apart[0]] == other[apart[1]]):
+            continue  # it is contained already, or cannot be taken
+        work.spend(cost)
+        united = join(letters, labels, other)
+        if max(united) > 0 and (apart is None or united[apart[0]] != united[apart[1]]):
+            labels = united
+    return labels
 
 
 def congruences(
     letters: Sequence[Transformation],
-    principal: Sequence[Partition],
+    principal: Principal,
     subdirect: Sequence[Partition],
     max_count: int,
     work: Work,
 ) -> list[Partition]:
     """At most ``max_count`` congruences: parts of the subdirect representation, principal ones, joins."""
     found = dict.fromkeys(part for part in subdirect if max(part) + 1 < len(part))
-    cost = closure_cost(letters)
-    for labels in principal[:_STARTS]:
-        work.spend(cost * len(principal))
-        found.setdefault(_maximal(letters, labels, principal))
+    single, cost = list(principal), closure_cost(letters)
+    for labels in single[:_STARTS]:
+        found.setdefault(_grown(letters, labels, principal, work))
     half = max(1, (max_count - len(found)) // 2)
     # The coarsest have the smallest quotients, the finest the smallest blocks: take from both ends.
-    for labels in principal if len(principal) <= 2 * half else [*principal[:half], *principal[-half:]]:
+    for labels in single if len(single) <= 2 * half else [*single[:half], *single[-half:]]:
         found.setdefault(labels)
     queue = list(found)
     for position, labels in enumerate(queue):
@@ -146,19 +166,18 @@ def congruences(
     return list(found)
 
 
-def _maximal(letters: Sequence[Transformation], labels: Partition, others: Sequence[Partition]) -> Partition:
-    """A coarsest congruence above the given one, short of joining all states, made of the others."""
-    for other in others:
-        united = join(letters, labels, other)
-        if max(united) > 0:
-            labels = united
-    return labels
-
-
-def _pairs(size: int, limit: int) -> Iterator[tuple[int, int]]:
-    """All pairs of states, or an even sample of them."""
+def _pairs(letters: Sequence[Transformation], limit: int) -> Iterator[tuple[int, int]]:
+    """All pairs of states; or a state and where a letter leads from it, and an even sample of all."""
+    size = len(letters[0])
     total = size * (size - 1) // 2
-    stride = max(1, -(-total // limit))
-    for index, pair in enumerate(combinations(range(size), 2)):
-        if index % stride == 0:
-            yield pair
+    if total <= limit:
+        yield from combinations(range(size), 2)
+        return
+    # States that a letter connects generate the finest congruences, of which all others are made.
+    moved = [[(min(q, x), max(q, x)) for q, x in enumerate(letter) if x not in (q, -1)] for letter in letters]
+    half = max(1, limit // 2)
+    near = dict.fromkeys(
+        pairs[turn * len(pairs) // limit] for turn in range(half) for pairs in moved if turn < len(pairs)
+    )
+    yield from islice(near, half)
+    yield from islice(combinations(range(size), 2), 0, None, -(-2 * total // limit))

@@ -24,7 +24,7 @@ from krohn.errors import LimitExceeded
 from krohn.work import Work, WorkSpent, unlimited
 
 MAX_PAIRS = 20_000_000
-PAIR_COST = 8  # units of work that one pair takes
+PAIR_COST = 5  # units of work that one pair takes
 
 Pair = tuple[int, int]
 

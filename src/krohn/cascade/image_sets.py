@@ -42,7 +42,7 @@ def image_sets(
 ) -> ImageSets:
     """Lists the family; stops with one line when it grows past ``max_sets`` or past the work there is."""
     work = unlimited() if work is None else work
-    cost = len(letters) * (2 + len(letters[0]) // _BLOCK)
+    cost = 4 + len(letters) * (1 + len(letters[0]) // _WIDE)
     allowed = work.pieces(cost, max_sets)
     try:
         family = _family(letters, allowed)

@@ -65,9 +65,9 @@ SEARCHES = (
 
 
 def plain_cascade(automaton: Semiautomaton, work: Work, max_sets: int) -> Cascade | None:
-    """Plain holonomy, for at most half of the work that is left; None if that is not enough."""
+    """Plain holonomy, for at most a third of the work that is left; None if that is not enough."""
     try:
-        return decompose(automaton, max_sets=max_sets, work=work.part(work.left / 2))
+        return decompose(automaton, max_sets=max_sets, work=work.part(work.left / 3))
     except LimitExceeded as limit:
         if isinstance(limit, WorkSpent):
             work.give_up("plain holonomy")
@@ -82,16 +82,16 @@ def cascade_plans(
     The searches share the work that is there, and say if it was not enough.
     """
     seen: set[tuple[str, ...]] = set()
-    cascades: dict[_Key, Cascade | None] = {} if plain is None else {_key(automaton): plain}
+    shape = next(PlanSearch(frozenset(PASSES), work, max_sets).known_shapes(automaton), None)
+    if shape is not None and automaton.num_states > _SMALL:
+        yield shape  # known to be shallow, as a cascade of so many states is not
+        return
+    if plain is None:
+        plain = plain_cascade(automaton, work, max_sets)
+    cascades: dict[_Key, Cascade | None] = {_key(automaton): plain}
     for number, passes in enumerate(SEARCHES):
-        share = work.part(work.left / (len(SEARCHES) - number))
+        share = work.part(work.left / (2 if number == 0 else len(SEARCHES) - number))
         search = PlanSearch(passes, share, max_sets, cascades=cascades)
-        shape = next(search.known_shapes(automaton), None)
-        if shape is not None and automaton.num_states > _SMALL:
-            yield shape  # known to be shallow, as a cascade of so many states is not
-            return
-        if _key(automaton) not in cascades:
-            cascades[_key(automaton)] = plain_cascade(automaton, work, max_sets)
         plan = search.best(automaton)
         if not search.is_complete:
             work.give_up("the search for plans of fewer layers")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.bulk import States, Words
@@ -15,22 +16,33 @@ from krohn.cascade.plan import Component, Coordinates, Plan
 from krohn.errors import InvalidInput
 
 Content = tuple[int, ...]
+Numbers = npt.NDArray[np.int64]
 
 PUSH, POP, REST = 1, -1, 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stack:
     """What letters do to a stack: ``acts[a]`` is the change of the height and the symbol that is meant.
 
-    ``content`` maps every state but the sink to what is on the stack, lowest first.
+    ``number[q]`` says what is on the stack in state q, −1 for the sink: 0 is empty, and pushing symbol s of
+    k onto content c gives c·k + s + 1, so that every content has one number and no number is left out.
     """
 
     height: int
     num_symbols: int
     acts: tuple[tuple[int, int], ...]
     sink: int
-    content: dict[int, Content]
+    number: Numbers
+
+    @cached_property
+    def content(self) -> dict[int, Content]:
+        """What every state but the sink holds, lowest first."""
+        held: dict[int, Content] = {0: ()}
+        for number in range(1, len(self.number) - 1):
+            rest, symbol = divmod(number - 1, self.num_symbols)
+            held[number] = (*held[rest], symbol)
+        return {state: held[number] for state, number in enumerate(self.number.tolist()) if number >= 0}
 
 
 def recognise_stack(automaton: Semiautomaton) -> Stack | None:
@@ -38,56 +50,68 @@ def recognise_stack(automaton: Semiautomaton) -> Stack | None:
 
     Several letters may push or pop the same symbol, and letters that change nothing are allowed.
     """
-    letters, start, step = range(automaton.num_letters), automaton.start, automaton.step
-    sinks = [q for q in range(automaton.num_states) if all(step(q, a) == q for a in letters)]
+    table, start = automaton.table, automaton.start
+    sinks = np.flatnonzero((table == np.arange(len(table))[:, None]).all(axis=1)).tolist()
     if len(sinks) != 1 or sinks[0] == start:
         return None
-    symbols = list(dict.fromkeys(step(start, a) for a in letters if step(start, a) not in (sinks[0], start)))
+    first = table[start].tolist()
+    symbols = list(dict.fromkeys(q for q in first if q not in (sinks[0], start)))
     acts = []
-    for a in letters:
-        taken = [symbol for symbol, held in enumerate(symbols) if step(held, a) == start]
-        if step(start, a) in symbols:
-            acts.append((PUSH, symbols.index(step(start, a))))
+    for letter, target in enumerate(first):
+        taken = [symbol for symbol, held in enumerate(symbols) if table[held, letter] == start]
+        if target in symbols:
+            acts.append((PUSH, symbols.index(target)))
         else:
             acts.append((POP, taken[0]) if taken else (REST, 0))
-    content = _contents(automaton, acts, sinks[0])
-    height = max(map(len, content.values()))
-    stack = Stack(height, len(symbols), tuple(acts), sinks[0], content)
-    return stack if symbols and not stack_fault(automaton, stack) else None
+    if not symbols:
+        return None
+    height, number = _numbered(automaton, acts, len(symbols), sinks[0])
+    stack = Stack(height, len(symbols), tuple(acts), sinks[0], number)
+    return stack if not stack_fault(automaton, stack) else None
 
 
-def _contents(automaton: Semiautomaton, acts: list[tuple[int, int]], sink: int) -> dict[int, Content]:
-    """What a state holds if it is reached by pushes alone."""
-    content: dict[int, Content] = {automaton.start: ()}
-    queue = [automaton.start]
-    for state in queue:
-        for letter, (act, symbol) in enumerate(acts):
-            target = automaton.step(state, letter)
-            if act == PUSH and target != sink and target not in content:
-                content[target] = (*content[state], symbol)
-                queue.append(target)
-    return content
+def _numbered(
+    automaton: Semiautomaton, acts: list[tuple[int, int]], symbols: int, sink: int
+) -> tuple[int, Numbers]:
+    """The greatest height and what every state holds by pushes alone; −1 if they do not lead to it."""
+    number = np.full(automaton.num_states, -1, dtype=np.int64)
+    number[automaton.start] = 0
+    pushes = [acts.index((PUSH, symbol)) for symbol in range(symbols)]
+    height, level = 0, np.array([automaton.start])
+    while True:
+        reached = automaton.table[level][:, pushes]
+        numbers = number[level][:, None] * symbols + np.arange(1, symbols + 1)
+        fresh = (reached != sink) & (number[reached] < 0)
+        if not fresh.any():
+            return height, number
+        number[reached[fresh]] = numbers[fresh]
+        height, level = height + 1, np.unique(reached[fresh])
 
 
 def stack_fault(automaton: Semiautomaton, stack: Stack) -> str:
     """Every letter must do to every content what its act says, and lead to the sink where it cannot."""
-    state = {content: q for q, content in stack.content.items()}
-    if len(state) + 1 != automaton.num_states or len(stack.acts) != automaton.num_letters:
+    states, symbols = automaton.num_states, stack.num_symbols
+    if sum(symbols**level for level in range(stack.height + 1)) + 1 != states:
+        return "there must be one state for every content, and the sink"
+    if sorted(stack.number.tolist()) != list(range(-1, states - 1)) or stack.number[stack.sink] != -1:
         return "the contents must be those of all states but the sink"
-    if any(automaton.step(stack.sink, letter) != stack.sink for letter in range(automaton.num_letters)):
-        return f"state {stack.sink} is not fixed by every letter"
-    if state.get(()) != automaton.start:
+    if (automaton.table[stack.sink] != stack.sink).any() or len(stack.acts) != automaton.num_letters:
+        return f"state {stack.sink} is not fixed by every letter, or a letter has no act"
+    if stack.number[automaton.start] != 0:
         return "the stack is not empty at the start"
-    for q, content in stack.content.items():
-        for letter, (act, symbol) in enumerate(stack.acts):
-            if act == PUSH:
-                wanted = state.get((*content, symbol)) if len(content) < stack.height else stack.sink
-            elif act == POP:
-                wanted = state.get(content[:-1]) if content[-1:] == (symbol,) else stack.sink
-            else:
-                wanted = q
-            if automaton.step(q, letter) != wanted:
-                return f"state {q}, letter {letter}: not what the stack does"
+    holding = np.append(np.argsort(stack.number)[1:], stack.sink)  # by number; the last is of no content
+    numbers = stack.number[holding[:-1]]
+    for letter, (act, symbol) in enumerate(stack.acts):
+        if act == PUSH:
+            wanted = np.minimum(numbers * symbols + symbol + 1, states - 1)
+        elif act == POP:
+            fits = (numbers > 0) & ((numbers - 1) % symbols == symbol)
+            wanted = np.where(fits, (numbers - 1) // symbols, states - 1)
+        else:
+            wanted = numbers
+        wrong = np.flatnonzero(automaton.table[holding[:-1], letter] != holding[wanted])
+        if wrong.size:
+            return f"state {holding[wrong[0]]}, letter {letter}: not what the stack does"
     return ""
 
 

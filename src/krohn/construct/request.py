@@ -19,6 +19,8 @@ Objective = Literal["depth", "parameters", "width"]
 DEFAULT_EFFORT = 1.0
 DEFAULT_MAX_SETS = 20_000
 DEFAULT_MAX_ROWS = 20_000
+MAX_LENGTH = 1 << 24
+"""Every position has an encoding of its own, so words cannot be arbitrarily long."""
 
 OPTION_METHODS = {"gadget": ("scan",), "positions": ("scan", "paper"), "variant": ("grid",)}
 """The options of the paper's constructions and the methods that have them."""
@@ -65,8 +67,9 @@ class Request:
 
 
 def _faults(request: Request) -> Iterator[str]:
-    if isinstance(request.length, bool) or not isinstance(request.length, int) or request.length < 1:
-        yield f"length must be an integer of at least 1; got {request.length!r}"
+    length = request.length
+    if isinstance(length, bool) or not isinstance(length, int) or not 1 <= length <= MAX_LENGTH:
+        yield f"length must be an integer from 1 to {MAX_LENGTH:,}; got {length!r}"
     for name, allowed in CHOICES.items():
         if getattr(request, name) not in allowed:
             known = ", ".join(str(value) for value in allowed)

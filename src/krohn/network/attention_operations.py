@@ -173,7 +173,7 @@ class LatestMatch(_Copies):
         wanted = (asked + self.shift) % self.modulus
         key[:, 0] = -1
         where = np.zeros_like(key)
-        for value in np.unique(wanted):
+        for value in np.unique(wanted).tolist():
             where = np.where(wanted == value, latest(key == value, mask), where)
         return _fetch(values, self.sources, self.targets, where)
 

@@ -141,6 +141,13 @@ class Program:
         """Registers by name."""
         return {register.name: register for register in self.registers}
 
+    @cached_property
+    def at_bos(self) -> dict[str, int]:
+        """What every register holds at position 0, whatever the word."""
+        first = tuple(replace(source, padding=source.padding[:1]) for source in self.sources)
+        held = interpret_registers(replace(self, sources=first), np.zeros((1, 0), dtype=np.int64))
+        return {name: int(values[0, 0]) for name, values in held.items()}
+
     @property
     def num_letters(self) -> int:
         """|Σ|."""

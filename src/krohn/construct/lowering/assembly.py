@@ -17,7 +17,13 @@ from krohn.construct.lowering.attention_gadgets import (
     sums_of_heads,
 )
 from krohn.construct.lowering.map_gadgets import lower_clamp, lower_modulo, lower_select, lower_table
-from krohn.construct.lowering.mlp_builder import Activation, MapContext, MlpBuilder, Signal
+from krohn.construct.lowering.mlp_builder import (
+    Activation,
+    MapContext,
+    MlpBuilder,
+    Signal,
+    require_positions,
+)
 from krohn.construct.lowering.position_codes import PositionCodes
 from krohn.network.layout import Channel, HeadMeaning, Layout
 from krohn.network.operations import (
@@ -34,7 +40,7 @@ from krohn.network.operations import (
     Select,
     Table,
 )
-from krohn.network.program import Program, Readout, interpret_registers
+from krohn.network.program import Program, Readout
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 
 # Channels for registers and position codes: each lives from birth to last reading, then is reused.
@@ -97,6 +103,7 @@ def lower(
         [head_plan(op, codes, program).adding(added) for op in layer.attention] for layer in program.layers
     ]
     moments = allocate(_lifetimes(program, plans, added), 2 * program.depth + 1)
+    require_positions(codes.count, len(moments[0]))
     layers = []
     for index, layer in enumerate(program.layers):
         before, mixed, after = moments[2 * index : 2 * index + 3]
@@ -128,8 +135,7 @@ def head_plan(operation: AttentionOperation, codes: PositionCodes, program: Prog
         case LookBack():
             return lower_look_back(operation, codes, program)
         case LatestMatch():
-            start = interpret_registers(program, np.zeros((1, 0), dtype=np.int64))
-            return lower_latest_match(operation, codes, program, int(start[operation.key][0, 0]))
+            return lower_latest_match(operation, codes, program, program.at_bos[operation.key])
 
 
 @singledispatch
@@ -246,13 +252,11 @@ def _outer(
 
 def _readout(readout: Readout, place: Callable[[Channel], int], dim: int) -> tuple[np.ndarray, np.ndarray]:
     """logit_q = 2⟨code_q, x⟩ − |code_q|²: the nearest code wins; a state that cannot occur loses to all."""
-    weights, bias = np.zeros((dim, len(readout.codes))), np.zeros(len(readout.codes))
-    norms = [sum(c * c for c in code) for code in readout.codes if code is not None]
-    for state, code in enumerate(readout.codes):
-        if code is None:
-            bias[state] = -float(max(norms) + 1)
-            continue
-        bias[state] = -float(sum(c * c for c in code))
-        for name, value in zip(readout.registers, code, strict=True):
-            weights[place(Channel(register=name)), state] = 2.0 * value
-    return weights, bias
+    none = (0,) * len(readout.registers)
+    codes = np.array([none if code is None else code for code in readout.codes], dtype=np.float64)
+    occurs = np.array([code is not None for code in readout.codes])
+    norms = (codes**2).sum(axis=1)
+    weights = np.zeros((dim, len(readout.codes)))
+    for column, name in enumerate(readout.registers):
+        weights[place(Channel(register=name))] = 2.0 * codes[:, column]
+    return weights, -np.where(occurs, norms, norms.max() + 1)

@@ -126,6 +126,15 @@ def require_entries(entries: int) -> None:
         )
 
 
+def require_positions(positions: int, dim: int) -> None:
+    """Refuses a table of position encodings that is too large."""
+    if positions * dim > MAX_ENTRIES:
+        raise LimitExceeded(
+            f"position encodings may have at most {MAX_ENTRIES:,} entries; {positions:,} positions of {dim} "
+            f"channels are needed; choose a --length of at most {MAX_ENTRIES // dim:,}"
+        )
+
+
 def _balance(weights: list[np.ndarray], biases: list[np.ndarray], kinds: list[np.ndarray]) -> None:
     """Shifts size between a ReLU unit's input and output by a power of two: exact, and smaller norms."""
     for index, kind in enumerate(kinds):

@@ -64,7 +64,7 @@ def program_size(program: Program) -> int:
 def _programs(plan: Plan, mask: Mask) -> list[Program]:
     """The plan's program and, where it is shallower, the one that keeps stage sets of several positions."""
     plain = plan_program(plan, mask)
-    if mask == "strict":
+    if mask == "strict" or not any(isinstance(node, HolonomyPlan) for _, node in plan.walk()):
         return [plain]
     lagged = plan_program(plan, mask, lagged=True)
     return [plain, lagged] if lagged.depth < plain.depth else [plain]

@@ -6,12 +6,12 @@ from itertools import product
 from math import prod
 
 from krohn.construct.tight.draft import ProgramDraft
+from krohn.errors import LimitExceeded
 from krohn.network.operations import Row
-
-Joint = Callable[[tuple[int, ...]], int | None]
 
 # Beyond this many combinations the parts are put into registers of their own first.
 MAX_JOINT_ROWS = 512
+MAX_LISTED_ROWS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +70,10 @@ class Track:
         return Track(self.after.renamed(function), self.before.renamed(function))
 
 
-def joined(draft: ProgramDraft, parts: Sequence[Finite], names: Sequence[str], meaning: Joint) -> Finite:
-    """The value that several values determine.
+def joined(
+    draft: ProgramDraft, parts: Sequence[Finite], names: Sequence[str], meaning: Mapping[Row, int]
+) -> Finite:
+    """The value that several values determine: ``meaning[values]``.
 
     Combinations without a meaning cannot occur after a letter. Where some part shows other values at padding
     positions they can occur there, and are listed, whether the parts are held in registers or not.
@@ -79,19 +81,34 @@ def joined(draft: ProgramDraft, parts: Sequence[Finite], names: Sequence[str], m
     padded = any(part.elsewhere for part in parts)
     if prod(len(part.all_rows) for part in parts) > MAX_JOINT_ROWS:
         parts = [_held(draft, part, name) for part, name in zip(parts, names, strict=True)]
+    showing = [_rows_by_value(part.rows) for part in parts]
     rows: dict[Row, int] = {}
+    for values, value in meaning.items():
+        for combination in product(*(shown.get(x, ()) for shown, x in zip(showing, values, strict=True))):
+            rows[tuple(x for row in combination for x in row)] = value
     elsewhere: dict[Row, int] = {}
-    some = 0
-    for combination in product(*(part.all_rows.items() for part in parts)):
-        value = meaning(tuple(value for _, value in combination))
-        joint = tuple(x for row, _ in combination for x in row)
-        if value is None or any(r in p.elsewhere for (r, _), p in zip(combination, parts, strict=True)):
-            elsewhere[joint] = some if value is None else value
-        else:
-            rows[joint] = some = value
-    if not padded:
-        elsewhere = {}
+    if padded:
+        require_rows(prod(len(part.all_rows) for part in parts), names)
+        some = next(iter(rows.values()))
+        for combination in product(*(part.all_rows for part in parts)):
+            elsewhere[tuple(x for row in combination for x in row)] = some
+        elsewhere = {row: value for row, value in elsewhere.items() if row not in rows}
     return Finite(tuple(name for part in parts for name in part.inputs), rows, elsewhere)
+
+
+def _rows_by_value(rows: Mapping[Row, int]) -> dict[int, list[Row]]:
+    found: dict[int, list[Row]] = {}
+    for row, value in rows.items():
+        found.setdefault(value, []).append(row)
+    return found
+
+
+def require_rows(rows: int, names: Sequence[str]) -> None:
+    """Refuses a table that nobody could write down."""
+    if rows > MAX_LISTED_ROWS:
+        raise LimitExceeded(
+            f"a table for {', '.join(names)[:80]} would have {rows:,} rows, more than {MAX_LISTED_ROWS:,}"
+        )
 
 
 def _held(draft: ProgramDraft, part: Finite, name: str) -> Finite:

@@ -112,10 +112,10 @@ def _(plan: ParallelPlan, draft: ProgramDraft, letter: str, start: int, name: st
         plan_track(part, draft, letter, labels[start], prefix)
         for part, labels, prefix in zip(plan.parts, plan.maps, names, strict=True)
     ]
-    state = {labels: q for q, labels in enumerate(zip(*plan.maps, strict=True))}
+    state: dict[Row, int] = {labels: q for q, labels in enumerate(zip(*plan.maps, strict=True))}
     return Track(
-        joined(draft, [track.after for track in tracks], [f"{n}state" for n in names], state.get),
-        joined(draft, [track.before for track in tracks], [f"{n}state before" for n in names], state.get),
+        joined(draft, [track.after for track in tracks], [f"{n}state" for n in names], state),
+        joined(draft, [track.before for track in tracks], [f"{n}state before" for n in names], state),
     )
 
 
@@ -129,8 +129,8 @@ def _(plan: SerialPlan, draft: ProgramDraft, letter: str, start: int, name: str)
     state: dict[Row, int] = {pair: q for q, pair in enumerate(zip(plan.blocks, plan.labels, strict=True))}
     names = [f"{name}block", f"{name}place"]
     return Track(
-        joined(draft, [blocks.after, places.after], names, state.get),
-        joined(draft, [blocks.before, places.before], [f"{n} before" for n in names], state.get),
+        joined(draft, [blocks.after, places.after], names, state),
+        joined(draft, [blocks.before, places.before], [f"{n} before" for n in names], state),
     )
 
 
