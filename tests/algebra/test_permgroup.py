@@ -1,4 +1,5 @@
 from math import factorial
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -190,3 +191,14 @@ def test_orders_agree_with_sympy() -> None:
         assert [part.order for part in subject.derived_series()] == [
             part.order() for part in expected.derived_series()
         ]
+
+
+def test_few_generators_of_many_generate_the_same_group_and_decide_it_quickly() -> None:
+    """Schreier generators come by the hundred; commutators are taken of a few of them."""
+    rng = Random(0)
+    many = [tuple(rng.sample(range(6), 6)) for _ in range(676)]
+    group = PermutationGroup(many, 6)
+    assert len(group.few_generators) <= 9
+    assert PermutationGroup(group.few_generators, 6).order == group.order == 720
+    assert not group.is_solvable
+    assert [part.order for part in group.derived_series()] == [720, 360]

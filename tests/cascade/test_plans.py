@@ -324,3 +324,11 @@ def test_equal_bytes_of_different_tables_are_not_confused() -> None:
 
 def test_a_cascade_of_another_automaton_is_named() -> None:
     assert "another automaton" in plan_checks.holonomy_fault(golden("T3"), holonomy(golden("flipflop")))
+
+
+def test_a_level_that_is_never_read_can_be_run_in_bulk() -> None:
+    letters = [(4, 4, 2, 2, 0, 3, 4), (5, 0, 6, 3, 6, 4, 6), (2, 5, 2, 4, 3, 4, 4)]
+    result = decompose(Semiautomaton.from_letters(letters, start=2), plain=True)
+    assert result.cascade is not None
+    assert any(not table for table in result.cascade.transitions)
+    assert_simulates(result.plan, starts=(None, *range(7)))

@@ -25,8 +25,10 @@ def run_cascade(cascade: Cascade, words: Words, start: int | None = None) -> Sta
     for level in range(cascade.num_levels):
         keys, actions = _level_table(cascade, level)
         wanted = (stages[:, :-1] * frame.automaton.num_letters + letters) * frame.num_sets + stages[:, 1:]
-        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        chosen = np.where(keys[place] == wanted, place, len(keys))
+        place = np.searchsorted(keys, wanted)
+        # A level that is never read has no keys at all: the last row keeps every value.
+        known = np.append(keys, -1)[place] == wanted
+        chosen = np.where(known, place, len(keys))
         values = _follow(actions, chosen, origin[level])
         stages = _next_stages(cascade, level)[stages, values]
     bits = np.array([mask.bit_length() - 1 for mask in frame.masks], dtype=np.int32)

@@ -16,6 +16,7 @@ from krohn.work import Work, WorkSpent, unlimited
 DEFAULT_MAX_SETS = 200_000
 # Tables of 2⁸ entries are quickest to use, tables of 2⁵ to make: the former only for large families.
 _BLOCK, _SMALL_BLOCK, _SMALL_FAMILY = 8, 5, 400
+_MOST_STATES = 30_000  # every state is a set of the family, and a set has a bit for every state
 _WIDE = 200  # from so many states on sets are moved as arrays
 
 Image = Callable[[int], int]
@@ -44,6 +45,11 @@ def image_sets(
     work = unlimited() if work is None else work
     cost = 4 + len(letters) * (1 + len(letters[0]) // _WIDE)
     allowed = work.pieces(cost, max_sets)
+    if len(letters[0]) > _MOST_STATES:
+        raise LimitExceeded(
+            f"image sets are listed for at most {_MOST_STATES:,} states; got {len(letters[0]):,}; reduce the "
+            "automaton"
+        )
     try:
         family = _family(letters, allowed)
     except LimitExceeded:

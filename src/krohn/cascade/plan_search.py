@@ -100,6 +100,8 @@ def cascade_plans(
             if lines not in seen:
                 seen.add(lines)
                 yield plan
+            if plan.layers <= 1:
+                return
 
 
 @dataclass

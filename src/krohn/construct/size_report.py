@@ -9,6 +9,7 @@ from krohn.construct.paper.bounds import bounds_for, paper_recipe_size
 from krohn.construct.request import DEFAULT_MAX_SETS
 from krohn.errors import LimitExceeded
 from krohn.network.compiled import CompiledNetwork
+from krohn.work import UNITS, Work
 
 THEOREMS = {
     "scan": "Theorem 1",
@@ -58,7 +59,7 @@ def _beyond(states: int) -> dict[str, Any]:
 
 def _recipe(network: CompiledNetwork) -> dict[str, Any]:
     try:
-        cascade = decompose(network.automaton, max_sets=DEFAULT_MAX_SETS)
+        cascade = decompose(network.automaton, max_sets=DEFAULT_MAX_SETS, work=Work(UNITS / 4))
     except LimitExceeded:
         return {}
     size = paper_recipe_size(cascade, network.length)

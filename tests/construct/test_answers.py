@@ -1,0 +1,116 @@
+"""Hard inputs: the network or one line with the limit, after a bounded number of units of work."""
+
+import random
+
+import pytest
+
+import krohn
+from construct.small_automata import hard_words
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.simulation import simulate
+from krohn.construct.plans import proposals
+from krohn.construct.request import MAX_LENGTH, Request
+from krohn.errors import InvalidInput, LimitExceeded
+
+Maps = list[list[int]]
+
+
+def r_trivial(states: int, seed: int) -> Maps:
+    dice = random.Random(seed)
+    return [[dice.randint(q, states - 1) for q in range(states)] for _ in range(3)]
+
+
+def many_sinks(states: int, sinks: int, seed: int) -> Maps:
+    dice = random.Random(seed)
+    live = states - sinks
+    return [[dice.randrange(states) if q < live else q for q in range(states)] for _ in range(2)]
+
+
+def flip_flops(count: int) -> Maps:
+    size = range(2**count)
+    written = [[q | 1 << bit for q in size] for bit in range(count)]
+    return written + [[q & ~(1 << bit) for q in size] for bit in range(count)]
+
+
+def uniform(states: int, seed: int) -> Maps:
+    dice = random.Random(seed)
+    return [[dice.randrange(states) for _ in range(states)] for _ in range(2)]
+
+
+FAMILIES = {
+    **{f"R-trivial {seed}": r_trivial(6 + 3 * seed, seed) for seed in range(6)},
+    **{f"sinks {seed}": many_sinks(8 + 3 * seed, 4 + 2 * seed, seed) for seed in range(5)},
+    **{f"uniform {seed}": uniform(5 + 2 * seed, seed) for seed in range(6)},
+    "six flip-flops": flip_flops(6),
+}
+EFFORT = 0.03
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_hard_families_are_answered_within_their_units(name: str) -> None:
+    automaton = Semiautomaton.from_letters(FAMILIES[name])
+    request = Request(automaton, 12, effort=EFFORT)
+    work = request.work()
+    assert proposals(request, work)
+    assert work.done <= work.units
+    network = krohn.compile(automaton, 12, effort=EFFORT)
+    words = hard_words(automaton, 12, 10)
+    assert (network.run(words) == simulate(automaton, words)).all()
+
+
+def test_bits_side_by_side_are_one_layer() -> None:
+    automaton = Semiautomaton.from_letters(flip_flops(7))
+    network = krohn.compile(automaton, 12)
+    assert network.transformer.depth == 1
+    words = hard_words(automaton, 12, 20)
+    assert (network.run(words) == simulate(automaton, words)).all()
+    assert krohn.decompose(automaton).levels == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "depth", "parameters"),
+    [("Grid9x9", 2, 5_500), ("C2xDyck4,2", 3, 5_500), ("C2xGrid9", 2, 3_000), ("Grid40", 2, 8_000)],
+)
+@pytest.mark.parametrize("mask", ["causal", "strict"])
+def test_known_shapes_are_found_at_the_top_and_inside_products(
+    spec: str, depth: int, parameters: int, mask: str
+) -> None:
+    automaton = krohn.parse_spec(spec)
+    network = krohn.compile(automaton, 100, mask=mask)  # type: ignore[arg-type]
+    sizes = network.sizes()
+    assert sizes["depth"] == depth
+    assert mask == "strict" or sizes["num_parameters"] <= parameters
+    words = hard_words(automaton, 100, 4)
+    assert (network.run(words) == simulate(automaton, words)).all()
+
+
+def driven_shape(inner: Semiautomaton) -> Semiautomaton:
+    """A switch in front of an automaton: it reads letters only while the switch is on."""
+    size = inner.num_states
+    switched = [[q + size if q < size else q - size for q in range(2 * size)]]
+    letters = [[q if q < size else size + inner.step(q - size, a) for q in range(2 * size)]
+               for a in range(inner.num_letters)]  # fmt: skip
+    return Semiautomaton.from_letters(letters + switched)
+
+
+@pytest.mark.parametrize("spec", ["Grid9", "Dyck3,2"])
+@pytest.mark.parametrize("mask", ["causal", "strict"])
+def test_known_shapes_are_found_in_the_fibre_of_a_serial_plan(spec: str, mask: str) -> None:
+    automaton = driven_shape(krohn.parse_spec(spec))
+    network = krohn.compile(automaton, 24, method="cascade", mask=mask, effort=0.1)  # type: ignore[arg-type]
+    plan = krohn.decompose(automaton, mask=mask, effort=0.1).plan  # type: ignore[arg-type]
+    kinds = {part.kind for part in plan.components}
+    assert {"Grid9": "clamped counter", "Dyck3,2": "stack place"}[spec] in kinds
+    words = hard_words(automaton, 24, 30)
+    assert (network.run(words) == simulate(automaton, words)).all()
+
+
+@pytest.mark.parametrize("length", [0, -1, MAX_LENGTH + 1, 99999999999999999999])
+def test_lengths_beyond_the_limit_are_refused_with_it(length: int) -> None:
+    with pytest.raises(InvalidInput, match="length must be an integer from 1 to 16,777,216; got"):
+        krohn.compile(krohn.zoo("C2"), length)
+
+
+def test_a_position_table_that_is_too_large_names_the_longest_length() -> None:
+    with pytest.raises(LimitExceeded, match=r"position encodings .* choose a --length of at most 13,333,333"):
+        krohn.compile(krohn.zoo("C2"), MAX_LENGTH)
