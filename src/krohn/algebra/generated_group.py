@@ -118,9 +118,12 @@ class GeneratedGroup:
         closure = type(self)(members, self.degree)
         if closure.is_trivial:
             return closure
-        generators, chain = list(closure.generators), StabilizerChain(closure.generators, self.degree)
+        generators = list(closure.generators)
+        chain = StabilizerChain(closure.generators, self.degree, within=self.order)
         conjugators = [(inverse(generator), generator) for generator in self.few_generators]
         for member in generators:
+            if chain.order == self.order:
+                break
             for undo, generator in conjugators:
                 conjugate = compose(compose(undo, member), generator)
                 if not chain.contains(chain.numbers.pack(conjugate)):

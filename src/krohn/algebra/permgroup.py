@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import factorial, isqrt, prod
+from math import factorial, gcd, isqrt, prod
 from random import Random
 
 from krohn.algebra.generated_group import GeneratedGroup
@@ -18,7 +18,7 @@ from krohn.algebra.group_actions import (
     kernel_on_blocks,
 )
 from krohn.algebra.permutation import compose, identity, order, power
-from krohn.algebra.simple_groups import simple_group_name
+from krohn.algebra.simple_groups import is_simple_order, simple_group_name
 
 # Composition factors of any permutation group, solvable or not, from the bottom of a series up.
 #
@@ -74,6 +74,8 @@ def _primitive_factors(group: GeneratedGroup) -> tuple[str, ...]:
     """Factors of a primitive perfect group."""
     if group.order == factorial(group.degree) // 2:
         return (f"A{group.degree}",)
+    if _must_be_simple(group):
+        return (simple_group_name(group),)
     normal = _proper_normal_subgroup(group)
     if normal is None:
         return (simple_group_name(group),)
@@ -81,6 +83,25 @@ def _primitive_factors(group: GeneratedGroup) -> tuple[str, ...]:
         # An abelian normal subgroup of a primitive group is regular; the point stabiliser complements it.
         return composition_factors(normal) + composition_factors(group.stabilizer([0]))
     return composition_factors(normal) + composition_factors(action_on_cosets(group, normal))
+
+
+def _must_be_simple(group: GeneratedGroup) -> bool:
+    """Whether a primitive perfect group can only be simple, by its degree and order.
+
+    By the theorem of O'Nan and Scott it is affine, of degree p^d, or has a socle of several factors, of
+    degree m^k or a power of the order of a simple group (then at least 25), or is almost simple, and then
+    simple, for outer automorphisms of simple groups form solvable groups. Affine and perfect need d > 1. Up
+    to degree 24 the perfect affine ones have degree 8 or 16, and no simple group has their orders.
+    """
+    degree = group.degree
+    if degree < 25:
+        return is_simple_order(group.order)
+    return degree < _KNOWN_ORDERS and not _is_proper_power(degree) and not is_simple_order(degree)
+
+
+def _is_proper_power(number: int) -> bool:
+    """Whether the number is m^k for some k > 1."""
+    return gcd(*Counter(prime_factors(number)).values()) > 1
 
 
 def _proper_normal_subgroup(group: GeneratedGroup, tries: int = 40) -> GeneratedGroup | None:
@@ -99,6 +120,7 @@ def _proper_normal_subgroup(group: GeneratedGroup, tries: int = 40) -> Generated
 # Short names of small groups, found by invariants that determine them.
 
 
+_KNOWN_ORDERS = 1_000_000  # the table of simple groups is complete below this order
 _LISTED = 400  # groups up to this order are named by the orders of their elements
 
 # (order, number of involutions) of non-solvable groups of order up to 400 with these factors.

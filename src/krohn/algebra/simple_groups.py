@@ -53,6 +53,11 @@ def simple_group_name(group: GeneratedGroup) -> str:
     return _names_by_order().get(group.order, f"Simple({group.order})")
 
 
+def is_simple_order(number: int) -> bool:
+    """Whether the table has a non-abelian simple group of this order; it is complete below a million."""
+    return number in _names_by_order()
+
+
 def _has_element_of_order(group: GeneratedGroup, orders: tuple[int, ...], tries: int = 200) -> bool:
     rng = Random(0)
     numbers = group.chain.numbers
