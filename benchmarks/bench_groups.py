@@ -3,8 +3,8 @@
     python benchmarks/bench_groups.py [--every 2]
 
 Cases: primitive groups of degree 5 to 24, every second one, by GAP's library. GAP computes a composition
-series of a fresh group from the same generators; both times are the least of several, in milliseconds, without
-start-up. Limit: within 2 times GAP's time in the geometric mean. Factor orders are compared as well.
+series of a fresh group from the same generators; both times are the least of several, in milliseconds,
+without start-up. Limit: within 2 times GAP's time in the geometric mean. Factor orders are compared as well.
 """
 
 import argparse
