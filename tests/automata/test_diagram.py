@@ -111,6 +111,13 @@ def test_a_cayley_diagram_draws_letters_that_generate_and_lists_the_others() -> 
     assert notes(picture) == ("1023 (both ways)\n1230\nletters not drawn: 0132, 0213, 0231, 0312, 0321, 1032")
 
 
+def test_arrows_say_which_states_they_join() -> None:
+    automaton = zoo("abab")
+    edges = of_class(drawn(automaton), "path", "edge")
+    joined = {(int(edge.attrib["data-from"]), int(edge.attrib["data-to"])) for edge in edges}
+    assert joined == {(q, target) for q, row in enumerate(automaton.table.tolist()) for target in row}
+
+
 def test_a_grid_is_drawn_as_a_grid() -> None:
     circles = of_class(drawn(zoo("Grid3x4")), "circle", "state")
     assert len({c.get("cx") for c in circles}) == 3

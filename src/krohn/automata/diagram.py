@@ -211,6 +211,8 @@ class _Diagram:
             stroke=arrow.ink,
             stroke_width=1.4 if self.letters else 1.1,
             class_="edge",
+            data_from=arrow.source,
+            data_to=arrow.target,
             title=", ".join(arrow.letters),
         )
         if not self.letters:
@@ -254,7 +256,16 @@ class _Diagram:
         points = [beside(near, -0.5), beside(reach, -0.55), beside(reach, 0.55), beside(near + 1, 0.5)]
         title = ", ".join(arrow.letters)
         ink = arrow.ink
-        self.canvas.curve(points, stroke=ink, stroke_width=1.1, class_="edge", title=title)
+        state = arrow.source
+        self.canvas.curve(
+            points,
+            stroke=ink,
+            stroke_width=1.1,
+            class_="edge",
+            data_from=state,
+            data_to=state,
+            title=title,
+        )
         if self.letters:
             return
         text = _joined(arrow.letters)

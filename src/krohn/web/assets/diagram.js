@@ -24,6 +24,7 @@ krohn.Diagram = class {
       const at = (name) => Number(circle.getAttribute(name));
       this.places[state] = { x: at("cx"), y: at("cy"), r: at("r"), circle };
     }
+    this.edges = [...svg.querySelectorAll("path.edge")].map((path) => this.edge(path));
     this.way = krohn.make("svg:g", { class: "way", "aria-hidden": "true" });
     svg.append(this.way);
     const room = svg.viewBox.baseVal;
@@ -45,7 +46,29 @@ krohn.Diagram = class {
     const names = this.machine.automaton.states;
     this.note.textContent =
       letter === null ? `Start state ${names[to]}.` : `${names[from]} — ${letter} → ${names[to]}`;
-    if (this.way) krohn.fill(this.way, ...(letter === null ? [] : this.arrow(this.places[from], this.places[to], letter)));
+    if (this.way) krohn.fill(this.way, ...(letter === null ? [] : this.travelled(from, to, letter)));
+  }
+
+  /* A drawn arrow; one without a head stands for both directions. */
+  edge(path) {
+    const next = path.nextElementSibling;
+    const head = next && next.matches("polygon.edge") ? next : null;
+    return { path, head, from: Number(path.dataset.from), to: Number(path.dataset.to), letters: path.textContent.split(", ") };
+  }
+
+  /* The arrow that the diagram has for this move, if it has one, else a curve of its own. */
+  travelled(from, to, letter) {
+    const joins = (edge, a, b) => edge.from === a && edge.to === b && edge.letters.includes(letter);
+    const found = this.edges.find((edge) => joins(edge, from, to) || (!edge.head && joins(edge, to, from)));
+    if (!found) return this.arrow(this.places[from], this.places[to], letter);
+    const copies = [found.path, found.head].filter(Boolean).map((part, index) => {
+      const copy = part.cloneNode(false);
+      for (const name of ["stroke", "fill", "stroke-width"]) copy.removeAttribute(name);
+      copy.setAttribute("class", index ? "head" : "travelled");
+      return copy;
+    });
+    const middle = found.path.getPointAtLength(found.path.getTotalLength() / 2);
+    return [...copies, this.label(middle.x, middle.y, letter)];
   }
 
   arrow(a, b, letter) {
