@@ -128,7 +128,7 @@ def test_another_export_replaces_the_whole_of_the_first_and_leaves_other_files(
     tokenizer = {"tokenizer.json", "tokenizer_config.json"}
     for to, written in (
         ("hf", {"config.json", "generation_config.json", "model.safetensors"} | tokenizer),
-        ("onnx", {"names.json", "model.onnx"}),
+        ("onnx", {"names.json", "model.onnx", "certificate.json"}),
     ):
         assert run(["export", str(network), "--to", to, "--out", str(out)]) == 0
         (out / "notes.txt").write_text("mine")
@@ -191,10 +191,10 @@ def test_several_formats_go_to_folders_and_share_what_is_run(
         assert one["directory"] == str(folder)
         assert sorted(path.name for path in folder.iterdir()) == sorted(one["files"])
         said = json.loads((folder / "export.json").read_text())
-        assert (said["format"], said["checked"], said["proof"]) == (
-            one["format"],
-            one["checked"],
-            "tested, not proved",
+        proved = "proved in float32" if one["certificate"]["certified"] else "tested, not proved"
+        assert (said["format"], said["checked"], said["proof"]) == (one["format"], one["checked"], proved)
+        assert (
+            ("certificate.json" in one["files"]) == one["certificate"]["certified"] == (folder.name != "hf")
         )
 
 

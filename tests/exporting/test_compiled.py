@@ -170,6 +170,15 @@ def test_a_decoder_that_does_not_fit_together_is_refused(change: str) -> None:
 
 
 def test_heads_must_divide_the_width() -> None:
-    decoder = decoder_of_compiled(krohn.compile(krohn.zoo("C2"), length=4), normalized=True)
-    with pytest.raises(ValueError, match=f"heads must divide the width {decoder.dim}; got {decoder.dim + 1}"):
-        replace(decoder, heads=decoder.dim + 1)
+    decoder = decoder_of_compiled(krohn.compile(krohn.zoo("D6"), length=4), normalized=False)
+    norms = [f"transformer.h.{block}.{norm}" for block in range(decoder.layers) for norm in ("ln_1", "ln_2")]
+    ones = {
+        f"{norm}.{part}": np.ones(decoder.dim, dtype=np.float32)
+        for norm in [*norms, "transformer.ln_f"]
+        for part in ("weight", "bias")
+    }
+    assert decoder.heads * decoder.width != decoder.dim
+    with pytest.raises(
+        ValueError, match=f"heads must divide the width {decoder.dim}; got {decoder.heads} of"
+    ):
+        replace(decoder, normalized=True, tensors={**decoder.tensors, **ones})

@@ -31,13 +31,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from krohn.exporting.export import prepare, write
 
     base = tmp_path_factory.mktemp("exports")
-    patch = pytest.MonkeyPatch()
-    for amount in ("WORK", "ROUNDING_WORK", "SHORT_WORDS"):  # what they check is tested elsewhere
-        patch.setattr(compiled, amount, 1 << 8)
-    for name in NAMES:
-        for to, exported in prepare(krohn.compile(krohn.zoo(name), length=LENGTH), FORMATS).items():
-            write(exported, base / name / to)
-    patch.undo()
+    with pytest.MonkeyPatch.context() as patch:
+        for amount in ("WORK", "ROUNDING_WORK", "SHORT_WORDS"):  # what they check is tested elsewhere
+            patch.setattr(compiled, amount, 1 << 8)
+        for name in NAMES:
+            for to, exported in prepare(krohn.compile(krohn.zoo(name), length=LENGTH), FORMATS).items():
+                write(exported, base / name / to)
     return base
 
 

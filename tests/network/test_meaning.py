@@ -78,6 +78,17 @@ def test_meaning_has_codes_edges_and_words() -> None:
     assert {("key", "removed"), ("query", "removed")} <= where
 
 
+def test_registers_that_positions_bring_are_said_to_be() -> None:
+    network = krohn.compile(krohn.zoo("abab"), length=8)
+    assert network.program is not None
+    assert network.program.places, "this network is the example of registers by position"
+    registers = {entry["name"]: entry for entry in meaning(network)["registers"]}
+    for place in network.program.places:
+        entry = registers[place.register]
+        assert (entry["layer"], entry["written_by"]) == (0, "position")
+        assert (entry["early"], entry["cycle"]) == (list(place.early), list(place.cycle))
+
+
 def test_every_edge_goes_from_a_register_to_one_that_is_written_later() -> None:
     about = meaning(krohn.compile(krohn.zoo("Dyck4,2"), length=8))
     layer = {entry["name"]: entry["layer"] for entry in about["registers"]}

@@ -59,7 +59,7 @@ def command(directory: Path, word: tuple[str, ...], out: Path | None, as_json: b
 def _about(title: str, about: dict[str, Any]) -> Iterator[str]:
     counts = f"{about['layers']} layers, {len(about['registers'])} registers, {len(about['heads'])} heads"
     yield f"{title}: {counts}, words of at most {about['length']} letters\n"
-    yield "registers that tokens bring"
+    yield "registers that tokens and positions bring"
     for entry in about["registers"]:
         if entry.get("layer") in (None, 0):
             yield from _item(entry["name"], _values(entry))
@@ -84,6 +84,9 @@ def _values(entry: dict[str, Any]) -> str:
         return ""
     text = f"{entry['low']} to {entry['high']}"
     letters = [f"{name} {value}" for name, value in entry.get("letters", {}).items()]
+    if "cycle" in entry:
+        early, cycle = (" ".join(_some(list(map(str, entry[part])))) for part in ("early", "cycle"))
+        return f"{text}; by position {early}, then {cycle} again and again"
     return f"{text}; {', '.join(_some(letters))}; ⊥ {entry['prompt'][0]}" if letters else text
 
 

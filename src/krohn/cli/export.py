@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from krohn.cli.output import emit, json_option, note, table
-from krohn.exporting.card import outcome
+from krohn.exporting.card import floor, outcome
 from krohn.exporting.export import FORMATS, Exported, check_target, prepare, refusal, write
 
 
@@ -108,7 +108,7 @@ def _text(to: str, exported: Exported, unchecked: bool) -> str:
         lines.append(
             f"{rounding['words']:,} words at {rounding['factor']:g} times its rounding: {outcome(rounding)}"
         )
-        lines += [_types(found["types"]), "tested, not proved"]
+        lines += [_types(found["types"]), _proof(found["certificate"])]
     reason = refusal(exported, unchecked=unchecked)
     if reason is not None:
         lines.append(f"not written; {reason}")
@@ -118,6 +118,13 @@ def _text(to: str, exported: Exported, unchecked: bool) -> str:
     elif refusal(exported) is not None:
         lines.append("written although it fails the test of rounding; README.md says so")
     return "\n".join(lines)
+
+
+def _proof(proof: dict[str, Any]) -> str:
+    if proof["certified"]:
+        lead = floor(proof["margin"])
+        return f"proved in {proof['dtype']}: on every word the right state leads by {lead} or more"
+    return f"tested, not proved: {proof['reason']}"
 
 
 def _types(types: dict[str, dict[str, int]]) -> str:

@@ -46,6 +46,16 @@ class Card:
         types = self.findings.get("types")
         return ["float32"] if types is None else [name for name, seen in types.items() if not seen["wrong"]]
 
+    @property
+    def _proof(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.findings.get("certificate", {"certified": False, "reason": ""})
+        return found
+
+    @property
+    def proved(self) -> bool:
+        """Whether there is a certificate for the numbers that are stored."""
+        return bool(self._proof["certified"])
+
     def about(self) -> dict[str, str]:
         """The same in few strings, for the metadata of files."""
         return {
@@ -54,7 +64,7 @@ class Card:
             "digest": self.automaton.digest,
             **self.origin,
             "right_in": " ".join(self.right_in),
-            "proof": "tested, not proved",
+            "proof": f"proved in {self._proof['dtype']}" if self.proved else "tested, not proved",
         }
 
     def payload(self, decoder: Decoder, to: str) -> dict[str, Any]:
@@ -110,8 +120,16 @@ class Card:
                 f"network by at most {seen['difference']:.1g} (the largest is {seen['largest']:.3g})."
             )
             return
-        yield "**Tested, not proved.** `krohn verify` certifies the network that this one was made from; the"
-        yield "form stored here was run on words, each compared with the automaton at every letter:\n"
+        proof = self._proof
+        if self.proved:
+            yield f"**Proved** in {proof['dtype']}: on every word up to this length the right state leads by"
+            yield f"{floor(proof['margin'])} or more, whatever the order of sums, for readers that take the"
+            yield "softmax and then the weighted sum; `certificate.json` is the certificate. It was also run"
+            yield "on words:\n"
+        else:
+            yield "**Tested, not proved.** `krohn verify` certifies the network that this one was made from;"
+            yield "the form stored here was run on words, each compared with the automaton at every letter."
+            yield f"Why there is no proof of it: {proof['reason']}.\n"
         yield f"- {found['checked']['words']:,} words in float32: {outcome(found['checked'])}."
         rounding = found["rounding"]
         yield (
@@ -143,7 +161,12 @@ def outcome(seen: Mapping[str, Any]) -> str:
     """How a run on words ended, in words."""
     if seen["wrong"]:
         return f"{seen['wrong']:,} wrong"
-    return f"0 wrong; the right state leads by {math.floor(100 * seen['least_lead']) / 100} or more"
+    return f"0 wrong; the right state leads by {floor(seen['least_lead'])} or more"
+
+
+def floor(lead: float) -> float:
+    """Two digits, and never more than what was found."""
+    return math.floor(100 * lead) / 100
 
 
 def _head(library: str) -> str:

@@ -20,7 +20,8 @@ class Decoder:
 
     Attributes:
         layers: number of blocks, ``n_layer``.
-        heads: attention heads, all of width ``dim / heads``; scores are divided by its root.
+        heads: attention heads.
+        width: of each of them; scores are divided by its root. With LayerNorm it is ``dim / heads``.
         activation: of the MLPs, ``relu`` or ``gelu_new``.
         normalized: whether there are LayerNorms; without, the tensors ``ln_…`` are missing.
         vocabulary: the tokens, and which of them are letters, states and the prompt.
@@ -29,6 +30,7 @@ class Decoder:
 
     layers: int
     heads: int
+    width: int
     activation: str
     normalized: bool
     vocabulary: Vocabulary
@@ -44,8 +46,8 @@ class Decoder:
         bad = [name for name, tensor in self.tensors.items() if not np.isfinite(tensor).all()]
         if bad:
             raise InvalidInput(f"every tensor must be finite in float32; not so {', '.join(bad[:5])}")
-        if self.dim % self.heads:
-            raise InvalidInput(f"heads must divide the width {self.dim}; got {self.heads}")
+        if self.normalized and self.dim != self.heads * self.width:
+            raise InvalidInput(f"heads must divide the width {self.dim}; got {self.heads} of {self.width}")
 
     @property
     def dim(self) -> int:
@@ -103,6 +105,7 @@ class Decoder:
 
 def _shapes(model: Decoder) -> dict[str, tuple[int, ...]]:
     d, inner, tokens = model.dim, model.inner, len(model.vocabulary.tokens)
+    inside = model.heads * model.width
     shapes: dict[str, tuple[int, ...]] = {
         "transformer.wte.weight": (tokens, d),
         "transformer.wpe.weight": (model.context, d),
@@ -111,8 +114,8 @@ def _shapes(model: Decoder) -> dict[str, tuple[int, ...]]:
     norms = ["transformer.ln_f"]
     for index in range(model.layers):
         block = f"transformer.h.{index}"
-        shapes |= {f"{block}.attn.c_attn.weight": (d, 3 * d), f"{block}.attn.c_attn.bias": (3 * d,)}
-        shapes |= {f"{block}.attn.c_proj.weight": (d, d), f"{block}.attn.c_proj.bias": (d,)}
+        shapes |= {f"{block}.attn.c_attn.weight": (d, 3 * inside), f"{block}.attn.c_attn.bias": (3 * inside,)}
+        shapes |= {f"{block}.attn.c_proj.weight": (inside, d), f"{block}.attn.c_proj.bias": (d,)}
         shapes |= {f"{block}.mlp.c_fc.weight": (d, inner), f"{block}.mlp.c_fc.bias": (inner,)}
         shapes |= {f"{block}.mlp.c_proj.weight": (inner, d), f"{block}.mlp.c_proj.bias": (d,)}
         norms += [f"{block}.ln_1", f"{block}.ln_2"]

@@ -15,13 +15,14 @@ from krohn.exporting.compiled import Checked, check, check_rounding, check_types
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.files import Files, text_file, write_files
 from krohn.exporting.meaning import meaning_of
+from krohn.exporting.proof import DTYPE, Proof, prove
 from krohn.exporting.rounding import SAFETY
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import is_run, load
 
 NAMES = frozenset({"automaton.json", "export.json", "README.md", "meaning.json", "model.safetensors"})
 NAMES |= {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}
-NAMES |= {"names.json", "model.onnx"}
+NAMES |= {"names.json", "model.onnx", "certificate.json"}
 """Every file that an export may write."""
 
 SHOWN_LETTERS = 24
@@ -154,21 +155,34 @@ def export_compiled(network: CompiledNetwork, formats: Sequence[str]) -> dict[st
 
     Formats without LayerNorm hold the same decoder, which is run once.
     """
-    made: dict[bool, tuple[Decoder, Card]] = {}
+    made: dict[bool, tuple[Decoder, Card, Files]] = {}
     done = {}
     for to in formats:
         normalized = FORMATS[to].needs_layer_norm
         if normalized not in made:
-            decoder = decoder_of_compiled(network, normalized=normalized)
-            title = f"A Transformer built to simulate {_called(network.automaton)} (method {network.method})"
-            origin = {"method": network.method}
-            made[normalized] = (
-                decoder,
-                Card(title, network.automaton, "state", origin, _findings(decoder, network)),
-            )
-        decoder, card = made[normalized]
-        done[to] = _exported(to, decoder, card, {"meaning.json": text_file(meaning_of(network, decoder))})
+            made[normalized] = _checked(network, normalized)
+        decoder, card, more = made[normalized]
+        done[to] = _exported(to, decoder, card, more)
     return done
+
+
+def _checked(network: CompiledNetwork, normalized: bool) -> tuple[Decoder, Card, Files]:
+    """A decoder, what was found on running and proving it, and the files that go with every format of it."""
+    decoder = decoder_of_compiled(network, normalized=normalized)
+    findings = _findings(decoder, network)
+    files = {"meaning.json": text_file(meaning_of(network, decoder))}
+    if findings["rounding"] is not None:
+        proof = prove(decoder, network)
+        findings["certificate"] = _proved(proof)
+        if proof.certificate is not None:
+            files["certificate.json"] = text_file(proof.certificate.to_json())
+    title = f"A Transformer built to simulate {_called(network.automaton)} (method {network.method})"
+    return decoder, Card(title, network.automaton, "state", {"method": network.method}, findings), files
+
+
+def _proved(proof: Proof) -> dict[str, Any]:
+    margin = 0.0 if proof.certificate is None else proof.certificate.margin
+    return {"certified": proof.certified, "dtype": DTYPE, "margin": margin, "reason": proof.reason[:300]}
 
 
 def _findings(decoder: Decoder, network: CompiledNetwork) -> dict[str, Any]:

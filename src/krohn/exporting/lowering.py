@@ -41,9 +41,13 @@ def lowered(blocks: StandardBlocks, vocabulary: Vocabulary, seen: Measured, *, n
     heads = max([1, *(len(block.heads) for block in blocks.blocks)])
     widest = max([1, *(head.width for block in blocks.blocks for head in block.heads)])
     extra = 4 if normalized else 2
-    dim = heads * max(math.ceil((blocks.dim + extra) / heads), widest)
+    if normalized:
+        width = max(math.ceil((blocks.dim + extra) / heads), widest)
+        dim = heads * width
+    else:  # a width whose root is a power of two: dividing by it is exact, and a proof need not know of it
+        width, dim = 4 ** math.ceil(math.log(widest, 4)), blocks.dim + extra
     constant = 2.0 ** math.ceil(math.log2(_ABOVE_THE_STREAM * max(seen.stream, 1.0))) if normalized else 1.0
-    stream = _Stream(blocks.dim, dim, constant, normalized)
+    stream = _Stream(blocks.dim, dim, width, constant, normalized)
     inner = max(block.into.shape[1] for block in blocks.blocks)
     tensors = stream.outside(blocks, vocabulary, seen)
     for index, block in enumerate(blocks.blocks):
@@ -52,6 +56,7 @@ def lowered(blocks: StandardBlocks, vocabulary: Vocabulary, seen: Measured, *, n
     return Decoder(
         layers=len(blocks.blocks),
         heads=heads,
+        width=width,
         activation="relu",
         normalized=normalized,
         vocabulary=vocabulary,
@@ -67,8 +72,9 @@ def outer_channels(plain: int) -> tuple[int, int, int, int]:
 class _Stream:
     """``plain`` channels, the foreign one, the constant (its negative, the zero), what heads' widths need."""
 
-    def __init__(self, plain: int, dim: int, constant: float, normalized: bool) -> None:
-        self.plain, self.dim, self.constant, self.normalized = plain, dim, constant, normalized
+    def __init__(self, plain: int, dim: int, width: int, constant: float, normalized: bool) -> None:
+        self.plain, self.dim, self.width = plain, dim, width
+        self.constant, self.normalized = constant, normalized
         self.foreign, self.high, self.low, self.zero = outer_channels(plain)
         self.gain = math.sqrt(2.0 * constant**2 / dim + LAYER_NORM_EPSILON)
 
@@ -115,7 +121,7 @@ class _Stream:
         attention, projection = self.attention(block.heads, heads)
         tensors = {
             "attn.c_attn.weight": attention,
-            "attn.c_attn.bias": np.zeros(3 * self.dim),
+            "attn.c_attn.bias": np.zeros(attention.shape[1]),
             "attn.c_proj.weight": projection,
             "attn.c_proj.bias": np.zeros(self.dim),
             "mlp.c_fc.weight": into,
@@ -130,7 +136,7 @@ class _Stream:
 
     def attention(self, given: tuple[Head, ...], heads: int) -> tuple[Matrix, Matrix]:
         """Queries, keys and values side by side, and the projection; GPT-2 divides scores by √width."""
-        width = self.dim // heads
+        width = self.width
         together = np.zeros((self.dim, 3, heads, width))
         projection = np.zeros((heads, width, self.dim))
         for number, head in enumerate(given):

@@ -94,7 +94,7 @@ class _Graph:
 
     def decoder(self, decoder: Decoder) -> None:
         """The whole forward pass."""
-        t, names, width = decoder.tensors, decoder.vocabulary, decoder.dim // decoder.heads
+        t, names, width = decoder.tensors, decoder.vocabulary, decoder.width
         size = self.node("Shape", "letters")
         batch = self.node("Slice", size, self.whole(0), self.whole(1))
         letters = self.node("Gather", self.whole(*names.letters), self.refusing(len(names.letters)))
@@ -151,7 +151,7 @@ class _Graph:
         scaled = self.node("Div", scores, self.constant(np.sqrt(np.float32(width))))
         weights = self.node("Softmax", self.node("Add", scaled, mask), axis=-1)
         mixed = self.node("Transpose", self.node("MatMul", weights, value), perm=[0, 2, 1, 3])
-        joined = self.node("Reshape", mixed, self.whole(0, 0, decoder.dim))
+        joined = self.node("Reshape", mixed, self.whole(0, 0, decoder.heads * width))
         return self.linear(decoder, f"{block}.attn.c_proj", joined)
 
     def linear(self, decoder: Decoder, name: str, read: str) -> str:

@@ -98,9 +98,9 @@ def _logits(decoder: Decoder, tensors: dict[str, Array], words: Words, steps: Pl
     for block in (f"transformer.h.{index}" for index in range(decoder.layers)):
         if tensors[f"{block}.attn.c_proj.weight"].any():
             together = linear(f"{block}.attn.c_attn", norm(f"{block}.ln_1", x))
-            shape = (*ids.shape, 3, decoder.heads, decoder.dim // decoder.heads)
+            shape = (*ids.shape, 3, decoder.heads, decoder.width)
             query, key, value = np.moveaxis(together.reshape(shape), (2, 3), (0, 2))
-            mixed = steps.mixed(steps.scores(query, key), value).swapaxes(1, 2).reshape(x.shape)
+            mixed = steps.mixed(steps.scores(query, key), value).swapaxes(1, 2).reshape(*ids.shape, -1)
             x = steps.added(x, linear(f"{block}.attn.c_proj", mixed))
         hidden = _activation(decoder, linear(f"{block}.mlp.c_fc", norm(f"{block}.ln_2", x)))
         x = steps.added(x, linear(f"{block}.mlp.c_proj", hidden))

@@ -66,6 +66,7 @@ def decoder_of_run(
     decoder = Decoder(
         layers=model.layers,
         heads=model.heads,
+        width=model.dim // model.heads,
         activation="gelu_new",
         normalized=True,
         vocabulary=names,

@@ -43,7 +43,7 @@ def _config(decoder: Decoder) -> dict[str, Any]:
         "n_layers": decoder.layers,
         "d_model": decoder.dim,
         "n_heads": decoder.heads,
-        "d_head": decoder.dim // decoder.heads,
+        "d_head": decoder.width,
         "d_mlp": decoder.inner,
         "n_ctx": decoder.context,
         "d_vocab": len(decoder.vocabulary.tokens),

@@ -1,13 +1,20 @@
 """What the parts of a compiled network mean: registers and their codes, heads, maps, and who reads whom.
 
-Layers and heads are numbered from 1; layer 0 is what the tokens bring.
+Layers and heads are numbered from 1; layer 0 is what tokens and positions bring.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.operations import AttentionOperation, LatestMatch, LatestWrite, LookBack, PrefixSum
+from krohn.network.operations import (
+    AttentionOperation,
+    LatestMatch,
+    LatestWrite,
+    LookBack,
+    PlaceSum,
+    PrefixSum,
+)
 from krohn.network.program import Program, Register, Source
 from krohn.network.program_json import operation_to_json
 
@@ -55,9 +62,11 @@ def _registers(network: CompiledNetwork) -> Iterator[Json]:
 
 
 def _writers(program: Program) -> Iterator[tuple[str, tuple[int, str, str]]]:
-    """For each register the layer, ``token``, ``head`` or ``map``, and the operation in words."""
+    """For each register its layer, who writes it (as in ``written_by``), and the operation in words."""
     for source in program.sources:
         yield source.register, (0, "token", "brought by the letter")
+    for place in program.places:
+        yield place.register, (0, "position", "brought by the position")
     for number, layer in enumerate(program.layers, start=1):
         for by, operations in (("head", layer.attention), ("map", layer.maps)):
             for operation in operations:
@@ -73,6 +82,9 @@ def _codes(network: CompiledNetwork, program: Program, register: Register) -> Js
         source = sources[register.name]
         found["letters"] = dict(zip(automaton.letter_names, source.letters, strict=True))
         found["prompt"] = list(source.padding)
+    for places in program.places:
+        if places.register == register.name:
+            found |= {"early": list(places.early), "cycle": list(places.cycle)}
     if register.name in program.readout.registers:
         place = program.readout.registers.index(register.name)
         states: dict[str, list[str]] = {}
@@ -105,6 +117,8 @@ def attends(operation: AttentionOperation, mask: str) -> str:
     own = "up to its own" if mask == "causal" else "before its own"
     if isinstance(operation, PrefixSum):
         return f"every position {own}, all with the same weight; ⊥ takes the rest"
+    if isinstance(operation, PlaceSum):
+        return f"every position {own} where {operation.flag} = 1, all with the same weight; ⊥ takes the rest"
     if isinstance(operation, LatestWrite):
         return f"the latest position {own} where {operation.flag} = 1, else ⊥"
     if isinstance(operation, LookBack):
