@@ -142,7 +142,7 @@ def complaints(case: Case, done: Outcome) -> list[str]:
     if "needs more memory" in done.err:
         found.append("memory")
     lines = [line for line in done.err.splitlines() if line.startswith("error: ")]
-    helped = done.status == 2 and not case.words  # bare `krohn` prints its help
+    helped = done.out.startswith("Usage: ")  # a group of commands without a command prints its help
     if done.status == 2 and not helped and (len(lines) != 1 or not ERROR.fullmatch(lines[0])):
         found.append(f"no single error line of at most 300 characters: {done.err[:200]!r}")
     if done.status == 1 and not NEGATIVE.search(done.out):
