@@ -1,0 +1,69 @@
+"""The classes a small automaton belongs to, from its transition semigroup listed element by element."""
+
+from collections.abc import Sequence
+
+from krohn.automata.semiautomaton import Semiautomaton, Transformation
+
+MOST_ELEMENTS = 5_000
+
+
+def varieties(automaton: Semiautomaton) -> tuple[str, ...]:
+    """The names of the classes it lies in; nothing where the semigroup is too large to list."""
+    letters = tuple(dict.fromkeys(automaton.letters))
+    elements = _elements(letters)
+    if elements is None:
+        return ()
+    idempotents = [e for e in elements if _times(e, e) == e]
+    local = (frozenset(_times(_times(e, s), e) for s in elements) for e in idempotents)
+    tests = {
+        "group": all(len(set(letter)) == len(letter) for letter in letters),
+        "commutative": all(_times(f, g) == _times(g, f) for f in letters for g in letters),
+        "definite": all(_times(s, e) == e for e in idempotents for s in elements),
+        "locally testable": all(map(_is_semilattice, local)),
+        "R-trivial": _is_r_trivial(elements, letters),
+        "aperiodic": all(_is_aperiodic(element) for element in elements),
+    }
+    return tuple(name for name, holds in tests.items() if holds)
+
+
+def _times(f: Transformation, g: Transformation) -> Transformation:
+    return tuple(g[q] for q in f)
+
+
+def _elements(letters: Sequence[Transformation]) -> list[Transformation] | None:
+    found = dict.fromkeys(letters)
+    for element in (queue := list(letters)):
+        for letter in letters:
+            product = _times(element, letter)
+            if product not in found:
+                found[product] = None
+                queue.append(product)
+        if len(queue) > MOST_ELEMENTS:
+            return None
+    return queue
+
+
+def _is_aperiodic(element: Transformation) -> bool:
+    power = element
+    for _ in element:
+        power = _times(power, element)
+    return _times(power, element) == power
+
+
+def _is_semilattice(monoid: frozenset[Transformation]) -> bool:
+    return all(_times(f, f) == f for f in monoid) and all(
+        _times(f, g) == _times(g, f) for f in monoid for g in monoid
+    )
+
+
+def _is_r_trivial(elements: Sequence[Transformation], letters: Sequence[Transformation]) -> bool:
+    """Whether no element comes back to itself by right factors through another one."""
+    for element in elements:
+        reached = {_times(element, letter) for letter in letters} - {element}
+        for other in (queue := sorted(reached)):
+            fresh = {_times(other, letter) for letter in letters} - reached
+            if element in fresh:
+                return False
+            reached |= fresh
+            queue += sorted(fresh)
+    return True

@@ -1,0 +1,77 @@
+"""All small automata up to isomorphism: reachable from the start, states and letters renamed at will."""
+
+from collections.abc import Iterator
+from itertools import permutations, product
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.errors import LimitExceeded
+
+MOST_TABLES = 2_000_000
+
+Table = tuple[tuple[int, ...], ...]
+
+
+def small_automata(states: int, letters: int) -> list[Semiautomaton]:
+    """Every automaton with exactly that many states, all reachable from state 0, one of each kind."""
+    require_listable(states, letters)
+    found = {canonical(table) for table in _tables(states, letters)}
+    return [Semiautomaton(np.array(table), 0) for table in sorted(found)]
+
+
+def require_listable(states: int, letters: int) -> None:
+    """Refuses sizes that have too many tables."""
+    count = states ** (states * letters)
+    if count > MOST_TABLES:
+        raise LimitExceeded(
+            f"automata are listed up to {MOST_TABLES:,} tables; {states} states and {letters} letters have "
+            f"{count:.3g}: take fewer, or draw a sample (--sample)"
+        )
+
+
+def sampled_automata(states: int, letters: int, count: int, seed: int) -> list[Semiautomaton]:
+    """Different kinds of automata with distinct letters and all states reachable, drawn at random."""
+    dice = np.random.default_rng(seed)
+    found: dict[Table, None] = {}
+    for _ in range(200 * count):
+        if len(found) == count:
+            break
+        table = dice.integers(states, size=(states, letters))
+        if len({tuple(column) for column in table.T.tolist()}) == letters and _reaches_all(table.tolist()):
+            found[canonical(tuple(map(tuple, table.tolist())))] = None
+    return [Semiautomaton(np.array(table), 0) for table in found]
+
+
+def _tables(states: int, letters: int) -> Iterator[Table]:
+    for rows in product(product(range(states), repeat=letters), repeat=states):
+        if _reaches_all(rows):
+            yield rows
+
+
+def _reaches_all(rows: Table | list[list[int]]) -> bool:
+    seen = [0]
+    for state in seen:
+        seen += [q for q in dict.fromkeys(rows[state]) if q not in seen]
+    return len(seen) == len(rows)
+
+
+def canonical(table: Table) -> Table:
+    """The least table among all names of letters, states numbered as they are reached.
+
+    Reading states in the order in which the letters reach them leaves no freedom but the order of letters.
+    """
+    best: Table | None = None
+    for order in permutations(range(len(table[0]))):
+        number = {0: 0}
+        queue = [0]
+        for state in queue:
+            for letter in order:
+                target = table[state][letter]
+                if target not in number:
+                    number[target] = len(number)
+                    queue.append(target)
+        renamed = tuple(tuple(number[table[state][letter]] for letter in order) for state in queue)
+        best = renamed if best is None or renamed < best else best
+    assert best is not None
+    return best

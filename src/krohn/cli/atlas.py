@@ -1,0 +1,53 @@
+"""``krohn atlas``: all small automata with their classes and the layers they need."""
+
+from collections import Counter
+from typing import Any
+
+import click
+
+from krohn.automata.small import sampled_automata, small_automata
+from krohn.cli.output import emit, json_option, table
+from krohn.construct.atlas import AtlasEntry, atlas
+
+
+@click.command()
+@click.option("--states", type=click.IntRange(2, 8), required=True, help="The most states.")
+@click.option("--letters", type=click.IntRange(1, 6), required=True, help="How many letters.")
+@click.option("--sample", type=click.IntRange(1), help="So many drawn at random, all with the most states.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the sample.")
+@click.option("--effort", type=float, default=1.0, show_default=True, help="Of the search for plans.")
+@json_option
+def command(states: int, letters: int, sample: int | None, seed: int, effort: float, as_json: bool) -> None:
+    """Lists all automata up to isomorphism, with class, depth and lower bound.
+
+    Every automaton with 2 to STATES states, all reachable from the start; or a sample.
+
+    \b
+    Example:  krohn atlas --states 2 --letters 2
+              krohn atlas --states 4 --letters 2 --sample 10 --json
+    """
+    if sample is not None:
+        chosen = sampled_automata(states, letters, sample, seed)
+    else:
+        chosen = [automaton for count in range(2, states + 1) for automaton in small_automata(count, letters)]
+    entries = list(atlas(chosen, effort))
+    payload: dict[str, Any] = {
+        "states": states,
+        "letters": letters,
+        "automata": [entry.to_json() for entry in entries],
+        "optimal": sum(entry.depth.optimal for entry in entries),
+    }
+    emit(payload, as_json=as_json, text=lambda: _text(entries))
+
+
+def _text(entries: list[AtlasEntry]) -> str:
+    rows = [(_written(entry), str(entry.depth), ", ".join(entry.classes)) for entry in entries]
+    counts = Counter((entry.depth.lower, entry.depth.upper or 0) for entry in entries)
+    summary = [(low, high or "?", number) for (low, high), number in sorted(counts.items())]
+    listing = table(("next states", "depth", "classes"), rows)
+    return f"{listing}\n\n{table(('lower', 'upper', 'automata'), summary)}"
+
+
+def _written(entry: AtlasEntry) -> str:
+    """One group of digits for each state: where the letters lead."""
+    return " ".join("".join(map(str, row)) for row in entry.automaton.table.tolist())
