@@ -20,7 +20,9 @@ def test_a_sample_is_told_in_a_table(capsys: pytest.CaptureFixture[str]) -> None
     assert "next states" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("options", [["--states", "7", "--letters", "3"], ["--states", "1", "--letters", "2"]])
+@pytest.mark.parametrize(
+    "options", [["--states", "7", "--letters", "3"], ["--states", "1", "--letters", "2"]]
+)
 def test_bad_sizes_are_refused(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["atlas", *options]) == 2
     assert "error:" in capsys.readouterr().err

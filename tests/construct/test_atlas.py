@@ -13,7 +13,9 @@ from krohn.construct.atlas import atlas
 from krohn.errors import LimitExceeded
 
 
-def renamed(table: np.ndarray, states: tuple[int, ...], letters: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+def renamed(
+    table: np.ndarray, states: tuple[int, ...], letters: tuple[int, ...]
+) -> tuple[tuple[int, ...], ...]:
     new = np.empty_like(table)
     for q, x in product(range(table.shape[0]), range(table.shape[1])):
         new[states[q], letters[x]] = states[table[q, x]]

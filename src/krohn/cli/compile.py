@@ -78,6 +78,13 @@ def _choice(name: str) -> click.Choice[str]:
     help="What to make as small as possible.",
 )
 @click.option(
+    "--target",
+    type=_choice("target"),
+    default="state",
+    show_default=True,
+    help="observation: of the automaton minimised for what it shows.",
+)
+@click.option(
     "--dtype",
     type=_choice("dtype"),
     help="Float format to support; float64 gives wide MLPs of one or two hidden layers.",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from textwrap import shorten
 
+from krohn.automata.quotients import minimize
 from krohn.automata.spec import AutomatonLike, as_automaton
 from krohn.construct.lowering.assembly import lower
 from krohn.construct.lowering.mlp_builder import Activation
@@ -25,8 +26,9 @@ from krohn.construct.request import (
     Method,
     Objective,
     Request,
+    Target,
 )
-from krohn.errors import Unsupported
+from krohn.errors import InvalidInput, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.operations import Table
 from krohn.network.program import Program
@@ -42,6 +44,7 @@ def compile(
     mask: Mask = "causal",
     activation: Activation = "relu",
     objective: Objective = "depth",
+    target: Target = "state",
     dtype: str | None = None,
     gadget: Gadget | None = None,
     positions: Positions | None = None,
@@ -60,7 +63,10 @@ def compile(
             ``cascade`` is the tight compiler; ``auto`` the shallowest that fits.
         mask: ``strict`` lets a head see only earlier positions, which saves layers.
         activation: ``sin`` makes modular counters two units wide.
-        objective: what to make small first: ``depth``, ``parameters`` or ``width``.
+        objective: what to make small first: ``depth``, ``blocks`` (of a stock decoder, whose MLPs have one
+            hidden layer each), ``parameters`` or ``width``.
+        target: ``observation`` minimises the automaton for its observation first; the network outputs states
+            of the minimal automaton, each of which shows one observation.
         dtype: the float format to support; words that are too long for it are refused. By default, and for
             short formats, MLPs have steps that are exact in every format and count wraps in two rounds (few
             units, several hidden layers); ``float64`` gives MLPs of one or two hidden layers instead.
@@ -82,6 +88,7 @@ def compile(
         mask=mask,
         activation=activation,
         objective=objective,
+        target=target,
         dtype=dtype,
         gadget=gadget,
         positions=positions,
@@ -91,7 +98,19 @@ def compile(
         max_sets=max_sets,
         max_rows=max_rows,
     )
-    return PRINTED.get(request.method, build)(request)
+    return PRINTED.get(request.method, build)(_meant(request))
+
+
+def _meant(request: Request) -> Request:
+    """The request for the automaton that is built: minimised where only its observation matters."""
+    if request.target == "state":
+        return request
+    if request.automaton.observe is None:
+        raise InvalidInput(
+            "target observation needs an automaton that shows something: a regex, a name with @, a file with "
+            "observe; or take target state"
+        )
+    return replace(request, automaton=minimize(request.automaton))
 
 
 def build(request: Request) -> CompiledNetwork:
@@ -162,6 +181,7 @@ def cost(network: Transformer, objective: Objective) -> tuple[int, ...]:
     width = max(network.dim, network.mlp_width, network.heads * network.head_dim)
     return {
         "depth": (network.depth, network.num_parameters),
+        "blocks": (network.num_blocks, network.depth, network.num_parameters),
         "parameters": (network.num_parameters, network.depth),
         "width": (width, network.num_parameters),
     }[objective]

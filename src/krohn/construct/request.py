@@ -15,7 +15,8 @@ from krohn.network.transformer import Mask
 from krohn.work import UNITS, Work
 
 Method = Literal["auto", "scan", "cascade", "features", "paper", "grid"]
-Objective = Literal["depth", "parameters", "width"]
+Objective = Literal["depth", "blocks", "parameters", "width"]
+Target = Literal["state", "observation"]
 DEFAULT_EFFORT = 1.0
 DEFAULT_MAX_SETS = 20_000
 DEFAULT_MAX_ROWS = 20_000
@@ -30,6 +31,7 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "mask": get_args(Mask),
     "activation": get_args(Activation),
     "objective": get_args(Objective),
+    "target": get_args(Target),
     "dtype": (*UNIT, None),
     "gadget": (*get_args(Gadget), None),
     "positions": (*get_args(Positions), None),
@@ -47,6 +49,7 @@ class Request:
     mask: Mask = "causal"
     activation: Activation = "relu"
     objective: Objective = "depth"
+    target: Target = "state"
     dtype: str | None = None
     gadget: Gadget | None = None
     positions: Positions | None = None

@@ -97,6 +97,7 @@ class CompiledNetwork:
         net = self.transformer
         return {
             "depth": net.depth,
+            "blocks": net.num_blocks,
             "dim": net.dim,
             "heads": net.heads,
             "head_dim": net.head_dim,

@@ -177,6 +177,11 @@ class Transformer:
         return max((len(layer.mlp.hidden_widths) for layer in self.layers), default=0)
 
     @property
+    def num_blocks(self) -> int:
+        """Blocks of a stock decoder, with one hidden layer in each MLP, that do the same."""
+        return sum(max(1, len(layer.mlp.hidden_widths)) for layer in self.layers)
+
+    @property
     def max_weight(self) -> float:
         """∞-norm of the parameters of the blocks, the paper's weight norm (no embeddings, no read-out)."""
         return max(

@@ -35,7 +35,7 @@ def built_plans(request: Request, work: Work, plain: Cascade | None = None) -> I
             faults = [f"{plan.layers} layers are needed"]
         if not faults:
             try:
-                programs = _programs(plan, request.mask)
+                programs = _programs(plan, request.mask, request.objective == "blocks")
             except LimitExceeded as error:
                 faults = [str(error)]
         if faults:
@@ -61,12 +61,12 @@ def program_size(program: Program) -> int:
     return rows + len(program.registers) + sum(len(layer.attention) for layer in program.layers)
 
 
-def _programs(plan: Plan, mask: Mask) -> list[Program]:
+def _programs(plan: Plan, mask: Mask, flat: bool) -> list[Program]:
     """The plan's program and, where it is shallower, the one that keeps stage sets of several positions."""
-    plain = plan_program(plan, mask)
+    plain = plan_program(plan, mask, flat=flat)
     if mask == "strict" or not any(isinstance(node, HolonomyPlan) for _, node in plan.walk()):
         return [plain]
-    lagged = plan_program(plan, mask, lagged=True)
+    lagged = plan_program(plan, mask, lagged=True, flat=flat)
     return [plain, lagged] if lagged.depth < plain.depth else [plain]
 
 

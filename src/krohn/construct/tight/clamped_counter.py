@@ -35,13 +35,15 @@ def clamped_track(plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, st
     counter = _Counter(plan, draft, name)
     step = _steps(plan, draft, letter, padding_steps(len(plan.line), plan.line[start]), name)
     total = draft.prefix_sum(step)
-    now = counter.now = counter.value([(total, 1), *([(step, 1)] if draft.strict else [])], "unclamped place")
-    key = counter.circle(now, "class")
+    terms = [(total, 1), *([(step, 1)] if draft.strict else [])]
+    now = counter.now = counter.value(terms, "unclamped place")
+    key = counter.circle(now, terms, "class")
     after = counter.place(now, key, key, "place")
     if not draft.strict:
         return Track(after, after)
     then = counter.value([(total, 1)], "unclamped place before")
-    return Track(after, counter.place(then, counter.circle(then, "class before"), key, "place before"))
+    asked = counter.circle(then, [(total, 1)], "class before")
+    return Track(after, counter.place(then, asked, key, "place before"))
 
 
 def _steps(
@@ -73,8 +75,11 @@ class _Counter:
         """v = z mod (S + 1)²."""
         return self.draft.modulo(terms, self.modulus, self.draft.fresh(f"{self.name}{name}"))
 
-    def circle(self, value: str, name: str) -> str:
+    def circle(self, value: str, terms: list[tuple[str, int]], name: str) -> str:
         """z mod (S + 1) on a circle; on a long line by way of the residue, which takes fewer steps."""
+        if self.draft.flat:
+            target = self.draft.fresh(f"{self.name}{name}")
+            return self.draft.modulo(terms, self.places, target, kind="circle")
         if self.places > MANY_PLACES:
             residue = self.draft.modulo([(value, 1)], self.places, self.draft.fresh(f"{self.name}{name} mod"))
             same: dict[Row, int] = {(r,): r for r in range(self.places)}

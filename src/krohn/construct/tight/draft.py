@@ -42,6 +42,7 @@ class ProgramDraft:
     mask: Mask
     num_padding: int = 1
     lagged: bool = False
+    flat: bool = False  # maps from sums in one step, though that takes more units
     registers: dict[str, Register] = field(default_factory=dict)
     time: dict[str, int] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)

@@ -173,14 +173,15 @@ def _(plan: StackPlan, draft: ProgramDraft, letter: str, start: int, name: str) 
 # Plans of an automaton as programs, and the shallowest of them.
 
 
-def plan_program(plan: Plan, mask: Mask, *, lagged: bool = False) -> Program:
+def plan_program(plan: Plan, mask: Mask, *, lagged: bool = False, flat: bool = False) -> Program:
     """The program of a plan, from the start state of its automaton.
 
     ``lagged`` (causal mask): cascades keep stage sets of several positions back instead of looking back.
+    ``flat``: MLPs of few hidden layers rather than few units.
     """
     automaton = plan.automaton
     letters = automaton.num_letters
-    draft = ProgramDraft(letters, mask, 1 + max(_padding(plan), default=0), lagged)
+    draft = ProgramDraft(letters, mask, 1 + max(_padding(plan), default=0), lagged, flat)
     draft.source("letter", range(letters), letters)
     after = plan_track(plan, draft, "letter", automaton.start, "").after
     if not after.inputs:
