@@ -63,10 +63,8 @@ def compile(
             ``cascade`` is the tight compiler; ``auto`` the shallowest that fits.
         mask: ``strict`` lets a head see only earlier positions, which saves layers.
         activation: ``sin`` makes modular counters two units wide.
-        objective: what to make small first: ``depth``, ``blocks`` (of a stock decoder, whose MLPs have one
-            hidden layer each), ``parameters`` or ``width``.
-        target: ``observation`` minimises the automaton for its observation first; the network outputs states
-            of the minimal automaton, each of which shows one observation.
+        objective: made small first; ``blocks`` are those of a stock decoder, with one hidden layer each.
+        target: ``observation``: states of the automaton minimised for what it shows.
         dtype: the float format to support; words that are too long for it are refused. By default, and for
             short formats, MLPs have steps that are exact in every format and count wraps in two rounds (few
             units, several hidden layers); ``float64`` gives MLPs of one or two hidden layers instead.
@@ -75,8 +73,7 @@ def compile(
         positions: how heads of ``scan`` and ``paper`` find places: ``circle`` as printed, ``binary`` for
             long words in short formats. By default ``circle`` unless it is too fine for ``dtype``.
         variant: heads and second MLP of ``grid``; see ``krohn.construct.paper.grid.build_grid``.
-        effort: how hard to search for few layers; 10 allows ten times the work. The same effort gives the
-            same network on every machine.
+        effort: how hard to search; 10 allows ten times the work; the same effort, the same network.
         time_limit: seconds after which the search ends with an error; never with another network.
         max_sets: largest family of image sets in a decomposition.
         max_rows: most reachable rows of a table.
