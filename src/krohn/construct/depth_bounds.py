@@ -5,12 +5,12 @@ from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.plans import SOURCES, proposals
-from krohn.construct.request import DEFAULT_EFFORT, Request
+from krohn.construct.request import DEFAULT_EFFORT, MAX_LENGTH, Request
 from krohn.depth.block_scheme import BlockScheme
 from krohn.depth.block_search import find_block_scheme
 from krohn.errors import LimitExceeded, Unsupported
 
-LONG = 1 << 30
+LONG = MAX_LENGTH
 """A length at which a scan is never the shallowest."""
 MOST_STATES = 200
 
