@@ -12,7 +12,7 @@ from krohn.models.layout import Weights
 from krohn.models.stock import gpt_to_stock
 from krohn.tasks.batches import Task
 from krohn.training.config import RunConfig
-from krohn.training.schedule import shape
+from krohn.training.optimizer import shape
 from krohn.training.state import replicate_keys
 from krohn.training.step import Stepper
 

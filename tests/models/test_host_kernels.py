@@ -8,8 +8,7 @@ from torch import Tensor
 
 from krohn import streams
 from krohn.models.kernels import operations, plain
-from krohn.models.kernels.tape import Gradients, Tape
-from krohn.models.kernels.threads import OneThreadIfSmall
+from krohn.models.kernels.tape import Gradients, OneThreadIfSmall, Tape
 from krohn.models.network import Network, Noise
 from krohn.models.registry import model_config
 

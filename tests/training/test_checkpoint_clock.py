@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from krohn.training.checkpoint_clock import CheckpointClock
+from krohn.training.interruption import CheckpointClock
 
 
 class Time:

@@ -16,7 +16,6 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from krohn.errors import Interrupted, InvalidFile
-from krohn.training.checkpoint_clock import CheckpointClock
 from krohn.training.config import (
     CurriculumConfig,
     EvaluationConfig,
@@ -26,7 +25,7 @@ from krohn.training.config import (
     TaskConfig,
     model_config,
 )
-from krohn.training.interruption import Interruption
+from krohn.training.interruption import CheckpointClock, Interruption
 from krohn.training.loop import train
 from krohn.training.metrics import HeldOut
 from krohn.training.run import Run

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from krohn.training.config import OptimizerConfig
-from krohn.training.optimizer import AdamW, ema_window
-from krohn.training.schedule import Plateau, rate_table, shape
+from krohn.training.optimizer import AdamW, Plateau, ema_window, rate_table, shape
 from krohn.training.state import TrainState
 from training.small_runs import run_steps, small_run, stepper_of
 

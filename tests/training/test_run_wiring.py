@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from krohn.training.checkpoint_clock import CheckpointClock
 from krohn.training.config import OptimizerConfig, model_config
 from krohn.training.directory import RunDirectory
-from krohn.training.interruption import Interruption
+from krohn.training.interruption import CheckpointClock, Interruption
 from krohn.training.loop import train
 from krohn.training.metrics import scores_of
 from krohn.training.progress import Silence

@@ -1,12 +1,42 @@
-"""Ctrl-C and SIGTERM during a run that can be saved: noted at once, obeyed where nothing is lost."""
+"""When a run is saved: at signals, between two steps, and from time to time."""
 
 import signal
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 from krohn.errors import Interrupted
+
+# When the next checkpoint is due.
+
+
+class CheckpointClock:
+    """Lets checkpoints be written every so many seconds, and less often if writing takes long.
+
+    Attributes:
+        seconds: least time between two; 0 for one at every evaluation and none between.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._due = time.monotonic() + seconds
+
+    def due(self, *, evaluated: bool) -> bool:
+        """Whether to write one now, at an evaluation or between two."""
+        return (evaluated or self.seconds > 0.0) and time.monotonic() >= self._due
+
+    def write(self, save: Callable[[], None]) -> None:
+        """Calls ``save``; a large state takes long to write: at most a tenth of the time goes into it."""
+        began = time.monotonic()
+        save()
+        ended = time.monotonic()
+        self._due = ended + (max(self.seconds, 9.0 * (ended - began)) if self.seconds else 0.0)
+
+
+# Ctrl-C and SIGTERM during a run that can be saved: noted at once, obeyed where nothing is lost.
+
 
 T = TypeVar("T")
 

@@ -10,11 +10,10 @@ from typing import Any
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import AutomatonLike, parse_spec
 from krohn.errors import InvalidInput, Unsupported
-from krohn.training.checkpoint_clock import CheckpointClock
 from krohn.training.config import RunConfig
 from krohn.training.device import choose_device, start_reasons
 from krohn.training.directory import RunDirectory
-from krohn.training.interruption import Interruption
+from krohn.training.interruption import CheckpointClock, Interruption
 from krohn.training.lock import sole_user
 from krohn.training.progress import Bar, Lines, Progress, Silence, TensorBoard, TimeLeft
 from krohn.training.result import Evaluate, TrainResult, result_of

@@ -17,8 +17,8 @@ from krohn.training.device import choose_precision, environment
 from krohn.training.directory import RunDirectory
 from krohn.training.interruption import Interruption
 from krohn.training.metrics import HeldOut, History, Scores, trained_steps
+from krohn.training.optimizer import Plateau
 from krohn.training.progress import Progress
-from krohn.training.schedule import Plateau
 from krohn.training.sections import tokens_read
 from krohn.training.slots import Interval, Slots
 from krohn.training.state import TrainState

@@ -13,8 +13,7 @@ from krohn import streams
 from krohn.models.network import Network, Noise
 from krohn.tasks.batches import Task
 from krohn.training.config import RunConfig
-from krohn.training.optimizer import AdamW, at_least_float
-from krohn.training.schedule import rate_table
+from krohn.training.optimizer import AdamW, at_least_float, rate_table
 from krohn.training.state import DATA, NOISE, TrainState, replicate_keys
 
 Action = Callable[[], None]

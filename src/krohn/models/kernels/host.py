@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from krohn.models.kernels.plain import Dropout
-from krohn.models.kernels.tape import Gradients, Tape
-from krohn.models.kernels.threads import OneThreadIfSmall
+from krohn.models.kernels.tape import Gradients, OneThreadIfSmall, Tape
 
 _EPSILON = 1e-5
 _SLOPE = 2.0 * sqrt(2.0 / pi)  # gelu(x) = x·σ(x·(_SLOPE + _CUBIC·x²)), as (1 + tanh z)/2 = σ(2z)

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from krohn.models.kernels.host import gradient_of, turned, write_product
-from krohn.models.kernels.tape import Gradients, Tape
-from krohn.models.kernels.threads import OneThreadIfSmall
+from krohn.models.kernels.tape import Gradients, OneThreadIfSmall, Tape
 
 
 def recurrence(tape: Tape, product: Tensor, bias: Tensor, weight: Tensor, batch: int) -> Tensor:
