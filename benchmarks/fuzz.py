@@ -35,7 +35,8 @@ ROOT = Path(__file__).parents[1]
 SECONDS, BYTES = 20, 2 << 30
 NEGATIVE = re.compile(
     r"not certified|not written|differ|counterexample|: the file says|"
-    r'"(certified|written|agrees)": false|"differences": \["'
+    r'"(certified|written|agrees)": false|"differences": \["',
+    re.IGNORECASE,
 )
 ERROR = re.compile(r"error: .{1,293}")
 SETUP = (
