@@ -17,7 +17,7 @@ from published_tables import markdown
 import krohn
 from krohn.exporting.compiled import check, check_rounding, decoder_of_compiled
 from krohn.exporting.decoder import Decoder
-from krohn.exporting.export import FORMATS, export_compiled
+from krohn.exporting.export import FORMATS
 from krohn.exporting.files import write_files
 from krohn.network.compiled import CompiledNetwork
 
@@ -85,11 +85,11 @@ READERS: dict[str, Reader] = {
 
 def wrong_words(network: CompiledNetwork, to: str, words: Words) -> int:
     """Words with an error, of a reader of that format that is not ours."""
-    exported = export_compiled(network, (to,))[to]
+    decoder = decoder_of_compiled(network, normalized=FORMATS[to].needs_layer_norm)
     with tempfile.TemporaryDirectory() as folder:
-        write_files(Path(folder), exported.files)
-        got = READERS[to](Path(folder), exported.decoder, words)[:, -words.shape[1] :]
-    right = np.array(exported.decoder.vocabulary.states)[krohn.simulate(network.automaton, words)]
+        write_files(Path(folder), FORMATS[to].files(decoder, {}))
+        got = READERS[to](Path(folder), decoder, words)[:, -words.shape[1] :]
+    right = np.array(decoder.vocabulary.states)[krohn.simulate(network.automaton, words)]
     return int((got != right).any(axis=1).sum())
 
 
@@ -125,9 +125,9 @@ def main() -> None:
     if parser.parse_args().readers:
         read_by_others()
         return
+    table = markdown(HEADER, [row(name) for name in NAMES])
     text = PAGE.read_text()
     start, end = text.index("<!-- exported -->\n"), text.index("<!-- end -->")
-    table = markdown(HEADER, [row(name) for name in NAMES])
     PAGE.write_text(text[:start] + f"<!-- exported -->\n{table}\n" + text[end:])
 
 

@@ -8,6 +8,7 @@ import torch
 import transformers
 
 import krohn
+from krohn.errors import UnknownName, Unsupported
 from krohn.exporting.compiled import check_types, decoder_of_compiled
 from krohn.exporting.files import write_files
 from krohn.exporting.half_types import stored_logits
@@ -43,3 +44,32 @@ def test_a_type_is_right_if_no_word_is_wrong_in_it(normalized: bool) -> None:
     assert found["float64"].wrong == 0
     assert found["bfloat16"].wrong > 0
     assert (found["float16"].wrong > 0) == normalized  # 65504 is less than the pair that steadies LayerNorm
+
+
+# A processor without bfloat16 computes it by other means, and torch says so.
+@pytest.mark.filterwarnings("ignore:mkldnn_matmul failed:UserWarning")
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("name", ["C2", "D6"])
+def test_an_export_for_a_half_type_is_right_in_it(name: str, dtype: str, tmp_path: Path) -> None:
+    network = krohn.compile(krohn.zoo(name), length=12)
+    exported = krohn.export(network, tmp_path, to="hf", dtype=dtype)
+    assert exported.findings["types"][dtype]["wrong"] == 0
+    decoder = exported.decoder
+    gain = float(decoder.tensors["transformer.h.0.ln_1.weight"][0])
+    assert np.frexp(gain)[0] == 0.5  # a power of two
+    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, attn_implementation="eager").eval()
+    assert str(model.dtype) == f"torch.{dtype}"
+    words = np.random.default_rng(0).integers(network.automaton.num_letters, size=(40, 12))
+    with torch.no_grad():
+        out = model(torch.tensor(decoder.token_ids(words))).logits.argmax(-1).numpy()
+    right = np.array(decoder.vocabulary.states)[krohn.simulate(network.automaton, words)]
+    np.testing.assert_array_equal(out[:, len(decoder.vocabulary.prompt) :], right)
+
+
+def test_an_export_that_is_wrong_in_its_type_is_refused(tmp_path: Path) -> None:
+    network = krohn.compile(krohn.zoo("C8"), length=64)
+    with pytest.raises(Unsupported, match="must be right on every word tried in bfloat16; after"):
+        krohn.export(network, tmp_path / "out", to="hf", dtype="bfloat16", unchecked=True)
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(UnknownName, match="must be float32, bfloat16, float16; got 'int8'"):
+        krohn.export(network, tmp_path / "out", dtype="int8")

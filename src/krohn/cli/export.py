@@ -7,6 +7,7 @@ import click
 
 from krohn.cli.output import emit, json_option, note, table
 from krohn.exporting.card import floor, outcome
+from krohn.exporting.compiled import HALF_TYPES
 from krohn.exporting.export import FORMATS, Exported, check_target, prepare, refusal, write
 
 
@@ -37,6 +38,13 @@ def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, .
 )
 @click.option("--replicate", type=int, help="Of a training run.  [default: the best]")
 @click.option("--length", type=int, help="Of a training run: the longest word.  [default: as trained]")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float32", *HALF_TYPES]),
+    default="float32",
+    show_default=True,
+    help="The type it will be loaded in; it must be right there too.",
+)
 @click.option("--unchecked", is_flag=True, help="Write it even if it fails the test of rounding.")
 @json_option
 def command(
@@ -45,6 +53,7 @@ def command(
     out: Path,
     replicate: int | None,
     length: int | None,
+    dtype: str,
     unchecked: bool,
     as_json: bool,
 ) -> int:
@@ -63,7 +72,7 @@ def command(
     folders = {to: out if len(formats) == 1 else out / to for to in formats}
     for folder in folders.values():
         check_target(folder)  # before the work
-    made = prepare(directory, formats, replicate=replicate, length=length)
+    made = prepare(directory, formats, replicate=replicate, length=length, dtype=dtype)
     failed = any(refusal(exported, unchecked=unchecked) is not None for exported in made.values())
     payloads = []
     for to, exported in made.items():

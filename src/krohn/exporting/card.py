@@ -63,6 +63,7 @@ class Card:
             "automaton": self.automaton.name or "",
             "digest": self.automaton.digest,
             **self.origin,
+            "dtype": self.findings.get("dtype", "float32"),
             "right_in": " ".join(self.right_in),
             "proof": f"proved in {self._proof['dtype']}" if self.proved else "tested, not proved",
         }

@@ -35,7 +35,11 @@ MEASURING_WORK = 1 << 24
 ROUNDING_WORK = 1 << 24
 """The same for the pass with more rounding, which is slower; there the matrices cost as well."""
 
-OTHER_TYPES = ("float64", "bfloat16", "float16")
+HALF_TYPES = ("bfloat16", "float16")
+HALF_ABOVE = (2.0**7, 2.0**5, 2.0**3)
+"""For half types: how far the pair ±C may lie above the stream, tried in this order."""
+
+OTHER_TYPES = ("float64", *HALF_TYPES)
 """Types besides float32 in which a reader may load the files."""
 
 
@@ -61,12 +65,21 @@ class Checked:
     counterexample: WrongToken | None
 
 
-def decoder_of_compiled(network: CompiledNetwork, *, normalized: bool) -> Decoder:
-    """The decoder that outputs the same states; with LayerNorm it is a stock GPT-2."""
+def decoder_of_compiled(network: CompiledNetwork, *, normalized: bool, dtype: str = "float32") -> Decoder:
+    """The decoder that outputs the same states; with LayerNorm it is a stock GPT-2.
+
+    For a half type the pair that steadies LayerNorm is lowered until the type holds it: the first form that
+    is right on the words tried is taken, or the first of all if none is.
+    """
     blocks = standard_blocks(network.transformer)
     automaton = network.automaton
     names = vocabulary_of(automaton.letter_names, automaton.state_names, network.transformer.num_padding)
-    return lowered(blocks, names, _measured(blocks, network), normalized=normalized)
+    seen = _measured(blocks, network)
+    if not normalized or dtype not in HALF_TYPES:
+        return lowered(blocks, names, seen, normalized=normalized)
+    forms = [lowered(blocks, names, seen, normalized=True, above=above, half=True) for above in HALF_ABOVE]
+    right = (form for form in forms if not check_types(form, network, (dtype,))[dtype].wrong)
+    return next(right, forms[0])
 
 
 def check(decoder: Decoder, network: CompiledNetwork) -> Checked:
@@ -87,13 +100,15 @@ def check_rounding(decoder: Decoder, network: CompiledNetwork) -> Checked:
     return _checked(decoder, network, _rounding_words(decoder, network, ROUNDING_WORK), rounded_logits)
 
 
-def check_types(decoder: Decoder, network: CompiledNetwork) -> dict[str, Checked]:
+def check_types(
+    decoder: Decoder, network: CompiledNetwork, types: tuple[str, ...] = OTHER_TYPES
+) -> dict[str, Checked]:
     """Runs it on a few long words as if it had been loaded in another type."""
     words = list(_rounding_words(decoder, network, ROUNDING_WORK // 16))
     runs: dict[str, Callable[[Decoder, Words], Activations]] = {
-        name: partial(stored_logits, name) for name in OTHER_TYPES
+        name: partial(stored_logits, name) if name in HALF_TYPES else partial(logits, dtype=np.float64)
+        for name in types
     }
-    runs["float64"] = partial(logits, dtype=np.float64)
     return {name: _checked(decoder, network, words, run) for name, run in runs.items()}
 
 

@@ -11,7 +11,14 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, UnknownName, Unsupported
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
 from krohn.exporting.card import Card
-from krohn.exporting.compiled import Checked, check, check_rounding, check_types, decoder_of_compiled
+from krohn.exporting.compiled import (
+    HALF_TYPES,
+    Checked,
+    check,
+    check_rounding,
+    check_types,
+    decoder_of_compiled,
+)
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.files import Files, text_file, write_files
 from krohn.exporting.meaning import meaning_of
@@ -64,15 +71,16 @@ def export(
     to: str = "hf",
     replicate: int | None = None,
     length: int | None = None,
+    dtype: str = "float32",
     unchecked: bool = False,
 ) -> Exported:
-    """Writes a network, or that of a directory, to ``out``.
+    """Writes a network, or that of a directory, to ``out``, to be loaded in ``dtype``.
 
     ``replicate`` and ``length`` are for training runs. With ``unchecked`` it is written even if it fails the
     test of rounding, and says so; a network that is wrong in float32 is never written.
     """
     check_target(Path(out))  # before the work
-    exported = prepare(network, (to,), replicate=replicate, length=length)[to]
+    exported = prepare(network, (to,), replicate=replicate, length=length, dtype=dtype)[to]
     reason = refusal(exported, unchecked=unchecked)
     if reason is not None:
         raise Unsupported(f"{reason}: compile with dtype float64 or for shorter words")
@@ -82,17 +90,18 @@ def export(
 
 def refusal(exported: Exported, *, unchecked: bool = False) -> str | None:
     """Why the files should not be written, if a word showed that: which must be right, and what was said."""
-    found = exported.findings.get("counterexample")
-    rounding = exported.findings.get("rounding")
-    if found is None or (unchecked and rounding is not None):
+    found, failed = exported.findings.get("counterexample"), exported.findings.get("failed")
+    if found is None or (unchecked and failed == "rounding"):
         return None
     letters = list(found["letters"])
     if len(letters) > SHOWN_LETTERS:
         half = SHOWN_LETTERS // 2
         letters[half:-half] = [f"… ({len(letters):,} letters) …"]
     rule = "an export must be right on every word tried"
-    if rounding is not None:
+    if failed == "rounding":
         rule += f" with {SAFETY:g} times the rounding of float32, as other readers sum in other orders"
+    elif failed != "float32":
+        rule += f" in {failed}"
     return f"{rule}; after {' '.join(letters)} it says {found['got']}, not {found['expected']}"
 
 
@@ -102,18 +111,26 @@ def prepare(
     *,
     replicate: int | None = None,
     length: int | None = None,
+    dtype: str = "float32",
 ) -> dict[str, Exported]:
     """The files of a network, or of that in a directory, for each format; nothing is written."""
+    if dtype not in ("float32", *HALF_TYPES):
+        raise UnknownName(
+            f"the type of an export must be float32, {', '.join(HALF_TYPES)}; got {dtype!r:.40}"
+        )
     for to in formats:
         if to not in FORMATS:
             raise UnknownName(f"a format must be one of {', '.join(FORMATS)}; got {to!r}")
     if "onnx" in formats:
         onnx_graph.require_onnx()  # before the work
     if not isinstance(network, CompiledNetwork) and is_run(Path(network)):
+        if dtype != "float32":
+            raise Unsupported("a trained network is exported in float32, the type it was compared in")
         return export_run(Path(network), formats, replicate=replicate, length=length)
     if replicate is not None or length is not None:
         raise InvalidInput("replicate and length are for training runs; this is a compiled network")
-    return export_compiled(network if isinstance(network, CompiledNetwork) else load(network), formats)
+    compiled = network if isinstance(network, CompiledNetwork) else load(network)
+    return export_compiled(compiled, formats, dtype)
 
 
 def write(exported: Exported, out: Path) -> None:
@@ -150,7 +167,9 @@ def _is_export(out: Path) -> bool:
     return isinstance(payload, dict) and "krohn" in payload
 
 
-def export_compiled(network: CompiledNetwork, formats: Sequence[str]) -> dict[str, Exported]:
+def export_compiled(
+    network: CompiledNetwork, formats: Sequence[str], dtype: str = "float32"
+) -> dict[str, Exported]:
     """The network as files; ``counterexample`` among the findings says that they should not be written.
 
     Formats without LayerNorm hold the same decoder, which is run once.
@@ -160,16 +179,16 @@ def export_compiled(network: CompiledNetwork, formats: Sequence[str]) -> dict[st
     for to in formats:
         normalized = FORMATS[to].needs_layer_norm
         if normalized not in made:
-            made[normalized] = _checked(network, normalized)
+            made[normalized] = _checked(network, normalized, dtype)
         decoder, card, more = made[normalized]
         done[to] = _exported(to, decoder, card, more)
     return done
 
 
-def _checked(network: CompiledNetwork, normalized: bool) -> tuple[Decoder, Card, Files]:
+def _checked(network: CompiledNetwork, normalized: bool, dtype: str) -> tuple[Decoder, Card, Files]:
     """A decoder, what was found on running and proving it, and the files that go with every format of it."""
-    decoder = decoder_of_compiled(network, normalized=normalized)
-    findings = _findings(decoder, network)
+    decoder = decoder_of_compiled(network, normalized=normalized, dtype=dtype)
+    findings = _findings(decoder, network, dtype)
     files = {"meaning.json": text_file(meaning_of(network, decoder))}
     if findings["rounding"] is not None:
         proof = prove(decoder, network)
@@ -185,22 +204,25 @@ def _proved(proof: Proof) -> dict[str, Any]:
     return {"certified": proof.certified, "dtype": DTYPE, "margin": margin, "reason": proof.reason[:300]}
 
 
-def _findings(decoder: Decoder, network: CompiledNetwork) -> dict[str, Any]:
+def _findings(decoder: Decoder, network: CompiledNetwork, dtype: str) -> dict[str, Any]:
     """All that is run on words before a compiled network is written."""
     checked = check(decoder, network)
     if checked.counterexample is not None:
-        return {
-            "checked": _counts(checked),
-            "rounding": None,
-            "counterexample": asdict(checked.counterexample),
-        }
+        wrong = asdict(checked.counterexample)
+        return {"checked": _counts(checked), "rounding": None, "failed": "float32", "counterexample": wrong}
     rounded, types = check_rounding(decoder, network), check_types(decoder, network)
-    wrong = {name: {"words": seen.words, "wrong": seen.wrong} for name, seen in types.items()}
-    found = rounded.counterexample
+    failures = {"rounding": rounded.counterexample}
+    if dtype in types:
+        failures = {dtype: types[dtype].counterexample, **failures}
+    failed = next((name for name, found in failures.items() if found is not None), None)
+    found = None if failed is None else failures[failed]
+    counts = {name: {"words": seen.words, "wrong": seen.wrong} for name, seen in types.items()}
     return {
+        "dtype": dtype,
         "checked": _counts(checked),
         "rounding": {"factor": SAFETY, **_counts(rounded)},
-        "types": {"float32": {"words": checked.words, "wrong": checked.wrong}, **wrong},
+        "types": {"float32": {"words": checked.words, "wrong": checked.wrong}, **counts},
+        "failed": failed,
         "counterexample": None if found is None else asdict(found),
     }
 

@@ -38,7 +38,9 @@ def hugging_face_files(decoder: Decoder, about: Mapping[str, str]) -> Files:
         "model.safetensors": tensor_file(decoder.tensors, about),
         **{name: text_file(payload) for name, payload in tokenizer.items()},
         "generation_config.json": text_file({**_tokens(decoder), "do_sample": False, "max_new_tokens": 1}),
-        "config.json": text_file({**_config(decoder), "krohn": dict(about)}),
+        "config.json": text_file(
+            {**_config(decoder), "dtype": about.get("dtype", "float32"), "krohn": dict(about)}
+        ),
     }
 
 
@@ -67,7 +69,6 @@ def _config(decoder: Decoder) -> dict[str, Any]:
         "n_positions": decoder.context,
         "scale_attn_weights": True,
         "tie_word_embeddings": False,
-        "dtype": "float32",
         "use_cache": True,
         "vocab_size": len(tokens),
         "id2label": {str(number): name for number, name in enumerate(tokens)},

@@ -23,8 +23,8 @@ LEAD = 20.0
 FOREIGN = 256.0
 """At a token that means nothing as input ``<unk>`` leads by so many times the largest logit of a word."""
 
-# C over the largest |x|: |x|²/4C² then stays below half a unit of float32.
-_ABOVE_THE_STREAM = 2.0**11
+ABOVE = 2.0**11
+"""C over the largest |x|: |x|²/4C² then stays below half a unit of float32."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,28 @@ class Measured:
     logit: float
 
 
-def lowered(blocks: StandardBlocks, vocabulary: Vocabulary, seen: Measured, *, normalized: bool) -> Decoder:
-    """The same arg max at every letter, with a lead of 20."""
+def lowered(
+    blocks: StandardBlocks,
+    vocabulary: Vocabulary,
+    seen: Measured,
+    *,
+    normalized: bool,
+    above: float = ABOVE,
+    half: bool = False,
+) -> Decoder:
+    """The same arg max at every letter, with a lead of 20; ``half``: in sizes that suit half types."""
     heads = max([1, *(len(block.heads) for block in blocks.blocks)])
     widest = max([1, *(head.width for block in blocks.blocks for head in block.heads)])
     extra = 4 if normalized else 2
-    if normalized:
+    if normalized and half:
+        heads, width = _sizes_for_half_types(blocks.dim + extra, heads, widest)
+        dim = heads * width
+    elif normalized:
         width = max(math.ceil((blocks.dim + extra) / heads), widest)
         dim = heads * width
     else:  # a width whose root is a power of two: dividing by it is exact, and a proof need not know of it
         width, dim = 4 ** math.ceil(math.log(widest, 4)), blocks.dim + extra
-    constant = 2.0 ** math.ceil(math.log2(_ABOVE_THE_STREAM * max(seen.stream, 1.0))) if normalized else 1.0
+    constant = 2.0 ** math.ceil(math.log2(above * max(seen.stream, 1.0))) if normalized else 1.0
     stream = _Stream(blocks.dim, dim, width, constant, normalized)
     inner = max(block.into.shape[1] for block in blocks.blocks)
     tensors = stream.outside(blocks, vocabulary, seen)
@@ -62,6 +73,12 @@ def lowered(blocks: StandardBlocks, vocabulary: Vocabulary, seen: Measured, *, n
         vocabulary=vocabulary,
         tensors={name: np.ascontiguousarray(value, dtype=np.float32) for name, value in tensors.items()},
     )
+
+
+def _sizes_for_half_types(channels: int, heads: int, widest: int) -> tuple[int, int]:
+    """Heads and their width: the gain C√(2/d) and the root of the width become powers of two, and exact."""
+    enough = next(2 * 4**power for power in range(16) if 2 * 4**power >= heads)
+    return enough, next(4**power for power in range(16) if 4**power >= max(widest, channels / enough))
 
 
 def outer_channels(plain: int) -> tuple[int, int, int, int]:
