@@ -13,7 +13,15 @@ from krohn.construct.lowering.position_codes import PositionCodes
 from krohn.network.forward import logits
 from krohn.network.layout import Layout
 from krohn.network.operations import AttentionOperation, PositionMap
-from krohn.network.program import Program, ProgramLayer, Readout, Register, Source, interpret_registers
+from krohn.network.program import (
+    Places,
+    Program,
+    ProgramLayer,
+    Readout,
+    Register,
+    Source,
+    interpret_registers,
+)
 from krohn.network.transformer import Transformer
 
 ROUNDING = 1e-10
@@ -80,6 +88,7 @@ class HeadCase:
     registers: tuple[Register, ...]
     sources: tuple[Source, ...]
     before: tuple[PositionMap, ...] = ()
+    places: tuple[Places, ...] = ()
 
 
 def head_program(case: HeadCase, mask: str) -> Program:
@@ -93,6 +102,7 @@ def head_program(case: HeadCase, mask: str) -> Program:
         (*first, ProgramLayer((case.operation,), ())),
         readout,
         mask,  # type: ignore[arg-type]
+        case.places,
     )
 
 

@@ -2,27 +2,33 @@
 
 from dataclasses import replace
 from itertools import product
+from typing import get_args
 
 import numpy as np
 import pytest
 
-from construct.gadget_contract import HeadCase, MapCase, check_head, check_map, map_program
+from construct.gadget_contract import HeadCase, MapCase, check_head, check_map, head_program, map_program
 from krohn.construct.lowering.assembly import lower
+from krohn.construct.lowering.attention_gadgets import GADGETS
 from krohn.construct.lowering.map_gadgets import best_code
 from krohn.construct.lowering.mlp_builder import ramp_width
+from krohn.network.attention_operations import Facts
 from krohn.network.forward import logits
 from krohn.network.operations import (
+    AttentionOperation,
     Clamp,
     LatestMatch,
     LatestWrite,
     Linear,
     LookBack,
     Modulo,
+    PlaceSum,
     PrefixSum,
     Select,
     Table,
 )
-from krohn.network.program import Register, Source
+from krohn.network.program import Places, Register, Source
+from krohn.network.program_json import program_from_json, program_to_json
 
 R = Register
 
@@ -152,6 +158,13 @@ HEADS = [
         (Source("a", (-2, 0, 1, 1), (0,)), Source("b", (0, 1, 2, 3), (0,))),
     ),
     HeadCase(
+        "sums at some places",
+        PlaceSum("seen", ("a",), ("x",)),
+        (R("a", -2, 1), R("seen", 0, 1), R("x", -2, 1, "wide")),
+        (Source("a", (-2, 0, 1, 1), (0,)),),
+        places=(Places("seen", (0, 1), (0, 1, 1)),),
+    ),
+    HeadCase(
         "latest write",
         LatestWrite("flag", ("value",), ("x",)),
         (R("flag", 0, 1), R("value", -2, 5), R("x", -2, 5)),
@@ -193,6 +206,27 @@ def test_an_attention_gadget_keeps_its_contract(case: HeadCase, mask: str) -> No
     check_head(case, short, 5, mask)
     check_head(case, short[::17], 40, mask)
     check_head(case, np.random.default_rng(1).integers(0, 4, (20, 90)), 90, mask)
+
+
+def test_every_attention_operation_has_a_gadget_and_a_case_of_the_contract() -> None:
+    """Who adds an operation adds a line to the registry and a case here, and inherits every test above."""
+    operations = set(get_args(AttentionOperation))
+    assert set(GADGETS) == operations
+    assert {type(case.operation) for case in HEADS} == operations
+    assert len({operation.kind for operation in operations}) == len(operations)
+
+
+@pytest.mark.parametrize("case", HEADS, ids=lambda case: case.name)
+def test_an_attention_operation_says_where_it_looks_and_what_it_cannot_do(case: HeadCase) -> None:
+    operation = case.operation
+    copied = replace(operation, sources=("other",), targets=("another",))
+    assert copied.pattern == operation.pattern
+    assert operation.pattern[0] == operation.kind
+    program = head_program(case, "causal")
+    assert program_from_json(program_to_json(program)) == program
+    bare = Facts({}, dict.fromkeys(operation.reads, 2), frozenset())
+    refused = list(operation.faults(bare))
+    assert bool(refused) == (not isinstance(operation, LookBack))
 
 
 def test_a_code_needs_no_more_steps_than_any_mixed_radix_order_and_separates_the_rows() -> None:

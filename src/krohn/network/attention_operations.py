@@ -5,8 +5,9 @@ which registers it reads and writes. Position 0 is the beginning of the sequence
 network sees ``i ≤ t``, a strict one ``i < t`` (position 0 sees itself under both masks).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +29,25 @@ def _shifted(values: Values) -> Values:
     return np.concatenate([values[:, :1], values[:, :-1]], axis=1)
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a program's registers before it runs.
+
+    Attributes:
+        kinds: integer, wide or circle, by register.
+        first: the value at BOS, for registers that tokens bring along.
+        flags: registers that are 0 or 1 by the place alone.
+    """
+
+    kinds: Mapping[str, str]
+    first: Mapping[str, int]
+    flags: frozenset[str]
+
+
 class _Copies:
     """What all heads have in common: each source gives one target."""
 
+    kind: ClassVar[str]
     sources: tuple[str, ...]
     targets: tuple[str, ...]
 
@@ -51,13 +68,31 @@ class _Copies:
         """The sums or copies."""
         return self.targets
 
+    @property
+    def pattern(self) -> tuple[str, ...]:
+        """Where the head looks: operations of one pattern share one head."""
+        return (self.kind, *(str(x) for name, x in vars(self).items() if name not in ("sources", "targets")))
+
+    def faults(self, facts: Facts) -> Iterator[str]:
+        """What keeps the operation from having a meaning in this program."""
+        return iter(())
+
+    def _sum_faults(self, facts: Facts) -> Iterator[str]:
+        yield from (f"sum {n} is not wide" for n in self.targets if facts.kinds.get(n) != "wide")
+        yield from (f"summed {n} is not 0 at BOS" for n in self.sources if facts.first.get(n, 0) != 0)
+
 
 @dataclass(frozen=True)
 class PrefixSum(_Copies):
     """``target_t = Σ source_i`` over the visible positions (Lemma "modular counter")."""
 
+    kind = "sum"
     sources: tuple[str, ...]
     targets: tuple[str, ...]
+
+    def faults(self, facts: Facts) -> Iterator[str]:
+        """Sums are wide, and nothing is summed at BOS."""
+        return self._sum_faults(facts)
 
     def apply(self, values: Registers, mask: str) -> dict[str, Values]:
         """The discrete meaning."""
@@ -75,9 +110,16 @@ class PrefixSum(_Copies):
 class PlaceSum(_Copies):
     """``target_t = Σ source_i`` over the visible positions where the flag of the place is 1."""
 
+    kind = "place sum"
     flag: str
     sources: tuple[str, ...]
     targets: tuple[str, ...]
+
+    def faults(self, facts: Facts) -> Iterator[str]:
+        """As for a prefix sum; and the place alone must decide the flag."""
+        if self.flag not in facts.flags:
+            yield f"flag {self.flag} is not one of places with values 0 and 1"
+        yield from self._sum_faults(facts)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -98,9 +140,15 @@ class PlaceSum(_Copies):
 class LatestWrite(_Copies):
     """``target_t = source`` at the latest visible flagged position (Lemma "memory"); BOS is flagged."""
 
+    kind = "write"
     flag: str
     sources: tuple[str, ...]
     targets: tuple[str, ...]
+
+    def faults(self, facts: Facts) -> Iterator[str]:
+        """BOS must be flagged."""
+        if facts.first.get(self.flag, 1) != 1:
+            yield f"flag {self.flag} is not 1 at BOS"
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -121,6 +169,7 @@ class LatestWrite(_Copies):
 class LookBack(_Copies):
     """``target_t = source_{max(t−distance, 0)}`` (the heads of Theorem 1)."""
 
+    kind = "back"
     distance: int
     sources: tuple[str, ...]
     targets: tuple[str, ...]
@@ -149,12 +198,18 @@ class LatestMatch(_Copies):
     query (an empty name) the key looked for is ``shift`` itself. BOS never matches: it is the default.
     """
 
+    kind = "match"
     query: str
     key: str
     modulus: int
     shift: int
     sources: tuple[str, ...]
     targets: tuple[str, ...]
+
+    def faults(self, facts: Facts) -> Iterator[str]:
+        """Query and key must lie on circles."""
+        pair = (*((self.query,) if self.query else ()), self.key)
+        yield from (f"{n} is not a circle register" for n in pair if facts.kinds.get(n) != "circle")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -14,14 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.errors import InvalidInput
+from krohn.network.attention_operations import Facts
 from krohn.network.operations import (
     AttentionOperation,
-    LatestMatch,
-    LatestWrite,
     Modulo,
-    PlaceSum,
     PositionMap,
-    PrefixSum,
     Table,
     Values,
 )
@@ -230,26 +227,17 @@ def _wrong_order(program: Program) -> Iterable[str]:
 
 def _wrong_kinds(program: Program) -> Iterable[str]:
     kinds = {register.name: register.kind for register in program.registers}
-    first = {source.register: source.padding[:1] for source in program.sources}
+    first = {source.register: source.padding[0] for source in program.sources if source.padding}
     flags = {place.register for place in program.places if {*place.early, *place.cycle} <= {0, 1}}
+    facts = Facts(kinds, first, frozenset(flags))
     for layer in program.layers:
-        for operation in layer.operations:
-            if isinstance(operation, PlaceSum) and operation.flag not in flags:
-                yield f"flag {operation.flag} is not one of places with values 0 and 1"
-            if isinstance(operation, (PrefixSum, PlaceSum)):
-                yield from (f"sum {n} is not wide" for n in operation.targets if kinds.get(n) != "wide")
-                yield from (
-                    f"summed {n} is not 0 at BOS" for n in operation.sources if first.get(n, (0,)) != (0,)
-                )
-            if isinstance(operation, LatestWrite) and first.get(operation.flag, (1,)) != (1,):
-                yield f"flag {operation.flag} is not 1 at BOS"
-            if isinstance(operation, LatestMatch):
-                pair = (*((operation.query,) if operation.query else ()), operation.key)
-                yield from (f"{n} is not a circle register" for n in pair if kinds.get(n) != "circle")
-            if isinstance(operation, Table):
-                yield from (f"table reads wide {n}" for n in operation.inputs if kinds.get(n) == "wide")
-            if isinstance(operation, (Table, Modulo)):
-                yield from (f"{n} cannot be wide" for n in operation.writes if kinds.get(n) == "wide")
+        for operation in layer.attention:
+            yield from operation.faults(facts)
+        for change in layer.maps:
+            if isinstance(change, Table):
+                yield from (f"table reads wide {n}" for n in change.inputs if kinds.get(n) == "wide")
+            if isinstance(change, (Table, Modulo)):
+                yield from (f"{n} cannot be wide" for n in change.writes if kinds.get(n) == "wide")
 
 
 def interpret_registers(program: Program, words: npt.ArrayLike) -> dict[str, Values]:

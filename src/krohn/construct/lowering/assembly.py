@@ -6,16 +6,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from krohn.construct.lowering.attention_gadgets import (
-    HeadPlan,
-    HeadSums,
-    lower_latest_match,
-    lower_latest_write,
-    lower_look_back,
-    lower_place_sum,
-    lower_prefix_sum,
-    sums_of_heads,
-)
+from krohn.construct.lowering.attention_gadgets import GADGETS, HeadPlan, HeadSums, sums_of_heads
 from krohn.construct.lowering.map_gadgets import lower_clamp, lower_modulo, lower_select, lower_table
 from krohn.construct.lowering.mlp_builder import (
     Activation,
@@ -29,14 +20,9 @@ from krohn.network.layout import Channel, HeadMeaning, Layout
 from krohn.network.operations import (
     AttentionOperation,
     Clamp,
-    LatestMatch,
-    LatestWrite,
     Linear,
-    LookBack,
     Modulo,
-    PlaceSum,
     PositionMap,
-    PrefixSum,
     Select,
     Table,
 )
@@ -125,17 +111,7 @@ def lower(
 
 def head_plan(operation: AttentionOperation, codes: PositionCodes, program: Program) -> HeadPlan:
     """The head that carries out an attention operation, with its error bound."""
-    match operation:
-        case PrefixSum():
-            return lower_prefix_sum(operation, codes)
-        case PlaceSum():
-            return lower_place_sum(operation, codes, program)
-        case LatestWrite():
-            return lower_latest_write(operation, codes, program)
-        case LookBack():
-            return lower_look_back(operation, codes, program)
-        case LatestMatch():
-            return lower_latest_match(operation, codes, program, program.at_bos[operation.key])
+    return GADGETS[type(operation)].lower(operation, codes, program)
 
 
 @singledispatch

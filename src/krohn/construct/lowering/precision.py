@@ -5,11 +5,11 @@ the certificate to say. u is the unit round-off of the format.
 """
 
 from collections.abc import Iterator
-from math import cos, pi, sqrt
+from math import sqrt
 
-from krohn.construct.lowering.attention_gadgets import GAP
-from krohn.construct.lowering.position_codes import FREQUENCIES, PositionCodes
-from krohn.network.operations import LatestMatch, LatestWrite, LookBack, Modulo, PlaceSum, PrefixSum
+from krohn.construct.lowering.attention_gadgets import GADGETS
+from krohn.construct.lowering.position_codes import PositionCodes
+from krohn.network.operations import Modulo
 from krohn.network.program import Program
 
 UNIT = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
@@ -22,7 +22,7 @@ def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]
     codes = PositionCodes(program.num_padding + length, program.mask)
     for layer in program.layers:
         for operation in layer.attention:
-            if _logit_error(operation, codes, program) * unit > 1:
+            if GADGETS[type(operation)].logit_error(operation, codes, program) * unit > 1:
                 yield f"{operation.describe()}: too coarse"
         for change in layer.maps:
             if isinstance(change, Modulo):
@@ -31,23 +31,6 @@ def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]
                 )
                 if 4 * reach * sqrt(1 + reach / change.modulus) * unit > 1 / 8:
                     yield f"{change.describe()}: a sum up to {reach} would be off by more than 1/8"
-
-
-def _logit_error(operation: object, codes: PositionCodes, program: Program) -> float:
-    """Error of a logit in units of u: a few roundings of its largest size."""
-    match operation:
-        case LatestWrite():
-            return 4 * 2 * (GAP + 4) * codes.scale
-        case LookBack():
-            return 4 * FREQUENCIES * 2 * (GAP + 12) / codes.shift_gap
-        case LatestMatch():
-            return 4 * 3 * (GAP + 6) * codes.scale / (1 - cos(2 * pi / operation.modulus))
-        case PrefixSum() | PlaceSum():
-            widest = max(
-                max(abs(program.register[n].low), program.register[n].high) for n in operation.sources
-            )
-            return 8 * 8 * widest * codes.scale
-    return 0.0
 
 
 def largest_length(program: Program, dtype: str) -> int:

@@ -1,16 +1,12 @@
 """Operations with their layers become a program: unread ones dropped, heads of one pattern merged."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from krohn.network.operations import (
     AttentionOperation,
-    LatestMatch,
-    LatestWrite,
-    LookBack,
-    PlaceSum,
     PositionMap,
-    PrefixSum,
     Select,
     Table,
 )
@@ -71,39 +67,9 @@ def _only_needed(change: PositionMap, needed: set[str]) -> PositionMap:
 def _merged(heads: Sequence[AttentionOperation]) -> tuple[AttentionOperation, ...]:
     """All prefix sums in one head, all copies from the same place in one head."""
     merged = []
-    for _, same in groupby(sorted(heads, key=_pattern), key=_pattern):
+    for _, same in groupby(sorted(heads, key=lambda head: head.pattern), key=lambda head: head.pattern):
         parts = list(same)
         sources = tuple(name for part in parts for name in part.sources)
         targets = tuple(name for part in parts for name in part.targets)
-        merged.append(_with_copies(parts[0], sources, targets))
+        merged.append(replace(parts[0], sources=sources, targets=targets))
     return tuple(merged)
-
-
-def _pattern(head: AttentionOperation) -> tuple[object, ...]:
-    match head:
-        case PrefixSum():
-            return ("sum",)
-        case PlaceSum():
-            return ("place sum", head.flag)
-        case LatestWrite():
-            return ("write", head.flag)
-        case LookBack():
-            return ("back", str(head.distance))
-        case LatestMatch():
-            return ("match", head.query, head.key, str(head.shift))
-
-
-def _with_copies(
-    head: AttentionOperation, sources: tuple[str, ...], targets: tuple[str, ...]
-) -> AttentionOperation:
-    match head:
-        case PrefixSum():
-            return PrefixSum(sources, targets)
-        case PlaceSum():
-            return PlaceSum(head.flag, sources, targets)
-        case LatestWrite():
-            return LatestWrite(head.flag, sources, targets)
-        case LookBack():
-            return LookBack(head.distance, sources, targets)
-        case LatestMatch():
-            return LatestMatch(head.query, head.key, head.modulus, head.shift, sources, targets)
