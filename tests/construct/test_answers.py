@@ -10,7 +10,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.construct.plans import proposals
 from krohn.construct.request import MAX_LENGTH, Request
-from krohn.errors import InvalidInput, LimitExceeded
+from krohn.errors import InvalidInput, Unsupported
 
 Maps = list[list[int]]
 
@@ -112,5 +112,29 @@ def test_lengths_beyond_the_limit_are_refused_with_it(length: int) -> None:
 
 
 def test_a_position_table_that_is_too_large_names_the_longest_length() -> None:
-    with pytest.raises(LimitExceeded, match=r"position encodings .* choose a --length of at most 13,333,333"):
+    with pytest.raises(Unsupported, match=r"position encodings .* choose a --length of at most 13,333,333"):
         krohn.compile(krohn.zoo("C2"), MAX_LENGTH)
+
+
+def test_a_plan_that_does_not_fit_gives_way_to_the_next() -> None:
+    """With few rows allowed the tables of the cascade are refused, and the scan has none."""
+    automaton = krohn.zoo("T3")
+    assert krohn.compile(automaton, 100, method="cascade").transformer.depth == 6
+    network = krohn.compile(automaton, 100, max_rows=8)
+    assert network.method == "scan"
+    with pytest.raises(Unsupported, match="raise --max-rows"):
+        krohn.compile(automaton, 100, method="cascade", max_rows=8)
+
+
+@pytest.mark.parametrize(
+    "spec", ["Dyck4,2", "T3", "S4", "Grid3x4", "Add", "C2xDyck4,2", "regex:(a|b)*abb", "abab"]
+)
+@pytest.mark.parametrize("mask", ["causal", "strict"])
+def test_decompose_shows_the_plan_that_compile_builds(spec: str, mask: str) -> None:
+    automaton = krohn.parse_spec(spec)
+    shown = krohn.decompose(automaton, mask=mask)  # type: ignore[arg-type]
+    built = krohn.compile(automaton, 20, method="cascade", mask=mask)  # type: ignore[arg-type]
+    assert shown.layers == built.transformer.depth
+    request = Request(automaton, 20, method="cascade", mask=mask)  # type: ignore[arg-type]
+    (proposal,) = proposals(request, request.work())
+    assert list(proposal.lines) == ["  " * indent + node.title for indent, node in shown.plan.walk()]

@@ -17,7 +17,7 @@ from krohn.construct.paper.composition import Gadget
 from krohn.construct.paper.grid import Variant
 from krohn.construct.paper.scan import Positions
 from krohn.construct.paper_methods import grid_as_printed, paper_as_printed, scan_as_printed
-from krohn.construct.plans import proposals
+from krohn.construct.plans import last_resort, proposals
 from krohn.construct.proposal import Proposal
 from krohn.construct.request import (
     DEFAULT_EFFORT,
@@ -28,7 +28,7 @@ from krohn.construct.request import (
     Request,
     Target,
 )
-from krohn.errors import InvalidInput, Unsupported
+from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.operations import Table
 from krohn.network.program import Program
@@ -113,12 +113,30 @@ def _meant(request: Request) -> Request:
 def build(request: Request) -> CompiledNetwork:
     """Plans, their programs, the weights of the programs, and the network that serves the objective best."""
     work = request.work()
+    networks: list[CompiledNetwork] = []
+    reasons: list[str] = []
+    for plans in _rounds(request, work):
+        for plan in plans:
+            try:
+                networks += _lowered(request, plan, work)
+            except (Unsupported, LimitExceeded) as error:
+                reasons.append(str(error))
+        if networks:
+            best = min(networks, key=lambda network: cost(network.transformer, request.objective))
+            return replace(best, notes=_notes(request, best, work))
+    raise Unsupported(" | ".join(dict.fromkeys(reasons)))
+
+
+def _rounds(request: Request, work: Work) -> Iterator[list[Proposal]]:
+    """The plans to compare: those of fewest layers, of more only if they do not fit, a scan after all."""
     plans = proposals(request, work)
     if request.objective == "depth":
-        plans = [plan for plan in plans if plan.layers == min(other.layers for other in plans)]
-    networks = [network for plan in plans for network in _lowered(request, plan, work)]
-    best = min(networks, key=lambda network: cost(network.transformer, request.objective))
-    return replace(best, notes=_notes(request, best, work))
+        for layers in sorted({plan.layers for plan in plans}):
+            yield [plan for plan in plans if plan.layers == layers]
+    else:
+        yield plans
+    if not any(plan.method == "scan" for plan in plans):
+        yield last_resort(request, work)
 
 
 def _notes(request: Request, network: CompiledNetwork, work: Work) -> tuple[str, ...]:

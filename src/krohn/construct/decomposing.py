@@ -8,7 +8,7 @@ from krohn.cascade.plan import Plan
 from krohn.cascade.plan_nodes import HolonomyPlan
 from krohn.cascade.plan_search import PASSES, PlanSearch, cascade_plans, plain_cascade
 from krohn.construct.request import DEFAULT_EFFORT, Request
-from krohn.construct.tight.cascade_source import built_plans, program_size
+from krohn.construct.tight.cascade_source import built_plans, shallowest
 from krohn.errors import InvalidInput, Unsupported
 from krohn.network.transformer import Mask
 from krohn.work import Work
@@ -69,7 +69,7 @@ def _chosen(request: Request, work: Work, base: holonomy.Cascade | None) -> tupl
         if not plans:
             raise
         return min(plans, key=lambda plan: plan.measure), None
-    plan, program = min(built, key=lambda pair: (pair[1].depth, pair[0].levels, program_size(pair[1])))
+    plan, program = shallowest(built)
     return plan, program.depth
 
 

@@ -18,11 +18,19 @@ from krohn.work import Work
 
 SOURCES = (
     Source("features", ("auto", "features"), proposals_without_search, lambda request: 1),
-    Source("cascade", ("auto", "cascade"), cascade_proposals, lambda request: 1),
+    Source("cascade", ("auto", "cascade"), cascade_proposals, lambda request: int(_moves(request))),
     Source("features", ("auto", "features"), one_layer_proposals, lambda request: 1),
     Source("features", ("auto", "features"), two_layer_proposals, lambda request: 2),
     Source("scan", ("auto",), scan_proposals, lambda request: scan_depth(request.length)),
 )
+
+
+def _moves(request: Request) -> bool:
+    """Whether some letter leaves the start; if none does, no layer is needed."""
+    automaton = request.automaton
+    return any(
+        automaton.step(automaton.start, letter) != automaton.start for letter in range(automaton.num_letters)
+    )
 
 
 def proposals(request: Request, work: Work, sources: tuple[Source, ...] = SOURCES) -> list[Proposal]:
@@ -46,3 +54,9 @@ def proposals(request: Request, work: Work, sources: tuple[Source, ...] = SOURCE
     if not found:
         raise Unsupported(" | ".join(reasons))
     return found
+
+
+def last_resort(request: Request, work: Work) -> list[Proposal]:
+    """What the last source proposes, which always has something: for plans that do not fit after all."""
+    source = SOURCES[-1]
+    return list(source.propose(request, work)) if request.method in source.methods else []

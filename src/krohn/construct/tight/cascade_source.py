@@ -1,6 +1,6 @@
 """Proposals from Krohn–Rhodes plans: several searches, each plan as the program of fewest layers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import Plan
@@ -18,8 +18,9 @@ from krohn.work import Work
 
 
 def cascade_proposals(request: Request, work: Work) -> Iterator[Proposal]:
-    """Programs of different plans; raises, with every reason, if no plan can be built."""
-    for plan, program in built_plans(request, work):
+    """Programs of different plans, only the best if depth is all that matters; raises if there is none."""
+    built = list(built_plans(request, work))
+    for plan, program in [shallowest(built)] if request.objective == "depth" else built:
         lines = tuple("  " * indent + node.title for indent, node in plan.walk())
         yield Proposal("cascade", program.depth, lambda program=program: program, lines)  # type: ignore[misc]
 
@@ -51,6 +52,11 @@ def built_plans(request: Request, work: Work, plain: Cascade | None = None) -> I
         raise Unsupported(
             f"method cascade needs solvable groups and tables that fit: {listed}; use method scan"
         )
+
+
+def shallowest(built: Sequence[tuple[Plan, Program]]) -> tuple[Plan, Program]:
+    """The plan that compile builds and decompose shows: fewest layers, then fewest levels, then smallest."""
+    return min(built, key=lambda pair: (pair[1].depth, pair[0].levels, program_size(pair[1])))
 
 
 def program_size(program: Program) -> int:
