@@ -26,7 +26,9 @@ SHOWN = ("C2", "D8", "Q8", "A4", "S4", "Grid9", "Dyck4,2", "A5", "S5")
 COLUMNS = {
     "automaton": "automaton",
     "method": "method",
-    "depth": "layers",
+    "layers": "layers",
+    "least layers known": "least layers known",
+    "blocks": "blocks",
     "dim": "dimensions",
     "parameters": "parameters",
     "paper's recipe: depth / dim / heads": "paper's recipe: layers / dimensions / heads",

@@ -80,3 +80,17 @@ def test_the_published_tables_come_from_the_generated_pages_and_the_results() ->
     check = [sys.executable, str(ROOT / "benchmarks" / "published_tables.py"), "--check"]
     done = subprocess.run(check, capture_output=True, text=True)
     assert done.returncode == 0, f"run python benchmarks/published_tables.py: {done.stdout}{done.stderr}"
+
+
+def test_the_architecture_page_names_every_part() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    package = Path(krohn.__file__).parent
+    parts = {
+        path.stem for path in package.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert {part for part in parts if not part.startswith("__")} <= set(re.findall(r"`(\w+)`", page))
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    links = set(re.findall(r"\]\((?:docs/)?([\w-]+\.md)", "".join(page.read_text() for page in PAGES)))
+    assert {page.name for page in PAGES} - links <= {"README.md", "index.md"}
