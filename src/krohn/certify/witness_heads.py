@@ -14,6 +14,8 @@ from krohn.check.witness import EMPTY, UNKNOWN, Attention, Back, Cells, Lift, Ru
 MAX_BACK = 64
 CLOSE = 1e-3
 """Scores that differ by less are taken to be equal."""
+UNSEEN = 30.0
+"""Scores that are lower by more do not count in a sum."""
 LATE = 96
 """How many letters t are looked at: the first ones and the last ones."""
 
@@ -58,14 +60,15 @@ def rule_of(claim: Claim, head: Head, *, strict: bool) -> Rule:
     if not head.output.any():
         return Silent()
     view, tau = sight(claim, head, strict=strict), len(claim.pads)
-    seen = view.seen[:, tau:]
+    counts = _counting(claim, view, tau)
+    seen = view.seen[:, tau:] & counts.any(axis=0)
     some: Flags = np.asarray(seen.any(axis=1))
-    inside = np.where(seen[None, :, None, :], view.letters, np.nan)[:, some]
+    inside = np.where(seen[None, :, None, :] & counts[None, None], view.letters, np.nan)[:, some]
     spread = (
         np.nanmax(inside, axis=(0, 2, 3)) - np.nanmin(inside, axis=(0, 2, 3)) if some.any() else np.zeros(1)
     )
     if spread.max() < CLOSE:
-        made = _sum_rule(claim, head, view, inside, some)
+        made = _sum_rule(claim, head, view, inside, some, counts)
         if made is not None:
             return made
     values = np.concatenate([middle(claim.box) @ head.value, middle(claim.pads) @ head.value])
@@ -78,15 +81,31 @@ def rule_of(claim: Claim, head: Head, *, strict: bool) -> Rule:
     return Cells(view.query_of, view.key_of, value_of, member, order, nothing, nothing)
 
 
-def _sum_rule(claim: Claim, head: Head, view: Sight, inside: Array, some: Flags) -> Sum | None:
+def _counting(claim: Claim, view: Sight, tau: int) -> Flags:
+    """[key group, letter]: all; or the groups that score near the best, where they stand."""
+    last = np.where(view.seen[-1, tau:], view.letters[0, -1], np.nan)
+    every = np.ones(last.shape, dtype=bool)
+    if not np.nanmax(last) - np.nanmin(last) > UNSEEN:
+        return every
+    where = claim.machine.standing(claim.classes, claim.length)
+    stands = np.stack([where[view.key_of == group].any(axis=0) for group in range(len(last))])
+    best = np.where(stands & view.seen[-1, tau:], view.letters[0, -1], -np.inf).max(axis=1)
+    near = best > best.max() - UNSEEN
+    mixed = stands[near].any(axis=0) & stands[~near].any(axis=0)
+    return every if mixed.any() else stands & near[:, None]
+
+
+def _sum_rule(claim: Claim, head: Head, view: Sight, inside: Array, some: Flags, counts: Flags) -> Sum | None:
     """Equal weights: what a letter adds, measured in the smallest steps."""
     tau, vectors = len(claim.pads), middle(claim.box)
     level = np.nanmean(inside, axis=(0, 2, 3))
     pads = np.exp(np.clip(view.pads[0][some] - level[:, None], -700, 700)) * view.seen[some, :tau]
-    total = float(np.median(view.seen[some, tau:].sum(axis=1) + pads.sum(axis=1)))
+    letters = (view.seen[some, tau:] & counts.any(axis=0)).sum(axis=1)
+    total = float(np.median(letters + pads.sum(axis=1)))
     if not total > 1.6:
         return None
-    added = vectors @ head.value @ head.output / total
+    counted: Flags = np.asarray(counts.any(axis=1))
+    added = vectors @ head.value @ head.output / total * counted[view.key_of][:, None]
     columns, steps = [], []
     for channel in np.flatnonzero(np.abs(added).max(axis=0) > 1e-300):
         measured = measure(added[:, channel])

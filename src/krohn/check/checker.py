@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.check.attention import attend
+from krohn.check.clock import readings_of
 from krohn.check.format import FORMATS, Format, whole
 from krohn.check.machine import Claim, Machine, Setting, counted_anew, merge
 from krohn.check.mlp import tabulate
 from krohn.check.reader import Automaton, Network, stored
 from krohn.check.readout import decode, simulate
-from krohn.check.real import point
+from krohn.check.real import Real, hull, point
 from krohn.check.scan import check_scan
 from krohn.check.verdict import Budget, Refused, inside, require
 from krohn.check.witness import Layered, Merge, Scan, Step, Tabulate, Witness, witness_from
@@ -76,7 +77,9 @@ def margin_of(
 
 
 def embed(network: Network, length: int, fmt: Format) -> Claim:
-    """Token plus position, once rounded. Codes that do not vary along letters join the classes."""
+    """Token plus position, once rounded. Codes that stay or repeat along letters join the classes, which
+    are (reading of a clock, letter): the box of one is the hull over all positions of its reading.
+    """
     tau, (letters, d) = len(network.padding), network.embedding.shape
     codes = network.positions[: tau + length]
     along = codes[tau:]
@@ -85,15 +88,18 @@ def embed(network: Network, length: int, fmt: Format) -> Claim:
     shape = (letters, length, d)
     table = point(network.embedding).shaped(letters, 1, d).spread(*shape)
     summed = fmt.add(whole(table), whole(point(along).spread(*shape))).part
-    places = np.where(steady, 0.0, along)
+    repeats, reading, following = readings_of(along)
+    places, count = np.where(steady | repeats, 0.0, along), len(following)
     nothing = np.zeros(0, dtype=np.int64)
     machine = Machine(
-        follow=np.zeros((1, letters), dtype=np.int64),
-        shown=np.arange(letters)[None],
-        steps=np.zeros((1, letters, 0), dtype=np.int64),
+        follow=following[:, None].repeat(letters, axis=1),
+        shown=np.arange(count * letters).reshape(count, letters),
+        steps=np.zeros((count, letters, 0), dtype=np.int64),
         letter=np.arange(letters),
     )
-    box = (summed - point(places).spread(*shape)).over(1)
+    rest = summed - point(places).spread(*shape)
+    rows = Real(rest.lo.swapaxes(0, 1).reshape(-1, d), rest.hi.swapaxes(0, 1).reshape(-1, d))
+    box = hull(rows, (reading[:, None] * letters + np.arange(letters)).reshape(-1))
     return Claim(machine, box, np.zeros((d, 0)), places, pads, nothing, nothing)
 
 

@@ -13,6 +13,8 @@ from krohn.check.verdict import require
 from krohn.check.witness import EMPTY, UNKNOWN, Back, Cells, Sum
 
 BLOCK = 1 << 20
+UNSEEN = 30.0
+"""Letters whose scores are that far below the best ones do not count in a sum."""
 NO_LEAD = "give the position it should copy a larger lead: scale W_Q or W_K up, or use a wider dtype"
 
 
@@ -115,26 +117,70 @@ def _grouping(labels: Integers, count: int) -> Integers:
     return labels
 
 
+@dataclass(frozen=True)
+class Counted:
+    """What a summing head counts: classes, positions of letters; and which group of keys stands where."""
+
+    classes: Flags
+    positions: Flags
+    stands: Flags
+
+
+def counted_by(look: Look) -> Counted:
+    """All letters; or those that score near the best, where the place alone decides which these are.
+
+    Any choice would be sound, as long as no position may be of either kind.
+    """
+    claim, groups = look.claim, len(look.keys)
+    sizes = (claim.classes,), (look.length,), (groups, look.length)
+    classes, positions, anywhere = (np.ones(size, dtype=bool) for size in sizes)
+    every = Counted(classes, positions, anywhere)
+    *_, (_, scores, seen) = look.blocks(0)
+    top = np.where(seen[-1], scores.hi[-1], -np.inf)[:, look.tau :]
+    if not top.max() - np.where(seen[-1], scores.lo[-1], np.inf)[:, look.tau :].min() > UNSEEN:
+        return every
+    where = claim.machine.standing(claim.classes, look.length)
+    stands = np.stack([where[look.key_of == group].any(axis=0) for group in range(groups)])
+    best = np.where(stands[:, : top.shape[1]], top, -np.inf).max(axis=1)
+    near = (best > best.max() - UNSEEN)[look.key_of]
+    here, there = (where[which].any(axis=0) for which in (near, ~near))
+    return every if (here & there).any() or not near.any() else Counted(near, here, stands)
+
+
 def add_up(look: Look, rule: Sum) -> tuple[Box, Array]:
-    """All letters have one weight: what class c adds beyond its steps, and the size of the counters."""
+    """Letters that count have one weight: what class c adds beyond its steps, and the size of counters."""
     claim, fmt, tau = look.claim, look.fmt, look.tau
     fits = rule.steps.shape == (claim.classes, rule.wide.shape[1]) and len(rule.wide) == claim.box.lo.shape[1]
     require(fits, "witness: steps")
-    count = look.seen[:, tau:].sum(axis=1).astype(np.float64)
-    weights = _sum_weights(look, count)
+    chosen = counted_by(look)
+    letters = look.seen[:, tau:]
+    count, others = (
+        letters[:, which].sum(axis=1).astype(np.float64) for which in (chosen.positions, ~chosen.positions)
+    )
+    weights = _sum_weights(look, chosen, count, others)
     v = claim.over_counters(look.values.part, look.value_wide)
     w, p = weights[:, tau], weights[:, :tau]
     look.setting.budget.spend(look.length * claim.classes * len(rule.wide), "sums")
-    worth = point(rule.steps) @ rule.wide.T
-    each = w.shaped(-1, 1, 1) * (v @ look.head.output).shaped(1, *worth.lo.shape)
-    total = (each - worth.shaped(1, *worth.lo.shape)).over(1) * point(count).shaped(-1, 1)
+    worth, added = point(rule.steps) @ rule.wide.T, v @ look.head.output
+    total = point(np.zeros((look.length, len(rule.wide))))
+    for which, weight, number in (
+        (chosen.classes, w, count),
+        (~chosen.classes, weights[:, tau + 1], others),
+    ):
+        if which.any():
+            shape = (1, int(which.sum()), len(rule.wide))
+            each = weight.shaped(-1, 1, 1) * added[which].shaped(*shape) - worth[which].shaped(*shape)
+            total = total + each.over(1) * point(number).shaped(-1, 1)
     padded = p.shaped(*p.lo.shape, 1) * (look.pad_values @ look.head.output).shaped(1, tau, -1)
     # Rounding: of the sum over positions, and of W_C.
-    largest = w.hi[:, None] * v.size.max(axis=0)
-    size = count[:, None] * largest + p.hi @ look.pad_values.size
+    largest = np.maximum(w.hi, weights.hi[:, tau + 1])[:, None] * v.size.max(axis=0)
+    size = (count + others)[:, None] * largest + p.hi @ look.pad_values.size
     alone = not look.pad_values.size.any()
     off = fmt.averaged(
-        size, largest if alone else np.full_like(largest, np.inf), count[:, None], float(tau + look.length)
+        size,
+        largest if alone else np.full_like(largest, np.inf),
+        (count + others)[:, None],
+        float(tau + look.length),
     )
     box = (total + padded.total(1)).widened(fmt.passed_on(size, off, look.head.output)).over(0)
     out = box.spread(*worth.lo.shape)
@@ -144,21 +190,24 @@ def add_up(look: Look, rule: Sum) -> tuple[Box, Array]:
     return Box(out, np.broadcast_to(beyond, out.lo.shape)), rule.wide
 
 
-def _sum_weights(look: Look, count: Array) -> Real:
-    """[t, padding positions and a letter]: bounds of their weights, whatever the classes are."""
-    tau, shape = look.tau, (look.length, look.tau + 1)
+def _sum_weights(look: Look, chosen: Counted, count: Array, others: Array) -> Real:
+    """[t, padding positions, a letter that counts, one that does not]: bounds of their weights."""
+    tau, shape = look.tau, (look.length, look.tau + 2)
     lo, hi = np.full(shape, np.inf), np.full(shape, -np.inf)
     for query in range(len(look.queries)):
         for part, scores, seen in look.blocks(query):
-            letters = seen[:, None, tau:]
-            low = np.where(letters, scores.lo[:, :, tau:], np.inf).min(axis=(1, 2))
-            high = np.where(letters, scores.hi[:, :, tau:], -np.inf).max(axis=(1, 2))
-            lo[part] = np.minimum(lo[part], np.c_[scores.lo[:, 0, :tau], low])
-            hi[part] = np.maximum(hi[part], np.c_[scores.hi[:, 0, :tau], high])
-    some = count > 0
-    table = np.c_[look.seen[:, :tau], some]
+            ends = [scores.lo[:, 0, :tau]], [scores.hi[:, 0, :tau]]
+            reach = seen.shape[1] - tau
+            for which in (chosen.positions, ~chosen.positions):
+                letters = (seen[:, tau:] & which[:reach])[:, None] & chosen.stands[None, :, :reach]
+                ends[0].append(np.where(letters, scores.lo[:, :, tau:], np.inf).min(axis=(1, 2))[:, None])
+                ends[1].append(np.where(letters, scores.hi[:, :, tau:], -np.inf).max(axis=(1, 2))[:, None])
+            lo[part] = np.minimum(lo[part], np.concatenate(ends[0], axis=1))
+            hi[part] = np.maximum(hi[part], np.concatenate(ends[1], axis=1))
+    table = np.c_[look.seen[:, :tau], count > 0, others > 0]
     lo, hi = np.where(table, lo, 0.0), np.where(table, hi, 0.0)
-    return look.fmt.weights(between(lo, hi), table, np.c_[np.ones((look.length, tau)), np.maximum(count, 1)])
+    many = np.c_[np.ones((look.length, tau)), np.maximum(count, 1), np.maximum(others, 1)]
+    return look.fmt.weights(between(lo, hi), table, many)
 
 
 @dataclass

@@ -35,6 +35,14 @@ class Machine:
         """States that some word of fewer than ``length`` letters reaches: only these read a letter."""
         return live_states(self.follow, length)
 
+    def standing(self, classes: int, length: int) -> Flags:
+        """[class, letter]: which classes some word shows at its first, second, … letter."""
+        where, states = np.zeros((classes, length), dtype=bool), np.zeros(1, dtype=np.int64)
+        for t in range(length):
+            where[self.shown[states].reshape(-1), t] = True
+            states = np.unique(self.follow[states])
+        return where
+
     def ranges(self, length: int, budget: Budget) -> tuple[Integers, Integers]:
         """Least and greatest value of every counter after 1 to ``length`` letters, over all runs."""
         count = self.steps.shape[2]
