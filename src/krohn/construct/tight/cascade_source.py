@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import Plan
-from krohn.cascade.plan_nodes import HolonomyPlan
+from krohn.cascade.plan_nodes import ClampedCounterPlan, HolonomyPlan
 from krohn.cascade.plan_search import cascade_plans
 from krohn.construct.proposal import Proposal
 from krohn.construct.request import Request
+from krohn.construct.tight.clamped_counter import has_unit_steps
 from krohn.construct.tight.plan_programs import plan_program
 from krohn.construct.tight.scan import scan_depth
 from krohn.errors import LimitExceeded, Unsupported
@@ -70,10 +71,17 @@ def program_size(program: Program) -> int:
 def _programs(plan: Plan, mask: Mask, flat: bool) -> list[Program]:
     """The plan's program and, where it is shallower, the one that keeps stage sets of several positions."""
     plain = plan_program(plan, mask, flat=flat)
-    if mask == "strict" or not any(isinstance(node, HolonomyPlan) for _, node in plan.walk()):
+    if mask == "strict" or not any(_has_levels(node) for _, node in plan.walk()):
         return [plain]
     lagged = plan_program(plan, mask, lagged=True, flat=flat)
     return [plain, lagged] if lagged.depth < plain.depth else [plain]
+
+
+def _has_levels(node: Plan) -> bool:
+    """Whether a node is written level by level, as a counter is whose steps are too large for its shape."""
+    return isinstance(node, HolonomyPlan) or (
+        isinstance(node, ClampedCounterPlan) and not has_unit_steps(node)
+    )
 
 
 def _unsolvable(plan: Plan) -> Iterator[str]:
