@@ -102,7 +102,13 @@ class Canvas:
         self, points: Sequence[tuple[float, float]], *, head: bool = True, title: str = "", **style: object
     ) -> None:
         """A Bézier curve through two, three or four points, with a triangle at its end."""
-        self._reached += [points[0], points[-1]]
+        shares = {2: (1, 1), 3: (1, 2, 1), 4: (1, 3, 3, 1)}[
+            len(points)
+        ]  # of the points at the curve's middle
+        middle = [
+            sum(n * p[axis] for n, p in zip(shares, points, strict=True)) / sum(shares) for axis in (0, 1)
+        ]
+        self._reached += [points[0], (middle[0], middle[1]), points[-1]]
         end, before = points[-1], points[-2]
         angle = math.atan2(end[1] - before[1], end[0] - before[0])
         ahead = (math.cos(angle), math.sin(angle))

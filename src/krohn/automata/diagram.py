@@ -191,7 +191,9 @@ class _Diagram:
         length = math.dist(start, end)
         along = ((x2 - x1) / length, (y2 - y1) / length)
         bend = min(20.0, 0.13 * length) if paired or (self.letters and not arrow.both_ways) else 0.0
-        if arrow.inside is not None:
+        if arrow.both_ways:
+            bend = self._clear_bend(arrow)
+        elif arrow.inside is not None:
             across = (arrow.inside[0] - x1) * along[1] - (arrow.inside[1] - y1) * along[0]
             bend = -bend if across > 0 else bend
         lean = 4 * bend / length
@@ -217,6 +219,23 @@ class _Diagram:
         )
         if not self.letters:
             self._label(arrow, start, end, (2 * bend * along[1], -2 * bend * along[0]))
+
+    def _clear_bend(self, arrow: _Arrow) -> float:
+        """The least bend with which a line runs over no third state; straight if there is none."""
+        start, end = self.places[arrow.source], self.places[arrow.target]
+        length = math.dist(start, end)
+        across = ((end[1] - start[1]) / length, -(end[0] - start[0]) / length)
+        others = np.array([p for q, p in enumerate(self.places) if q not in (arrow.source, arrow.target)])
+        if not len(others):
+            return 0.0
+        shares = np.linspace(0.05, 0.95, 19)[:, None]
+        for bend in (0.0, 14.0, -14.0, 26.0, -26.0, 38.0, -38.0):
+            bulge = 4 * bend * shares * (1 - shares)
+            line = (1 - shares) * start + shares * end + bulge * across
+            gaps = np.hypot(*(line[:, None] - others[None]).transpose(2, 0, 1))
+            if gaps.min() > self.radius + 3:
+                return bend
+        return 0.0
 
     def _label(self, arrow: _Arrow, start: Point, end: Point, control: Point) -> None:
         """On the curve where it covers no label and no state; in the middle if there is no such place."""
