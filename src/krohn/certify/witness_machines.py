@@ -84,16 +84,24 @@ def labelled(outputs: Integers, live: Flags) -> Integers:
 
 
 def merged(claim: Claim, live: Flags) -> Merge:
-    """States and classes that look alike in the channels something reads; counters that nothing reads go."""
+    """States and classes that look alike in the channels something reads; counters that nothing reads go, and
+    those that are worth the same become one, their sum.
+    """
     machine, keep = claim.machine, live.astype(np.float64)
-    used = np.flatnonzero((claim.wide * keep[:, None] != 0).any(axis=0))
-    turn = np.eye(len(claim.low), dtype=np.int64)[used].reshape(len(used), len(claim.low))
+    worth: dict[tuple[str, ...], list[int]] = {}
+    for counter in np.flatnonzero((claim.wide * keep[:, None] != 0).any(axis=0)).tolist():
+        about = tuple(f"{entry + 0.0:.12g}" for entry in claim.wide[:, counter].tolist())
+        worth.setdefault(about, []).append(counter)
+    turn = np.zeros((len(worth), len(claim.low)), dtype=np.int64)
+    for number, alike in enumerate(worth.values()):
+        turn[number, alike] = 1
+    first = [alike[0] for alike in worth.values()]
     classes = groups(middle(claim.box) * keep)
     reading = machine.live(claim.length)
-    steps = machine.steps[:, :, used].reshape(len(machine.follow), -1)
+    steps = (machine.steps @ turn.T).reshape(len(machine.follow), -1)
     seen = np.concatenate([classes[machine.shown], steps], axis=1)
     states = _refined(machine.follow, seen, reading)
-    return Merge(states, classes, turn, claim.wide[:, used])
+    return Merge(states, classes, turn, claim.wide[:, first])
 
 
 def _refined(follow: Integers, seen: Integers, live: Flags) -> Integers:

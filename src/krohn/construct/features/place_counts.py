@@ -52,6 +52,9 @@ class PlaceCount:
             flag = draft.places(draft.fresh(name), early, cycle)
             held = symbols.flag(draft, letters, 0, f"is {' '.join(map(str, sorted(letters)))}")
             terms.append((draft.place_sum(flag, held), 1))
+        if len(terms) > 1:  # the heads add into one channel
+            total = draft.linear(terms, 0, (0, 1), draft.fresh(f"number of {self.label}"), kind="wide")
+            terms = [(total, 1)]
         target = draft.fresh(self.name)
         if self.clamped:
             return (draft.clamp(terms, 0, 0, self.size - 1, target),)

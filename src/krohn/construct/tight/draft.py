@@ -139,9 +139,11 @@ class ProgramDraft:
         self.maps.append((self.time[target], Clamp(tuple(terms), offset, low, high, target)))
         return target
 
-    def linear(self, terms: Terms, offset: int, bounds: tuple[int, int], target: str) -> str:
+    def linear(
+        self, terms: Terms, offset: int, bounds: tuple[int, int], target: str, kind: Kind = "integer"
+    ) -> str:
         """A sum of registers whose bounds the caller knows."""
-        self._made(target, *bounds, self._latest([name for name, _ in terms]))
+        self._made(target, *bounds, self._latest([name for name, _ in terms]), kind)
         self.maps.append((self.time[target], Linear(tuple(terms), offset, target)))
         return target
 
