@@ -47,6 +47,14 @@ def test_words_of_letter_names_run_as_words_of_numbers(network: krohn.CompiledNe
     assert krohn.simulate("abab", ["abab", "aabb"]).tolist() == network.run(words).tolist()
 
 
+def test_a_decomposition_reads_letter_names() -> None:
+    cascade = krohn.decompose("abab")
+    assert cascade.simulate(["abab"]).tolist() == [krohn.zoo("abab").run("abab")]
+    assert cascade.step(cascade.initial, "a") == cascade.step(cascade.initial, 0)
+    with pytest.raises(krohn.KrohnError, match="every letter must be one of a b"):
+        cascade.step(cascade.initial, "c")
+
+
 def test_words_that_are_none_are_refused(network: krohn.CompiledNetwork) -> None:
     with pytest.raises(krohn.KrohnError, match="every letter must be one of a b"):
         network.run(["abab", "abcd"])

@@ -1,10 +1,12 @@
 """The result of ``krohn.decompose``: a proved plan, what it was measured against, what each pass saved."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.words import Word, letter_numbers, word_array
 from krohn.cascade import holonomy
 from krohn.cascade.bulk import States, Words
 from krohn.cascade.cascade_picture import cascade_picture
@@ -76,9 +78,9 @@ class Decomposition:
         """Whether all groups of the chosen plan are solvable."""
         return self.plan.is_solvable
 
-    def simulate(self, words: Words, start: int | None = None) -> States:
-        """States after each letter, for words of shape (batch, length), computed by the plan."""
-        return self.plan.simulate(words, start)
+    def simulate(self, words: Words | Iterable[Word], start: int | None = None) -> States:
+        """States after each letter, for words of shape (batch, length) or of names, computed by the plan."""
+        return self.plan.simulate(word_array(words, self.automaton.letter_names), start)
 
     @property
     def initial(self) -> Coordinates:
@@ -93,8 +95,10 @@ class Decomposition:
         """The covering map: the state that the coordinates stand for."""
         return self.plan.state(coordinates)
 
-    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
-        """The coordinates after one letter."""
+    def step(self, coordinates: Coordinates, letter: int | str) -> Coordinates:
+        """The coordinates after one letter, given by its number or its name."""
+        if isinstance(letter, str):
+            (letter,) = letter_numbers([letter], self.automaton.letter_names)
         if not 0 <= letter < self.automaton.num_letters:
             raise InvalidInput(f"a letter must lie in [0, {self.automaton.num_letters}); got {letter}")
         return self.plan.step(coordinates, letter)
