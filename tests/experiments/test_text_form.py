@@ -1,11 +1,12 @@
 """Results as text: one order, small, and nothing lost on the way back."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from experiments.made_up_records import member, record
-from krohn.errors import InvalidFile
+from krohn.errors import InvalidFile, InvalidInput
 from krohn.experiments.store import Store
 from krohn.experiments.text_form import export_text, import_text
 
@@ -67,3 +68,19 @@ def test_a_broken_line_is_named_and_nothing_is_imported(tmp_path: Path, line: st
 def test_a_missing_text_file_is_refused(tmp_path: Path) -> None:
     with Store(tmp_path / "s") as store, pytest.raises(InvalidFile, match="readable text file"):
         import_text(store, tmp_path / "nothing.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "complaint"),
+    [
+        ("seed", 2**63, "seed must have at most 64 bits"),
+        ("sequences", -(2**64), "sequences must have at most 64 bits"),
+        ("replicate", True, "replicate must be an integer; got True"),
+        ("metrics", 3, "metrics must be an object; got 3"),
+        ("metrics", {"test": {"accuracy": None}}, "must have an accuracy; got None"),
+        ("code", None, "code must be a string; got None"),
+    ],
+)
+def test_values_of_other_types_are_refused(name: str, value: Any, complaint: str) -> None:
+    with pytest.raises(InvalidInput, match=complaint):
+        record(**{name: value})

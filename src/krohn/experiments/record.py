@@ -4,10 +4,11 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, get_origin
 
 from krohn.errors import InvalidInput
+from krohn.strict_json import shown
 
 # A diverged replicate met a non-finite loss: its last good state is its result, and it is not run again.
 STATUSES = ("partial", "diverged", "done")
@@ -39,6 +40,7 @@ class Record:
     finished: str
 
     def __post_init__(self) -> None:
+        _check_types(self)
         if not self.run_id:
             raise InvalidInput("a record must name its run; got an empty run id")
         if self.status not in STATUSES:
@@ -61,13 +63,18 @@ class Record:
     @property
     def accuracy(self) -> float:
         """Token accuracy on the test words; on those that chose it where there are no others."""
-        return float(self.metrics["test"]["accuracy"] if self.tested else self.metrics["accuracy"])
+        judged = self.metrics["test"] if self.tested else self.metrics
+        found = judged.get("accuracy") if isinstance(judged, Mapping) else None
+        if not isinstance(found, (int, float)) or isinstance(found, bool):
+            raise InvalidInput(f"the metrics of run {self.run_id} must have an accuracy; got {shown(found)}")
+        return float(found)
 
     @property
     def evaluations(self) -> Mapping[str, Any]:
         """The evaluations that were made of the trained replicate, by name."""
         found = self.metrics.get("evaluations", {})
-        assert isinstance(found, Mapping)
+        if not isinstance(found, Mapping):
+            raise InvalidInput(f"the evaluations of a record must be an object; got {shown(found)}")
         return found
 
 
@@ -79,6 +86,23 @@ class Member:
     scale: str
     run_id: str
     label: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+
+
+def _check_types(value: Record | Member) -> None:
+    """Refuses values of other types than stated: files and stores may hold anything."""
+    for item in fields(value):
+        held, wanted = getattr(value, item.name), get_origin(item.type) or item.type
+        assert isinstance(wanted, type)
+        if not isinstance(held, wanted) or isinstance(held, bool):
+            kind = {int: "an integer", str: "a string"}.get(wanted, "an object")
+            raise InvalidInput(f"{item.name} must be {kind}; got {shown(held)}")
+        if isinstance(held, int) and not -(2**63) <= held < 2**63:
+            raise InvalidInput(f"{item.name} must have at most 64 bits; got {shown(held)}")
+    if isinstance(value, Record) and value.tested:
+        _ = value.accuracy  # refuses a test without a result
 
 
 @dataclass(frozen=True)

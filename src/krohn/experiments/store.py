@@ -253,7 +253,7 @@ def _in_words(path: Path) -> Iterator[None]:
     """Turns what SQLite says into one line a user can act on."""
     try:
         yield
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise InvalidFile(_corrupt(path, str(error))) from error
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorname", "") or ""
