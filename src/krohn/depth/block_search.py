@@ -14,12 +14,17 @@ MOST_SETS = 300
 UNITS = 2_000_000
 """Units of work of a search by default: below a second."""
 
+MOST_STATES = 5_000
+"""Automata of more states are not searched for a witness."""
+
 Moves = tuple[tuple[Transformation, Transformation], ...]
 
 
 def find_block_scheme(automaton: Semiautomaton, work: Work | None = None) -> BlockScheme | None:
     """A scheme that the independent check confirms, ``None`` if the search finds none within its work."""
     budget = work or Work(UNITS)
+    if automaton.num_states > MOST_STATES:
+        return None
     try:
         for scheme in _schemes(automaton, budget):
             if check_block_scheme(automaton.table.tolist(), automaton.start, scheme).holds:

@@ -32,6 +32,8 @@ def exact_length_period(automaton: Semiautomaton) -> int | None:
 
 def exchange_conflict(automaton: Semiautomaton) -> bool:
     """Whether some exchange changes the state; ``False`` also where the search would be too large."""
+    if automaton.num_states**2 > MOST_NODES:
+        return False
     modulus = exact_length_period(automaton) or OTHERWISE
     if modulus * automaton.num_states**2 > MOST_NODES:
         return False

@@ -14,6 +14,8 @@ from krohn.work import Work, WorkSpent
 ONE_LAYER, TWO_LAYERS = 3_000_000, 6_000_000
 """Units of work at effort 1."""
 
+MOST_STATES = 5_000
+
 Search = Callable[[Semiautomaton, Sequence[int], Work], FeaturePlan | None]
 
 
@@ -40,6 +42,8 @@ def _proposed(request: Request, search: Search, units: float, work: Work) -> Ite
     if request.mask != "causal":
         raise Unsupported(f"features are for the causal mask; got {request.mask}")
     automaton = request.automaton
+    if automaton.num_states > MOST_STATES:
+        raise Unsupported(f"features are looked for up to {MOST_STATES:,} states")
     work.look()
     try:
         plan = search(automaton, range(automaton.num_states), Work(units * request.effort))
