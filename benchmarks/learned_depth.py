@@ -78,7 +78,7 @@ def line_of(task: str, rows: list[Row], compiled: int) -> Line:
         task=task,
         compiled=compiled,
         derived_length=max(lengths, default=0.0),
-        levels=len(decompose(automaton).levels),
+        levels=decompose(automaton).num_levels,
         order=int(found.semigroup_size or 0),
         verdict=VERDICTS.index(found.complexity),
         learned=learned,

@@ -17,8 +17,9 @@ from krohn.cli.reproduce import command as reproduce
 from krohn.experiments.catalogue import EXPERIMENTS
 from krohn.experiments.experiment import Row, cells_of
 from krohn.experiments.scale import Scale
+from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
-from krohn.experiments.summary import marks_of
+from krohn.experiments.summary import marks_of, success_text
 from krohn.experiments.text_form import import_text
 
 ROOT = Path(__file__).parents[1]
@@ -52,31 +53,53 @@ def sizes() -> str:
 
 
 def depths() -> str:
-    """Accuracy of every task with the fewest layers tried that pass 99%, or the most if none does."""
+    """For every task the fewest layers that pass 99% of the test letters, on whole words and by curriculum.
+
+    Of equal depths the run with test words stands, then the one that read fewer words.
+    """
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "results.sqlite")
-        import_text(store, ROOT / "results" / "depth-small.jsonl")
-        table = EXPERIMENTS["depth"].table(cells_of(store, "depth", Scale.SMALL))
-    shallowest: dict[str, Row] = {}
-    for row in table:  # by depth within each task
-        if not shallowest.get(row["task"], {}).get("solved"):
-            shallowest[row["task"]] = row
-    rows = list(shallowest.values())
-    header = ["task", "layers", "best", "median", "replicates", "sequences each"]
-    return markdown(
-        header,
-        [
-            [
-                row["task"],
-                str(row["depth"]),
-                f"{100 * row['max_accuracy']:.2f}%",
-                f"{100 * row['median_accuracy']:.2f}%",
-                str(row["replicates"]),
-                f"{row['sequences']:,}{marks_of(row)}",
-            ]
-            for row in rows
-        ],
-    )
+        for name in ("depth", "uniform"):
+            import_text(store, ROOT / "results" / f"{name}-small.jsonl")
+        rows = [
+            row
+            for name in ("depth", "uniform")
+            for row in EXPERIMENTS[name].table(cells_of(store, name, Scale.SMALL))
+        ]
+    header = ["task", "whole words: layers", "letters", "words", "reach 99%", "words read"]
+    header += ["curriculum: layers", "letters", "words", "words read"]
+    lines = []
+    for task in TASKS:
+        whole, window = (
+            best_row([row for row in rows if row["task"] == task and by_window(row) == window])
+            for window in (False, True)
+        )
+        shares = [] if whole is None else [success_text(whole)]
+        first = told(whole)
+        lines.append([task, *first[:3], *(shares or [""]), first[3], *told(window)])
+    return markdown(header, lines)
+
+
+def by_window(row: Row) -> bool:
+    return bool(row.get("curriculum") or row.get("sheet") == "curriculum")
+
+
+def best_row(rows: list[Row]) -> Row | None:
+    """The shallowest solved one; the most accurate if none is."""
+    solved = [row for row in rows if row["solved"]]
+    if solved:
+        return min(solved, key=lambda row: (row["depth"], row["one_set"], row["sequences"]))
+    return max(rows, key=lambda row: float(row["max_accuracy"]), default=None)
+
+
+def told(row: Row | None) -> list[str]:
+    """Layers, letters and words right, words read; a task that is not solved is told in brackets."""
+    if row is None:
+        return ["", "", "", ""]
+    layers = str(row["depth"]) if row["solved"] else f"({row['depth']})"
+    words = row["word_accuracy"]
+    shown = "" if words is None else f"{100 * words:.1f}%"
+    return [layers, f"{100 * row['max_accuracy']:.2f}%", shown, f"{row['sequences']:,}{marks_of(row)}"]
 
 
 def findings() -> Mapping[str, str]:

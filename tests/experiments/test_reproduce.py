@@ -74,7 +74,7 @@ def the_depth_table_has_the_promised_keys(folder: Path, capsys: pytest.CaptureFi
     for row in table:
         assert 0 <= row["median_accuracy"] <= 1
         assert 0 <= row["word_accuracy"] <= row["max_accuracy"] <= 1
-        assert row["reached_low"] <= row["reached"] / row["trained"] <= row["reached_high"]
+        assert row["reached_low"] <= row["reached"] / row["replicates"] <= row["reached_high"]
         assert not row["one_set"]
         assert (row["replicates"], row["sequences"]) == (2, 96)
 

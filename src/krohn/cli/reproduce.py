@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Columns that machines read from --json but that would make a table too wide for a terminal.
 _HIDDEN = {"standard_error", "partial", "halved", "one_set", "length", "lr_of_best"}
-_HIDDEN |= {"trained", "reached_low", "reached_high"}  # told in the column of those that reached 99%
+_HIDDEN |= {"reached_low", "reached_high"}  # told in the column of those that reached 99%
 
 
 @click.command()
@@ -228,7 +228,7 @@ def _markdown(found: "Reproduction") -> str:
     if deep:
         remarks.append(
             "token accuracy of the best replicate on the test words, per cent, bold from 99 (replicates that "
-            "reach 99 / replicates trained to the end)"
+            "reach 99 / replicates)"
         )
     return "\n".join([*text, "", "; ".join([*remarks, *remarks_on(found.table)])])
 
@@ -242,7 +242,7 @@ def _by_depth(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]
     for row in rows:
         best = percent(row["max_accuracy"])
         shown = f"**{best}**" if row["max_accuracy"] >= 0.99 else best
-        share = f"({row['reached']}/{row['trained']})"
+        share = f"({row['reached']}/{row['replicates']})"
         curriculum = row.get("curriculum") or row.get("sheet") == "curriculum"
         name = f"{row['task']}, curriculum" if curriculum else row["task"]
         tasks.setdefault(name, {})[row["depth"]] = f"{shown} {share}{marks_of(row)}"

@@ -16,7 +16,7 @@ class AttentionHeads:
     """Scores every head of every replicate on ``words`` random walks of ``length`` steps.
 
     Maps are large, so they are kept for the ``drawn`` most telling words and for the last layer and the
-    best head of each kind, of the one replicate whose detectors score highest.
+    best head of each kind, of the one replicate whose best heads score highest together.
     """
 
     length: int = 128
@@ -72,8 +72,7 @@ def _forget_all_but_the_best(results: list[_Result]) -> list[_Result]:
 
 
 def _detection(scores: list[HeadScore]) -> float:
-    best = best_heads(scores)
-    return best["left"].left + best["right"].right
+    return sum(getattr(score, kind) for kind, score in best_heads(scores).items())
 
 
 def _row(score: HeadScore) -> list[float]:

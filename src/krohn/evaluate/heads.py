@@ -38,7 +38,9 @@ class HeadScore:
 
     @property
     def kind(self) -> str:
-        """``left``, ``right``, ``uniform``, or nothing."""
+        """``both`` walls, ``left``, ``right``, ``uniform``, or nothing."""
+        if min(self.left, self.right) >= DETECTOR_FROM:
+            return "both"
         side, score = max((("left", self.left), ("right", self.right)), key=lambda pair: pair[1])
         if score >= DETECTOR_FROM:
             return side

@@ -32,7 +32,8 @@ def summary(cell: Cell) -> Row:
     """What a cell says of its replicates, on the test words, and what befell the run on its way.
 
     ``max_accuracy`` and ``word_accuracy`` are those of the replicate that the held-out words chose.
-    ``reached``: replicates at 99% of the test words' letters, of the ``trained``, those not given up early.
+    ``reached``: replicates at 99% of the test words' letters, with Wilson's interval; one that was given up
+    early counts as one that did not.
     ``partial``: stopped before its last sequence. ``halved``: the worse replicates were given up on the way,
     so that median and mean say little. ``one_set``: there were no test words yet.
     """
@@ -63,15 +64,9 @@ def _word_accuracy(record: Record) -> float | None:
 
 def _success(records: Sequence[Record]) -> Row:
     """How many of how many reach 99%, with Wilson's interval."""
-    trained = [record for record in records if not given_up(record, records)]
-    reached = sum(record.accuracy >= SOLVED for record in trained)
-    low, high = wilson(reached, len(trained))
-    return {
-        "reached": reached,
-        "trained": len(trained),
-        "reached_low": round(low, 3),
-        "reached_high": round(high, 3),
-    }
+    reached = sum(record.accuracy >= SOLVED for record in records)
+    low, high = wilson(reached, len(records))
+    return {"reached": reached, "reached_low": round(low, 3), "reached_high": round(high, 3)}
 
 
 def given_up(record: Record, records: Sequence[Record]) -> bool:
@@ -87,12 +82,12 @@ def given_up(record: Record, records: Sequence[Record]) -> bool:
 def success_text(row: Row) -> str:
     """For example ``7 of 10 (40–89%)``."""
     span = f"{100 * row['reached_low']:.0f}–{100 * row['reached_high']:.0f}%"
-    return f"{row['reached']} of {row['trained']} ({span})"
+    return f"{row['reached']} of {row['replicates']} ({span})"
 
 
 REMARKS = {
     "partial": ("*", "stopped before its last sequence"),
-    "halved": ("†", "by halves: most replicates were given up early"),
+    "halved": ("†", "by halves: most replicates were given up early, so that more might reach 99%"),
     "one_set": ("‡", "chosen and reported on one set of words"),
 }
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -14,14 +15,19 @@ from krohn.figures.style import house_style
 
 # White and grey strips as in the paper; the frame says by colour and by dash what the head was found to be.
 LEFT_STRIP, RIGHT_STRIP, ABOVE = (1.0, 1.0, 1.0), (0.55, 0.55, 0.55), (0.13, 0.0, 0.30)
-FRAMES = {"left": ("#0072B2", "-"), "right": ("#D55E00", "--"), "uniform": ("#009E73", ":")}
+FRAMES: dict[str, tuple[str, Any]] = {
+    "left": ("#0072B2", "-"),
+    "right": ("#D55E00", "--"),
+    "both": ("#CC79A7", "-."),
+    "uniform": ("#009E73", ":"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionMap:
     """One head on one word: ``weights[t, i]`` for i ≤ t, and the states after each letter.
 
-    ``kind`` is what the head was found to be: left, right, uniform, or nothing.
+    ``kind`` is what the head was found to be: a detector of the left or right wall or both, uniform, nothing.
     """
 
     title: str

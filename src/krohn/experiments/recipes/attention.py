@@ -52,7 +52,10 @@ def table(cells: Sequence[Cell]) -> list[Row]:
             row[kind] = f"{head.layer + 1}.{head.head + 1}"
             row[f"{kind}_score"] = getattr(head, kind)
         kinds = [score.kind for score in scores]
-        row |= {f"{kind}_heads": kinds.count(kind) for kind in ("uniform", "left", "right")}
+        row |= {f"{kind}_heads": kinds.count(kind) for kind in ("uniform", "both", "left", "right")}
+        # Where everything before the wall could be forgotten: how much of a detector's attention lies there.
+        before = [score.before for score in scores if score.kind in ("both", "left", "right")]
+        row["before_the_wall"] = f"{min(before):.2f}–{max(before):.2f}" if before else ""
         rows.append(row | {"replicates": 1, "sequences": record.sequences})
     return rows
 
@@ -83,7 +86,12 @@ def _draw(stored: dict[str, Any], scores: list[HeadScore], caption: str) -> dict
     # Most telling first; results from before words were chosen hold the first ones drawn, in any order.
     words = telling_words(np.array(stored["states"]), stored["last_state"], len(stored["states"]))
     best = [
-        shown(score, words[0], f"{_title(score, kind)}\n", kind if score.kind == kind else "")
+        shown(
+            score,
+            words[0],
+            f"{_title(score, kind)}\n",
+            score.kind if (score.kind in (kind, "both") and kind != "uniform") or score.kind == kind else "",
+        )
         for kind, score in best_heads(scores).items()
     ]
     layer = [

@@ -127,8 +127,8 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
         title="replicates that reach 99%",
         rows=tasks,
         columns=depths,
-        values={place: row["reached"] / max(1, row["trained"]) for place, row in places},
-        texts={place: f"{row['reached']}/{row['trained']}" for place, row in places},
+        values={place: row["reached"] / row["replicates"] for place, row in places},
+        texts={place: f"{row['reached']}/{row['replicates']}" for place, row in places},
         column_axis="layers",
         strong_from=0.5,
     )

@@ -108,6 +108,7 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
         values={(task, row): value for (row, task), value in values.items()},
         marks={(row["task"], f"{row['model']}, ours"): marks_of(row) for row in rows},
         note=note_on(caption, rows),
+        by_mistakes=True,
     )
     return {"indirect": heat_map(shown)}
 

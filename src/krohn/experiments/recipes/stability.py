@@ -6,7 +6,7 @@ from typing import Any
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import gpt, run
-from krohn.experiments.summary import marks_of, note_on, summary
+from krohn.experiments.summary import marks_of, mean_and_error, note_on, summary
 from krohn.figures.bars import Bar, bar_chart
 from krohn.figures.files import Figure
 from krohn.tasks.config import TaskConfig
@@ -25,6 +25,8 @@ LONG = {
     "embedding std .02": {"embedding_std": 0.02},
 }
 LONG_TASKS = ("D8", "Q8")
+# The value of each factor that stands for its absence.
+OFF = {"dropout": 0.0, "EMA": 0.0, "patience": 32, "long training": "none"}
 LONG_SEQUENCES = {Scale.SMOKE: 8 * 8, Scale.SMALL: 1_000_000, Scale.PAPER: 5_000_000}
 LAYERS = {Scale.SMOKE: 1, Scale.SMALL: 4, Scale.PAPER: 8}
 SEQUENCES = {Scale.SMOKE: 8 * 8, Scale.SMALL: 80_000, Scale.PAPER: 1_000_000}
@@ -79,8 +81,34 @@ def table(cells: Sequence[Cell]) -> list[Row]:
     """One row for each task and setting."""
     claims = {"dropout": ".1 helps D8 and Q8, hurts Dyck and Grid", "EMA": "helps; .85–.95 alike"}
     claims |= {"patience": "more can help", "long training": "dropout .1 helps D8 and Q8"}
-    rows = [{**cell.label, **summary(cell), "paper": claims[cell.label["factor"]]} for cell in cells]
+    rows = []
+    for cell in cells:
+        row = {**cell.label, **summary(cell), **paired(cell, _without(cell, cells))}
+        rows.append(row | {"paper": claims[cell.label["factor"]]})
     return sorted(rows, key=lambda row: (row["factor"], TASKS.index(row["task"]), _place(row["value"])))
+
+
+def _without(cell: Cell, cells: Sequence[Cell]) -> Cell | None:
+    """The cell with the same task and factor in which the factor is off."""
+    wanted = {**cell.label, "value": OFF[cell.label["factor"]]}
+    return next((other for other in cells if dict(other.label) == wanted), None)
+
+
+def paired(cell: Cell, without: Cell | None) -> Row:
+    """Mean difference in points, replicate by replicate, from the cell in which the factor is off.
+
+    Replicates of the same number start from the same weights and read the same words, so that differences say
+    more than means.
+    """
+    if without is None or without is cell:
+        return {}
+    off = {record.replicate: record.accuracy for record in without.records}
+    gains = [100 * (record.accuracy - off[record.replicate]) for record in cell.records]
+    mean, error = mean_and_error(gains)
+    return {
+        "paired": f"{mean:+.2f} ± {error:.2f}",
+        "better": f"{sum(gain > 0 for gain in gains)} of {len(gains)}",
+    }
 
 
 def _place(value: float | str) -> float:
@@ -88,10 +116,13 @@ def _place(value: float | str) -> float:
 
 
 def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
-    """Mean accuracy with standard error, one chart for each factor."""
+    """Mean accuracy with standard error for dropout and long training.
+
+    EMA and patience change less than a bar can show: the table has their paired differences.
+    """
     rows = table(cells)
     figures = {}
-    for factor in dict.fromkeys(row["factor"] for row in rows):
+    for factor in ("dropout", "long training"):
         own = [row for row in rows if row["factor"] == factor]
         bars = [
             Bar(
@@ -104,6 +135,8 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
             for row in own
         ]
         title = f"Training with {factor}"
+        if not own:
+            continue
         figures[f"stability-{factor.lower().replace(' ', '-')}"] = bar_chart(
             bars, title=title, y_axis="mean accuracy, standard error", note=note_on(caption, own)
         )
