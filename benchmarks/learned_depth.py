@@ -22,7 +22,7 @@ from krohn.experiments.store import Store
 from krohn.experiments.text_form import import_text
 
 ROOT = Path(__file__).parents[1]
-VERDICTS = ("AC0", "ACC0", "NC1")
+VERDICTS = ("AC0", "ACC0", "NC1-complete")
 SHUFFLES = 10_000
 
 
@@ -45,7 +45,7 @@ class Line:
 def compiled_depths() -> dict[str, int]:
     rows = [line for line in (ROOT / "docs" / "sizes.md").read_text().splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-    place = cells[0].index("depth")
+    place = cells[0].index("layers")
     found: dict[str, int] = {}
     for row in cells[2:]:
         if row[0] in TASKS and row[0] not in found:

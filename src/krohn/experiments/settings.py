@@ -32,10 +32,12 @@ DEPARTURES = {
     Scale.SMOKE: "tiny networks, a few steps: proves that everything runs, says nothing about learning",
     Scale.SMALL: (
         "bf16; fewer sequences; gradients clipped at 1; learning rate constant, for GPT after 300 steps of "
-        "warm-up and with betas (.9, .98)"
+        "warm-up and with betas (.9, .98); token embeddings start at 1, not 0.02; no dropout on attention "
+        "unless said; linear positions are one column; Dyck has its 32 reachable states as classes"
     ),
     Scale.PAPER: (
-        "bf16; not in the text and chosen here: betas (.9, .999), 300 steps of warm-up for GPT, plateau "
+        "bf16; token embeddings start at 1, not 0.02; linear positions are one column; not in the text and "
+        "chosen here: betas (.9, .999), 300 steps of warm-up for GPT, plateau "
         "schedule with patience 20, which replicate has which learning rate, sequences of each task"
     ),
 }
