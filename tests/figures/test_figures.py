@@ -186,5 +186,5 @@ def test_a_table_that_makes_no_sense_is_refused() -> None:
         Bar(group="", series="", value=2)
     with pytest.raises(InvalidInput, match="one row and column for each state"):
         AttentionMap(title="", weights=np.zeros((2, 2)), states=[0], last_state=1)
-    with pytest.raises(InvalidInput, match="of kind left, right, uniform"):
+    with pytest.raises(InvalidInput, match="of kind left, right, both, uniform"):
         AttentionMap(title="", weights=np.zeros((1, 1)), states=[0], last_state=1, kind="up")

@@ -103,15 +103,19 @@ def table(cells: Sequence[Cell]) -> list[Row]:
         row["curriculum"] = bool(cell.records[0].config.get("curriculum"))
         row["paper"] = "> 99% at some depth"
         row["solved"] = row["max_accuracy"] >= SOLVED
-    return sorted(rows, key=lambda row: (TASKS.index(row["task"]), row["depth"]))
+    return sorted(rows, key=lambda row: (TASKS.index(row["task"]), row["curriculum"], row["depth"]))
+
+
+def _row_name(row: Row) -> str:
+    return f"{row['task']}, curriculum" if row["curriculum"] else str(row["task"])
 
 
 def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
     """Heat maps of the best replicate and of how many of how many reach 99%."""
     rows = table(cells)
-    tasks = [task for task in TASKS if any(row["task"] == task for row in rows)]
+    tasks = list(dict.fromkeys(map(_row_name, rows)))
     depths = [str(depth) for depth in sorted({row["depth"] for row in rows})]
-    places = [((row["task"], str(row["depth"])), row) for row in rows]
+    places = [((_row_name(row), str(row["depth"])), row) for row in rows]
     best = HeatMap(
         title="best replicate, % of letters",
         rows=tasks,
