@@ -17,5 +17,5 @@ def test_erratum_e1_without_positions_and_a_beginning_repeated_letters_get_one_a
     assert float((printed - printed[0]).abs().max()) < 1e-5
     begun = torch.cat((torch.full((1, 1, 1), 2), ones), -1)  # letter 2 stands for the beginning
     corrected = network.logits(weights, begun)[0, 0, 1:]
-    assert float((corrected - corrected[0]).abs().max()) > 1e-4
+    assert float((corrected - corrected[0]).abs().max()) > 10 * float((printed - printed[0]).abs().max())
     assert float(position_free_ceiling(parse_spec("C2"), 40)) < 0.992
