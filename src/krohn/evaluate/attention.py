@@ -72,7 +72,7 @@ def _forget_all_but_the_best(results: list[_Result]) -> list[_Result]:
 
 
 def _detection(scores: list[HeadScore]) -> float:
-    return sum(getattr(score, kind) for kind, score in best_heads(scores).items())
+    return float(sum(getattr(score, kind) for kind, score in best_heads(scores).items()))
 
 
 def _row(score: HeadScore) -> list[float]:
