@@ -15,6 +15,8 @@ ONE_LAYER, TWO_LAYERS = 3_000_000, 6_000_000
 """Units of work at effort 1."""
 
 MOST_STATES = 5_000
+MOST_IN_TWO_LAYERS = 16
+"""States up to which one layer, and at effort 1 two layers, are looked for."""
 
 Search = Callable[[Semiautomaton, Sequence[int], Work], FeaturePlan | None]
 
@@ -35,6 +37,9 @@ def two_layer_proposals(request: Request, work: Work) -> Iterator[Proposal]:
     """Features over letters with notes; groups are left to the cascade, which counts as well."""
     if all(len(set(letter)) == len(letter) for letter in request.automaton.letters):
         raise Unsupported("two layers of features are not looked for in groups")
+    if request.automaton.num_states > MOST_IN_TWO_LAYERS * request.effort:
+        few = f"up to {MOST_IN_TWO_LAYERS} states at effort 1"
+        raise Unsupported(f"two layers of features are looked for {few}")
     yield from _proposed(request, two_layer_plan, TWO_LAYERS, work)
 
 
