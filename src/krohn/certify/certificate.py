@@ -65,6 +65,8 @@ class Certificate:
         reason: why it is not certified, empty if it is.
         depth: the number of the network's layers; checks number them from 1.
         identity: the automaton that the network is held against, and whether user or file named it.
+        proof: who proved it: the small checker, or something outside it; empty if not certified.
+        witness: what the small checker was shown; enough to check the certificate again.
     """
 
     certified: bool
@@ -79,6 +81,8 @@ class Certificate:
     network: str
     depth: int
     identity: Identity
+    proof: str = ""
+    witness: dict[str, Any] | None = None
 
     @property
     def automaton(self) -> Semiautomaton:
@@ -120,6 +124,7 @@ class Certificate:
             "largest_length": self.largest,
             "tightest_layer": None if self.tightest is None else self.tightest.layer,
             "reason": self.reason,
+            "proof": self.proof,
             "checks": [_finite(check.to_json()) for check in self.checks],
             "counterexample": None if found is None else found.to_json(self.automaton),
             "exhaustive": None if self.second_opinion is None else self.second_opinion.to_json(),
@@ -129,8 +134,8 @@ class Certificate:
         }
 
     def save(self, path: str | Path) -> None:
-        """Writes the JSON file, whole or not at all."""
-        write_json(Path(path), self.to_json())
+        """Writes the JSON file with the witness, whole or not at all."""
+        write_json(Path(path), {**self.to_json(), "witness": self.witness})
 
 
 def _finite(payload: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,6 @@
 """``verify``: the one entry point. Proof first, then hints, then an independent run; refusals get a word."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,17 +12,16 @@ from krohn.certify.certificate import Certificate, network_hash
 from krohn.certify.findings import Check, Record, Refuted, place
 from krohn.certify.hints import check_hints
 from krohn.certify.identity import Identity, identify
-from krohn.certify.network_proof import prove
-from krohn.certify.scan_proof import looks_like_scan, prove_scan
+from krohn.certify.proof import attempt
 from krohn.certify.search import search
 from krohn.certify.second_opinion import exhaustive
-from krohn.errors import InvalidInput, LimitExceeded
+from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import load
 from krohn.network.transformer import Transformer
 
-LARGE = 5_000_000
-Proof = Callable[[Transformer, Semiautomaton, int, Arithmetic, Record], float]
+OWN_PLACES = ("layer ", "read-out", "embedding", "proof")
+"""How refusals of the small checker begin: they name their place themselves."""
 
 
 def verify(
@@ -92,11 +89,20 @@ def _certificate(
         checks=tuple(record.checks),
         counterexample=found,
         largest=best,
-        reason="" if failure is None else f"{place(failure.layer, matrices.depth)}: {failure}",
+        reason="" if failure is None else said(failure, matrices.depth),
         second_opinion=opinion,
         network=network_hash(matrices),
         depth=matrices.depth,
         identity=identity,
+        proof=record.proof if failure is None else "",
+        witness=record.witness if failure is None else None,
+    )
+
+
+def said(failure: Refuted, depth: int) -> str:
+    """The cause with its place, which the small checker names itself."""
+    return (
+        failure.reason if failure.name.startswith(OWN_PLACES) else f"{place(failure.layer, depth)}: {failure}"
     )
 
 
@@ -118,40 +124,6 @@ def _another(identity: Identity, network: Transformer, dtype: str, length: int) 
         depth=network.depth,
         identity=identity,
     )
-
-
-def attempt(
-    network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic
-) -> tuple[Record, Refuted | None, float]:
-    """The proof that fits the network's form: Theorem 1's induction, or machines layer by layer."""
-    if network.num_padding == 0:
-        record = Record()
-        return (
-            record,
-            record.refuse("padding", "the proof starts from a padding position; there is none"),
-            0.0,
-        )
-    proofs: list[Proof] = [prove]
-    if looks_like_scan(network):
-        # Machines that hold the maps of a large scan do not fit anywhere; its own proof is the only one.
-        proofs = [prove_scan, *(proofs if network.num_parameters < LARGE else [])]
-    outcome: tuple[Record, Refuted | None, float] | None = None
-    for proof in proofs:
-        record = Record()
-        try:
-            with np.errstate(all="ignore"):
-                return record, None, proof(network, automaton, length, arith, record)
-        except Refuted as error:
-            refusal = error
-        except LimitExceeded as error:
-            refusal = record.refuse("size", str(error))
-        if record.guesses:
-            proofs.append(partial(prove, choices=1))  # slower, but it finds no difference that is none
-        # Of two proofs that stop, the one that came further says more; of equals the later, which knows more.
-        if outcome is None or record.layer >= outcome[0].layer:
-            outcome = (record, refusal, 0.0)
-    assert outcome is not None
-    return outcome
 
 
 def _hint_failure(compiled: CompiledNetwork, length: int, record: Record) -> Refuted | None:

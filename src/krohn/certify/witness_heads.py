@@ -117,7 +117,9 @@ def _sum_rule(claim: Claim, head: Head, view: Sight, inside: Array, some: Flags,
         steps.append(measured[1])
     shape = (vectors.shape[1], len(columns))
     wide = np.array(columns).T.reshape(shape)
-    return Sum(view.query_of, view.key_of, np.array(steps, dtype=np.int64).T.reshape(-1, shape[1]), wide)
+    return Sum(
+        view.query_of, view.key_of, np.array(steps, dtype=np.int64).T.reshape(len(vectors), shape[1]), wide
+    )
 
 
 def measure(numbers: Array) -> tuple[float, Integers] | None:
@@ -223,8 +225,8 @@ def attention_step(claim: Claim, layer: Layer, *, strict: bool) -> Attention:
     for memory in memories:
         held = rows[:, memory.at : memory.at + memory.number]
         offset = np.zeros((len(rows), memory.number, len(claim.low)), dtype=np.int64)
-        since = rows[:, memory.at + memory.number : memory.end].reshape(len(rows), memory.number, -1)
-        offset[:, :, memory.counters] = since
+        since = rows[:, memory.at + memory.number : memory.end]
+        offset[:, :, memory.counters] = since.reshape(len(rows), memory.number, len(memory.counters))
         finished[id(memory.rule)] = replace(memory.rule, held=held, offset=offset)
     heads = tuple(finished.get(id(rule), rule) for rule in rules)
     return Attention(Lift(follow, rows[:, 0], shown), heads)
@@ -274,7 +276,7 @@ def _remembered(
         offsets = np.where(hit[..., None] | (cells == EMPTY)[..., None], 0, far)
         read = _read(rule, own, held, far) if strict else _read(rule, own, cells, offsets)
         cells, offsets = _forgotten(claim, rule, cells, offsets)
-    return np.concatenate([cells, offsets.reshape(*shape, -1)], axis=2), read
+    return np.concatenate([cells, offsets.reshape(*shape, n * len(memory.counters))], axis=2), read
 
 
 def _read(rule: Cells, own: Integers, cells: Integers, offsets: Integers) -> list[Integers]:

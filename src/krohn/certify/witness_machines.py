@@ -98,7 +98,8 @@ def merged(claim: Claim, live: Flags) -> Merge:
     first = [alike[0] for alike in worth.values()]
     classes = groups(middle(claim.box) * keep)
     reading = machine.live(claim.length)
-    steps = (machine.steps @ turn.T).reshape(len(machine.follow), -1)
+    width = machine.follow.shape[1] * len(turn)
+    steps = (machine.steps @ turn.T).reshape(len(machine.follow), width)
     seen = np.concatenate([classes[machine.shown], steps], axis=1)
     states = _refined(machine.follow, seen, reading)
     return Merge(states, classes, turn, claim.wide[:, first])

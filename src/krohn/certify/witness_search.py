@@ -10,32 +10,42 @@ from krohn.certify.witness_machines import merged
 from krohn.check.checker import WORK, embed, follow_step
 from krohn.check.format import FORMATS
 from krohn.check.machine import Claim, Setting
-from krohn.check.reader import Automaton, Layer, Network, stored
-from krohn.check.real import Flags
-from krohn.check.verdict import Budget
-from krohn.check.witness import Layered, Scan, Step
+from krohn.check.reader import Layer, Network, stored
+from krohn.check.real import Flags, Integers
+from krohn.check.verdict import Budget, inside, require
+from krohn.check.witness import Scan, Step
 
 
-def search_layers(
-    network: Network, dtype: str, length: int, *, choices: bool = True, work: float = WORK
-) -> Layered:
+def walk_through(
+    network: Network,
+    dtype: str,
+    length: int,
+    *,
+    choices: bool = True,
+    live: list[Flags] | None = None,
+    work: float = WORK,
+) -> "Walk":
     """A witness for the proof layer by layer; raises ``Refused`` where the checker stops on the way."""
+    require(len(network.padding) > 0, "the proof starts from a padding position; there is none")
     fmt = FORMATS[dtype]
     with np.errstate(all="ignore"):
         held = stored(network, fmt)
         walk = Walk(Setting(fmt, network.strict, Budget(work)), held, embed(held, length, fmt))
-        live = live_channels(held)
+        live = live or live_channels(held)
         walk.take(merged(walk.claim, live[0]))
         for number, layer in enumerate(held.layers):
-            counters = _looked_at(walk.claim, layer)
-            if counters:
-                walk.take(resolve_step(walk.claim, counters))
-                walk.take(merged(walk.claim, live[2 * number]))
-            walk.take(attention_step(walk.claim, layer, strict=network.strict))
-            walk.take(merged(walk.claim, live[2 * number + 1]))
-            walk.take(tabulate_step(walk.claim, layer, choices=choices))
-            walk.take(merged(walk.claim, live[2 * number + 2]))
-    return tuple(walk.steps)
+            with inside(f"layer {number + 1}", number + 1):
+                counters = _looked_at(walk.claim, layer)
+                if counters:
+                    walk.take(resolve_step(walk.claim, counters))
+                    walk.take(merged(walk.claim, live[2 * number]))
+                walk.take(attention_step(walk.claim, layer, strict=network.strict), moment=True)
+                walk.take(merged(walk.claim, live[2 * number + 1]))
+                step = tabulate_step(walk.claim, layer, choices=choices)
+                walk.guessed |= step.lift.follow.shape[1] > walk.claim.machine.follow.shape[1]
+                walk.take(step, moment=True)
+                walk.take(merged(walk.claim, live[2 * number + 2]))
+    return walk
 
 
 class Walk:
@@ -44,12 +54,15 @@ class Walk:
     def __init__(self, setting: Setting, network: Network, claim: Claim) -> None:
         self.setting, self.network, self.claim = setting, network, claim
         self.steps: list[Step] = []
-        self.done = 0
+        self.moments = [claim]
+        self.done, self.guessed = 0, False
 
-    def take(self, step: Step) -> None:
+    def take(self, step: Step, *, moment: bool = False) -> None:
         """The checker's own step: its boxes tell the search where it stands."""
         self.claim, self.done = follow_step(self.setting, self.network, self.claim, step, self.done)
         self.steps.append(step)
+        if moment:
+            self.moments.append(self.claim)
 
 
 def _looked_at(claim: Claim, layer: Layer) -> list[int]:
@@ -60,20 +73,45 @@ def _looked_at(claim: Claim, layer: Layer) -> list[int]:
     return [k for k in range(len(claim.low)) if (claim.wide[read, k] != 0).any()]
 
 
-def scans(network: Network, automaton: Automaton) -> Iterator[Scan]:
-    """What letters and padding may stand for: maps of states, or the maps that the embedding holds."""
+def scans(network: Network) -> Iterator[Scan]:
+    """What letters and padding may stand for: the maps that the embedding holds."""
     heads = [head for layer in network.layers for head in layer.heads]
     codes = (network.positions != 0).any(axis=0)
-    if not heads or any(head.query[~codes].any() or head.key[~codes].any() for head in heads):
+    if (
+        not heads
+        or not len(network.padding)
+        or any(head.query[~codes].any() or head.key[~codes].any() for head in heads)
+    ):
         return
-    used = np.any([(head.value @ head.output).any(axis=1) for head in network.layers[0].heads], axis=0)
+    first = [(head.value @ head.output).any(axis=1) for head in network.layers[0].heads]
+    used = np.any(first, axis=0) if first else np.zeros(len(codes), dtype=bool)
     channels = np.flatnonzero(used & ~codes)
-    maps, pads = network.embedding[:, channels], network.padding[:1, channels]
-    both = np.concatenate([maps, pads])
+    pads = network.padding[0, channels]
+    if sorted(pads.tolist()) == list(range(len(channels))):
+        channels, pads = channels[np.argsort(pads)], np.sort(pads)
+    maps = network.embedding[:, channels]
+    both = np.concatenate([maps, pads[None]])
     if both.size and (both == np.rint(both)).all() and both.min() >= 0 and both.max() < len(channels):
-        yield Scan(maps.astype(np.int64), pads[0].astype(np.int64))
-    size = len(automaton.table)
-    yield Scan(automaton.table.T.copy(), np.full(size, automaton.start, dtype=np.int64))
+        moments = [channels]
+        for layer in network.layers:
+            moments.append(_moved(layer, moments[-1]))
+        yield Scan(maps.astype(np.int64), pads.astype(np.int64), np.stack(moments))
+
+
+def _moved(layer: Layer, channels: Integers) -> Integers:
+    """Where the MLP writes each point: the one output that depends on a copy of its channel."""
+    reads = (layer.weights[0] != 0).astype(np.int64)
+    for weight in layer.weights[1:]:
+        reads = reads @ (weight != 0)
+    out = channels.copy()
+    for head in layer.heads:
+        through = head.value @ head.output
+        for point, channel in enumerate(channels):
+            for copy in np.flatnonzero(through[channel]):
+                written = np.flatnonzero(reads[copy])
+                if len(written) == 1:
+                    out[point] = written[0]
+    return out
 
 
 def live_channels(network: Network) -> list[Flags]:

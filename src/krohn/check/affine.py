@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.check.format import Format, whole
-from krohn.check.real import Array, Flags, Real, affine_error, ample, summed_up
+from krohn.check.real import Array, Flags, Integers, Real, affine_error, ample, summed_up
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,17 @@ class Affine:
         unsure = np.where(on | off, 0.0, ample(np.maximum(box.hi - middle, middle - box.lo)))
         centre = np.where(on, self.centre, np.where(off, 0.0, middle))
         return Affine(box, centre, np.concatenate([self.tied * on, diagonal(unsure)]))
+
+    def only(self, units: Integers) -> "Affine":
+        """Some of the units."""
+        return Affine(self.box[:, units], self.centre[:, units], self.tied[:, :, units])
+
+    def sums(self, weight: Array) -> Real:
+        """x @ weight in real numbers, by the form alone."""
+        reach = np.abs(self.centre) + np.abs(self.tied).sum(axis=0)
+        own = affine_error(reach, weight, np.zeros(weight.shape[1]))
+        radius = summed_up(np.concatenate([self.tied @ weight, own[None]]))
+        return Real(self.centre @ weight, self.centre @ weight).widened(radius)
 
     def trimmed(self, first: int) -> "Affine":
         """Without the symbols that nothing holds; the first ones stay, so that inputs keep theirs."""

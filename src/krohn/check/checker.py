@@ -32,6 +32,8 @@ class Verdict:
     certified: bool
     margin: float
     reason: str
+    layer: int = 0  # where it stopped: from 1, the read-out comes after the last
+    place: str = ""
 
 
 def check(
@@ -42,12 +44,16 @@ def check(
         with np.errstate(all="ignore"):
             proof = witness if isinstance(witness, (tuple, Scan)) else witness_from(witness)
             return Verdict(True, margin_of(network, automaton, dtype, length, proof, work), "")
-    except Refused as refusal:
-        return Verdict(False, 0.0, str(refusal))
     except Exception as error:  # whatever a witness provokes is a refusal
-        return Verdict(
-            False, 0.0, f"the witness does not fit the network ({type(error).__name__}: {error})"[:300]
-        )
+        return refusal_of(error)
+
+
+def refusal_of(error: Exception) -> Verdict:
+    """No, with the place and the cause."""
+    if not isinstance(error, Refused):
+        said = f"{type(error).__name__}: {error}"[:200]
+        return Verdict(False, 0.0, f"the witness does not fit the network ({said})")
+    return Verdict(False, 0.0, str(error), error.layer, error.places[0] if error.places else "")
 
 
 def margin_of(
@@ -70,7 +76,7 @@ def margin_of(
     if isinstance(witness, Scan):
         return check_scan(setting, held, automaton, claim, witness)
     claim = follow_steps(setting, held, claim, witness)
-    with inside("read-out"):
+    with inside("read-out", len(network.layers) + 1):
         states, margin = decode(setting, claim, held)
         simulate(setting, claim.machine, states, automaton, length)
     return margin
@@ -121,7 +127,7 @@ def follow_step(setting: Setting, network: Network, claim: Claim, step: Step, do
     require(done < 2 * len(network.layers), "witness: too many blocks")
     layer = network.layers[done // 2]
     require(isinstance(step, Tabulate) == (done % 2 == 1), "witness: a block is missing")
-    with inside(f"layer {done // 2 + 1}"):
+    with inside(f"layer {done // 2 + 1}", done // 2 + 1):
         if isinstance(step, Tabulate):
             return tabulate(setting, claim, layer, step), done + 1
         return attend(setting, claim, layer, step), done + 1

@@ -91,7 +91,9 @@ def rows_of(setting: Setting, claim: Claim, step: Tabulate, situations: Situatio
         for n, k in enumerate(read.tolist()):
             fold, values = step.folds[k], ranges[k]
             allowed = (fold(values) == then[n]) | (then[n] == NOTHING)
-            chosen[k] = values[allowed & (fold(values - jump[n]) == was[n])]
+            before = values - jump[n]
+            allowed &= (before >= claim.low[k]) & (before <= claim.high[k])
+            chosen[k] = values[allowed & (fold(before) == was[n])]
         sets.append(chosen)
     setting.budget.spend(len(distinct) * sum(map(len, ranges)), "values of counters")
     counts = [int(np.prod([len(values) for values in chosen], dtype=np.float64)) for chosen in sets]

@@ -27,7 +27,7 @@ from krohn.check.real import (
 )
 from krohn.check.verdict import require
 
-EXP = 64.0  # units in the last place that exp may be off
+EXP = 32.0  # units in the last place that exp may be off
 SINE = 16.0  # units of 1 that sine may be off
 
 
@@ -208,8 +208,9 @@ class Format:
     def weights(self, scores: Real, seen: Flags, count: Array) -> Real:
         """Softmax along the last axis for computed scores; entry i stands for ``count[..., i]`` positions.
 
-        s - max rounds once, exp is good to EXP, the sum rounds once per position, then comes the quotient.
-        Scores further apart than ``vanish`` have weights below the least normal number, computed and true.
+        s - max rounds once, exp is good to EXP, then come the sum and the quotient. An addition errs by u
+        times a partial sum; all partial sums of a tree add up to each term times its depth, and c of the n
+        terms have at most the depths n, n - 1, ... n - c + 1.
         """
         top = np.where(seen, scores.hi, -np.inf).max(axis=-1, keepdims=True)
         own = 16 * OWN.unit * (1 + np.where(seen, scores.size, 0.0).max(axis=-1, keepdims=True))
@@ -218,8 +219,10 @@ class Format:
         everything = (seen * count).sum(axis=-1, keepdims=True)
         below = (least * count).sum(axis=-1, keepdims=True)
         above = (most * count).sum(axis=-1, keepdims=True)
+        depths = (most * count * (everything - (count - 1) / 2)).sum(axis=-1, keepdims=True)
+        depths = np.minimum(depths / below, everything)
         reach = top - np.where(seen, scores.lo, np.inf).min(axis=-1, keepdims=True)
-        relative, absolute = self.weight_error(everything, reach)
+        relative, absolute = self.weight_error(everything, reach, depths)
         own = 16 * (count.shape[-1] + 2) * OWN.unit
         others = above * (1 + own) - most, np.maximum(below * (1 - own) - least, 0.0)
         low = least / (others[0] + least) * (1 - relative - own) - absolute
@@ -229,16 +232,19 @@ class Format:
         require(np.isfinite(np.where(seen, high - low, 0.0)), "softmax weights are not numbers", TOO_LARGE)
         return Real(np.where(seen, low, 0.0), np.where(seen, high, 0.0))
 
-    def weight_error(self, count: Array, reach: Array) -> tuple[Array, Array]:
-        """Relative and absolute error of a softmax weight over ``count`` scores at most ``reach`` apart."""
+    def weight_error(self, count: Array, reach: Array, additions: Array) -> tuple[Array, Array]:
+        """Relative and absolute error of a weight; ``additions``: those of the sum, in units of its size.
+
+        Scores further apart than ``vanish`` have weights below the least normal number, computed and true.
+        """
         far = np.minimum(reach, self.vanish)
-        terms = SAFE * (self.inner.unit + OWN.unit) * (2 * far + 2 * EXP + count + 6)
+        growth = np.exp((count + 1) * np.log1p(self.inner.unit))
+        terms = SAFE * (self.inner.unit + OWN.unit) * (2 * far + 2 * EXP + additions * growth + 6)
         # All scores equal: exp(0) = 1, an exact count, and one quotient.
-        terms = np.where(
-            (reach == 0) & (count < 2.0**self.inner.bits), SAFE * (self.inner.unit + OWN.unit), terms
-        )
+        equal = (reach == 0) & (count < 2.0**self.inner.bits)
+        terms = np.expm1(np.where(equal, SAFE * (self.inner.unit + OWN.unit), terms))
         coarse = (SAFE * self.outer.unit, self.outer.tiny) if self.coarse else (0.0, 0.0)
-        return np.expm1(terms) * SAFE + coarse[0], 4 * (count + 1) * self.normal + coarse[1]
+        return ample(terms) + coarse[0], 4 * (count + 1) * self.normal + coarse[1]
 
     def averaged(self, size: Array, largest: Array, count: Array, terms: float) -> Array:
         """Error of Σ w v: ``count`` terms of at most ``largest``, besides zeros; ``size`` is the sum of all.
@@ -266,7 +272,7 @@ class Format:
         off = np.where(single, 0.0, self.inner.error(size, count + 1, count))
         return self.stored(whole(products.total(1).widened(off))).part
 
-    def any_sum(self, size: Array, terms: float) -> Array:
+    def any_sum(self, size: Array, terms: Array | float) -> Array:
         """Error of a sum of ``terms`` products of this total size, bias included, and of storing it twice."""
         off = self.inner.error(ample(size), terms, terms)
         require(size + off <= self.outer.largest, "a number can overflow", TOO_LARGE)
@@ -284,7 +290,7 @@ class Format:
 
     def copied(self, size: Array, spread: Array, leak: float, count: int) -> Array:
         """Error of a head that gives all but ``leak`` of its weight to one position, before it is stored."""
-        relative, absolute = self.weight_error(np.asarray(float(count)), np.asarray(self.vanish))
+        relative, absolute = self.weight_error(*map(np.asarray, (float(count), self.vanish, float(count))))
         other = leak * (1 + float(relative)) * (1 + 8 * OWN.unit) * spread
         off = self.inner.error(size, 2.0 * count + 8, 2.0 * count)
         total = SAFE * (off + count * float(absolute) * size) + other

@@ -72,7 +72,7 @@ class Look:
             1, self.length, len(used)
         )
         self.setting.budget.spend(rows.lo.size * (weight.shape[1] + 1), "queries and keys")
-        made = self.fmt.linear(whole(rows.shaped(-1, len(used))), weight[used]).part
+        made = self.fmt.linear(whole(rows.shaped(len(grouped) * self.length, len(used))), weight[used]).part
         return made.shaped(len(grouped), self.length, weight.shape[1])
 
     def blocks(self, query: int) -> Iterator[tuple[slice, Real, Flags]]:
@@ -85,7 +85,7 @@ class Look:
             part = slice(first, min(first + rows, self.length))
             reach = self.tau + part.stop
             self.setting.budget.spend((part.stop - first) * groups * reach * (width + 8), "scores")
-            scores = self.fmt.scores(self.queries[query, part], keys[:, :reach].shaped(-1, width))
+            scores = self.fmt.scores(self.queries[query, part], keys[:, :reach].shaped(groups * reach, width))
             yield part, scores.shaped(part.stop - first, groups, reach), self.seen[part, :reach]
 
     def at_padding(self) -> Box:
@@ -171,7 +171,7 @@ def add_up(look: Look, rule: Sum) -> tuple[Box, Array]:
             shape = (1, int(which.sum()), len(rule.wide))
             each = weight.shaped(-1, 1, 1) * added[which].shaped(*shape) - worth[which].shaped(*shape)
             total = total + each.over(1) * point(number).shaped(-1, 1)
-    padded = p.shaped(*p.lo.shape, 1) * (look.pad_values @ look.head.output).shaped(1, tau, -1)
+    padded = p.shaped(*p.lo.shape, 1) * (look.pad_values @ look.head.output).shaped(1, tau, len(rule.wide))
     # Rounding: of the sum over positions, and of W_C.
     largest = np.maximum(w.hi, weights.hi[:, tau + 1])[:, None] * v.size.max(axis=0)
     size = (count + others)[:, None] * largest + p.hi @ look.pad_values.size

@@ -104,7 +104,8 @@ def run_block(setting: Setting, layer: Layer, box: Real) -> Real:
         distinct, back = np.unique(np.c_[part.lo, part.hi], axis=0, return_inverse=True)
         half = len(strand.inputs)
         rows = Real(distinct[:, :half], distinct[:, half:])
-        made = in_parts(setting, layer, partial(_run_strand, setting, layer, strand), rows)
+        widths = [len(units) for units in strand.units]
+        made = in_parts(setting, widths, partial(_run_strand, setting, layer, strand), rows)
         if strand.ends == len(layer.weights):
             lo[:, strand.units[-1]], hi[:, strand.units[-1]] = (
                 made.lo[back.reshape(-1)],
@@ -151,11 +152,10 @@ def _with_residual(setting: Setting, layer: Layer, strand: Strand, box: Real, fo
     return Affine(out, centre, np.concatenate([tied, diagonal(2 * off + own)])).shared().box
 
 
-def in_parts(setting: Setting, layer: Layer, run: Callable[[Real], Real], box: Real) -> Real:
-    """Some rows at a time."""
-    widest = max(len(bias) for bias in layer.biases)
-    symbols = box.lo.shape[1] + 2 * sum(len(bias) for bias in layer.biases)
-    rows = max(1, BLOCK // (symbols * widest))
+def in_parts(setting: Setting, widths: list[int], run: Callable[[Real], Real], box: Real) -> Real:
+    """Some rows at a time, through layers of these widths."""
+    widest, symbols = max(widths, default=1), 1 + box.lo.shape[1] + 2 * sum(widths)
+    rows = max(1, BLOCK // (symbols * max(widest, 1)))
     parts = []
     for first in range(0, max(len(box), 1), rows):
         part = box[first : first + rows]
@@ -188,7 +188,7 @@ def _cut_block(setting: Setting, claim: Claim, layer: Layer, step: Tabulate, sit
         def run(part: Real, units: Integers = units) -> Real:
             return _partial_sums(setting, layer, part, cut, units)
 
-        made = in_parts(setting, layer, run, rows.box + claim.codes)
+        made = in_parts(setting, [len(b) for b in layer.biases[: cut + 1]], run, rows.box + claim.codes)
         made = hull(made[rows.back], rows.names)[rows.where]
         total, size = total + made[:, :width], size + made.hi[:, width:]
     return _after_cut(setting, claim, layer, step, situations, total, size)
@@ -204,14 +204,15 @@ def _after_cut(
     size: Array,
 ) -> Real:
     fmt, cut, quiet = setting.fmt, step.cut, untouched(layer)
-    sums = total.widened(fmt.any_sum(size, float(len(layer.weights[cut]) + 1)))
+    terms = (layer.weights[cut] != 0).sum(axis=0) + 1.0
+    sums = total.widened(fmt.any_sum(size, terms))
     if cut + 1 < len(layer.weights):
         sums = Affine(sums, sums.lo, np.zeros((0, *sums.lo.shape))).activated(fmt, layer.sine[cut]).box
 
     def run(part: Real) -> Real:
         return run_units(setting, layer, part, cut + 1, len(layer.weights)).box
 
-    last = in_parts(setting, layer, run, sums)
+    last = in_parts(setting, [len(b) for b in layer.biases[cut:]], run, sums)
     own = situations.table[:, 0]
     kept = claim.box[own] + Real(claim.codes.lo * ~quiet, claim.codes.hi * ~quiet)
     beyond = claim.counted + claim.placed * quiet
@@ -231,12 +232,7 @@ def run_units(setting: Setting, layer: Layer, box: Real, first: int, last: int) 
 
 
 def _partial_sums(setting: Setting, layer: Layer, box: Real, cut: int, units: Integers) -> Real:
-    """What some units of a hidden layer add to the next sums, in real numbers, and the size of the terms."""
-    form = run_units(setting, layer, box, 0, cut)
-    weight = layer.weights[cut][units]
-    part = form.box[:, units]
-    size = part.size @ np.abs(weight)
-    tied, centre = form.tied[:, :, units], form.centre[:, units]
-    own = affine_error(np.abs(centre) + np.abs(tied).sum(axis=0), weight, np.zeros(weight.shape[1]))
-    both = Affine(part @ weight, centre @ weight, np.concatenate([tied @ weight, diagonal(own)])).shared().box
-    return joined([both, Real(-size, size)], axis=1)
+    """What some units of a hidden layer add to the next sums, and beside it the size of the terms."""
+    form, weight = run_units(setting, layer, box, 0, cut).only(units), layer.weights[cut][units]
+    size = form.box.size @ np.abs(weight)
+    return joined([form.sums(weight), Real(-size, size)], axis=1)

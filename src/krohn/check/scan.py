@@ -1,98 +1,89 @@
 """The scan (Theorem 1): every layer composes two neighbouring windows of letters.
 
-Claim at a moment. Letters and padding stand for maps of some points. At every position t the computed stream
-lies in ``box[m] + places[t]``, m being the composition of what stands at positions t − w + 1 … t (nothing
-stands before position 0). No finite machine is needed: the witness only says which maps letters and padding
-stand for.
+Claim at a moment. Letters and padding stand for maps of n points. At every position t, m being the
+composition of what stands at positions t - w + 1 ... t (nothing stands before position 0), channel
+``channels[p]`` is in row m(p) of the boxes for every point p, and any other channel in every row, plus its
+position code. All maps are covered at once: a unit sees few points, so n or n² cases decide what it adds.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from krohn.check.format import whole
+from krohn.check.affine import entering
+from krohn.check.format import Box, whole
 from krohn.check.heads import Look, lead_back
 from krohn.check.machine import Claim, Setting
 from krohn.check.mlp import run_block, untouched
 from krohn.check.reader import Automaton, Layer, Network
 from krohn.check.readout import decode
-from krohn.check.real import Integers, Real, hull
+from krohn.check.real import Array, Integers, Real, ample, hull, point
 from krohn.check.verdict import inside, require
 from krohn.check.witness import Scan
 
-Map = tuple[int, ...]
+Source = tuple[str, int]
+"""Where the content of a channel comes from: "left" or "own" window, and which point."""
+LEFT, OWN_WINDOW = "left", "own"
 
 
-@dataclass(frozen=True)
-class Windows:
-    """``maps[c]``: what class c stands for; ``padding`` what padding stands for; the length of a window."""
-
-    maps: list[Map]
-    padding: Map
-    length: int
-
-
-def check_scan(
-    setting: Setting, network: Network, automaton: Automaton, claim: Claim, witness: Scan
-) -> float:
+def check_scan(setting: Setting, network: Network, automaton: Automaton, claim: Claim, scan: Scan) -> float:
     """The certified logit margin; raises ``Refused``."""
-    letters, points = witness.letters.shape
-    require(letters == len(network.embedding) and witness.padding.shape == (points,), "witness: maps")
-    require((witness.letters < points).all() and (witness.padding < points).all(), "witness: maps")
-    padding: Map = tuple(witness.padding.tolist())
-    require(then(padding, padding) == padding, "meeting the padding twice must be meeting it once")
+    letters, points = scan.letters.shape
+    fits = letters == len(network.embedding) and scan.padding.shape == (points,)
+    fits = fits and scan.channels.shape == (len(network.layers) + 1, points)
+    fits = fits and (scan.letters < points).all() and (scan.padding < points).all() and points > 0
+    require(fits and (scan.channels < network.embedding.shape[1]).all(), "witness: maps")
+    require(all(len(np.unique(row)) == points for row in scan.channels), "witness: channels")
+    require(scan.padding[scan.padding] == scan.padding, "meeting the padding twice must be meeting it once")
     require(not setting.strict, "a scan needs heads that see their own position", "use the mask causal")
-    windows = Windows([tuple(row) for row in witness.letters.tolist()], padding, 1)
+    require(claim.places[:, scan.channels[0]] == 0, "a channel that holds a map also holds a position code")
+    claim, window = replace(claim, box=_by_value(claim.box, scan)), 1
     for number, layer in enumerate(network.layers, 1):
-        with inside(f"layer {number}"):
-            claim, windows = compose(setting, claim, layer, windows)
-    with inside("read-out"):
-        require(
-            windows.length >= claim.length, "the windows do not reach back to the first letter", "add a layer"
-        )
-        states, margin = decode(setting, claim, network)
-        _compare(setting, automaton, windows, states, [tuple(row) for row in witness.letters.tolist()])
-    return margin
+        with inside(f"layer {number}", number):
+            claim, window = compose(setting, claim, layer, scan, number), 2 * window
+    with inside("read-out", len(network.layers) + 1):
+        require(window >= claim.length, "the windows do not reach back to the first letter", "add a layer")
+        return _decoded(setting, network, automaton, claim, scan)
 
 
-def then(first: Map, second: Map) -> Map:
-    """First one map, then the other."""
-    return tuple(second[image] for image in first)
+def _by_value(box: Real, scan: Scan) -> Real:
+    """[value, channel]: channels of points hold their value; a value that no letter has stands for itself."""
+    points = len(scan.padding)
+    every = hull(box, np.zeros(len(box), dtype=np.int64))
+    lo, hi = np.repeat(every.lo, points, axis=0), np.repeat(every.hi, points, axis=0)
+    for p, channel in enumerate(scan.channels[0]):
+        for value in range(points):
+            rows = box[scan.letters[np.arange(len(box)) % len(scan.letters), p] == value, channel]
+            lo[value, channel] = rows.lo.min() if len(rows) else value
+            hi[value, channel] = rows.hi.max() if len(rows) else value
+    return Real(lo, hi)
 
 
-def compose(setting: Setting, claim: Claim, layer: Layer, windows: Windows) -> tuple[Claim, Windows]:
-    """One layer: heads look one window back or at their own position; the MLP runs on all pairs of maps."""
-    count, tau, keep = claim.classes, len(claim.pads), layer.keep_attention
-    meaning = [
-        *windows.maps,
-        *[windows.padding] * tau,
-    ]  # padding stands left of letters, as a value of its own
-    left, own = (grid.reshape(-1) for grid in np.indices((count + tau, count)))
-    setting.budget.spend(float(len(left)) * (len(windows.padding) + len(keep)), "pairs of maps")
-    boxes, pads = [claim.computed(claim.box).kept(keep)[own]], [whole(claim.pads).kept(keep)]
-    for number, head in enumerate(layer.heads, 1):
-        with inside(f"head {number}"):
-            one = np.zeros(count, dtype=np.int64)
+def compose(setting: Setting, claim: Claim, layer: Layer, scan: Scan, number: int) -> Claim:
+    """One layer: heads look one window back or at their own position, and the MLP composes."""
+    points, tau, keep = len(scan.padding), len(claim.pads), layer.keep_attention
+    channels, window = scan.channels[number - 1], 2 ** (number - 1)
+    boxes, pads = [claim.computed(claim.box).kept(keep)], [whole(claim.pads).kept(keep)]
+    sources: dict[int, Source] = {int(c): (OWN_WINDOW, p) for p, c in enumerate(channels) if keep[c]}
+    for place, head in enumerate(layer.heads, 1):
+        with inside(f"head {place}"):
+            one = np.zeros(points, dtype=np.int64)
             look = Look(setting, claim, head, one, one)
             pads.append(look.at_padding())
             distance = _distance(look)
-            require(distance in (0, windows.length), f"it looks {distance} back, not {windows.length} or 0")
+            require(distance in (0, window), f"it looks {distance} back, not {window} or 0")
             lead = lead_back(look, distance)
-            out, _, _ = look.delivered(np.arange(count + tau), lead.least, lead.size)
-            boxes.append(out[left if distance else own])
-    total, places = setting.fmt.gathered(boxes).part, claim.places * keep
-    quiet = untouched(layer)
-    coded = total + Real(places.min(axis=0), places.max(axis=0))
-    done = total.where(np.broadcast_to(quiet, total.lo.shape), run_block(setting, layer, coded))
-    found: dict[Map, int] = {}
-    made = [
-        found.setdefault(then(meaning[a], windows.maps[b]), len(found))
-        for a, b in zip(left, own, strict=True)
-    ]
-    box = settled(hull(done, np.array(made, dtype=np.int64)))
+            out, _, _ = look.delivered(np.arange(points + tau), lead.least, lead.size)
+            found = _copied(head.value, head.output, channels)
+            require(not set(found) & set(sources), "two maps are added into one channel")
+            side = LEFT if distance else OWN_WINDOW
+            sources.update({channel: (side, p) for channel, p in found.items()})
+            boxes.append(_with_padding(out, found, scan) if distance else out[:points])
+    mixed = setting.fmt.gathered(boxes).part
+    there = replace(claim, box=mixed, places=claim.places * keep)
+    made = _composed(setting, there, layer, scan.channels[number], sources)
     padding = run_block(setting, layer, setting.fmt.gathered(pads).part)
-    claim = replace(claim, box=box, places=places * quiet, pads=padding)
-    return claim, Windows(list(found), windows.padding, 2 * windows.length)
+    return replace(made, pads=padding, places=claim.places * keep * untouched(layer))
 
 
 def _distance(look: Look) -> int:
@@ -101,34 +92,155 @@ def _distance(look: Look) -> int:
     return int(scores.lo.shape[2] - 1 - scores.lo[-1, 0].argmax())
 
 
-def settled(box: Real) -> Real:
-    """Boxes of a channel that overlap become one: classes that agree in a channel have equal boxes there."""
-    lo, hi = box.lo.copy(), box.hi.copy()
-    for channel in range(lo.shape[1]):
-        order = np.argsort(lo[:, channel], kind="stable")
-        reach = np.maximum.accumulate(hi[order, channel])
-        fresh = np.concatenate([[0], (lo[order, channel][1:] > reach[:-1]).astype(np.int64)]).cumsum()
-        joint = hull(Real(lo[order, channel], hi[order, channel]), fresh)
-        lo[order, channel], hi[order, channel] = joint.lo[fresh], joint.hi[fresh]
-    return Real(lo, hi)
+def _copied(value: Array, output: Array, channels: Integers) -> dict[int, int]:
+    """Which channels a head writes that depend on a point, each on one."""
+    through = (value[channels] != 0).astype(np.float64) @ (output != 0).astype(np.float64) > 0
+    require(through.sum(axis=0) <= 1, "a head mixes two points in one channel")
+    return {
+        int(channel): int(through[:, channel].argmax()) for channel in np.flatnonzero(through.any(axis=0))
+    }
 
 
-def _compare(
-    setting: Setting, automaton: Automaton, windows: Windows, states: Integers, letters: list[Map]
-) -> None:
-    """Breadth-first over pairs (composition, state), with and without padding in front."""
-    number = {held: n for n, held in enumerate(windows.maps)}
-    start = tuple(range(len(windows.padding)))
-    frontier = [(windows.padding, automaton.start), (start, automaton.start)]
-    seen = set(frontier)
+def _with_padding(out: Box, found: dict[int, int], scan: Scan) -> Box:
+    """To the left may stand padding: its number joins the row of the value that padding has there."""
+    points = len(scan.padding)
+    rows, pads = out.part[:points], out.part[points:].over(0)
+    lo, hi = np.minimum(rows.lo, pads.lo), np.maximum(rows.hi, pads.hi)
+    for channel, p in found.items():
+        other = np.arange(points) != scan.padding[p]
+        lo[other, channel], hi[other, channel] = rows.lo[other, channel], rows.hi[other, channel]
+    beyond = np.broadcast_to(out.beyond, out.part.lo.shape)
+    return Box(Real(lo, hi), beyond.max(axis=0))
+
+
+def _composed(
+    setting: Setting, claim: Claim, layer: Layer, channels: Integers, sources: dict[int, Source]
+) -> Claim:
+    """The MLP: units by the points they see; what each kind adds, whatever the maps are, is joined."""
+    require(len(layer.weights) == 2, "a scan composes with one hidden layer")
+    require(layer.keep_mlp[channels] == 0, "a map is added to what its channel held before")
+    points, fmt, bias = len(channels), setting.fmt, layer.biases[1]
+    coded = claim.box + claim.codes
+    kinds: dict[tuple[Source, ...], list[int]] = {}
+    for unit, column in enumerate((layer.weights[0] != 0).T):
+        seen = sorted({sources[int(c)] for c in np.flatnonzero(column) if int(c) in sources})
+        kinds.setdefault(tuple(seen), []).append(unit)
+    shape = (points, points, len(bias))
+    total, slopes, size = point(bias).spread(*shape), point(np.zeros(shape)), np.abs(bias)
+    setting.budget.spend(40.0 * len(kinds) * total.lo.size, "points that units see")
+    for kind, chosen in kinds.items():
+        require(len(kind) <= 2, "a unit of the MLP sees more than two points")
+        made = _kind(setting, layer, coded, sources, kind, np.array(chosen))
+        size = size + made[2].hi.reshape(-1, len(bias)).max(axis=0)
+        parts = _by_outcome(made[0], made[1], kind, channels)
+        total, slopes = total + parts[0], slopes + parts[1]
+    terms = (layer.weights[1] != 0).sum(axis=0) + 1.0  # what has weight 0 adds exactly nothing
+    out = total.widened(ample(slopes.size)).widened(fmt.any_sum(size, terms))
+    # Row y of the channel of point q: all x = left(q) with own(x) = y. Other channels: whatever the maps are.
+    rows = out.over(0).where(
+        np.isin(np.arange(len(bias)), channels), out.over((0, 1)).spread(points, len(bias))
+    )
+    kept = Box(claim.box.over(0), claim.placed).kept(layer.keep_mlp)
+    both = fmt.add(
+        Box(kept.part.spread(*rows.lo.shape), np.broadcast_to(kept.beyond, rows.lo.shape)), whole(rows)
+    ).part
+    quiet = np.broadcast_to(untouched(layer), rows.lo.shape)
+    return replace(claim, box=claim.box.over(0).spread(*rows.lo.shape).where(quiet, both))
+
+
+def _kind(
+    setting: Setting,
+    layer: Layer,
+    coded: Real,
+    sources: dict[int, Source],
+    kind: tuple[Source, ...],
+    units: Integers,
+) -> tuple[Real, Real, Real]:
+    """[values of the points seen, output]: what these units add, and how that moves with the left number's
+    error.
+
+    The error of a left number is the same for all kinds that see it, so its share is kept apart: it cancels
+    when all of them are added. The third part is the size of the terms.
+    """
+    points, width = coded.lo.shape
+    grid = np.indices((points,) * len(kind)).reshape(len(kind), points ** len(kind))
+    row = np.zeros((grid.shape[1], width), dtype=np.int64)
+    for channel, source in sources.items():
+        if source in kind:
+            row[:, channel] = grid[kind.index(source)]
+    # Channels of points that these units do not see have weight 0 in them.
+    box = Real(np.take_along_axis(coded.lo, row, axis=0), np.take_along_axis(coded.hi, row, axis=0))
+    used = np.flatnonzero((layer.weights[0][:, units] != 0).any(axis=1))
+    setting.budget.spend(float(len(row)) * (len(used) + 2 * len(units)) * (len(units) + width), "MLP rows")
+    form = entering(box[:, used]).linear(
+        setting.fmt, layer.weights[0][np.ix_(used, units)], layer.biases[0][units]
+    )
+    form, weight = form.activated(setting.fmt, layer.sine[0][units]), layer.weights[1][units]
+    left = [n for n, channel in enumerate(used) if sources.get(int(channel), ("", 0))[0] == LEFT]
+    slope = point(form.tied[left[0]]) @ weight if len(left) == 1 else point(np.zeros((len(row), width)))
+    if len(left) == 1:
+        form.tied[left[0]] = 0.0
+    shape = (*(points,) * len(kind), width)
+    size = form.box.size @ np.abs(weight)
+    return form.sums(weight).shaped(*shape), slope.shaped(*shape), Real(-size, size).shaped(*shape)
+
+
+def _by_outcome(made: Real, slope: Real, kind: tuple[Source, ...], channels: Integers) -> tuple[Real, Real]:
+    """[x, y, channel]: for the channel of point q the hull over all maps with left(q) = x and own(x) = y."""
+    points, width = len(channels), made.lo.shape[-1]
+    folded = made.widened(ample(slope.size))
+    rows = folded.shaped(points ** len(kind), width).over(0).spread(points, points, width)
+    lo, hi = rows.lo.copy(), rows.hi.copy()
+    slopes = np.zeros_like(lo), np.zeros_like(hi)
+    some = (folded.size != 0).reshape(points ** len(kind), width).any(axis=0)
+    for q, channel in enumerate(channels):
+        if not some[channel]:
+            continue  # these units add nothing here
+        if (LEFT, q) not in kind:
+            for x in range(points):
+                part = _picked(folded[..., channel], kind, q, x)
+                lo[x, :, channel], hi[x, :, channel] = part.lo, part.hi
+            continue
+        for x in range(points):
+            part, rise = (_picked(side[..., channel], kind, q, x) for side in (made, slope))
+            lo[x, :, channel], hi[x, :, channel] = part.lo, part.hi
+            slopes[0][x, :, channel], slopes[1][x, :, channel] = rise.lo, rise.hi
+    return Real(lo, hi), Real(*slopes)
+
+
+def _picked(part: Real, kind: tuple[Source, ...], q: int, x: int) -> Real:
+    """Where left(q) = x: one axis for own(x) if it is seen; points that may be anywhere are joined."""
+    kept = 0
+    for source in kind:
+        if source == (LEFT, q):
+            part = Real(np.take(part.lo, x, axis=kept), np.take(part.hi, x, axis=kept))
+        elif source == (OWN_WINDOW, x):
+            kept += 1
+        else:
+            part = part.over(kept)
+    return part
+
+
+def _decoded(setting: Setting, network: Network, automaton: Automaton, claim: Claim, scan: Scan) -> float:
+    """Breadth-first over what the points that are read become, with and without padding in front."""
+    read = [p for p, channel in enumerate(scan.channels[-1]) if network.readout[channel].any()]
+    frontier = [(tuple(held), automaton.start) for held in ([scan.padding[p] for p in read], read)]
+    pairs: dict[tuple[tuple[int, ...], int], None] = {}
     while frontier:
-        held, state = frontier.pop()
-        setting.budget.spend(len(letters) * len(start), "maps")
-        for letter, act in enumerate(letters):
-            pair = (then(held, act), int(automaton.table[state, letter]))
-            if pair[0] in number:
-                wanted = "a composition of letters decodes to another state than the automaton is in"
-                require(states[number[pair[0]]] == pair[1], wanted)
-            if pair not in seen:
-                seen.add(pair)
+        values, state = frontier.pop()
+        setting.budget.spend(1000.0 * len(scan.letters) * (1 + len(read)), "maps")
+        for letter, act in enumerate(scan.letters.tolist()):
+            pair = (tuple(act[value] for value in values), int(automaton.table[state, letter]))
+            if pair not in pairs:
+                pairs[pair] = None
                 frontier.append(pair)
+    rows = np.array([values for values, _ in pairs], dtype=np.int64).reshape(len(pairs), len(read))
+    index = np.zeros((len(pairs), claim.box.lo.shape[1]), dtype=np.int64)
+    index[:, scan.channels[-1][read]] = rows
+    box = Real(
+        np.take_along_axis(claim.box.lo, index, axis=0), np.take_along_axis(claim.box.hi, index, axis=0)
+    )
+    states, margin = decode(setting, replace(claim, box=box), network)
+    wanted = np.array([state for _, state in pairs], dtype=np.int64)
+    require(states == wanted, "a composition of letters decodes to another state than the automaton is in")
+    return margin

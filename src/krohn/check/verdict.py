@@ -15,6 +15,7 @@ class Refused(KrohnError):
         super().__init__(cause)
         self.cause, self.advice = cause, advice
         self.places: list[str] = []
+        self.layer = 0
 
     def __str__(self) -> str:
         where = ", ".join(self.places)
@@ -28,12 +29,14 @@ def require(condition: object, cause: str, advice: str = "") -> None:
 
 
 @contextmanager
-def inside(place: str) -> Iterator[None]:
-    """Refusals from within name this place."""
+def inside(place: str, layer: int = 0) -> Iterator[None]:
+    """Refusals from within name this place, and the number of the layer."""
     try:
         yield
     except Refused as refusal:
-        refusal.places.insert(0, place)
+        if refusal.places[:1] != [place]:
+            refusal.places.insert(0, place)
+        refusal.layer = layer or refusal.layer
         raise
 
 

@@ -115,10 +115,11 @@ class Tabulate:
 
 @dataclass(frozen=True)
 class Scan:
-    """What letters and padding do to points; every position holds the composition of a window of them."""
+    """What letters and padding do to points; before layer l ``channels[l, p]`` holds where p is sent."""
 
     letters: Integers
     padding: Integers
+    channels: Integers
 
 
 Step = Merge | Attention | Tabulate
@@ -135,7 +136,8 @@ def witness_from(payload: object) -> Witness:
         require(isinstance(payload, dict), "witness: it must be an object")
         assert_sized(payload)
         if _get(payload, "kind") == "scan":
-            return Scan(_integers(payload, "letters", 2), _integers(payload, "padding", 1))
+            maps = _integers(payload, "letters", 2), _integers(payload, "padding", 1)
+            return Scan(*maps, _integers(payload, "channels", 2))
         require(_get(payload, "kind") == "layered", "witness: unknown kind")
         steps = _get(payload, "steps")
         require(isinstance(steps, list), "witness: steps must be a list")

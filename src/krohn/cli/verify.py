@@ -94,6 +94,7 @@ def summary(certificate: Certificate) -> str:
         tight = certificate.tightest
         lines = [
             f"certified: {name}, every word of length ≤ {certificate.length}, {certificate.dtype}",
+            f"proved by: {certificate.proof}",
             f"logit margin {certificate.margin:.4g} after all errors; {len(certificate.checks)} checks"
             + (f"; tightest: {tight.name}, {place(tight.layer, certificate.depth)}" if tight else ""),
         ]

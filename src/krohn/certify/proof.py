@@ -1,0 +1,106 @@
+"""From a network to a verdict: a witness for the small checker; what it refuses, earlier proofs may reach."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify.arithmetic import Arithmetic
+from krohn.certify.claim_stream import stream_of
+from krohn.certify.earlier import earlier_attempt, ordinary
+from krohn.certify.findings import Record, Refuted
+from krohn.certify.witness_json import witness_json
+from krohn.certify.witness_notes import differing_word, note_scan, note_steps
+from krohn.certify.witness_search import Walk, scans, walk_through
+from krohn.check.checker import Verdict, check, refusal_of
+from krohn.check.reader import Automaton, Network, network_of
+from krohn.errors import LimitExceeded
+from krohn.network.storage import tensors_of
+from krohn.network.transformer import Transformer
+
+SMALL = "small checker"
+EARLIER = "an earlier proof, outside the small checker"
+SCAN_WORK = 1e9
+
+Outcome = tuple[Record, Refuted | None, float]
+
+
+def attempt(network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic) -> Outcome:
+    """Every way there is to a proof; of those that stop, the one that came furthest is reported."""
+    checked, table = checkable(network, automaton)
+    stopped: Outcome | None = None
+    for outcome in _attempts(checked, table, length, arith):
+        if outcome[1] is None:
+            return outcome
+        if stopped is None or stopped[1] is None or outcome[1].layer >= stopped[1].layer:
+            stopped = outcome
+    if ordinary(network, arith):
+        record, failure, margin = earlier_attempt(network, automaton, length, arith)
+        if failure is None or stopped is None:
+            record.proof = EARLIER if failure is None else ""
+            return record, failure, margin
+    if stopped is None:
+        record = Record()
+        return record, record.refuse("search", "no form of proof fits the network"), 0.0
+    return stopped
+
+
+def checkable(network: Transformer, automaton: Semiautomaton) -> tuple[Network, Automaton]:
+    """The same matrices and table for the checker, which reads nothing else."""
+    shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
+    return network_of(tensors_of(network), shape, network.mask), checkable_table(automaton)
+
+
+def checkable_table(automaton: Semiautomaton) -> Automaton:
+    """The table alone, without names."""
+    return Automaton(np.asarray(automaton.table, dtype=np.int64), automaton.start)
+
+
+def _attempts(checked: Network, table: Automaton, length: int, arith: Arithmetic) -> Iterator[Outcome]:
+    """The small checker on every witness the search finds."""
+    for scan in scans(checked):
+        record, verdict = Record(), check(checked, table, arith.name, length, scan, SCAN_WORK)
+        if verdict.certified:
+            note_scan(record, scan, len(checked.layers), verdict.margin)
+            record.proof, record.witness = SMALL, witness_json(scan)
+        yield record, _refuted(record, verdict, len(checked.layers)), verdict.margin
+        if verdict.layer > 1:
+            return  # a scan, though not one that is proved here: no machine holds its maps
+    for choices in (True, False):
+        record, walk = Record(), None
+        try:
+            walk = walk_through(checked, arith.name, length, choices=choices)
+            verdict = check(checked, table, arith.name, length, tuple(walk.steps))
+        except LimitExceeded as error:
+            verdict = Verdict(False, 0.0, str(error))
+        except Exception as error:  # the search is not trusted: what it stumbles over is a refusal
+            verdict = refusal_of(error)
+        if walk is not None:
+            yield _walked(record, walk, verdict, table, length)
+        else:
+            yield record, _refuted(record, verdict, len(checked.layers)), 0.0
+        if walk is not None and not walk.guessed:
+            break
+
+
+def _walked(record: Record, walk: Walk, verdict: Verdict, table: Automaton, length: int) -> Outcome:
+    """The whole witness was found; the checker had the last word."""
+    depth = len(walk.network.layers)
+    word = None if verdict.certified else differing_word(walk, table, length)
+    if verdict.certified:
+        note_steps(record, walk, verdict.margin)
+        record.proof, record.witness = SMALL, witness_json(tuple(walk.steps))
+        letters = len(walk.network.embedding)
+        codes = walk.network.positions[: len(walk.network.padding)]
+        record.streams += [stream_of(claim, letters, codes) for claim in walk.moments]
+    return record, _refuted(record, verdict, depth, word), verdict.margin
+
+
+def _refuted(
+    record: Record, verdict: Verdict, depth: int, word: tuple[int, ...] | None = None
+) -> Refuted | None:
+    if verdict.certified:
+        return None
+    record.layer = verdict.layer if verdict.layer <= depth else depth + 1
+    record.refuse(verdict.place or "proof", verdict.reason)
+    return Refuted(verdict.place or "proof", record.layer, verdict.reason, word)

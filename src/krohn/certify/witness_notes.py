@@ -1,0 +1,93 @@
+"""What a proof says to people: the witness step by step, and a word on which machine and automaton differ."""
+
+import numpy as np
+
+from krohn.certify.findings import Record
+from krohn.certify.witness_machines import middle
+from krohn.certify.witness_search import Walk
+from krohn.check.machine import Claim
+from krohn.check.reader import Automaton, Network
+from krohn.check.witness import Attention, Back, Cells, Fold, Merge, Rule, Scan, Sum, Tabulate
+
+
+def note_steps(record: Record, walk: Walk, margin: float | None) -> None:
+    """A line per head and MLP, then decoding and simulation."""
+    record.layer = 0
+    for step in walk.steps:
+        if isinstance(step, Attention):
+            record.layer += 1
+            for number, rule in enumerate(step.heads, 1):
+                record.note(*_rule_text(number, rule))
+        elif isinstance(step, Tabulate) and step.block:
+            states, classes = step.lift.follow.shape[0], int(step.lift.shown.max()) + 1
+            folds = ", ".join(_fold_text(fold) for fold in step.folds)
+            reads = f"; sums read {folds}" if folds else ""
+            record.note("MLP", f"{classes:,} classes, {states:,} states{reads}")
+        elif not isinstance(step, (Merge, Attention)):
+            record.note("residue", "sums that a head looks at are written out")
+    if margin is not None:
+        _note_end(record, walk.claim, walk.network, margin)
+
+
+def note_scan(record: Record, scan: Scan, depth: int, margin: float) -> None:
+    """Windows double layer by layer."""
+    for layer in range(1, depth + 1):
+        record.layer = layer
+        record.note("composition", f"every position stands for a window of {2**layer} letters")
+    record.layer = depth + 1
+    record.note("intervals", f"the last window reaches the first letter; {scan.letters.shape[1]} points")
+    record.note("decode", f"every composition decodes with a margin of {margin:.3g}")
+    record.note("simulation", "every composition of letters decodes to the automaton's state")
+
+
+def _note_end(record: Record, claim: Claim, network: Network, margin: float) -> None:
+    record.layer = len(network.layers) + 1
+    logits = middle(claim.box) @ network.readout + network.readout_bias
+    ordered = np.sort(logits, axis=1)
+    ideal = float((ordered[:, -1] - ordered[:, -2]).min()) if logits.shape[1] > 1 else np.inf
+    text = f"{len(logits):,} classes decode by the largest logit"
+    if np.isfinite(ideal):
+        record.note("decode", text, float(np.maximum(ideal - margin, 0.0)), float(np.maximum(ideal, margin)))
+    else:
+        record.note("decode", text)
+    record.note(
+        "simulation", f"the machine of {len(claim.machine.follow):,} states runs as the automaton does"
+    )
+
+
+def _rule_text(number: int, rule: Rule) -> tuple[str, str]:
+    if isinstance(rule, Sum):
+        return "prefix sum", f"head {number}: equal weights on all letters, {rule.steps.shape[1]} sums"
+    if isinstance(rule, Back):
+        return "look-back", f"head {number}: {rule.distance} positions back"
+    if isinstance(rule, Cells):
+        return "memory", f"head {number}: the latest of the best of {len(rule.member)} kinds"
+    return "silent head", f"head {number}: adds nothing"
+
+
+def _fold_text(fold: Fold) -> str:
+    return f"mod {fold.modulus}" if fold.modulus else f"from {fold.low} to {fold.high}"
+
+
+def differing_word(walk: Walk, automaton: Automaton, length: int) -> tuple[int, ...] | None:
+    """A shortest word after which the machine shows another state, if classes decode at all."""
+    logits = middle(walk.claim.box) @ walk.network.readout + walk.network.readout_bias
+    machine, states = walk.claim.machine, logits.argmax(axis=1)
+    seen: dict[tuple[int, int], tuple[int, ...]] = {(0, automaton.start): ()}
+    frontier = list(seen)
+    for _ in range(length):
+        following = []
+        for own, right in frontier:
+            word = seen[own, right]
+            for at, letter in enumerate(machine.letter.tolist()):
+                wanted = int(automaton.table[right, letter])
+                if states[machine.shown[own, at]] != wanted:
+                    return (*word, letter)
+                pair = (int(machine.follow[own, at]), wanted)
+                if pair not in seen:
+                    seen[pair] = (*word, letter)
+                    following.append(pair)
+        frontier = following
+        if not frontier or len(seen) > 200_000:
+            break
+    return None

@@ -1,0 +1,131 @@
+"""Malformed and foreign witnesses: every one is a refusal, none an exception."""
+
+import copy
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from certify.built_networks import compiled
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify.arithmetic import arithmetic
+from krohn.certify.proof import attempt, checkable
+from krohn.check.checker import check
+from krohn.check.reader import Automaton, Network
+
+LENGTH = 8
+
+
+def proved(spec: str, method: str = "cascade") -> tuple[Network, Automaton, dict[str, Any]]:
+    network = compiled(spec, LENGTH, method)
+    record, failure, _ = attempt(network.transformer, network.automaton, LENGTH, arithmetic("float32"))
+    assert failure is None
+    assert record.witness is not None
+    return *checkable(network.transformer, network.automaton), json.loads(json.dumps(record.witness))
+
+
+CASES = {"Parity": proved("Parity"), "abab": proved("abab"), "FlipFlop": proved("FlipFlop", "scan")}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_witness_that_went_through_a_file_is_accepted(name: str) -> None:
+    network, automaton, witness = CASES[name]
+    verdict = check(network, automaton, "float32", LENGTH, witness)
+    assert verdict.certified, verdict.reason
+
+
+def entries(payload: Any, trail: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The places of all numbers, texts and lists in a witness."""
+    found = [trail] if trail else []
+    if isinstance(payload, dict):
+        found += [place for key, item in payload.items() for place in entries(item, (*trail, key))]
+    if isinstance(payload, list):
+        found += [place for at, item in enumerate(payload) for place in entries(item, (*trail, at))]
+    return found
+
+
+STRANGE: list[Any] = [
+    None,
+    True,
+    -1,
+    7,
+    10**30,
+    1.5,
+    "x",
+    [],
+    {},
+    [[[]]],
+    float("nan"),
+    {"shape": [0, 3]},
+    [1, [2]],
+]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_strange_entries_are_refusals_never_exceptions_and_never_wrong(name: str) -> None:
+    """On a wrong automaton nothing may be accepted; on the right one a harmless change may."""
+    network, automaton, witness = CASES[name]
+    wrong = Automaton((automaton.table + 1) % len(automaton.table), automaton.start)
+    dice, places = np.random.default_rng(0), entries(witness)
+    for number in range(120):
+        broken = copy.deepcopy(witness)
+        place = places[int(dice.integers(len(places)))]
+        target = broken
+        for step in place[:-1]:
+            target = target[step]
+        target[place[-1]] = STRANGE[number % len(STRANGE)]
+        check(network, automaton, "float32", LENGTH, broken)
+        assert not check(network, wrong, "float32", LENGTH, broken).certified
+
+
+@pytest.mark.parametrize(
+    "witness", [None, [], {}, 3, "scan", {"kind": "layered"}, {"kind": "layered", "steps": []}]
+)
+def test_something_else_is_no_witness(witness: object) -> None:
+    network, automaton, _ = CASES["Parity"]
+    verdict = check(network, automaton, "float32", LENGTH, witness)
+    assert not verdict.certified
+    assert verdict.reason
+
+
+def test_a_witness_of_another_network_is_refused() -> None:
+    for name, (network, automaton, _) in CASES.items():
+        for other, (_, _, witness) in CASES.items():
+            if name != other:
+                assert not check(network, automaton, "float32", LENGTH, witness).certified
+
+
+def test_steps_left_out_or_doubled_are_refused() -> None:
+    network, automaton, witness = CASES["abab"]
+    for number, step in enumerate(witness["steps"]):
+        if step["kind"] in ("attention", "mlp"):
+            less, more = copy.deepcopy(witness), copy.deepcopy(witness)
+            del less["steps"][number]
+            more["steps"].insert(number, step)
+            assert not check(network, automaton, "float32", LENGTH, less).certified
+            assert not check(network, automaton, "float32", LENGTH, more).certified
+
+
+@pytest.mark.parametrize("length", [0, LENGTH + 1, 8.0, True, "8"])
+def test_lengths_that_are_none_are_refused(length: Any) -> None:
+    network, automaton, witness = CASES["Parity"]
+    assert not check(network, automaton, "float32", length, witness).certified
+
+
+def test_a_budget_that_is_spent_is_a_refusal_that_says_so() -> None:
+    network, automaton, witness = CASES["abab"]
+    verdict = check(network, automaton, "float32", LENGTH, witness, work=1000)
+    assert "more work than it is given" in verdict.reason
+
+
+def test_no_other_automaton_is_certified_with_any_single_transition_changed() -> None:
+    network, automaton, witness = CASES["abab"]
+    for state in range(len(automaton.table)):
+        for letter in range(automaton.table.shape[1]):
+            table = automaton.table.copy()
+            table[state, letter] = (table[state, letter] + 1) % len(table)
+            reached = Semiautomaton(table=automaton.table.astype(np.int32), start=automaton.start)
+            if state in set(np.asarray(reached.table).reshape(-1)) | {automaton.start}:
+                other = Automaton(table, automaton.start)
+                assert not check(network, other, "float32", LENGTH, witness).certified
