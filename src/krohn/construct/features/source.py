@@ -37,7 +37,7 @@ def two_layer_proposals(request: Request, work: Work) -> Iterator[Proposal]:
     """Features over letters with notes; groups are left to the cascade, which counts as well."""
     if all(len(set(letter)) == len(letter) for letter in request.automaton.letters):
         raise Unsupported("two layers of features are not looked for in groups")
-    if request.automaton.num_states > MOST_IN_TWO_LAYERS * request.effort:
+    if request.automaton.num_states > MOST_IN_TWO_LAYERS * max(1.0, request.effort):
         few = f"up to {MOST_IN_TWO_LAYERS} states at effort 1"
         raise Unsupported(f"two layers of features are looked for {few}")
     yield from _proposed(request, two_layer_plan, TWO_LAYERS, work)
