@@ -20,6 +20,7 @@ def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]
     """What is too coarse at this length, one line each."""
     unit = UNIT[dtype]
     codes = PositionCodes(program.num_padding + length, program.mask)
+    worst = []
     for layer in program.layers:
         for operation in layer.attention:
             if GADGETS[type(operation)].logit_error(operation, codes, program) * unit > 1:
@@ -31,6 +32,11 @@ def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]
                 )
                 if 4 * reach * sqrt(1 + reach / change.modulus) * unit > 1 / 8:
                     yield f"{change.describe()}: a sum up to {reach} would be off by more than 1/8"
+                worst.append(reach * (1.1 * codes.count + 80) * unit)
+    # In the worst order T weights and their sum are off by about T roundings; steps allow a quarter, and
+    # where several counters meet in a table each counts about three times. Certificates ask for any order.
+    if dtype == "float32" and sum(worst) * (3 if len(worst) > 1 else 1) > 2 / 9:
+        yield "counters: in the worst order of summation they would be off by more than steps allow"
 
 
 def largest_length(program: Program, dtype: str) -> int:
