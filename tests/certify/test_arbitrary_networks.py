@@ -28,7 +28,7 @@ def random_network(seed: int) -> Transformer:
     def layer() -> Layer:
         heads = tuple(
             Head(matrix(dim, k), matrix(dim, k), matrix(dim, v), matrix(v, dim))
-            for k, v in dice.integers(0, 3, size=(int(dice.integers(0, 3)), 2))
+            for k, v in dice.integers(1, 3, size=(int(dice.integers(0, 3)), 2))
         )
         widths = [dim, *dice.integers(1, 4, size=int(dice.integers(0, 3))), dim]
         weights = tuple(matrix(a, b) for a, b in pairwise(widths))
