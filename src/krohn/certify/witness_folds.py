@@ -11,12 +11,17 @@ from krohn.check.mlp import untouched
 from krohn.check.reader import Layer
 from krohn.check.real import Array, Integers
 from krohn.check.witness import Fold, Lift, Tabulate
+from krohn.errors import LimitExceeded
 
 MAX_CHOICES = 4
 SAMPLES = 5
 MANY_ROWS = 3000
 CLOSE = 1e-4
 MAX_FOLD_WORK = 1 << 28
+MAX_RUN = 1 << 33
+MAX_HELD = 1 << 26
+MOST_GRID = 64
+CHUNK = 1 << 22
 
 
 def tabulate_step(claim: Claim, layer: Layer, *, choices: bool) -> Tabulate:
@@ -47,20 +52,32 @@ def resolve_step(claim: Claim, counters: list[int]) -> Tabulate:
 
 def _fold_of(claim: Claim, layer: Layer, wide: Array, k: int) -> Fold:
     """What the outputs tell of counter k: a residue, or its place between two ends."""
-    values = np.arange(claim.low[k], claim.high[k] + 1)
     others = [
         [0] if j == k else sorted({int(v) for v in np.linspace(claim.low[j], claim.high[j], SAMPLES)})
         for j in range(len(claim.low))
     ]
-    grid = np.array(list(product(*others))[:64], dtype=np.int64).reshape(-1, len(claim.low))
+    grid = np.array(list(product(*others))[:MOST_GRID], dtype=np.int64).reshape(-1, len(claim.low))
+    spread = int(claim.high[k]) - int(claim.low[k]) + 1
+    rows = spread * claim.classes * len(grid)
+    width = max(weight.shape[1] for weight in layer.weights)
+    if rows * width > MAX_RUN or rows * len(claim.wide) > MAX_HELD:
+        raise LimitExceeded(f"counter {k + 1} may take {spread:,} values, too many to run an MLP on all")
+    values = np.arange(claim.low[k], claim.high[k] + 1)
     sums = np.repeat(grid[:, None], len(values), axis=1)
     sums[:, :, k] = values
-    rows = middle(claim.box)[:, None, None] + (sums @ claim.wide.T)[None]
-    out = _run(layer, rows.reshape(-1, rows.shape[-1])).reshape(rows.shape) - (sums @ wide.T)[None]
-    return _find_fold(out.reshape(-1, len(values), rows.shape[-1]), values)
+    given = middle(claim.box)[:, None, None] + (sums @ claim.wide.T)[None]
+    out = _run(layer, given.reshape(-1, given.shape[-1])).reshape(given.shape) - (sums @ wide.T)[None]
+    return _find_fold(out.reshape(-1, len(values), given.shape[-1]), values)
 
 
 def _run(layer: Layer, rows: Array) -> Array:
+    """The block on all rows, some at a time: wide MLPs would need gigabytes."""
+    many = max(1, CHUNK // max(weight.shape[1] for weight in layer.weights))
+    parts = [_run_some(layer, rows[first : first + many]) for first in range(0, len(rows), many)]
+    return np.concatenate(parts) if parts else rows
+
+
+def _run_some(layer: Layer, rows: Array) -> Array:
     hidden = rows
     for index, (weight, bias) in enumerate(zip(layer.weights, layer.biases, strict=True)):
         hidden = hidden @ weight + bias
