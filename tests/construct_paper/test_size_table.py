@@ -16,7 +16,9 @@ def test_there_are_nineteen_automata() -> None:
 def test_a_row_holds_built_recipe_and_bounds() -> None:
     table = compiled_table([parse_spec("S4")], 16, lambda automaton: build_scan(automaton, 16))
     row = dict(zip(table.header, table.rows[0], strict=True))
-    assert (row["method"], row["depth"], row["dim"], row["MLP width"]) == ("scan", "4", "50", "1152")
+    assert (row["method"], row["layers"], row["dim"], row["MLP width"]) == ("scan", "4", "50", "1152")
+    assert row["least layers known"] == "≥ 2"
+    assert (row["blocks"], row["blocks with objective blocks"]) == ("4", "4")
     assert row["MLP hidden layers"] == "1"
     assert row["paper's recipe: depth / dim / heads"] == "12 / 71 / 22"
     assert row["Theorem 2: depth / dim / MLP"] == "8091 / 8.7e8 / 1e23156110"

@@ -161,7 +161,7 @@ def test_a_run_that_experiments_share_gets_the_evaluations_of_all(
         report = sweep(bare["length"], Scale.SMOKE, store, options, work=pretend)
     assert len(first) == 4
     assert not first & set(asked)
-    assert (report.done, len(asked)) == (12, 8)
+    assert (report.done, len(asked)) == (16, 12)
 
 
 def test_a_run_made_for_another_experiment_fills_its_cell_without_a_new_sweep(tmp_path: Path) -> None:
