@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import krohn.construct.compiling  # every module that uses a gadget is there before one is replaced
-from krohn.construct.lowering.attention_gadgets import HeadPlan
+from krohn.construct.lowering.attention_gadgets import GADGETS, HeadPlan
 from krohn.construct.lowering.map_gadgets import TableCode
 from krohn.construct.paper.attention_lemmas import PositionCode
 from krohn.construct.tight.finite import Finite, Track
@@ -91,7 +91,10 @@ def _damaged_field(made: Any) -> Any:
 
 @contextmanager
 def planted(function: Callable[..., Any], wrong: Callable[..., Any] | None = None) -> Iterator[None]:
-    """Everywhere in the compiler the function is replaced by one whose result is damaged."""
+    """Everywhere in the compiler, its registry included, the function is replaced by one that is wrong.
+
+    Unless another is given, it is one whose result is damaged.
+    """
 
     @wraps(function)
     def bug(*args: Any, **options: Any) -> Any:
@@ -105,10 +108,14 @@ def planted(function: Callable[..., Any], wrong: Callable[..., Any] | None = Non
         for name, value in vars(module).items()
         if value is function
     ]
+    registered = {kind: gadget for kind, gadget in GADGETS.items() if gadget.lower is function}
+    assert places or registered, "a bug must be planted somewhere"
     for module, name in places:
         setattr(module, name, used)
+    GADGETS.update({kind: replace(gadget, lower=used) for kind, gadget in registered.items()})
     try:
         yield
     finally:
         for module, name in places:
             setattr(module, name, function)
+        GADGETS.update(registered)

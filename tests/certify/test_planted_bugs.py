@@ -9,14 +9,16 @@ import pytest
 
 from certify.built_networks import compiled, lowered
 from certify.mutants import Mutant, is_wrong
+from certify.planting import planted as planted_in
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.arithmetic import arithmetic
 from krohn.certify.verification import attempt
 from krohn.construct.lowering import assembly, map_gadgets
+from krohn.construct.lowering.attention_gadgets import GADGETS
 from krohn.construct.paper import scan
 from krohn.construct.paper.grid import build_grid
 from krohn.construct.paper.scan import build_scan
-from krohn.network.operations import Clamp, Select
+from krohn.network.operations import Clamp, LatestMatch, LatestWrite, LookBack, PrefixSum, Select
 from krohn.network.transformer import Transformer
 
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -50,32 +52,31 @@ def rolled_values(staircase: Callable[..., Any]) -> Callable[..., Any]:
     return planted
 
 
-HEADS: list[tuple[str, str, Wrap]] = [
-    ("parity", "lower_prefix_sum", negated_value),
-    ("memory", "lower_latest_write", reversed_scores),
-    ("look back", "lower_look_back", reversed_scores),
-    ("memory", "lower_latest_write", negated_value),
+HEADS: list[tuple[str, type, Wrap]] = [
+    ("parity", PrefixSum, negated_value),
+    ("memory", LatestWrite, reversed_scores),
+    ("look back", LookBack, reversed_scores),
+    ("memory", LatestWrite, negated_value),
 ]
 
 
-@pytest.mark.parametrize(("program", "gadget", "wrap"), HEADS)
-def test_a_bug_in_a_head_is_caught(
-    program: str, gadget: str, wrap: Wrap, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(assembly, gadget, wrap(getattr(assembly, gadget)))
-    network = lowered(program, 7)
+@pytest.mark.parametrize(("program", "operation", "wrap"), HEADS)
+def test_a_bug_in_a_head_is_caught(program: str, operation: type, wrap: Wrap) -> None:
+    real = GADGETS[operation].lower
+    with planted_in(real, wrap(real)):
+        network = lowered(program, 7)
     wrong_and_refused(network.transformer, network.automaton, 7)
 
 
-def test_a_bug_in_the_latest_match_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = assembly.lower_latest_match
+def test_a_bug_in_the_latest_match_is_caught() -> None:
+    real = GADGETS[LatestMatch].lower
 
     def planted(operation: Any, *args: Any) -> Any:
         return real(replace(operation, shift=operation.shift + 1), *args)
 
-    monkeypatch.setattr(assembly, "lower_latest_match", planted)
     compiled.cache_clear()
-    network = compiled("Grid4", 7, "cascade")
+    with planted_in(real, planted):
+        network = compiled("Grid4", 7, "cascade")
     compiled.cache_clear()
     wrong_and_refused(network.transformer, network.automaton, 7)
 
