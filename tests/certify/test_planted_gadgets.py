@@ -85,7 +85,7 @@ EFFECT: dict[str, Network] = {
     "tight.plan_programs.plan_program": PARITY,
     "tight.counters.moved": PARITY,
     "tight.finite.joined": ("Grid3x4", "cascade", {}),
-    "tight.finite.register_value": ("T3", "cascade", {}),  # a memory of two tiles is swapped twice: right again
+    "tight.finite.register_value": ("T3", "cascade", {}),  # two tiles would be swapped back
     "tight.holonomy_part.holonomy_track": PARITY,
     "tight.layers.arrange": PARITY,
     "tight.plan_programs.plan_track": PARITY,
