@@ -14,9 +14,10 @@ from krohn.certify.identity import identify
 from krohn.certify.proof import SMALL, checkable_table
 from krohn.certify.verification import verify
 from krohn.check.checker import Verdict, check
-from krohn.check.reader import read_json, read_network
+from krohn.check.reader import read_network
 from krohn.errors import InvalidFile
 from krohn.network.storage import load
+from krohn.strict_json import read_json
 
 MAX_BYTES = 1 << 28
 EXACT = ("network", "automaton", "certified", "length", "dtype", "proof")
@@ -99,7 +100,7 @@ def _close(left: object, right: float | None) -> bool:
 
 def read_certificate(path: str | Path) -> dict[str, Any]:
     """The file's content, refused unless it has the form of a certificate."""
-    payload = read_json(Path(path), MAX_BYTES)
+    payload = read_json(path, max_bytes=MAX_BYTES)
     if not isinstance(payload, dict) or not set(payload) >= KEYS or payload["krohn"] != VERSION:
         raise InvalidFile(f"{path} must be a certificate with keys {', '.join(sorted(KEYS))}")
     if type(payload["length"]) is not int or not isinstance(payload["dtype"], str):

@@ -15,6 +15,7 @@ from krohn.check.real import Array, Flags, Integers, Real, affine_error, hull, j
 from krohn.check.verdict import inside, require
 from krohn.check.witness import Tabulate
 
+MOST_HELD = 1 << 25
 BLOCK = 1 << 22
 
 
@@ -155,6 +156,7 @@ def _with_residual(setting: Setting, layer: Layer, strand: Strand, box: Real, fo
 def in_parts(setting: Setting, widths: list[int], run: Callable[[Real], Real], box: Real) -> Real:
     """Some rows at a time, through layers of these widths."""
     widest, symbols = max(widths, default=1), 1 + box.lo.shape[1] + 2 * sum(widths)
+    require(symbols * widest <= MOST_HELD, f"a layer of {widest} units is too wide for this check")
     rows = max(1, BLOCK // (symbols * max(widest, 1)))
     parts = []
     for first in range(0, max(len(box), 1), rows):

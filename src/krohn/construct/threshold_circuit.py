@@ -23,6 +23,7 @@ from krohn.network.operations import (
     Linear,
     LookBack,
     Modulo,
+    PlaceSum,
     PrefixSum,
     Select,
     Table,
@@ -66,6 +67,8 @@ class _Lowering:
         self.held: dict[str, list[Held]] = {
             s.register: self._source(s.letters, s.padding) for s in program.sources
         }
+        for place in program.places:
+            self.held[place.register] = [{place.at(position): TRUE} for position in range(self.positions)]
 
     def circuit(self) -> Circuit:
         """Sources, layers, read-out."""
@@ -135,9 +138,9 @@ class _Lowering:
         return range(t + 1 if self.program.mask == "causal" or t == 0 else t)
 
     def _attend(self, operation: Any, held: Mapping[str, list[Held]]) -> dict[str, list[Held]]:
-        if isinstance(operation, PrefixSum):
+        if isinstance(operation, (PrefixSum, PlaceSum)):
             return {
-                target: self._prefix_sums(held[source])
+                target: self._prefix_sums(self._at_places(operation, held[source]))
                 for source, target in zip(operation.sources, operation.targets, strict=True)
             }
         chosen = [self._chosen(operation, t) for t in range(self.positions)]
@@ -145,6 +148,14 @@ class _Lowering:
             target: [self._fetch(source, row) for row in chosen]
             for source, target in zip(operation.sources, operation.targets, strict=True)
         }
+
+    def _at_places(self, operation: PrefixSum | PlaceSum, source: list[Held]) -> list[Held]:
+        """What is summed: nothing at places whose flag, which no letter changes, is 0."""
+        if isinstance(operation, PrefixSum):
+            return source
+        return [
+            there if 1 in self._signal(operation.flag, i) else {0: TRUE} for i, there in enumerate(source)
+        ]
 
     def _prefix_sums(self, source: list[Held]) -> list[Held]:
         sums: list[Held] = []
