@@ -124,7 +124,8 @@ def test_another_automaton_is_refused_with_a_word() -> None:
     table = network.automaton.table.copy()
     table[3, 0], other = 1, network.automaton
     changed = krohn.Semiautomaton(table=table, start=other.start)
-    refusal = attempt(network.transformer, changed, 9, FLOAT64)[1]
-    assert refusal is not None
-    assert refusal.word is not None
-    assert changed.run(refusal.word)[-1] != other.run(refusal.word)[-1]
+    certificate = krohn.verify(replace(network, automaton=changed))
+    assert not certificate.certified
+    assert certificate.counterexample is not None
+    word = certificate.counterexample.word
+    assert changed.run(word)[-1] != other.run(word)[-1]

@@ -21,6 +21,8 @@ from krohn.network.transformer import Transformer
 SMALL = "small checker"
 EARLIER = "an earlier proof, outside the small checker"
 SCAN_WORK = 1e9
+WALK_WORK = 3e8
+"""Entries of arrays that a walk through the layers may compute: some seconds."""
 
 Outcome = tuple[Record, Refuted | None, float]
 
@@ -69,7 +71,7 @@ def _attempts(checked: Network, table: Automaton, length: int, arith: Arithmetic
     for choices in (True, False):
         record, walk = Record(), None
         try:
-            walk = walk_through(checked, arith.name, length, choices=choices)
+            walk = walk_through(checked, arith.name, length, choices=choices, work=WALK_WORK)
             verdict = check(checked, table, arith.name, length, tuple(walk.steps))
         except LimitExceeded as error:
             verdict = Verdict(False, 0.0, str(error))

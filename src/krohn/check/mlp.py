@@ -15,7 +15,7 @@ from krohn.check.real import Array, Flags, Integers, Real, affine_error, hull, j
 from krohn.check.verdict import inside, require
 from krohn.check.witness import Tabulate
 
-MOST_HELD = 1 << 25
+MOST_HELD = 1 << 22
 BLOCK = 1 << 22
 
 
