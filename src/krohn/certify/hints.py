@@ -148,7 +148,7 @@ def _check_attention(
             for claim in head.operations:
                 operation = compiled.program.layers[index].attention[claim]
                 if not _looks(operation, weights, places, compiled.program):
-                    text = f"head {number + 1} of layer {index + 1} does not do {operation.describe()}"
+                    text = f"head {number + 1} of layer {index + 1} does not compute: {operation.describe()}"
                     raise record.refuse("hints", text)
 
 

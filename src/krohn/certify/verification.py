@@ -1,4 +1,4 @@
-"""``verify``: the one entry point. Proof first, then hints, then an independent run; refusals get a word."""
+"""``verify``, the one entry point: proof first, then hints, then an independent run for a wrong word."""
 
 from dataclasses import replace
 from pathlib import Path
