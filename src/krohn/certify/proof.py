@@ -28,7 +28,18 @@ Outcome = tuple[Record, Refuted | None, float]
 
 
 def attempt(network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic) -> Outcome:
-    """Every way there is to a proof; of those that stop, the one that came furthest is reported."""
+    """The small checker; where it refuses, the proofs from before it."""
+    stopped = small_attempt(network, automaton, length, arith)
+    if stopped[1] is not None and ordinary(network, arith):
+        record, failure, margin = earlier_attempt(network, automaton, length, arith)
+        if failure is None:
+            record.proof = EARLIER
+            return record, failure, margin
+    return stopped
+
+
+def small_attempt(network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic) -> Outcome:
+    """Every witness that the search finds; of those that are refused, the one that came furthest."""
     checked, table = checkable(network, automaton)
     stopped: Outcome | None = None
     for outcome in _attempts(checked, table, length, arith):
@@ -36,11 +47,6 @@ def attempt(network: Transformer, automaton: Semiautomaton, length: int, arith: 
             return outcome
         if stopped is None or stopped[1] is None or outcome[1].layer >= stopped[1].layer:
             stopped = outcome
-    if ordinary(network, arith):
-        record, failure, margin = earlier_attempt(network, automaton, length, arith)
-        if failure is None or stopped is None:
-            record.proof = EARLIER if failure is None else ""
-            return record, failure, margin
     if stopped is None:
         record = Record()
         return record, record.refuse("search", "no form of proof fits the network"), 0.0

@@ -12,6 +12,8 @@ from krohn.errors import LimitExceeded
 MAX_STATES = 100_000
 DIGITS = 5
 """Numbers that agree to this many decimals (of their channel's size) are taken to be one."""
+WORTH = 6
+"""Counters whose worth agrees to this many digits are taken to be one."""
 
 Expand = Callable[[Integers], tuple[Integers, Integers]]
 """Rows ``[n, w]`` to next rows ``[n, letters, w]`` and outputs ``[n, letters, p]``."""
@@ -90,7 +92,7 @@ def merged(claim: Claim, live: Flags) -> Merge:
     machine, keep = claim.machine, live.astype(np.float64)
     worth: dict[tuple[str, ...], list[int]] = {}
     for counter in np.flatnonzero((claim.wide * keep[:, None] != 0).any(axis=0)).tolist():
-        about = tuple(f"{entry + 0.0:.12g}" for entry in claim.wide[:, counter].tolist())
+        about = tuple(f"{entry + 0.0:.{WORTH}g}" for entry in claim.wide[:, counter].tolist())
         worth.setdefault(about, []).append(counter)
     turn = np.zeros((len(worth), len(claim.low)), dtype=np.int64)
     for number, alike in enumerate(worth.values()):
