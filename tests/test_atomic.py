@@ -102,7 +102,7 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
         stream.write(b"1st")
 
     write_whole(pipe, back_and_forth)
-    reader.join(timeout=10)
+    reader.join(timeout=60)
     assert got == [b"1st second"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert os.listdir(tmp_path) == ["pipe"]

@@ -48,7 +48,7 @@ def test_commands_in_the_documentation_succeed(name: str, block: str, tmp_path: 
             capture_output=True,
             text=True,
             timeout=300,
-            env={"PATH": f"{scripts}:/usr/bin:/bin", "HOME": str(tmp_path)},
+            env={"PATH": f"{scripts}:/usr/bin:/bin", "HOME": str(tmp_path), "OMP_NUM_THREADS": "1"},
         )
         assert done.returncode == 0, f"{name}: {command}: {done.stderr}"
 

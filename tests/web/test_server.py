@@ -153,7 +153,7 @@ def test_a_taken_port_is_refused_in_one_line(address: str, capsys: pytest.Captur
 
 def test_the_page_asks_the_server(browser: Chrome, address: str, tmp_path: Path) -> None:
     def told(text: str) -> bool:
-        for _ in range(300):
+        for _ in range(900):
             if text in browser.find_element(By.ID, "ask-status").text:
                 return True
             time.sleep(0.1)
