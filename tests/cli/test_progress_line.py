@@ -32,7 +32,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read_until(reader: int, end: str) -> str:
-    """What a terminal was sent, which may come in pieces, until the end or until a minute passes in silence."""
+    """What a terminal was sent, maybe in pieces, until the end or until a minute passes in silence."""
     seen = ""
     while not seen.endswith(end) and select.select([reader], [], [], 60)[0]:
         seen += os.read(reader, 65536).decode()
