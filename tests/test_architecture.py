@@ -35,20 +35,31 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bridge": {"errors", "network"},
     "training": GROUND | {"automata", "models", "tasks"},
     "evaluate": CORE | {"bridge", "models", "tasks", "training"},
+    "trained": CORE | {"certify", "bridge", "models", "tasks", "training", "evaluate"},
     "figures": GROUND,
     "experiments": CORE | {"models", "tasks", "training", "evaluate", "figures"},
     "exporting": CORE | {"certify", "models", "tasks", "training", "evaluate"},
     "web": CORE | {"construct", "certify"},
     "cli": CORE
     | {"construct", "certify", "models", "tasks", "bridge", "training", "evaluate", "figures"}
-    | {"experiments", "exporting", "recurrent", "web"},
+    | {"experiments", "exporting", "recurrent", "trained", "web"},
     "__init__": set(),
     "__main__": {"cli"},
 }
 
 # Packages that cost start-up time or are optional, and the only parts that may name them.
 HEAVY: dict[str, set[str]] = {
-    "torch": {"streams", "models", "tasks", "bridge", "training", "evaluate", "experiments", "exporting"},
+    "torch": {
+        "streams",
+        "models",
+        "tasks",
+        "bridge",
+        "training",
+        "evaluate",
+        "experiments",
+        "exporting",
+        "trained",
+    },
     "triton": {"models", "training"},
     "matplotlib": {"figures"},
     "click": {"cli"},

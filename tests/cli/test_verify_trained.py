@@ -25,11 +25,11 @@ def test_a_trained_run_is_examined(kind: str, tmp_path: Path, capsys: pytest.Cap
     payload = json.loads(capsys.readouterr().out)
     assert payload["certified"] is False
     assert payload["examined"] is True
-    assert payload["exhaustive"]["length"] == payload["length"] == 6
-    assert payload["exhaustive"]["words"] == 64
+    assert payload["exact"]["length"] == payload["length"] == 6
+    assert payload["exact"]["words"] == 64
     sample = payload["sample"]
     assert 0 <= sample["low"] <= sample["right"] / sample["words"] <= sample["high"] <= 1
-    assert (payload["exhaustive"]["wrong"] > 0) == (payload["counterexample"] is not None)
+    assert (payload["exact"]["wrong"] > 0) == (payload["counterexample"] is not None)
     if payload["counterexample"]:
         parity, found = zoo("Parity"), payload["counterexample"]
         assert parity.state_names[parity.run(found["word"])[-1]] == found["expected"] != found["got"]

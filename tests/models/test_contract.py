@@ -68,6 +68,9 @@ class Forgets(Sums):
             def step(self, tokens: Tensor) -> Tensor:
                 return network.logits(weights, tokens)[:, :, -1]
 
+            def fork(self, rows: Tensor) -> Decoder:
+                return self
+
         return Forgetful()
 
 

@@ -13,7 +13,7 @@ from krohn.certify.recheck import recheck
 from krohn.certify.verification import verify
 from krohn.cli.output import emit, json_option, note
 from krohn.cli.recurrent import verify_witness
-from krohn.cli.trained_verdict import examined
+from krohn.cli.trained_verdict import trained_verdict
 from krohn.network.storage import MEANING, MODEL, is_run
 from krohn.recurrent.files import is_witness
 
@@ -31,6 +31,20 @@ from krohn.recurrent.files import is_witness
 @click.option(
     "--recheck", "claim", type=click.Path(path_type=Path), help="Prove again what this certificate claims."
 )
+@click.option(
+    "--effort",
+    type=click.FloatRange(min=0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="A trained network: how much work all words up to a length may be; 1 is a few seconds.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda"]),
+    default="cpu",
+    show_default=True,
+    help="A trained network.",
+)
 @json_option
 def command(
     directory: Path,
@@ -41,12 +55,15 @@ def command(
     as_argument: bool,
     out: Path | None,
     claim: Path | None,
+    effort: float,
+    device: str,
     as_json: bool,
 ) -> None:
     """Decide from the weights in DIRECTORY whether every word up to the length is run right.
 
     Exit status 0: certified. 1: not certified, with a counterexample where one was found. 2: bad files.
-    A run of krohn train is not certified but examined: all short words, and a sample. Exit status 1.
+    A run of krohn train is examined: all words of the largest length that --effort allows, and samples of
+    longer ones. Exit status 0: no error was found. 1: there is a wrong word.
 
     \b
     Example:  krohn compile S4 --length 128 --out s4 && krohn verify s4 --automaton S4 --dtype float32
@@ -61,9 +78,13 @@ def command(
             raise click.exceptions.Exit(1)
         return
     if is_run(directory):
-        payload, text = examined(directory, length, automaton, renamed=renamed)
+        payload, text = trained_verdict(
+            directory, length, automaton, renamed=renamed, effort=effort, device=device
+        )
         emit(payload, as_json=as_json, text=lambda: text)
-        raise click.exceptions.Exit(1)
+        if payload["counterexample"] is not None:
+            raise click.exceptions.Exit(1)
+        return
     differences: list[str] = []
     if claim is not None:
         certificate, differences = recheck(claim, directory, automaton=automaton, renamed=renamed)

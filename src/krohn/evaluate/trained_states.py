@@ -1,6 +1,5 @@
 """A trained run as a function from words to states, whatever its architecture."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,44 +24,52 @@ PER_PASS = 512
 
 @dataclass(frozen=True, eq=False)
 class TrainedStates:
-    """``forward`` maps words ``[batch, length]`` to states; ``length`` is that of training."""
+    """One replicate of a run, its weights [1, …] in float32, and what it was trained on."""
 
-    forward: Callable[[Words], Words]
-    automaton: Semiautomaton
-    length: int
+    network: Network
+    weights: Weights
+    task: Task
     replicate: int
 
+    @property
+    def automaton(self) -> Semiautomaton:
+        """What the network was trained to simulate."""
+        return self.task.automaton
 
-def trained_states(directory: Path) -> TrainedStates:
-    """The best replicate of a run directory, in float32 on the CPU."""
+    @property
+    def length(self) -> int:
+        """Letters of a word in training."""
+        return self.task.config.length
+
+    def forward(self, words: Words) -> Words:
+        """The states [batch, length] that the network answers on words of that shape."""
+        parts = [words[first : first + PER_PASS] for first in range(0, len(words), PER_PASS)]
+        return np.concatenate([self._states(part) for part in parts])
+
+    @torch.no_grad()
+    def _states(self, words: Words) -> Words:
+        """States of a few words; with a scratchpad the network reads its own states back."""
+        tokens = torch.from_numpy(np.ascontiguousarray(words))[None].to(self.task.device)
+        if self.task.config.scratchpad:
+            found = read_step_by_step(self.network, self.weights, tokens, self.automaton.num_letters)
+        else:
+            logits = self.network.logits(self.weights, self.task.begun(tokens))
+            found = logits.argmax(-1)[..., -words.shape[1] :]
+        out: Words = found[0].cpu().numpy().astype(np.int64)
+        return out
+
+
+def trained_states(directory: Path, device: str = "cpu") -> TrainedStates:
+    """The best replicate of a run directory, in float32."""
     config = read_config(directory)
     if config.task.target != "state":
         raise InvalidFile(f"{directory} must hold networks that output states; they output observations")
-    automaton = parse_spec(config.task.spec)
     replicate = best_replicate(directory)
-    task = Task(config.task, automaton, torch.device("cpu"))
+    task = Task(config.task, parse_spec(config.task.spec), torch.device(device))
     network = config.model.build(task.vocabulary, task.classes)
     found = read_weights(directory, replicate, network.layout)
-    weights = {name: value[None] for name, value in found.items()}
-    letters = automaton.num_letters if config.task.scratchpad else 0
-
-    def forward(words: Words) -> Words:
-        parts = [words[first : first + PER_PASS] for first in range(0, len(words), PER_PASS)]
-        return np.concatenate([_states(network, weights, part, letters, task) for part in parts])
-
-    return TrainedStates(forward, automaton, config.task.length, replicate)
-
-
-@torch.no_grad()
-def _states(network: Network, weights: Weights, words: Words, scratchpad_letters: int, task: Task) -> Words:
-    """States of a few words; with a scratchpad the network reads its own states back."""
-    tokens = torch.from_numpy(np.ascontiguousarray(words))[None]
-    if scratchpad_letters:
-        found = read_step_by_step(network, weights, tokens, scratchpad_letters)
-    else:
-        found = network.logits(weights, task.begun(tokens)).argmax(-1)[..., -words.shape[1] :]
-    out: Words = found[0].numpy().astype(np.int64)
-    return out
+    weights = {name: value[None].to(device) for name, value in found.items()}
+    return TrainedStates(network, weights, task, replicate)
 
 
 def best_replicate(directory: Path) -> int:

@@ -56,6 +56,10 @@ class Decoder(ABC):
     def step(self, tokens: Tensor) -> Tensor:
         """Logits [R, B, classes] after the last of n more tokens [R, B, n]."""
 
+    @abstractmethod
+    def fork(self, rows: Tensor) -> "Decoder":
+        """A decoder of its own that has read what the sequences ``rows`` [B'] have read; rows may repeat."""
+
 
 class Network(ABC):
     """R replicates of one architecture. Weights are an argument: a network holds no state of its own.
@@ -95,13 +99,16 @@ class Network(ABC):
 class _Rereading(Decoder):
     """Keeps the tokens and reads all of them again at each step: right for every network, fast for none."""
 
-    def __init__(self, network: Network, weights: Weights) -> None:
+    def __init__(self, network: Network, weights: Weights, read: list[Tensor] | None = None) -> None:
         self._network, self._weights = network, weights
-        self._read: list[Tensor] = []
+        self._read = read or []
 
     def step(self, tokens: Tensor) -> Tensor:
         self._read.append(tokens)
         return self._network.logits(self._weights, torch.cat(self._read, -1))[:, :, -1]
+
+    def fork(self, rows: Tensor) -> Decoder:
+        return _Rereading(self._network, self._weights, [part[:, rows] for part in self._read])
 
 
 def one_hot(tokens: Tensor, size: int, dtype: torch.dtype) -> Tensor:

@@ -1,6 +1,7 @@
 """Step-by-step reading with a key–value cache, for scratchpad inference."""
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -62,6 +63,14 @@ class GptDecoder(Decoder):
         scores = plain.linear(last, weights["head.weight"]) + weights["head.bias"][:, None]
         self._position += count
         return scores[..., : self._shape.classes]
+
+    def fork(self, rows: Tensor) -> Decoder:
+        """See ``Decoder.fork``."""
+        made = copy(self)
+        made._shape = replace(self._shape, batch=len(rows))
+        first = torch.arange(self._cache.shape[2] // self._shape.batch, device=rows.device)
+        made._cache = self._cache[:, :, (first[:, None] * self._shape.batch + rows).flatten()]
+        return made
 
     def _embed(self, tokens: Tensor) -> Tensor:
         table, first = self._weights["wte"], self._position

@@ -1,5 +1,6 @@
 """One-layer LSTM (embedding 64, hidden 128 in the paper), R replicates at once."""
 
+from copy import copy
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -116,6 +117,11 @@ class _LstmDecoder(Decoder):
             self._h, self._c = _cell(self._weights, gate, self._h, self._c)
         scores = plain.linear(self._h, self._weights["head.weight"]) + self._weights["head.bias"][:, None]
         return scores[..., : self._classes]
+
+    def fork(self, rows: Tensor) -> Decoder:
+        made = copy(self)
+        made._h, made._c = self._h[:, rows], self._c[:, rows]
+        return made
 
 
 def _input_gates(weights: Weights, tokens: Tensor) -> Tensor:

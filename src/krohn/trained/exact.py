@@ -1,0 +1,145 @@
+"""Exact accuracy: all words of a length, not a sample."""
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify.certificate import Counterexample
+from krohn.evaluate.trained_states import TrainedStates
+from krohn.trained.word_tree import Level, walk
+
+MULTIPLICATIONS = 10**10
+"""What a count may cost at effort 1: a few seconds of one core."""
+PER_PREFIX = 10_000
+"""What a prefix costs beside the products with the weights, in multiplications."""
+
+Allowed = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class ExactCount:
+    """``wrong`` of all ``words`` of ``length`` have an error at some letter.
+
+    Attributes:
+        shortest: a shortest wrong word, the first in the order of letters; none if all are right.
+        closest: least lead of an answer over the next; where it is tiny, other machines may answer otherwise.
+        prefixes: how many were read; nothing is read behind an error.
+        seconds: of reading them.
+    """
+
+    length: int
+    words: int
+    wrong: int
+    shortest: Counterexample | None
+    closest: float
+    prefixes: int
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "length": self.length,
+            "words": self.words,
+            "wrong": self.wrong,
+            "right_share": 1.0 - self.wrong / self.words,
+            "closest": self.closest if np.isfinite(self.closest) else None,
+            "words_per_second": self.words / max(self.seconds, 1e-9),
+        }
+
+
+def count(
+    trained: TrainedStates, automaton: Semiautomaton, length: int, allowed: Allowed | None = None
+) -> ExactCount:
+    """Runs every word of ``length`` whose letters are all ``allowed`` [state, letter] where they stand."""
+    device = trained.task.device
+    table = torch.tensor(automaton.table.astype(np.int64), device=device)
+    mask = np.ones(table.shape, bool) if allowed is None else allowed
+    may, ways = torch.tensor(mask, device=device), _ways(automaton, mask, length)
+    tally = _Tally(automaton, table, may, ways, length)
+    began = perf_counter()
+    walk(trained, length, tally.keep)
+    seconds = perf_counter() - began
+    words = ways[length][automaton.start]
+    return ExactCount(length, words, tally.wrong, tally.shortest, tally.closest, tally.prefixes, seconds)
+
+
+def longest(trained: TrainedStates, most: int, effort: float) -> int:
+    """The largest length, at most ``most``, whose words cost no more than the effort allows; at least 1."""
+    weights = sum(part.size for part in trained.network.layout.parameters if part.name != "wte")
+    each = weights * trained.task.config.tokens_of(most) / most + PER_PREFIX
+    letters, total, length = trained.automaton.num_letters, 0.0, 0
+    while length < most:
+        total += float(letters) ** (length + 1) * each
+        if total > MULTIPLICATIONS * effort and length:
+            break
+        length += 1
+    return length
+
+
+class _Tally:
+    """Compares level after level with the automaton; prefixes that are followed have been right so far."""
+
+    def __init__(
+        self, automaton: Semiautomaton, table: Tensor, may: Tensor, ways: list[list[int]], length: int
+    ) -> None:
+        self._automaton, self._table, self._may, self._ways, self._length = (
+            automaton,
+            table,
+            may,
+            ways,
+            length,
+        )
+        self.wrong, self.prefixes = 0, 0
+        self.closest = float("inf")
+        self.shortest: Counterexample | None = None
+
+    def keep(self, level: Level) -> Tensor:
+        """Counts the wrong words below every wrong prefix; the rows of the right ones."""
+        depth = level.words.shape[1]
+        # All but the last letter were answered right: the state before is that of the automaton.
+        before = self._state_before(level.words)
+        letter = level.words[:, -1]
+        wanted, allowed = self._table[before, letter], self._may[before, letter]
+        self.prefixes += int(allowed.sum())
+        right = level.answers == wanted
+        if bool(allowed.any()):
+            self.closest = min(self.closest, float(level.leads[allowed].min()))
+        wrong = torch.nonzero(allowed & ~right).flatten()
+        below = self._ways[self._length - depth]
+        for state, number in zip(*torch.unique(wanted[wrong], return_counts=True), strict=True):
+            self.wrong += int(number) * below[int(state)]
+        if len(wrong):
+            self._note(level, int(wrong[0]), int(wanted[wrong[0]]))
+        return torch.nonzero(allowed & right).flatten()
+
+    def _state_before(self, words: Tensor) -> Tensor:
+        state = torch.full_like(words[:, 0], self._automaton.start)
+        for place in range(words.shape[1] - 1):
+            state = self._table[state, words[:, place]]
+        return state
+
+    def _note(self, level: Level, row: int, wanted: int) -> None:
+        found = Counterexample(tuple(level.words[row].tolist()), wanted, int(level.answers[row]))
+        best = self.shortest
+        if best is None or (len(found.word), found.word) < (len(best.word), best.word):
+            self.shortest = found
+
+
+def _ways(automaton: Semiautomaton, allowed: Allowed, length: int) -> list[list[int]]:
+    """``ways[l][q]``: allowed words of l letters from state q, as whole numbers of any size."""
+    table, ways = automaton.table.tolist(), [[1] * automaton.num_states]
+    for _ in range(length):
+        last = ways[-1]
+        ways.append(
+            [
+                sum(last[target] for target, may in zip(row, free, strict=True) if may)
+                for row, free in zip(table, allowed.tolist(), strict=True)
+            ]
+        )
+    return ways

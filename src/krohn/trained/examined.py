@@ -1,0 +1,85 @@
+"""A trained run held against an automaton: all words up to a length, and samples of longer ones."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify.certificate import Counterexample
+from krohn.evaluate.trained_states import TrainedStates
+from krohn.tasks.distributions import feasible_letters
+from krohn.trained.exact import Allowed, ExactCount, count, longest
+from krohn.trained.sampled import Sample, habitual, legal, sampled, uniform
+
+RECURRENT = ("lstm", "gru")
+LONG = 300
+"""Letters of sampled words on networks that carry a state: errors grow slowly there."""
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What was run.
+
+    Attributes:
+        exact: all words of the largest length that the effort allows.
+        legal: the same for the words of training, where these avoid a sink.
+        sample: random words of the length of training.
+        habits: words that repeat and alternate; long ones on recurrent networks.
+    """
+
+    exact: ExactCount
+    legal: ExactCount | None
+    sample: Sample
+    habits: Sample
+
+    @property
+    def counterexample(self) -> Counterexample | None:
+        """A shortest wrong word where all were run; otherwise the sampled one with the earliest error."""
+        found = [self.exact.shortest, self.sample.wrong, self.habits.wrong]
+        return min((one for one in found if one is not None), key=lambda one: len(one.word), default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "exact": self.exact.to_json(),
+            "exact_in_training": None if self.legal is None else self.legal.to_json(),
+            "sample": self.sample.to_json(),
+            "habits": self.habits.to_json(),
+        }
+
+
+def examine_run(
+    trained: TrainedStates, automaton: Semiautomaton, length: int | None = None, effort: float = 1.0
+) -> Examined:
+    """Runs all words of the largest length up to ``length`` that the effort allows, and samples."""
+    asked = length or trained.length
+    reach = longest(trained, asked, effort)
+    may = words_of_training(trained)
+    recurrent = kind_of(trained) in RECURRENT
+    far = max(asked, LONG) if recurrent and length is None else asked
+    random, repeating = uniform(automaton, asked), habitual(automaton, far)
+    if may is not None:
+        random, repeating = (legal(automaton, words, may) for words in (random, repeating))
+    return Examined(
+        count(trained, automaton, reach),
+        None if may is None else count(trained, automaton, reach, may),
+        sampled(trained.forward, automaton, random),
+        sampled(trained.forward, automaton, repeating),
+    )
+
+
+def kind_of(trained: TrainedStates) -> str:
+    """The name of the network's architecture."""
+    config = getattr(trained.network, "config", None)
+    return str(getattr(config, "kind", ""))
+
+
+def words_of_training(trained: TrainedStates) -> Allowed | None:
+    """Which letters training draws in each state, where it avoids a sink; none where it draws all."""
+    if not trained.task.distribution.follows_state:
+        return None
+    allowed = np.zeros(trained.automaton.table.shape, dtype=bool)
+    for state, letters in enumerate(feasible_letters(trained.automaton)):
+        allowed[state, letters] = True
+    return allowed
