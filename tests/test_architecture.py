@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tasks": GROUND | {"automata"},
     "bridge": {"errors", "network"},
     "training": GROUND | {"automata", "models", "tasks"},
-    "evaluate": CORE | {"bridge", "models", "tasks", "training"},
+    "evaluate": CORE | {"bridge", "models", "recurrent", "tasks", "training"},
     "trained": CORE | {"certify", "bridge", "models", "tasks", "training", "evaluate"},
     "figures": GROUND,
     "experiments": CORE | {"models", "tasks", "training", "evaluate", "figures"},

@@ -4,6 +4,7 @@ import torch
 from krohn import streams
 from krohn.errors import Unsupported
 from krohn.models.architectures.gpt import Gpt, GptConfig
+from krohn.models.architectures.gru import Gru, GruConfig
 from krohn.models.architectures.lstm import Lstm, LstmConfig
 from krohn.models.stock import gpt_from_stock, gpt_to_stock, lstm_from_stock, lstm_to_stock
 
@@ -75,3 +76,15 @@ def test_stock_lstm_and_ours_agree_in_both_directions() -> None:
             parameter += 0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(2))
         expected = stock(tokens())
     torch.testing.assert_close(ours(network, lstm_from_stock(stock, weights)), expected, rtol=0, atol=1e-5)
+
+
+def test_our_gru_is_the_stock_gru() -> None:
+    network = Gru(GruConfig(embedding=6, hidden=10), VOCABULARY, CLASSES)
+    weights = single(network)
+    module = torch.nn.GRU(6, 10, batch_first=True)
+    turned = {f"{name}_l0": weights[name].T for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
+    module.load_state_dict(turned)
+    with torch.no_grad():
+        states, _ = module(weights["wte"][tokens()])
+        expected = (states @ weights["head.weight"] + weights["head.bias"])[..., :CLASSES]
+        torch.testing.assert_close(ours(network, weights), expected, rtol=0, atol=1e-5)

@@ -9,7 +9,7 @@ import torch
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.errors import InvalidInput, LimitExceeded
-from krohn.models.architectures.lstm import LstmConfig
+from krohn.evaluate.witness_networks import in_training
 from krohn.recurrent.cells import CELLS, Delta, Gru, Lstm, RankOne
 from krohn.recurrent.closure import close
 from krohn.recurrent.elementary import components, swaps_and_merges
@@ -64,37 +64,12 @@ def test_few_vectors_are_reached() -> None:
 
 
 @pytest.mark.parametrize("name", ["abab", "T3", "write-once"])
-def test_the_training_architecture_computes_the_lstm_witness(name) -> None:
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_the_training_architecture_computes_the_witness(kind, name) -> None:
     automaton = automaton_of(name)
-    cell = lstm(automaton)
-    network = LstmConfig(embedding=automaton.num_letters, hidden=cell.hidden).build(
-        automaton.num_letters, automaton.num_states
-    )
-    weights = {}
-    for parameter in network.layout.parameters:
-        given = torch.from_numpy(cell.tensors[parameter.name].copy())
-        whole = torch.zeros(parameter.shape)
-        whole[tuple(slice(size) for size in given.shape)] = given
-        weights[parameter.name] = whole[None]
+    network, weights = in_training(WITNESSES[kind](automaton))
     words = long_words(automaton)
     states = network.logits(weights, torch.from_numpy(words)[None]).argmax(-1)[0]
-    assert (states.numpy() == [automaton.run(word) for word in words]).all()
-
-
-@pytest.mark.parametrize("name", ["abab", "T3", "write-once"])
-def test_torchs_own_gru_computes_the_gru_witness(name) -> None:
-    automaton = automaton_of(name)
-    cell = gru(automaton)
-    module = torch.nn.GRU(automaton.num_letters, cell.size, batch_first=True)
-    with torch.no_grad():
-        module.weight_ih_l0.copy_(torch.from_numpy(cell.tensors["weight_ih"].T.copy()))
-        module.weight_hh_l0.copy_(torch.from_numpy(cell.tensors["weight_hh"].T.copy()))
-        module.bias_ih_l0.copy_(torch.from_numpy(cell.tensors["bias_ih"]))
-        module.bias_hh_l0.copy_(torch.from_numpy(cell.tensors["bias_hh"]))
-        words = long_words(automaton)
-        hidden, _ = module(torch.eye(automaton.num_letters)[torch.from_numpy(words)])
-        head = torch.from_numpy(cell.tensors["head.weight"])
-        states = (hidden @ head + torch.from_numpy(cell.tensors["head.bias"])).argmax(-1)
     assert (states.numpy() == [automaton.run(word) for word in words]).all()
 
 

@@ -71,7 +71,7 @@ SETTINGS = (
     Setting(
         "--distribution", "task.distribution", "Of the inputs; see docs/training.md.  [default: auto]", str
     ),
-    Setting("--model", "model.kind", "gpt, lstm, or another registered kind.  [default: gpt]", str),
+    Setting("--model", "model.kind", "gpt, lstm, gru, or another registered kind.  [default: gpt]", str),
     Setting("--layers", "model.layers", "gpt: blocks.  [default: 4]", int),
     Setting("--dim", "model.dim", "gpt: width.  [default: 512]", int),
     Setting("--heads", "model.heads", "gpt: attention heads.  [default: 8]", int),
@@ -97,8 +97,8 @@ SETTINGS = (
         "gpt: standard deviation of the first token embeddings.  [default: 1.0]",
         float,
     ),
-    Setting("--embedding", "model.embedding", "lstm: embedding width.  [default: 64]", int),
-    Setting("--hidden", "model.hidden", "lstm: state width.  [default: 128]", int),
+    Setting("--embedding", "model.embedding", "lstm, gru: embedding width.  [default: 64]", int),
+    Setting("--hidden", "model.hidden", "lstm, gru: state width.  [default: 128]", int),
     Setting(
         "--lr",
         "optimizer.lr",

@@ -8,7 +8,7 @@ because nothing is rounded or because the gate it feeds is saturated beyond all 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -125,6 +125,11 @@ class Cell(ABC):
         """Numbers in all tensors."""
         return sum(array.size for array in self.tensors.values())
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the training architecture that the tensors fit."""
+        return {}
+
     def _sizes(self, expected: dict[str, tuple[int, ...]]) -> list[str]:
         return [name for name, shape in expected.items() if self.tensors[name].shape != shape]
 
@@ -163,6 +168,11 @@ class Lstm(Cell):
     def num_letters(self) -> int:
         """See ``Cell``."""
         return len(self.tensors["wte"])
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """See ``Cell``."""
+        return {"embedding": self.tensors["wte"].shape[1], "hidden": self.hidden}
 
     def visible(self, states: Floats) -> Floats:
         """h."""
@@ -206,6 +216,11 @@ class Gru(Cell):
     def num_letters(self) -> int:
         """See ``Cell``."""
         return len(self.tensors["wte"])
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """See ``Cell``."""
+        return {"embedding": self.tensors["wte"].shape[1], "hidden": self.size}
 
     def step(self, states: Floats, letter: int) -> Floats:
         """See ``Cell``."""

@@ -19,6 +19,7 @@ SMALL: dict[str, list[dict[str, Any]]] = {
         {"layers": 1, "dim": 16, "heads": 2, "mlp": 16, "positions": "learned", "dropout": 0.2},
         {"layers": 1, "dim": 16, "heads": 2, "mlp": 16, "positions": "shifted", "recency": True},
     ],
+    "gru": [{"embedding": 6, "hidden": 10}],
     "lstm": [{"embedding": 6, "hidden": 10}],
 }
 CONFIGS = [model_config(kind, **options) for kind in registered() for options in SMALL.get(kind, [{}])]
