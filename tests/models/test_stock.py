@@ -82,7 +82,8 @@ def test_our_gru_is_the_stock_gru() -> None:
     network = Gru(GruConfig(embedding=6, hidden=10), VOCABULARY, CLASSES)
     weights = single(network)
     module = torch.nn.GRU(6, 10, batch_first=True)
-    turned = {f"{name}_l0": weights[name].T for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
+    turned = {f"{name}_l0": weights[name].T for name in ("weight_ih", "weight_hh")}
+    turned |= {f"{name}_l0": weights[name] for name in ("bias_ih", "bias_hh")}
     module.load_state_dict(turned)
     with torch.no_grad():
         states, _ = module(weights["wte"][tokens()])
