@@ -1,5 +1,6 @@
 """One-layer GRU, R replicates at once; the same cell as ``torch.nn.GRU``."""
 
+from copy import copy
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -74,6 +75,11 @@ class _GruDecoder(Decoder):
         for gate in _input_gates(self._weights, tokens):
             self._h = _cell(self._weights, gate, self._h)
         return _read_out(self._weights, self._h, self._classes)
+
+    def fork(self, rows: Tensor) -> Decoder:
+        made = copy(self)
+        made._h = self._h[:, rows]
+        return made
 
 
 def _input_gates(weights: Weights, tokens: Tensor) -> tuple[Tensor, ...]:
