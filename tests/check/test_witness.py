@@ -66,7 +66,7 @@ STRANGE: list[Any] = [
 def test_strange_entries_are_refusals_never_exceptions_and_never_wrong(name: str) -> None:
     """On a wrong automaton nothing may be accepted; on the right one a harmless change may."""
     network, automaton, witness = CASES[name]
-    wrong = Automaton((automaton.table + 1) % len(automaton.table), automaton.start)
+    wrong = Automaton((automaton.table + 1) % len(automaton.table), automaton.start, automaton.shows)
     dice, places = np.random.default_rng(0), entries(witness)
     for number in range(120):
         broken = copy.deepcopy(witness)
@@ -127,5 +127,5 @@ def test_no_other_automaton_is_certified_with_any_single_transition_changed() ->
             table[state, letter] = (table[state, letter] + 1) % len(table)
             reached = Semiautomaton(table=automaton.table.astype(np.int32), start=automaton.start)
             if state in set(np.asarray(reached.table).reshape(-1)) | {automaton.start}:
-                other = Automaton(table, automaton.start)
+                other = Automaton(table, automaton.start, automaton.shows)
                 assert not check(network, other, "float32", LENGTH, witness).certified

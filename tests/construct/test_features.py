@@ -65,7 +65,7 @@ def program_of(feature: Feature) -> tuple[Program, tuple[str, ...]]:
     draft.source("letter", range(3), 3)
     names = feature.registers(draft, Symbols(("letter",), {(x,): x for x in range(3)}, (3,)))
     values = {(v,): v for v in range(draft.registers[names[0]].low, draft.registers[names[0]].high + 1)}
-    return draft.finish(names, values, len(values)), names
+    return draft.finish_outputs(names, values, len(values), {}), names
 
 
 @pytest.mark.parametrize(("feature", "naive"), NAIVE, ids=[feature.name for feature, _ in NAIVE])

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -84,6 +84,21 @@ class Semiautomaton:
     def num_observations(self) -> int:
         """Size of the smallest label set {0, …, n−1} that holds every observation."""
         return self.num_states if self.observe is None else max(self.observe) + 1
+
+    @property
+    def target(self) -> Literal["state", "observation"]:
+        """What a network of this automaton outputs; ``Observed`` automata show observations."""
+        return "state"
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """For every state the number of the output that is right: its own."""
+        return tuple(range(self.num_states))
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """How outputs are called."""
+        return self.state_names
 
     @cached_property
     def letters(self) -> tuple[Transformation, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import AutomatonLike, as_automaton
 from krohn.automata.words import Word, letter_type, word_array
 from krohn.errors import InvalidInput
@@ -49,6 +50,12 @@ def simulate(
         group = slice(begin, begin + _GROUP)
         _run(flat, automaton.num_letters, first, letters[group], states[group])
     return states
+
+
+def right_outputs(automaton: Semiautomaton, words: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
+    """What a network of the automaton must output after each letter: the state, or its observation."""
+    found: npt.NDArray[np.int64] = np.array(automaton.outputs, dtype=np.int64)[simulate(automaton, words)]
+    return found
 
 
 def _run(

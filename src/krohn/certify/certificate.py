@@ -31,8 +31,8 @@ class Counterexample:
         return {
             "word": list(self.word),
             "letters": [automaton.letter_names[letter] for letter in self.word],
-            "expected": automaton.state_names[self.expected],
-            "got": automaton.state_names[self.got],
+            "expected": automaton.output_names[self.expected],
+            "got": automaton.output_names[self.got],
         }
 
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from krohn.automata.observed import asked
+from krohn.automata.quotients import minimize
 from krohn.automata.renaming import listed_as, renaming
 from krohn.automata.semiautomaton import Semiautomaton
 
@@ -31,6 +33,7 @@ class Identity:
         return {
             "claimed_by": "user" if self.by_user else "file",
             "name": self.automaton.name or None,
+            "target": self.automaton.target,
             "states": self.automaton.num_states,
             "letters": list(self.automaton.letter_names),
             "digest": self.automaton.digest,
@@ -40,6 +43,8 @@ class Identity:
     def sentence(self) -> str:
         """One or two lines for people."""
         told = f"{described(self.automaton)}, digest {self.automaton.digest[:12]}"
+        if self.automaton.target == "observation":
+            told += "; certified is what it shows, not the state"
         if self.by_user:
             with_names = " with the names of the file" if self.renamed else ""
             return f"the automaton is the one you named{with_names}: {told}"
@@ -56,9 +61,11 @@ def identify(claimed: Semiautomaton, meant: Semiautomaton | None, *, renamed: bo
     """The automaton to certify against: the user's, in the file's order, or the file's own."""
     if meant is None:
         return Identity(claimed)
+    if claimed.target == "observation":
+        meant = asked(minimize(asked(meant, "observation")), "observation")
     ordered = listed_as(meant, claimed)
     if ordered is not None:
-        return Identity(ordered, by_user=True)
+        return Identity(asked(ordered, claimed.target), by_user=True)
     if not renamed:
         why = f"the network has {described(claimed)}; you mean {described(meant)}"
         how = "; --renamed allows other names" if claimed.table.shape == meant.table.shape else ""
@@ -68,6 +75,9 @@ def identify(claimed: Semiautomaton, meant: Semiautomaton | None, *, renamed: bo
         why = f"the network has {described(claimed)}, which is no renaming of {described(meant)}"
         return Identity(meant, by_user=True, mismatch=why)
     letters, states = found
+    if any(claimed.outputs[a] != meant.outputs[b] for a, b in states.items() if claimed.target != "state"):
+        why = f"the network has {described(claimed)}, whose renaming {described(meant)} shows other things"
+        return Identity(meant, by_user=True, mismatch=why)
     names = {
         "letters": {meant.letter_names[b]: claimed.letter_names[a] for a, b in enumerate(letters)},
         "states": {meant.state_names[b]: claimed.state_names[a] for a, b in states.items()},

@@ -60,8 +60,9 @@ def checkable(network: Transformer, automaton: Semiautomaton) -> tuple[Network, 
 
 
 def checkable_table(automaton: Semiautomaton) -> Automaton:
-    """The table alone, without names."""
-    return Automaton(np.asarray(automaton.table, dtype=np.int64), automaton.start)
+    """Table and outputs alone, without names."""
+    shows = np.array(automaton.outputs, dtype=np.int64)
+    return Automaton(np.asarray(automaton.table, dtype=np.int64), automaton.start, shows)
 
 
 def _attempts(checked: Network, table: Automaton, length: int, arith: Arithmetic) -> Iterator[Outcome]:

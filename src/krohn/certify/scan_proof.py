@@ -273,7 +273,8 @@ def _decode(
     rows[:, read] = [values for values, _ in reached]
     decoded = replace(stream, nominal=rows, radius=maps.radius)
     states, margin = decode(decoded, network, arith, record)
-    for number, ((_, wanted), word) in enumerate(reached.items()):
+    for number, ((_, state), word) in enumerate(reached.items()):
+        wanted = automaton.outputs[state]
         if states[number] != wanted:
             reason = f"after {len(word)} letters the network is in {states[number]}, not {wanted}"
             raise Refuted("simulation", record.layer, reason, word)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.simulation import simulate
+from krohn.automata.simulation import right_outputs
 from krohn.certify.arithmetic import Arithmetic
 from krohn.certify.certificate import Counterexample
 from krohn.certify.running import logits_in, run_in
@@ -38,7 +38,7 @@ def first_wrong(run: Runner, automaton: Semiautomaton, words: Words) -> tuple[Co
     """The word whose error comes earliest, cut after it, and the number of words with an error."""
     if not words.size:
         return None, 0
-    got, wanted = run(words), np.asarray(simulate(automaton, words))
+    got, wanted = run(words), right_outputs(automaton, words)
     wrong = got != wanted
     rows = np.flatnonzero(wrong.any(axis=1))
     if not len(rows):
@@ -120,7 +120,7 @@ def _closeness(
 ) -> tuple[npt.NDArray[np.float64], Counterexample | None]:
     """The least margin of every word, and a counterexample if one of them is run wrong."""
     out = logits_in(network, words, arith).astype(np.float64)
-    wanted, got = np.asarray(simulate(automaton, words))[..., None], out.argmax(axis=-1)
+    wanted, got = right_outputs(automaton, words)[..., None], out.argmax(axis=-1)
     right = np.take_along_axis(out, wanted, axis=-1)[..., 0]
     np.put_along_axis(out, wanted, -np.inf, axis=-1)
     with np.errstate(invalid="ignore"):

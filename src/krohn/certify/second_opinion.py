@@ -75,20 +75,21 @@ def work_of(network: Transformer, letters: int, length: int, arith: Arithmetic) 
 def _errors(automaton: Semiautomaton, run: Subtree) -> _Errors:
     """Compares a subtree's states with the automaton's, level by level."""
     table, letters = automaton.table.astype(np.int64), automaton.num_letters
-    state = automaton.start
+    state, outputs = automaton.start, np.array(automaton.outputs)
     for number, letter in enumerate(run.prefix):
         state = int(table[state, letter])
-        if run.along[number] != state:
+        if run.along[number] != outputs[state]:
             word = run.prefix[: number + 1]
             total = letters ** len(run.states)
-            return _Errors(Counterexample(word, state, int(run.along[number])), total, total)
+            return _Errors(Counterexample(word, int(outputs[state]), int(run.along[number])), total, total)
     states, bad, found = np.array([state]), np.zeros(1, dtype=bool), None
     for depth, got in enumerate(run.states, start=1):
         states = table[states].reshape(-1)
-        wrong = got != states
+        wrong = got != outputs[states]
         if found is None and wrong.any():
             place = int(wrong.argmax())
             tail = tuple(int(letter) for letter in np.unravel_index(place, (letters,) * depth))
-            found = Counterexample((*run.prefix, *tail), int(states[place]), int(got[place]))
+            right = int(outputs[states[place]])
+            found = Counterexample((*run.prefix, *tail), right, int(got[place]))
         bad = np.repeat(bad, letters) | wrong
     return _Errors(found, len(bad), int(bad.sum()))

@@ -60,6 +60,7 @@ def check_simulation(
     if machine.num_states * size > MANY_PAIRS:
         machine, states = minimise(used_classes(machine, states)), np.arange(int(states.max()) + 1)
     table = automaton.table.astype(np.int64).repeat(machine.choices, axis=1)
+    outputs = np.array(automaton.outputs)
     seen = np.zeros(machine.num_states * size, dtype=bool)
     frontier = np.array([automaton.start], dtype=np.int64)
     seen[frontier] = True
@@ -67,11 +68,11 @@ def check_simulation(
     for _ in range(length):
         state, right = np.divmod(frontier, size)
         wanted, shown = table[right], states[machine.shown[state]]
-        wrong = np.argwhere(wanted != shown)
+        wrong = np.argwhere(outputs[wanted] != shown)
         if len(wrong):
             place, letter = (int(number) for number in wrong[0])
             word = tuple(drawn // machine.choices for drawn in (*_spelled(trail, place), letter))
-            pair = f"{shown[place, letter]}, not {wanted[place, letter]}"
+            pair = f"{shown[place, letter]}, not {outputs[wanted[place, letter]]}"
             reason = f"after {len(word)} letters the network is in {pair}"
             record.checks.append(Check("simulation", record.layer, 1.0, 0.0, False, reason))
             raise Refuted("simulation", record.layer, reason, word)

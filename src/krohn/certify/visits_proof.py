@@ -184,7 +184,8 @@ def _simulated(
         radius[coordinate.channel] = coordinate.radius
     blank = replace(stream, nominal=rows, radius=radius, places=np.zeros_like(stream.places))
     decoded, margin = decode(blank, network, arith, record)
-    for number, wanted, word in claims:
+    for number, state, word in claims:
+        wanted = automaton.outputs[state]
         if decoded[number] != wanted:
             reason = f"after {len(word)} letters the network is in {decoded[number]}, not {wanted}"
             record.checks.append(Check("simulation", record.layer, 1.0, 0.0, False, reason))

@@ -81,7 +81,7 @@ def differing_word(walk: Walk, automaton: Automaton, length: int) -> tuple[int, 
             word = seen[own, right]
             for at, letter in enumerate(machine.letter.tolist()):
                 wanted = int(automaton.table[right, letter])
-                if states[machine.shown[own, at]] != wanted:
+                if states[machine.shown[own, at]] != automaton.shows[wanted]:
                     return (*word, letter)
                 pair = (int(machine.follow[own, at]), wanted)
                 if pair not in seen:

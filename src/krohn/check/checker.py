@@ -64,11 +64,7 @@ def margin_of(
     fmt, longest = FORMATS[dtype], len(network.positions) - len(network.padding)
     require(type(length) is int and 1 <= length <= longest, f"the length must lie in 1..{longest}")
     require(len(network.padding) > 0, "the proof starts from a padding position; there is none")
-    shape = (network.readout.shape[1], len(network.embedding))
-    fits = automaton.table.shape == shape and ((automaton.table >= 0) & (automaton.table < shape[0])).all()
-    require(
-        fits and 0 <= automaton.start < shape[0], "the automaton has other states or letters than the network"
-    )
+    require(fits(network, automaton), "the automaton has other states or letters than the network")
     setting = Setting(fmt, network.strict, Budget(work))
     held = stored(network, fmt)
     with inside("embedding"):
@@ -80,6 +76,14 @@ def margin_of(
         states, margin = decode(setting, claim, held)
         simulate(setting, claim.machine, states, automaton, length)
     return margin
+
+
+def fits(network: Network, automaton: Automaton) -> bool:
+    """Whether letters are those of the network, and what states show are its outputs, none left over."""
+    table, shows, states = automaton.table, automaton.shows, len(automaton.table)
+    whole = table.shape == (states, len(network.embedding)) and ((table >= 0) & (table < states)).all()
+    shown = shows.shape == (states,) and shows.min() >= 0 and shows.max() + 1 == network.readout.shape[1]
+    return bool(whole and shown and 0 <= automaton.start < states)
 
 
 def embed(network: Network, length: int, fmt: Format) -> Claim:

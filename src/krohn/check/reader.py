@@ -63,10 +63,11 @@ class Network:
 
 @dataclass(frozen=True)
 class Automaton:
-    """``table[state, letter]`` is the next state."""
+    """``table[state, letter]`` is the next state; ``shows[state]`` the output that is right there."""
 
     table: Integers
     start: int
+    shows: Integers
 
 
 def need(condition: object, text: str) -> None:
@@ -234,11 +235,11 @@ def read_network(directory: Path) -> tuple[Network, Automaton]:
     length = payload.get("length")
     longest = len(network.positions) - len(network.padding)
     need(type(length) is int and length == longest, f"length must be {longest}, as the positions say")
-    return network, automaton_of(payload.get("automaton"))
+    return network, automaton_of(payload.get("automaton"), payload.get("target", "state"))
 
 
-def automaton_of(payload: Any) -> Automaton:
-    """States and letters are numbered in the order of their lists."""
+def automaton_of(payload: Any, target: object = "state") -> Automaton:
+    """States and letters are numbered in the order of their lists; right are states, or observations."""
     need(isinstance(payload, dict), "the automaton must be an object")
     names = {key: payload.get(key) for key in ("states", "letters")}
     for key, listed in names.items():
@@ -257,7 +258,18 @@ def automaton_of(payload: Any) -> Automaton:
     table = [[number[following[state][letter]] for letter in names["letters"] or []] for state in number]
     start = payload.get("start")
     need(isinstance(start, str) and start in number, "start must be a state")
-    return Automaton(np.array(table, dtype=np.int64), number[start])
+    return Automaton(np.array(table, dtype=np.int64), number[start], _shown(payload, target, number))
+
+
+def _shown(payload: dict[str, Any], target: object, number: Mapping[str, int]) -> Integers:
+    need(target in ("state", "observation"), "target must be state or observation")
+    if target == "state":
+        return np.arange(len(number))
+    seen = payload.get("observe")
+    need(isinstance(seen, dict) and set(seen) == set(number), "observe must have every state")
+    values = [dict(seen or {})[state] for state in number]
+    need(all(type(n) is int and 0 <= n < MAX_BYTES for n in values), "observations must be numbers from 0 on")
+    return np.array(values, dtype=np.int64)
 
 
 def stored(net: Network, fmt: Format) -> Network:

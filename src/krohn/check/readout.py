@@ -38,10 +38,8 @@ def simulate(setting: Setting, machine: Machine, states: Integers, automaton: Au
         seen[frontier] = True
         own, right = np.divmod(frontier, size)
         wanted = automaton.table[right][:, machine.letter]
-        if (wanted != states[machine.shown[own]]).any():
-            raise Refused(
-                f"after {read + 1} letters the network can show another state than the automaton is in"
-            )
+        if (automaton.shows[wanted] != states[machine.shown[own]]).any():
+            raise Refused(f"after {read + 1} letters the network can show something else than the automaton")
         frontier = np.unique(machine.follow[own] * size + wanted)
         frontier = frontier[~seen[frontier]]
         if not len(frontier):

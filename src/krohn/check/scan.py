@@ -241,6 +241,6 @@ def _decoded(setting: Setting, network: Network, automaton: Automaton, claim: Cl
         np.take_along_axis(claim.box.lo, index, axis=0), np.take_along_axis(claim.box.hi, index, axis=0)
     )
     states, margin = decode(setting, replace(claim, box=box), network)
-    wanted = np.array([state for _, state in pairs], dtype=np.int64)
+    wanted = automaton.shows[np.array([state for _, state in pairs], dtype=np.int64)]
     require(states == wanted, "a composition of letters decodes to another state than the automaton is in")
     return margin

@@ -82,7 +82,7 @@ def _choice(name: str) -> click.Choice[str]:
     type=_choice("target"),
     default="state",
     show_default=True,
-    help="observation: of the automaton minimised for what it shows.",
+    help="What the network outputs; observation: what the automaton shows, as acceptance of a regex.",
 )
 @click.option(
     "--dtype",

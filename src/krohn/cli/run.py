@@ -43,7 +43,7 @@ def command(directory: Path, dtype: str, device: str, as_json: bool) -> None:
     """
     network = load_witness(directory) if is_witness(directory) else load(directory)
     forward = network.run if isinstance(network, Witness) else _forward(network, dtype, device)
-    names = network.automaton.state_names
+    names = network.automaton.output_names
     longest = math.inf if isinstance(network, Witness) else network.length
     batches = _fitting(read_words(network.automaton.letter_names), longest)
     lines = ([names[state] for state in states] for words in batches for states in _run_all(words, forward))

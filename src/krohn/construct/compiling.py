@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from textwrap import shorten
 
+from krohn.automata.observed import Target, asked
 from krohn.automata.quotients import minimize
 from krohn.automata.spec import AutomatonLike, as_automaton
 from krohn.construct.lowering.assembly import lower
@@ -26,7 +27,6 @@ from krohn.construct.request import (
     Method,
     Objective,
     Request,
-    Target,
 )
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
@@ -34,6 +34,8 @@ from krohn.network.operations import Table
 from krohn.network.program import Program
 from krohn.network.transformer import Mask, Transformer
 from krohn.work import Work
+
+MAX_OBSERVATIONS = 4_096
 
 
 def compile(
@@ -54,7 +56,7 @@ def compile(
     max_sets: int = DEFAULT_MAX_SETS,
     max_rows: int = DEFAULT_MAX_ROWS,
 ) -> CompiledNetwork:
-    """A network that outputs the states of ``automaton`` on every word of at most ``length`` letters.
+    """A network that outputs the states of ``automaton``, or what it shows, on words up to ``length``.
 
     Args:
         automaton: what to simulate, from its own start state: an object, a name or a file.
@@ -64,7 +66,7 @@ def compile(
         mask: ``strict`` lets a head see only earlier positions, which saves layers.
         activation: ``sin`` makes modular counters two units wide.
         objective: made small first; ``blocks`` are those of a stock decoder, with one hidden layer each.
-        target: ``observation``: states of the automaton minimised for what it shows.
+        target: what it outputs; ``observation`` is what the automaton shows, with only the heads it needs.
         dtype: the float format to support; words that are too long for it are refused. By default, and for
             short formats, MLPs have steps that are exact in every format and count wraps in two rounds (few
             units, several hidden layers); ``float64`` gives MLPs of one or two hidden layers instead.
@@ -101,13 +103,12 @@ def compile(
 def _meant(request: Request) -> Request:
     """The request for the automaton that is built: minimised where only its observation matters."""
     if request.target == "state":
-        return request
-    if request.automaton.observe is None:
-        raise InvalidInput(
-            "target observation needs an automaton that shows something: a regex, a name with @, a file with "
-            "observe; or take target state"
-        )
-    return replace(request, automaton=minimize(request.automaton))
+        return replace(request, automaton=asked(request.automaton, "state"))
+    automaton = asked(minimize(asked(request.automaton, "observation")), "observation")
+    if automaton.num_observations > MAX_OBSERVATIONS:
+        most = f"observations must be numbers below {MAX_OBSERVATIONS:,}, one output each"
+        raise InvalidInput(f"{most}; got {automaton.num_observations - 1:,}")
+    return replace(request, automaton=automaton)
 
 
 def build(request: Request) -> CompiledNetwork:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from krohn.automata.observed import Target
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.lowering.mlp_builder import Activation
 from krohn.construct.lowering.precision import UNIT
@@ -16,7 +17,6 @@ from krohn.work import UNITS, Work
 
 Method = Literal["auto", "scan", "cascade", "features", "paper", "grid"]
 Objective = Literal["depth", "blocks", "parameters", "width"]
-Target = Literal["state", "observation"]
 DEFAULT_EFFORT = 1.0
 DEFAULT_MAX_SETS = 20_000
 DEFAULT_MAX_ROWS = 20_000
@@ -89,7 +89,7 @@ def _faults(request: Request) -> Iterator[str]:
 
 def _tight_only(request: Request) -> Iterator[str]:
     """What the paper's networks do not have: they are causal and of one size."""
-    for name, usual in (("mask", "causal"), ("objective", "depth")):
+    for name, usual in (("mask", "causal"), ("objective", "depth"), ("target", "state")):
         value = getattr(request, name)
         if value != usual:
             yield f"{name} {value} is for methods cascade and auto; got method {request.method}"

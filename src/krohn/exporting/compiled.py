@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from krohn.automata.simulation import simulate
+from krohn.automata.simulation import right_outputs
 from krohn.certify.search import Words, all_words, candidates
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.half_types import stored_logits
@@ -73,7 +73,7 @@ def decoder_of_compiled(network: CompiledNetwork, *, normalized: bool, dtype: st
     """
     blocks = standard_blocks(network.transformer)
     automaton = network.automaton
-    names = vocabulary_of(automaton.letter_names, automaton.state_names, network.transformer.num_padding)
+    names = vocabulary_of(automaton.letter_names, automaton.output_names, network.transformer.num_padding)
     seen = _measured(blocks, network)
     if not normalized or dtype not in HALF_TYPES:
         return lowered(blocks, names, seen, normalized=normalized)
@@ -135,7 +135,7 @@ def _checked(
     for words in batches:
         with one_thread():
             scores = run(decoder, words)
-        right = np.array(decoder.vocabulary.states)[np.asarray(simulate(network.automaton, words))]
+        right = np.array(decoder.vocabulary.states)[right_outputs(network.automaton, words)]
         got = scores.argmax(axis=-1)
         leads.append(_least_lead(scores, right))
         total, wrong = total + len(words), wrong + int((got != right).any(axis=1).sum())

@@ -195,8 +195,9 @@ def _checked(network: CompiledNetwork, normalized: bool, dtype: str) -> tuple[De
         findings["certificate"] = _proved(proof)
         if proof.certificate is not None:
             files["certificate.json"] = text_file(proof.certificate.to_json())
+    origin = {"method": network.method}
     title = f"A Transformer built to simulate {_called(network.automaton)} (method {network.method})"
-    return decoder, Card(title, network.automaton, "state", {"method": network.method}, findings), files
+    return decoder, Card(title, network.automaton, network.automaton.target, origin, findings), files
 
 
 def _proved(proof: Proof) -> dict[str, Any]:

@@ -44,6 +44,8 @@ class Proof:
 def prove(decoder: Decoder, network: CompiledNetwork) -> Proof:
     """Asks the checker about the twin; a decoder that has none is not proved."""
     reason = next(_without_twin(decoder), "")
+    if network.automaton.target != "state":
+        reason = "exports are proved where the network outputs states"
     if reason:
         return Proof(None, reason)
     try:

@@ -114,8 +114,9 @@ def _mismatches(net: CompiledNetwork) -> Iterable[str]:
         yield f"the method is {net.method!r}, not one of {', '.join(METHODS)}"
     if matrices.embedding.shape[0] != automaton.num_letters:
         yield f"{matrices.embedding.shape[0]} embeddings for {automaton.num_letters} letters"
-    if matrices.readout.shape[1] != automaton.num_states:
-        yield f"{matrices.readout.shape[1]} outputs for {automaton.num_states} states"
+    outputs = len(automaton.output_names)
+    if matrices.readout.shape[1] != outputs:
+        yield f"{matrices.readout.shape[1]} outputs for {outputs} {automaton.target}s"
     if len(layout.heads) != matrices.depth or any(len(m) != matrices.dim for m in layout.moments):
         yield "the layout describes other layers or channels than the matrices have"
     elif any(len(a) != len(b.heads) for a, b in zip(layout.heads, matrices.layers, strict=True)):
@@ -128,8 +129,8 @@ def _mismatches(net: CompiledNetwork) -> Iterable[str]:
         matrices.mask,
     ):
         yield "program and matrices disagree on depth, padding or mask"
-    if (program.num_letters, len(program.readout.codes)) != (automaton.num_letters, automaton.num_states):
-        yield "program and automaton disagree on letters or states"
+    if (program.num_letters, len(program.readout.codes)) != (automaton.num_letters, outputs):
+        yield "program and automaton disagree on letters or outputs"
     known = set(program.register)
     named = {channel.register for moment in layout.moments for channel in moment if channel.register}
     if named - known:

@@ -73,7 +73,7 @@ def explain_word(
             *(["⊥"] * network.num_padding),
             *(automaton.letter_names[letter] for letter in word),
         ),
-        states=tuple(automaton.state_names[state] for state in states),
+        states=tuple(automaton.output_names[state] for state in states),
         moments=tuple(layout.registers(index, stream) for index, stream in enumerate(streams)),
         heads=tuple(
             HeadView(layer, number, meaning.text, seen[f"layer.{layer}.head.{number}.weights"])

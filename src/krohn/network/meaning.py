@@ -88,7 +88,7 @@ def _codes(network: CompiledNetwork, program: Program, register: Register) -> Js
     if register.name in program.readout.registers:
         place = program.readout.registers.index(register.name)
         states: dict[str, list[str]] = {}
-        for name, code in zip(automaton.state_names, program.readout.codes, strict=True):
+        for name, code in zip(automaton.output_names, program.readout.codes, strict=True):
             if code is not None:
                 states.setdefault(str(code[place]), []).append(name)
         return {**found, "states": states}
@@ -161,7 +161,7 @@ def _edges(program: Program) -> Iterator[Json]:
 
 
 def _readout(network: CompiledNetwork, program: Program) -> Json:
-    codes = zip(network.automaton.state_names, program.readout.codes, strict=True)
+    codes = zip(network.automaton.output_names, program.readout.codes, strict=True)
     return {
         "registers": list(program.readout.registers),
         "codes": {name: list(code) for name, code in codes if code is not None},

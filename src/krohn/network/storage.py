@@ -13,6 +13,7 @@ from safetensors.numpy import save as save_tensors
 
 from krohn.atomic import json_bytes, write_folder
 from krohn.automata.files import automaton_from_payload, automaton_payload
+from krohn.automata.observed import Target, asked
 from krohn.automata.spec import true_name
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.compiled import CompiledNetwork
@@ -83,6 +84,7 @@ def load(directory: str | Path) -> CompiledNetwork:
             raise InvalidFile("the automaton does not have the digest the file states; compile it again")
         # A name that is not this automaton's is the file's own; it is not passed on.
         automaton = replace(automaton, name=true_name(automaton))
+        automaton = asked(automaton, named("target", payload.get("target", "state"), Target))
         program = None if payload["program"] is None else program_from_json(payload["program"])
         network = transformer_from(tensors, payload["shape"], payload["mask"])
         if type(payload["length"]) is not int or network.max_length != payload["length"]:
@@ -179,6 +181,7 @@ def _meaning(network: CompiledNetwork) -> dict[str, Any]:
         "method": network.method,
         "length": network.length,
         "mask": network.mask,
+        **({"target": "observation"} if network.automaton.target == "observation" else {}),
         "automaton": automaton_payload(network.automaton),
         "digest": network.automaton.digest,
         "shape": [[len(layer.heads), len(layer.mlp.weights)] for layer in network.transformer.layers],
@@ -223,7 +226,7 @@ def _read_meaning(path: Path) -> dict[str, Any]:
     """The file's content, with the right keys and version; the values are looked at one by one."""
     if not path.exists():
         raise InvalidFile(f"{short(path)} must exist (a directory written by krohn compile); it does not")
-    payload = require_keys(read_json(path), KEYS, short(path), optional=("name",))
+    payload = require_keys(read_json(path), KEYS, short(path), optional=("name", "target"))
     if type(payload["krohn"]) is not int or payload["krohn"] != VERSION:
         raise InvalidFile(f"{short(path)} must have version {VERSION}; got {shown(payload['krohn'])}")
     return payload

@@ -14,7 +14,7 @@ from krohn.certify.verification import verify
 from krohn.construct.compiling import compile
 from krohn.construct.decomposing import decompose
 from krohn.construct.size_report import size_report
-from krohn.errors import KrohnError
+from krohn.errors import KrohnError, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
 
@@ -33,6 +33,8 @@ def build_machine(automaton: Semiautomaton, length: int = LENGTH) -> dict[str, A
 def describe(network: CompiledNetwork, certificate: Certificate | None) -> dict[str, Any]:
     """Everything a page shows of one network."""
     automaton = network.automaton
+    if automaton.target != "state":
+        raise Unsupported("the page shows states; compile the network with --target state")
     return {
         "name": automaton.name or f"{automaton.num_states} states",
         "automaton": _automaton(automaton),

@@ -22,23 +22,31 @@ from krohn.work import Work
 MAX_DELAY = 12
 FEW_ROWS, MAX_ROWS = 2_000, 20_000
 """Rows of a read-out: as many as may be taken at once, and after a search that found nothing."""
-MOST_STATES = 600
+MOST_STATES, MOST_OBSERVED = 600, 10_000
+"""States up to which features are looked for; and where a single letter back may decide."""
 KEPT_PAIRS = 60
 MOST_IN_SECOND = 3
 
 Letters = tuple[int, ...]
 
 
-def plain_letters(automaton: Semiautomaton) -> tuple[Annotated, Letters]:
+def plain_letters(automaton: Semiautomaton, most: int = MOST_STATES) -> tuple[Annotated, Letters]:
     """The letters without annotations, those that act alike made one; and the class of each letter."""
-    if automaton.num_states > MOST_STATES:
-        raise LimitExceeded(f"features are looked for up to {MOST_STATES} states; got {automaton.num_states}")
+    if automaton.num_states > most:
+        raise LimitExceeded(f"features are looked for up to {most} states; got {automaton.num_states}")
     merged, letters = merged_letters(automaton)
     return annotate(merged, ()), letters
 
 
 def plan_without_search(automaton: Semiautomaton, wanted: Sequence[int]) -> FeaturePlan | None:
-    """One layer for automata that are known to need no more: definite ones, and one track with dead ends."""
+    """One layer for automata that are known to need no more: definite ones, and one track with dead ends.
+
+    Where only an observation is asked, a single letter of the recent past may be enough.
+    """
+    if len(set(wanted)) < automaton.num_states:
+        alone = _one_back(*plain_letters(automaton, MOST_OBSERVED), wanted)
+        if alone is not None:
+            return alone
     plain, letters = plain_letters(automaton)
     wrong = wrong_letters(plain.automaton)
     if wrong is not None:
@@ -60,6 +68,16 @@ def one_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], work: Work) 
     return _definite(plain, wanted, letters, MAX_ROWS) if plan is None else plan
 
 
+def _one_back(plain: Annotated, letters: Letters, wanted: Sequence[int]) -> FeaturePlan | None:
+    """The letter itself, or the one at a single distance back, if it decides alone."""
+    for distance in range(MAX_DELAY + 1):
+        features = (Back(distance, plain.automaton.num_letters),) if distance else ()
+        found = determine(plain, features, wanted)
+        if isinstance(found, Determined):
+            return FeaturePlan(plain, features, found, letters)
+    return None
+
+
 def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: int) -> FeaturePlan | None:
     """As many letters back as determine the state, where that makes few enough rows."""
     delay, count = delay_of(plain.automaton), plain.automaton.num_letters
@@ -68,6 +86,12 @@ def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: i
     features = tuple(Back(distance, count) for distance in range(1, delay))
     found = determine(plain, features, wanted)
     assert isinstance(found, Determined)
+    if len(set(wanted)) < plain.automaton.num_states:
+        for feature in features:  # an observation may not need all of them
+            fewer = tuple(other for other in features if other is not feature)
+            enough = determine(plain, fewer, wanted)
+            if isinstance(enough, Determined):
+                features, found = fewer, enough
     return FeaturePlan(plain, features, found, letters)
 
 

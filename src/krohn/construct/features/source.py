@@ -14,7 +14,7 @@ from krohn.work import Work, WorkSpent
 ONE_LAYER, TWO_LAYERS = 3_000_000, 6_000_000
 """Units of work at effort 1."""
 
-MOST_STATES = 5_000
+MOST_STATES = 10_000
 MOST_IN_TWO_LAYERS = 16
 """States up to which one layer, and at effort 1 two layers, are looked for."""
 
@@ -51,10 +51,10 @@ def _proposed(request: Request, search: Search, units: float, work: Work) -> Ite
         raise Unsupported(f"features are looked for up to {MOST_STATES:,} states")
     work.look()
     try:
-        plan = search(automaton, range(automaton.num_states), Work(units * request.effort))
+        plan = search(automaton, automaton.outputs, Work(units * request.effort))
     except WorkSpent:
         work.give_up("a search for features")
         raise
     if plan is None:
         raise Unsupported("no set of features that heads can see determines the state")
-    yield Proposal("features", plan.layers, lambda: plan.program(automaton.num_states), plan.titles)
+    yield Proposal("features", plan.layers, lambda: plan.program(len(automaton.output_names)), plan.titles)

@@ -37,7 +37,7 @@ class FeaturePlan:
             "the letter",
         )
 
-    def program(self, num_states: int) -> Program:
+    def program(self, num_outputs: int) -> Program:
         """The operations, and a read-out by one table."""
         draft = ProgramDraft(len(self.letters), "causal")
         count = max(self.letters) + 1
@@ -53,7 +53,7 @@ class FeaturePlan:
         states = {(*rows[row[0]], *row[1:]): state for row, state in self.determined.rows.items()}
         names = ("letter", *held, *last)
         bos: Row = (count, *at_bos, *last_bos)
-        return _finished(draft, names, states, bos, num_states)
+        return _finished(draft, names, states, bos, num_outputs)
 
 
 def _written(
@@ -69,7 +69,7 @@ def _written(
 
 
 def _finished(
-    draft: ProgramDraft, names: tuple[str, ...], states: dict[Row, int], bos: Row, num_states: int
+    draft: ProgramDraft, names: tuple[str, ...], states: dict[Row, int], bos: Row, num_outputs: int
 ) -> Program:
     """Columns that tell nothing are left out, the first ones first."""
     kept = list(range(len(names)))
@@ -83,7 +83,7 @@ def _finished(
     if not draft.heads:  # without heads, the one layer is an MLP
         draft.table(inputs, ("read off",), {k: (v,) for k, v in {**elsewhere, **rows}.items()}, hold=True)
         inputs, rows = ["read off"], {(state,): state for state in rows.values()}
-    return draft.finish(inputs, rows, num_states, elsewhere if draft.heads else None)
+    return draft.finish_outputs(inputs, rows, num_outputs, elsewhere if draft.heads else {})
 
 
 def _is_function(states: dict[Row, int], columns: Sequence[int]) -> bool:

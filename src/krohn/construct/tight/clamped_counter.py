@@ -2,12 +2,16 @@
 
 Let z be the sum of the steps, without stops, and S + 1 the number of places. With
 b_j = [last visit to z − j is later than the last visit to z − j + S + 1] the place is Σ_{j=1..S} b_j: a step
-to the right shifts a 1 in, a step to the left shifts a 0 in. The two values lie in one class mod S + 1 and
-by continuity the last visit to the class is to one of them, so head j looks for the latest i with
+to the right shifts a 1 in, a step to the left shifts a 0 in. So the ones come first: b_j = [place ≥ j], and
+whoever asks only whether the place has reached j needs head j alone. The two values lie in one class
+mod S + 1 and by continuity the last visit to the class is to one of them: head j looks for the latest i with
 z_i ≡ z − j mod (S + 1). With v = z mod (S + 1)², the sum of what the heads find is
 Σ_j v_j ≡ S·v − S(S+1)/2 + (S + 1)·(S − place) mod (S + 1)², so the place can be read off one residue.
+Fewer heads give the number of ones among theirs in the same way.
 Padding steps make every class visited and the place right before the first letter.
 """
+
+from collections.abc import Sequence
 
 from krohn.cascade.plan_nodes import ClampedCounterPlan
 from krohn.construct.tight.draft import ProgramDraft
@@ -30,9 +34,14 @@ def padding_steps(places: int, start: int) -> tuple[int, ...]:
     return (0, *(left if start <= last - start else right))
 
 
-def clamped_track(plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
-    """The places of the counter as states of the plan's automaton, driven by the register ``letter``."""
-    counter = _Counter(plan, draft, name)
+def clamped_track(
+    plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, start: int, name: str, outputs: Sequence[int]
+) -> Track:
+    """The places of the counter as states of the plan's automaton, driven by the register ``letter``.
+
+    States with the same output that are neighbours on the line need not be told apart.
+    """
+    counter = _Counter(plan, draft, name, outputs)
     step = _steps(plan, draft, letter, padding_steps(len(plan.line), plan.line[start]), name)
     total = draft.prefix_sum(step)
     terms = [(total, 1), *([(step, 1)] if draft.strict else [])]
@@ -65,9 +74,14 @@ def _steps(
 class _Counter:
     """Names and moduli of one counter."""
 
-    def __init__(self, plan: ClampedCounterPlan, draft: ProgramDraft, name: str) -> None:
+    def __init__(
+        self, plan: ClampedCounterPlan, draft: ProgramDraft, name: str, outputs: Sequence[int]
+    ) -> None:
         self.plan, self.draft, self.name = plan, draft, name
         self.places = len(plan.line)
+        self.state = {place: q for q, place in enumerate(plan.line)}
+        shown = [outputs[self.state[place]] for place in range(self.places)]
+        self.steps = [j for j in range(1, self.places) if shown[j] != shown[j - 1]]
         self.modulus = self.places**2
         self.now = ""
 
@@ -89,25 +103,24 @@ class _Counter:
 
     def place(self, value: str, query: str, key: str, name: str) -> Finite:
         """The state, as a function of the residue that the heads' finds add up to."""
-        draft, places = self.draft, self.places
-        last = places - 1
+        draft, places, count = self.draft, self.places, len(self.steps)
         found = [
-            draft.latest_match(query, key, -j, self.now, f"{self.name}{name} visit {j}")
-            for j in range(1, places)
+            draft.latest_match(query, key, -j, self.now, f"{self.name}{name} visit {j}") for j in self.steps
         ]
         total = draft.linear(
             [(visit, 1) for visit in found],
             0,
-            (0, last * (self.modulus - 1)),
+            (0, count * (self.modulus - 1)),
             draft.fresh(f"{self.name}{name} visits"),
         )
         residue = draft.modulo(
-            [(total, 1), (value, -last)],
+            [(total, 1), (value, -count)],
             self.modulus,
             draft.fresh(f"{self.name}{name} residue"),
-            offset=last * places // 2,
+            offset=sum(self.steps),
         )
-        state = {place: q for q, place in enumerate(self.plan.line)}
-        rows: dict[Row, int] = {(r,): state[last - r // places] for r in range(self.modulus)}
-        exact: dict[Row, int] = {(r,): rows[r,] for r in range(0, self.modulus, places)}
+        # So many zeros: as many of the steps are still to come.
+        reached = [self.state[place] for place in (0, *self.steps)]
+        rows: dict[Row, int] = {(r,): reached[max(count - r // places, 0)] for r in range(self.modulus)}
+        exact: dict[Row, int] = {(r,): rows[r,] for r in range(0, places * (count + 1), places)}
         return Finite((residue,), exact, {row: q for row, q in rows.items() if row not in exact})

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.tight.layers import arrange
 from krohn.network.operations import (
     AttentionOperation,
@@ -180,14 +181,23 @@ class ProgramDraft:
         self,
         inputs: Sequence[str],
         states: Mapping[Row, int],
-        num_states: int,
+        automaton: Semiautomaton,
         elsewhere: Mapping[Row, int] | None = None,
     ) -> Program:
-        """Reads the state off the inputs: directly where each state has one row, else by a last table."""
-        codes = {state: row for row, state in states.items()}
-        if len(codes) < len(states):
-            rows = {row: (state,) for row, state in {**(elsewhere or {}), **states}.items()}
+        """Reads off what the automaton is asked for in the state that the inputs show."""
+        outputs = automaton.outputs
+        shown = {row: outputs[state] for row, state in states.items()}
+        other = {row: outputs[state] for row, state in (elsewhere or {}).items()}
+        return self.finish_outputs(inputs, shown, len(automaton.output_names), other)
+
+    def finish_outputs(
+        self, inputs: Sequence[str], shown: Mapping[Row, int], count: int, elsewhere: Mapping[Row, int]
+    ) -> Program:
+        """Reads outputs off the inputs: directly where each has one row, else by a last table."""
+        codes = {output: row for row, output in shown.items()}
+        if len(codes) < len(shown):
+            rows = {row: (output,) for row, output in {**elsewhere, **shown}.items()}
             self.table(inputs, ("state",), rows)
-            inputs, codes = ("state",), {state: (state,) for state in codes}
-        readout = Readout(tuple(inputs), tuple(codes.get(state) for state in range(num_states)))
+            inputs, codes = ("state",), {output: (output,) for output in codes}
+        readout = Readout(tuple(inputs), tuple(codes.get(output) for output in range(count)))
         return arrange(self.registers, self.sources, self.heads, self.maps, readout, self.mask, self.rhythms)

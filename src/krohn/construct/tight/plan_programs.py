@@ -161,7 +161,7 @@ def _with_bit(plan: ErrorBitPlan, inner: Finite, bit: str) -> Finite:
 @plan_track.register
 def _(plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
     if has_unit_steps(plan):
-        return clamped_track(plan, draft, letter, start, name)
+        return clamped_track(plan, draft, letter, start, name, range(len(plan.line)))
     return holonomy_track(draft, decompose(plan.automaton), letter, start, f"{name}level ")
 
 
@@ -183,12 +183,15 @@ def plan_program(plan: Plan, mask: Mask, *, lagged: bool = False, flat: bool = F
     letters = automaton.num_letters
     draft = ProgramDraft(letters, mask, 1 + max(_padding(plan), default=0), lagged, flat)
     draft.source("letter", range(letters), letters)
-    after = plan_track(plan, draft, "letter", automaton.start, "").after
+    if isinstance(plan, ClampedCounterPlan) and has_unit_steps(plan):
+        after = clamped_track(plan, draft, "letter", automaton.start, "", automaton.outputs).after
+    else:
+        after = plan_track(plan, draft, "letter", automaton.start, "").after
     if not after.inputs:
         state = after.rows[()]
         draft.source("state", [state] * letters, state)
-        return draft.finish(("state",), {(state,): state}, automaton.num_states)
-    return draft.finish(after.inputs, after.rows, automaton.num_states, after.elsewhere)
+        return draft.finish(("state",), {(state,): state}, automaton)
+    return draft.finish(after.inputs, after.rows, automaton, after.elsewhere)
 
 
 def _padding(plan: Plan) -> Iterator[int]:

@@ -57,8 +57,8 @@ def scan_program(automaton: Semiautomaton, length: int, mask: Mask) -> Program:
         maps = names
     if points is None:
         states: dict[Row, int] = {(q,): q for q in range(size)}
-        return draft.finish((maps[automaton.start],), states, automaton.num_states)
-    return draft.finish(tuple(maps), points.state, automaton.num_states)
+        return draft.finish((maps[automaton.start],), states, automaton)
+    return draft.finish(tuple(maps), points.state, automaton)
 
 
 def fewest_points(automaton: Semiautomaton) -> ScanPoints | None:
