@@ -14,6 +14,24 @@ from krohn.training.config import RunConfig, TaskConfig
 
 # Small sizes for speed; an architecture that is not named here is tested at its default size.
 SMALL: dict[str, list[dict[str, Any]]] = {
+    "deltaproduct": [
+        {"dim": 8, "mlp": 8, "heads": 2, "key_dim": 4, "value_dim": 3},
+        {
+            "layers": 2,
+            "dim": 8,
+            "mlp": 8,
+            "heads": 1,
+            "householders": 1,
+            "conv": 3,
+            "gate": True,
+            "norm": "none",
+        },
+    ],
+    "diagonal": [
+        {"dim": 8, "mlp": 8, "channels": 6, "gate": "unit", "conv": 2},
+        {"dim": 8, "mlp": 0, "channels": 6, "gate": "signed", "norm": "none"},
+        {"layers": 2, "dim": 8, "mlp": 8, "channels": 6, "gate": "complex"},
+    ],
     "gpt": [
         {"layers": 2, "dim": 16, "heads": 2, "mlp": 24},
         {"layers": 1, "dim": 16, "heads": 2, "mlp": 16, "positions": "learned", "dropout": 0.2},

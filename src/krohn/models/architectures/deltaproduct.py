@@ -1,0 +1,122 @@
+"""DeltaProduct and DeltaNet: each head rewrites a matrix memory along a few keys for every letter.
+
+S ← α S, then for each of ``householders`` steps S ← S + β k (v − kᵀS), and the letter's query reads Sᵀq. The
+transition is α Π (I − β k kᵀ): reflections with β = 2, which takes ``beta_max`` 2 (Siems et al. 2025, Grazzi
+et al. 2025). One step is DeltaNet; with the gate it is Gated DeltaNet.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from krohn.models.kernels.delta_scan import delta_scan
+from krohn.models.layout import Parameter, Weights
+from krohn.models.network import Network
+from krohn.models.recurrent_stack import Stack, StackConfig, rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeltaProductConfig(StackConfig):
+    """Sizes and options of the mixers.
+
+    Attributes:
+        heads: memories in a layer.
+        key_dim: length of keys and queries.
+        value_dim: length of values.
+        householders: steps for each letter.
+        beta_max: β lies between 0 and this: 1 or 2.
+        gate: whether a letter may also shrink the whole memory.
+        key_activation: of keys, before they are normed.
+        key_norm: keys of length one, or as they come.
+    """
+
+    kind: ClassVar[str] = "deltaproduct"
+    heads: int = 4
+    key_dim: int = 16
+    value_dim: int = 16
+    householders: int = 2
+    beta_max: int = 2
+    gate: bool = False
+    key_activation: Literal["none", "silu", "relu"] = "none"
+    key_norm: Literal["l2", "none"] = "l2"
+
+    def reasons(self, length: int) -> list[str]:
+        """See ``ModelConfig.reasons``."""
+        found = super().reasons(length)
+        return found if self.beta_max in (1, 2) else [*found, f"beta_max must be 1 or 2; got {self.beta_max}"]
+
+    def mixer_sizes(self) -> dict[str, int]:
+        """See ``StackConfig``."""
+        sizes = {"heads": self.heads, "householders": self.householders}
+        return {**sizes, "key_dim": self.key_dim, "value_dim": self.value_dim}
+
+    def build(self, vocabulary: int, classes: int) -> Network:
+        """See ``ModelConfig.build``."""
+        return DeltaProduct(self, vocabulary, classes)
+
+
+class DeltaProduct(Stack):
+    """The network; ``mix.key``, ``mix.value`` and ``mix.beta`` hold head after head, step after step."""
+
+    def __init__(self, config: DeltaProductConfig, vocabulary: int, classes: int) -> None:
+        self.config = config
+        super().__init__(config, vocabulary, classes)
+
+    def mixer_parameters(self, prefix: str, inputs: int) -> list[Parameter]:
+        """See ``Stack``."""
+        config, std = self.config, inputs**-0.5
+        steps, width = config.heads * config.householders, config.heads * config.value_dim
+        gate = [
+            Parameter(f"{prefix}mix.gate.weight", (inputs, config.heads), "normal", std),
+            Parameter(f"{prefix}mix.gate.bias", (config.heads,), "constant", 4.0),
+        ]
+        return [
+            Parameter(f"{prefix}mix.query", (inputs, config.heads * config.key_dim), "normal", std),
+            Parameter(f"{prefix}mix.key", (inputs, steps * config.key_dim), "normal", std),
+            Parameter(f"{prefix}mix.value", (inputs, steps * config.value_dim), "normal", std),
+            Parameter(f"{prefix}mix.beta.weight", (inputs, steps), "normal", std),
+            Parameter(f"{prefix}mix.beta.bias", (steps,)),
+            *(gate if config.gate else []),
+            Parameter(f"{prefix}mix.out", (width, config.dim), "normal", width**-0.5),
+        ]
+
+    def start(self, like: Tensor, batch: int) -> Tensor:
+        """See ``Stack``."""
+        config, wide = self.config, torch.promote_types(like.dtype, torch.float32)
+        shape = (len(like), batch, config.heads, config.key_dim, config.value_dim)
+        return torch.zeros(shape, dtype=wide, device=like.device)
+
+    def mix(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """See ``Stack``; the memory and what is done to it are float32 at least."""
+        config = self.config
+        per_step = (config.heads, config.householders)
+        key = _ACTIVATIONS[config.key_activation](rows(window, weights[f"{prefix}mix.key"]))
+        key = key.to(memory.dtype).reshape(*window.shape[:3], *per_step, -1)
+        if config.key_norm == "l2":
+            key = functional.normalize(key, dim=-1)
+        value = rows(window, weights[f"{prefix}mix.value"]).reshape(*window.shape[:3], *per_step, -1)
+        beta = rows(window, weights[f"{prefix}mix.beta.weight"], weights[f"{prefix}mix.beta.bias"])
+        beta = config.beta_max * beta.to(memory.dtype).sigmoid().reshape(*window.shape[:3], *per_step)
+        query = rows(window, weights[f"{prefix}mix.query"]).reshape(*window.shape[:3], config.heads, -1)
+        rates = self._log_gate(weights, prefix, window, memory)
+        query, key, value, beta, rates = (
+            part.to(memory.dtype).movedim(3, 2).flatten(0, 2) for part in (query, key, value, beta, rates)
+        )
+        read, after = delta_scan(query, key, value, beta, rates, memory.flatten(0, 2))
+        whole = read.view(*memory.shape[:3], *read.shape[1:]).movedim(2, 3).flatten(-2)
+        return rows(whole.to(window.dtype), weights[f"{prefix}mix.out"]), after.view_as(memory)
+
+    def _log_gate(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> Tensor:
+        """log α [R, B, T, heads]: 0 without a gate."""
+        if not self.config.gate:
+            return memory.new_zeros(*window.shape[:3], self.config.heads)
+        scores = rows(window, weights[f"{prefix}mix.gate.weight"], weights[f"{prefix}mix.gate.bias"])
+        return functional.logsigmoid(scores.to(memory.dtype))
+
+
+_ACTIVATIONS = {"none": lambda keys: keys, "silu": functional.silu, "relu": functional.relu}
+
+ARCHITECTURE = DeltaProductConfig

@@ -1,0 +1,173 @@
+"""Recurrent layers in blocks: each block mixes along the word, then bends every position by an MLP.
+
+x ← x + mixer(window), x ← x + MLP(window), where the window holds the normed stream at the last ``conv``
+positions: a short convolution, or a token shift if there are two. An architecture adds its mixer.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from krohn.models.kernels import plain
+from krohn.models.layout import Layout, Parameter, Weights
+from krohn.models.network import Decoder, ModelConfig, Network, Noise, one_hot, padded
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackConfig(ModelConfig):
+    """Sizes of the blocks.
+
+    Attributes:
+        layers: blocks.
+        dim: width of the stream.
+        mlp: hidden width of each MLP; 0 for none.
+        conv: letters that a mixer's inputs and an MLP see: the current one and those just before.
+        norm: LayerNorm before mixers, MLPs and the head, or none.
+        activation: of the MLP.
+    """
+
+    layers: int = 1
+    dim: int = 64
+    mlp: int = 128
+    conv: int = 1
+    norm: Literal["layer", "none"] = "layer"
+    activation: Literal["gelu", "relu"] = "gelu"
+
+    def reasons(self, length: int) -> list[str]:
+        """See ``ModelConfig.reasons``."""
+        sizes = {"layers": self.layers, "dim": self.dim, "conv": self.conv, **self.mixer_sizes()}
+        found = [f"{name} must be at least 1; got {size}" for name, size in sizes.items() if size < 1]
+        return found if self.mlp >= 0 else [*found, f"mlp must be at least 0; got {self.mlp}"]
+
+    @abstractmethod
+    def mixer_sizes(self) -> dict[str, int]:
+        """Sizes of the mixer that must be at least 1."""
+
+
+class Carry(NamedTuple):
+    """What a block keeps from letter to letter, all [R, B, ...]."""
+
+    memory: Tensor
+    before_mixer: Tensor
+    before_mlp: Tensor
+
+
+class Stack(Network):
+    """The network around the mixers; what is carried starts from zero."""
+
+    def __init__(self, config: StackConfig, vocabulary: int, classes: int) -> None:
+        self._config, self.classes = config, classes
+        dim, width = config.dim, padded(classes)
+        letters = Parameter("wte", (padded(vocabulary), dim), "normal", 1.0, used=(vocabulary, dim))
+        blocks = [part for layer in range(config.layers) for part in self._block(f"h.{layer}.")]
+        head = Parameter("head.weight", (dim, width), "normal", dim**-0.5, used=(dim, classes))
+        ends = [*self._norm_parameters("norm"), head, Parameter("head.bias", (width,))]
+        self.layout = Layout.of([letters, *blocks, *ends])
+
+    @abstractmethod
+    def mixer_parameters(self, prefix: str, inputs: int) -> list[Parameter]:
+        """The mixer of one block, which reads windows of that many numbers."""
+
+    @abstractmethod
+    def start(self, like: Tensor, batch: int) -> Tensor:
+        """The first memory [R, B, ...] of a mixer, zero."""
+
+    @abstractmethod
+    def mix(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """What windows [R, B, T, inputs] add to the stream [R, B, T, dim], and the memory afterwards."""
+
+    def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
+        """See ``Network.logits``."""
+        return self.read(weights, tokens, self.carried(weights, tokens.shape[1]))[0]
+
+    def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
+        """See ``Network.decoder``."""
+        return _StackDecoder(self, weights, self.carried(weights, batch))
+
+    def carried(self, weights: Weights, batch: int) -> list[Carry]:
+        """What the blocks carry before the first letter."""
+        like, config = weights["wte"], self._config
+        near = like.new_zeros(len(like), batch, config.conv - 1, config.dim)
+        return [Carry(self.start(like, batch), near, near) for _ in range(config.layers)]
+
+    def read(self, weights: Weights, tokens: Tensor, carried: list[Carry]) -> tuple[Tensor, list[Carry]]:
+        """Logits of more tokens [R, B, T], and what is carried on."""
+        table = weights["wte"]
+        x = plain.linear(one_hot(tokens, table.shape[1], table.dtype), table).view(*tokens.shape, -1)
+        after = []
+        for layer, carry in enumerate(carried):
+            prefix = f"h.{layer}."
+            window, near = _window(self._normed(weights, f"{prefix}mix.norm", x), carry.before_mixer)
+            mixed, memory = self.mix(weights, prefix, window, carry.memory)
+            x, near_mlp = x + mixed, carry.before_mlp
+            if self._config.mlp:
+                window, near_mlp = _window(self._normed(weights, f"{prefix}mlp.norm", x), near_mlp)
+                hidden = rows(window, weights[f"{prefix}mlp.in"], weights[f"{prefix}mlp.in_bias"])
+                x = x + rows(_BENT[self._config.activation](hidden), weights[f"{prefix}mlp.out"])
+            after.append(Carry(memory, near, near_mlp))
+        scores = rows(self._normed(weights, "norm", x), weights["head.weight"], weights["head.bias"])
+        return scores[..., : self.classes], after
+
+    def _normed(self, weights: Weights, name: str, x: Tensor) -> Tensor:
+        if self._config.norm == "none":
+            return x
+        gain, shift = weights[f"{name}.weight"], weights[f"{name}.bias"]
+        return plain.add_norm(x.flatten(1, 2), None, None, gain, shift, None)[1].view_as(x)
+
+    def _norm_parameters(self, name: str) -> list[Parameter]:
+        if self._config.norm == "none":
+            return []
+        width = (self._config.dim,)
+        return [Parameter(f"{name}.weight", width, "constant", 1.0), Parameter(f"{name}.bias", width)]
+
+    def _block(self, prefix: str) -> list[Parameter]:
+        config, inputs = self._config, self._config.conv * self._config.dim
+        found = [*self._norm_parameters(f"{prefix}mix.norm"), *self.mixer_parameters(prefix, inputs)]
+        if not config.mlp:
+            return found
+        return [
+            *found,
+            *self._norm_parameters(f"{prefix}mlp.norm"),
+            Parameter(f"{prefix}mlp.in", (inputs, config.mlp), "normal", inputs**-0.5),
+            Parameter(f"{prefix}mlp.in_bias", (config.mlp,)),
+            Parameter(f"{prefix}mlp.out", (config.mlp, config.dim), "normal", config.mlp**-0.5),
+        ]
+
+
+class _StackDecoder(Decoder):
+    def __init__(self, network: Stack, weights: Weights, carried: list[Carry]) -> None:
+        self._network, self._weights, self._carried = network, weights, carried
+
+    def step(self, tokens: Tensor) -> Tensor:
+        scores, self._carried = self._network.read(self._weights, tokens, self._carried)
+        return scores[:, :, -1]
+
+    def fork(self, rows: Tensor) -> Decoder:
+        made = copy(self)
+        made._carried = [Carry(*(part[:, rows] for part in carry)) for carry in self._carried]
+        return made
+
+
+def rows(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x [R, B, T, in] times weight [R, in, out], plus bias [R, out]."""
+    product = plain.linear(x.flatten(1, 2), weight)
+    return (product if bias is None else product + bias[:, None]).view(*x.shape[:-1], -1)
+
+
+def _window(x: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
+    """The last positions side by side, the current one first; and those that are carried on."""
+    width, length = near.shape[2], x.shape[2]
+    if not width:
+        return x, near
+    whole = torch.cat([near, x], 2)
+    shifted = [whole[:, :, width - back : width - back + length] for back in range(width + 1)]
+    return torch.cat(shifted, -1), whole[:, :, length:]
+
+
+_BENT: dict[str, Callable[[Tensor], Tensor]] = {"gelu": functional.gelu, "relu": functional.relu}
