@@ -118,7 +118,7 @@ def _become(case: Case, folder: Path, streams: Path) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
         used = int(resource.getrusage(resource.RUSAGE_SELF).ru_utime) + SECONDS
         resource.setrlimit(resource.RLIMIT_CPU, (used, used + 1))
-        signal.alarm(6 * SECONDS)
+        signal.alarm(30 * SECONDS)  # the clock of a busy machine
         sys.stdin, sys.stdout, sys.stderr = (
             open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
             for number, mode in ((0, "r"), (1, "w"), (2, "w"))

@@ -33,7 +33,10 @@ def test_a_fresh_checkout_shows_its_results_and_writes_nothing(
     assert captured.err.startswith(
         f"from {ROOT / 'results' / 'curves-small.jsonl'}; runs/results.sqlite does"
     )
+    assert "0 of 2 runs done, 2 trained but not scored on test words (‡), 0 begun" in captured.err
     assert list(tmp_path.iterdir()) == []
+    assert run(["reproduce", "curves", "--show"]) == 2
+    assert "or add --scale small, which this checkout holds" in capsys.readouterr().err
 
 
 def test_an_installed_package_says_what_to_do(
@@ -64,6 +67,12 @@ def test_a_store_that_was_named_is_not_replaced_by_the_checkout(
         ("reproduce depth --engine cloud", "an engine must be one of local, ray; got 'cloud'"),
         ("reproduce depth --engine ray", "--engine ray needs Ray: pip install 'krohn[cluster]'"),
         ("reproduce depth --scale large", "a scale must be one of smoke, small, paper; got 'large'"),
+        ("train Nonsense", "an automaton must be named as krohn zoo lists it"),
+        (
+            "train C2 --lr -1 --tensorboard",
+            "positive numbers; got (-1.0,); TensorBoard files need a directory",
+        ),
+        ("train --config nowhere.json", "nowhere.json must exist"),
         ("export nowhere --to onnx --out new", "ONNX files need onnx: pip install 'krohn[hf]'"),
     ],
 )

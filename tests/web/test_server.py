@@ -182,3 +182,14 @@ def test_the_page_asks_the_server(browser: Chrome, address: str, tmp_path: Path)
     browser.find_element(By.ID, "file").send_keys(str(small))
     assert told("two is ready")
     assert [e["message"] for e in browser.get_log("browser") if "422" not in e["message"]] == []
+
+
+def test_a_network_that_is_too_large_for_a_page_is_refused_before_it_is_proved(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(["explore", "Rubik", "--length", "8", "--out", str(tmp_path / "page.html")]) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith(
+        "error: a page holds networks of at most 400,000 parameters; Rubik at --length 8 has"
+    )
+    assert list(tmp_path.iterdir()) == []

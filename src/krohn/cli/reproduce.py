@@ -172,7 +172,9 @@ def _remarks(found: "Reproduction") -> list[str]:
     from krohn.experiments.record import conflict_lines
 
     report = found.report
-    lines = [f"{report.done} of {report.runs} runs done, {report.partial} begun"]
+    untested = f", {report.untested} trained but not scored on test words (‡)" if report.untested else ""
+    begun = report.partial - report.untested
+    lines = [f"{report.done} of {report.runs} runs done{untested}, {begun} begun"]
     lines += [f"run failed: {error}" for error in report.errors]
     return lines + conflict_lines(report.conflicts)
 

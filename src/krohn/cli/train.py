@@ -49,13 +49,14 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
     \b
     Example:  krohn train Grid4 --length 20 --layers 2 --dim 64 --heads 4 --mlp 64 --lr 1e-3 --steps 2000
     """
-    # torch takes a second to import: only when something is to be trained.
+    if (spec is None) == (config is None):
+        raise click.UsageError("give either an automaton SPEC or --config FILE")
+    _refuse_early(spec, config, options)
+    # torch takes seconds to import: only now that something is to be trained.
     from krohn.automata.spec import parse_spec
     from krohn.training.device import start_reasons
     from krohn.training.loop import train
 
-    if (spec is None) == (config is None):
-        raise click.UsageError("give either an automaton SPEC or --config FILE")
     run = _run_in(config) if config is not None else run_of(str(spec), options)
     automaton = parse_spec(run.task.spec)
     _refuse([*start_reasons(run, automaton, options["device"]), *_directory_reasons(options)])
@@ -77,6 +78,20 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
     emit(result.to_dict(), as_json=as_json, text=lambda: _text(result.to_dict()))
 
 
+def _refuse_early(spec: str | None, config: Path | None, options: dict[str, Any]) -> None:
+    """Refuses what can be seen to be wrong before torch is imported, all of it at once."""
+    from krohn.training.reading import early_reasons
+
+    typed = typed_settings(options)
+    if config is not None:
+        _refuse_beside_config()
+        found = early_reasons(read_json(config))
+    else:
+        found = early_reasons(written_down(str(spec), typed, {}))
+        found += [] if options["extra"] else without_effect(typed, {})  # --option may give what is needed
+    _refuse([*found, *_directory_reasons(options)])
+
+
 def _refuse_beside_config() -> None:
     """A config is complete: an option that would change it must not be ignored in silence."""
     context = click.get_current_context()
@@ -95,7 +110,6 @@ def _run_in(file: Path) -> "RunConfig":
     """The run in a file."""
     from krohn.training.config import RunConfig
 
-    _refuse_beside_config()
     return RunConfig.from_dict(read_json(file))
 
 

@@ -192,7 +192,8 @@ def without_effect(typed: dict[str, Any], model: dict[str, Any]) -> list[str]:
     shape = {name.removeprefix("model."): value for name, value in typed.items() if name.startswith("model.")}
     shape |= model
     positions = shape.get("positions", "sinusoidal") if shape.get("kind", "gpt") == "gpt" else None
-    never = typed.get("halving.every", 0) >= typed.get("steps", 10_000) and "evaluation.stop_at" not in typed
+    halving, steps = typed.get("halving.every"), typed.get("steps", 10_000)
+    never = halving is not None and halving >= steps and "evaluation.stop_at" not in typed
     reasons = {
         "--floor needs --schedule cosine or plateau": "optimizer.floor" in typed and schedule == "constant",
         "--patience needs --schedule plateau": "optimizer.patience" in typed and schedule != "plateau",

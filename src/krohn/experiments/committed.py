@@ -19,9 +19,12 @@ def committed_results(name: str, scale: str, missing: Path) -> Path:
     for folder in FOLDERS:
         if (folder / wanted).is_file():
             return folder / wanted
+    scales = ("small", "paper")
+    there = [other for other in scales for folder in FOLDERS if (folder / f"{name}-{other}.jsonl").is_file()]
+    do = f"add --scale {there[0]}, which this checkout holds" if there else "krohn results import FILE"
     raise InvalidFile(
-        f"there must be results to show; there is no store {missing} and no results/{wanted} of a checkout: "
-        f"run krohn reproduce {name} --scale {scale}, or krohn results import FILE"
+        f"there must be results to show; there is no store {missing} and no results/{wanted}: "
+        f"run krohn reproduce {name} --scale {scale}, or {do}"
     )
 
 

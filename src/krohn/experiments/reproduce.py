@@ -9,7 +9,7 @@ from krohn.experiments.experiment import Cell, Row, cells_of
 from krohn.experiments.scale import Scale, parse_scale
 from krohn.experiments.settings import DEPARTURES
 from krohn.experiments.store import Store
-from krohn.experiments.sweep import SweepOptions, SweepReport, is_done, sweep
+from krohn.experiments.sweep import SweepOptions, SweepReport, is_done, is_untested, sweep
 from krohn.figures.files import save
 
 
@@ -55,7 +55,8 @@ def reproduce(
     if options is None:
         done = sum(is_done(store, run) for run in planned)
         begun = sum(bool(store.of_run(run.config.run_id)) for run in planned)
-        report = SweepReport(len(planned), done, begun - done)
+        untested = sum(is_untested(store, run) for run in planned)
+        report = SweepReport(len(planned), done, begun - done, untested=untested)
     else:
         report = sweep(chosen_one, scale, store, options, say=say)
     cells = cells_of(store, name, scale, planned)

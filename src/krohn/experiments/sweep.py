@@ -53,13 +53,17 @@ class SweepOptions:
 
 @dataclass(frozen=True)
 class SweepReport:
-    """What became of a sweep: runs asked for, finished by now, begun but not finished, gone wrong."""
+    """What became of a sweep: runs asked for, finished by now, begun but not finished, gone wrong.
+
+    ``untested`` are those of the begun that are trained and lack only the test words, which came later.
+    """
 
     runs: int
     done: int
     partial: int
     errors: list[str] = field(default_factory=list)
     conflicts: list[Conflict] = field(default_factory=list)
+    untested: int = 0
 
 
 def sweep(
@@ -117,9 +121,20 @@ def is_done(store: Store, run: PlannedRun) -> bool:
     return len(records) == run.config.replicates and all(_ended(record, run) for record in records)
 
 
+def is_untested(store: Store, run: PlannedRun) -> bool:
+    """Whether nothing is missing but the test words."""
+    records = store.of_run(run.config.run_id)
+    whole = len(records) == run.config.replicates and all(_trained(record, run) for record in records)
+    return whole and not is_done(store, run)
+
+
 def _ended(record: Record, run: PlannedRun) -> bool:
+    return record.tested and _trained(record, run)
+
+
+def _trained(record: Record, run: PlannedRun) -> bool:
     measured = all(evaluation.name in record.evaluations for evaluation in run.evaluations)
-    return record.status != "partial" and record.tested and measured
+    return record.status != "partial" and measured
 
 
 def _everywhere(

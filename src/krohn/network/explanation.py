@@ -46,13 +46,13 @@ class Explanation:
         raise KeyError(f"a register must be one of {', '.join(known)}; got {register!r}")
 
     def to_json(self) -> dict[str, Any]:
-        """Plain lists, for files and web pages."""
+        """Plain lists, for files and web pages; layers and heads are numbered from 1, as people read them."""
         return {
             "positions": list(self.positions),
             "states": list(self.states),
             "moments": [{name: held.tolist() for name, held in moment.items()} for moment in self.moments],
             "heads": [
-                {"layer": h.layer, "head": h.number, "text": h.text, "weights": h.weights.tolist()}
+                {"layer": h.layer + 1, "head": h.number + 1, "text": h.text, "weights": h.weights.tolist()}
                 for h in self.heads
             ],
         }

@@ -14,6 +14,7 @@ from krohn.models.registry import model_config
 from krohn.strict_json import parse_json
 from krohn.tasks.config import TaskConfig
 from krohn.training.field_types import Misfit, annotations, fitted, fitted_fields, shown
+from krohn.training.reading import SECTIONS, read_section
 from krohn.training.sections import CurriculumConfig, EvaluationConfig, HalvingConfig, OptimizerConfig
 
 __all__ = [
@@ -30,13 +31,6 @@ __all__ = [
 # parameters alone would take minutes.
 MAX_MODEL_SIZE = 2**16
 
-_SECTIONS: dict[str, type[Any]] = {
-    "task": TaskConfig,
-    "optimizer": OptimizerConfig,
-    "evaluation": EvaluationConfig,
-    "curriculum": CurriculumConfig,
-    "halving": HalvingConfig,
-}
 _OPTIONAL = ("curriculum", "halving")
 # Settings that came later: where they are off they are left out, so that earlier runs keep their ids.
 _LATER: dict[str, dict[str, Any]] = {
@@ -150,29 +144,25 @@ def read_parts(plain: Any) -> tuple[dict[str, Any], list[str]]:
             found.append('a run configuration must have a task: {"spec": …}')
         elif name in plain and not (given is None and name in _OPTIONAL):
             try:
-                parts[name] = _read_section(name, given) if name in {*_SECTIONS, "model"} else given
+                parts[name] = _read(name, given)
             except KrohnError as error:
                 found.append(str(error))
     return parts, found
 
 
-def _read_section(name: str, given: Any) -> Any:
+def _read(name: str, given: Any) -> Any:
+    """A part from plain values: a section, the model, or a value as it is."""
+    if name in SECTIONS:
+        return read_section(name, given)
+    if name != "model":
+        return given
     if not isinstance(given, Mapping):
         raise InvalidInput(f"{name} must be an object of named settings; got {shown(given)}")
-    if name == "model":
-        options = dict(given)
-        kind = options.pop("kind", None)
-        if not isinstance(kind, str):
-            raise InvalidInput(f"model.kind must be the name of an architecture; got {shown(kind)}")
-        return model_config(kind, **options)
-    section = _SECTIONS[name]
-    unknown = [key for key in given if key not in annotations(section)]
-    if unknown:
-        keys = ", ".join(annotations(section))
-        raise InvalidInput(f"{name} has no {', '.join(map(repr, unknown))}; its keys are {keys}")
-    if name == "task" and "spec" not in given:
-        raise InvalidInput("task must have a spec, the automaton")
-    return section(**given)
+    options = dict(given)
+    kind = options.pop("kind", None)
+    if not isinstance(kind, str):
+        raise InvalidInput(f"model.kind must be the name of an architecture; got {shown(kind)}")
+    return model_config(kind, **options)
 
 
 def examined(parts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -201,7 +191,7 @@ def examined(parts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 def _reasons(values: Mapping[str, Any]) -> list[str]:
     """Every reason that sound values give, alone and together."""
-    parts = [values[name] for name in _SECTIONS if values.get(name) is not None]
+    parts = [values[name] for name in SECTIONS if values.get(name) is not None]
     found = [reason for part in parts for reason in part.reasons()]
     if {"model", "task"} <= values.keys():
         found += _too_large(values["model"]) or values["model"].reasons(values["task"].num_tokens)

@@ -14,12 +14,15 @@ from krohn.certify.verification import verify
 from krohn.construct.compiling import compile
 from krohn.construct.decomposing import decompose
 from krohn.construct.size_report import size_report
-from krohn.errors import KrohnError, Unsupported
+from krohn.errors import KrohnError, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
 
 LENGTH = 64
 """The longest word of a page unless the user says otherwise: long enough to see, short enough to draw."""
+
+MAX_PARAMETERS = 400_000
+"""Of a network in a page, which holds every weight: more makes a page too heavy to send and to run."""
 
 QUANTITIES = ("depth", "dim", "heads", "mlp_width", "num_parameters", "max_weight")
 
@@ -27,6 +30,12 @@ QUANTITIES = ("depth", "dim", "heads", "mlp_width", "num_parameters", "max_weigh
 def build_machine(automaton: Semiautomaton, length: int = LENGTH) -> dict[str, Any]:
     """Compiles, certifies and describes an automaton for a page."""
     network = compile(automaton, length)
+    count, name = network.transformer.num_parameters, automaton.name or "this automaton"
+    if count > MAX_PARAMETERS:
+        raise LimitExceeded(
+            f"a page holds networks of at most {MAX_PARAMETERS:,} parameters; {name:.60} at "
+            f"--length {length} has {count:,}: choose a smaller --length or automaton, or use krohn compile"
+        )
     return describe(network, verify(network))
 
 

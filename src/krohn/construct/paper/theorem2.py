@@ -40,6 +40,8 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Head, Layer, Matrix, Transformer
 
 MAX_ROWS = 20_000
+MAX_COUNTER_WEIGHTS = 1 << 24
+"""Of a group's counters, about: more takes longer than ten seconds and most of a gigabyte to write down."""
 
 
 def build_paper(
@@ -58,7 +60,7 @@ def build_paper(
     if length < 1:
         raise InvalidInput(f"the length must be at least 1; got {length}")
     whole = component_cascade(decompose(automaton))
-    _refuse(whole, max_rows)
+    _refuse(whole, max_rows, length, activation)
     simulators = tuple(reset_simulator(part, length, activation) for part in whole.components)
     stream = CascadeStream(simulators, look_back_code(whole, length, positions))
     layers, texts = _all_layers(whole, stream, activation)
@@ -69,8 +71,8 @@ def build_paper(
     return CompiledNetwork(network, automaton, "paper", None, layout)
 
 
-def _refuse(whole: ComponentCascade, max_rows: int) -> None:
-    reasons = list(cascade_refusals(whole, max_rows))
+def _refuse(whole: ComponentCascade, max_rows: int, length: int, activation: str) -> None:
+    reasons = [*cascade_refusals(whole, max_rows), *counter_refusals(whole, length, activation)]
     if reasons:
         raise Unsupported("; ".join(reasons))
 
@@ -97,6 +99,20 @@ def cascade_refusals(whole: ComponentCascade, max_rows: int) -> Iterator[str]:
         rows = len(wiring_rows(whole, level))
         if rows > max_rows:
             yield f"the wiring into level {level} needs {rows:,} table rows, {raised}"
+
+
+def counter_refusals(whole: ComponentCascade, length: int, activation: str) -> Iterator[str]:
+    """A reason for each group whose counters, with a unit for each sum they can reach, are too wide."""
+    if activation == "sin":
+        return
+    for part in whole.components:
+        a_letter = 2 * part.group.order * part.states
+        if part.group.order > 1 and a_letter * length > MAX_COUNTER_WEIGHTS:
+            name, most = part.group.name(), MAX_COUNTER_WEIGHTS // a_letter
+            yield (
+                f"words must have at most {most:,} letters, as counters of {name} need a unit per sum; got "
+                f"{length:,}: use --activation sin, whose width does not grow, or method auto"
+            )
 
 
 def wiring_rows(whole: ComponentCascade, level: int) -> dict[tuple[int, ...], tuple[Update, ...]]:

@@ -18,7 +18,7 @@ krohn.Breaking = class {
     krohn.find("any").onclick = () => this.any();
     krohn.find("mend").onclick = () => this.mend();
     this.draw();
-    this.tell("");
+    this.tell("Nothing is broken yet. The first wrong word will stand here.");
   }
 
   /* The matrix with the most weights that are not 0, among those that fit on a screen. */
