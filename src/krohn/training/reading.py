@@ -37,7 +37,7 @@ def early_reasons(plain: Any) -> list[str]:
     """Reasons against a run that neither the network nor the machine gives: its automaton, its sections."""
     if not isinstance(plain, Mapping):
         return [f"a run configuration must be an object of named settings; got {shown(plain)}"]
-    found = []
+    found: list[str] = []
     for name in SECTIONS:
         if plain.get(name) is None:
             continue
