@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 CHECKPOINT_SECONDS = 120.0
 # Where and how a run takes place, not what it is.
-_AROUND = {"config", "spec", "device", "out", "checkpoint_seconds", "tensorboard", "as_json"}
+_AROUND = {"config", "spec", "device", "out", "checkpoint_seconds", "tensorboard", "provable", "as_json"}
 
 
 @click.command()
@@ -42,6 +42,11 @@ _AROUND = {"config", "spec", "device", "out", "checkpoint_seconds", "tensorboard
     help=f"Least time between two checkpoints.  [default: {CHECKPOINT_SECONDS}]",
 )
 @click.option("--tensorboard", is_flag=True, help="Write TensorBoard files in the run directory.")
+@click.option(
+    "--provable",
+    is_flag=True,
+    help="lstm, gru: then fine-tune until a proof for words of every length closes, into OUT/provable.",
+)
 @json_option
 def command(spec: str | None, config: Path | None, as_json: bool, **options: Any) -> None:
     """Trains networks to simulate the automaton SPEC.
@@ -59,7 +64,8 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
 
     run = _run_in(config) if config is not None else run_of(str(spec), options)
     automaton = parse_spec(run.task.spec)
-    _refuse([*start_reasons(run, automaton, options["device"]), *_directory_reasons(options)])
+    found = [*start_reasons(run, automaton, options["device"]), *_directory_reasons(options)]
+    _refuse([*found, *(_provable_reasons(run) if options["provable"] else [])])
     note(
         f"run {run.run_id}: {run.task.spec}, {run.model.kind}, {run.replicates} replicates, {run.steps} steps"
     )
@@ -75,7 +81,41 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
         tensorboard=options["tensorboard"],
         automaton=automaton,
     )
-    emit(result.to_dict(), as_json=as_json, text=lambda: _text(result.to_dict()))
+    payload, lines = result.to_dict(), [_text(result.to_dict())]
+    if options["provable"]:
+        payload["provable"] = _made_provable(options["out"])
+        lines.append(_provable_text(payload["provable"]))
+    emit(payload, as_json=as_json, text=lambda: "\n".join(lines))
+    if options["provable"] and not payload["provable"]["proved"]:
+        raise click.exceptions.Exit(1)
+
+
+def _provable_reasons(run: "RunConfig") -> list[str]:
+    from krohn.trained.provable_run import provable_reasons
+
+    return provable_reasons(run)
+
+
+def _made_provable(out: Path) -> dict[str, Any]:
+    """Fine-tunes what was trained, and says how far the boxes are from closing."""
+    from krohn.trained.provable_run import make_provable
+
+    def tell(step: int, violation: float) -> None:
+        if step % 500 == 0:
+            note(f"fine-tune: step {step}, worst violation of the boxes {violation:.3g}")
+
+    return make_provable(out, tell=tell).to_json()
+
+
+def _provable_text(made: dict[str, Any]) -> str:
+    if made["proved"]:
+        return (
+            f"proved for words of every length: {made['boxes']} boxes, logit margin {made['margin']:.3g}, "
+            f"{made['steps']} steps in {made['seconds']:.0f} s: {made['folder']}"
+        )
+    return (
+        f"not proved after {made['steps']} steps ({made['failure']}): try a larger --hidden or another --seed"
+    )
 
 
 def _refuse_early(spec: str | None, config: Path | None, options: dict[str, Any]) -> None:
@@ -175,6 +215,7 @@ def _directory_reasons(options: dict[str, Any]) -> list[str]:
     reasons = {
         "TensorBoard files need a directory: give --out": options["tensorboard"],
         "--checkpoint-seconds needs a directory: give --out": options["checkpoint_seconds"] is not None,
+        "--provable needs a directory: give --out": options["provable"],
     }
     return [reason for reason, holds in reasons.items() if holds]
 

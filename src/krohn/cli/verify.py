@@ -13,7 +13,7 @@ from krohn.certify.recheck import recheck
 from krohn.certify.verification import verify
 from krohn.cli.output import emit, json_option, note
 from krohn.cli.recurrent import verify_witness
-from krohn.cli.trained_verdict import trained_verdict
+from krohn.cli.trained_verdict import TrainedRequest, trained_verdict
 from krohn.network.storage import MEANING, MODEL, is_run
 from krohn.recurrent.files import is_witness
 
@@ -63,7 +63,8 @@ def command(
 
     Exit status 0: certified. 1: not certified, with a counterexample where one was found. 2: bad files.
     A run of krohn train is examined: all words of the largest length that --effort allows, and samples of
-    longer ones. Exit status 0: no error was found. 1: there is a wrong word.
+    longer ones; for lstm and gru a proof for words of every length is looked for. Exit status 0: no error was
+    found. 1: there is a wrong word.
 
     \b
     Example:  krohn compile S4 --length 128 --out s4 && krohn verify s4 --automaton S4 --dtype float32
@@ -78,11 +79,10 @@ def command(
             raise click.exceptions.Exit(1)
         return
     if is_run(directory):
-        payload, text = trained_verdict(
-            directory, length, automaton, renamed=renamed, effort=effort, device=device
-        )
+        asked = TrainedRequest(length, automaton, renamed, effort, device, out, claim)
+        payload, text = trained_verdict(directory, asked)
         emit(payload, as_json=as_json, text=lambda: text)
-        if payload["counterexample"] is not None:
+        if payload["counterexample"] is not None or (claim and not payload["every_length_in_training"]):
             raise click.exceptions.Exit(1)
         return
     differences: list[str] = []

@@ -39,6 +39,12 @@ class Examined:
         found = [self.exact.shortest, self.sample.wrong, self.habits.wrong]
         return min((one for one in found if one is not None), key=lambda one: len(one.word), default=None)
 
+    @property
+    def right_in_training(self) -> bool:
+        """Whether no wrong word was found among those that training draws; samples are of these."""
+        short = self.exact if self.legal is None else self.legal
+        return short.wrong == 0 and self.sample.wrong is None and self.habits.wrong is None
+
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {

@@ -1,0 +1,99 @@
+"""Finds boxes for ``box_check``: nothing here is trusted.
+
+A box stands for a state of the automaton and the last letters read. One box for each state alone is not
+enough: letters enter the gates of a cell additively, and a network that holds a state and corrects errors
+refreshes it from h, so its code depends on how the state was reached.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.trained.box_check import Box, Boxes, BoxVerdict, Cell, Floats, Ints, check, margins
+
+MAX_BOXES = 4096
+GROWTH, STEP = 0.05, 1e-6
+"""A side that moves is pushed further by this share, and by this much: else it converges for ever."""
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """An automaton and the words that are claimed: those whose letters are all allowed [state, letter]."""
+
+    table: Ints
+    start: int
+    allowed: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Contexts:
+    """States with the last letters read, each a box to be; number 0 is the empty word."""
+
+    state: Ints
+    follower: Ints
+    last: Ints  # the last letter, −1 for the empty word
+
+
+def contexts(claim: Claim, letters: int = 1) -> Contexts | None:
+    """All reachable pairs of a state and at most so many last letters; none if they are too many."""
+    first: tuple[int, tuple[int, ...]] = (claim.start, ())
+    number, order, rows = {(first, True): 0}, [first], []
+    for state, word in order:  # grows while it is read
+        row = []
+        for letter in range(claim.table.shape[1]):
+            if not claim.allowed[state, letter]:
+                row.append(-1)
+                continue
+            key = (int(claim.table[state, letter]), (*word, letter)[-letters:])
+            if (key, False) not in number:
+                number[key, False] = len(order)
+                order.append(key)
+            row.append(number[key, False])
+        rows.append(row)
+        if len(order) > MAX_BOXES:
+            return None
+    last = [word[-1] if word else -1 for _, word in order]
+    return Contexts(np.array([state for state, _ in order]), np.array(rows), np.array(last))
+
+
+def search(
+    cell: Cell, claim: Claim, found: Contexts, begin: Box | None = None, rounds: int = 300
+) -> tuple[Boxes, BoxVerdict]:
+    """Grows boxes from the empty word, or from a guess, until no letter leaves them; then checks them."""
+    count = len(found.state)
+    low, high = np.full((count, cell.size), np.inf), np.full((count, cell.size), -np.inf)
+    dirty = np.arange(count) == 0
+    if begin is not None:
+        low, high, dirty = begin[0].copy(), begin[1].copy(), np.ones(count, bool)
+    low[0] = high[0] = 0.0
+    with np.errstate(all="ignore"):
+        for turn in range(rounds):
+            grown = _grow(cell, found, low, high, dirty)
+            dirty = np.isin(np.arange(count), grown)
+            if not dirty.any():
+                break
+            seen = np.isfinite(low[:, 0]) & (np.arange(count) > 0)
+            if turn % 5 == 4 and not (margins(cell, low[seen], high[seen], found.state[seen]) > 0).all():
+                break
+    boxes = Boxes(found.state, found.follower, low, high)
+    return boxes, check(cell, boxes, claim.table, claim.start, claim.allowed)
+
+
+def _grow(
+    cell: Cell, found: Contexts, low: Floats, high: Floats, dirty: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.intp]:
+    """Encloses the images of the dirty boxes; which boxes became larger."""
+    new_low, new_high = np.full_like(low, np.inf), np.full_like(high, -np.inf)
+    for letter in range(found.follower.shape[1]):
+        source = np.flatnonzero(dirty & (found.follower[:, letter] >= 0))
+        target = found.follower[source, letter]
+        image_low, image_high = cell.image(low[source], high[source], letter)
+        np.minimum.at(new_low, target, image_low)
+        np.maximum.at(new_high, target, image_high)
+    down, up = new_low < low, new_high > high
+    by_down = np.nan_to_num(np.where(down, low - new_low, 0), posinf=0)
+    by_up = np.nan_to_num(np.where(up, new_high - high, 0), posinf=0)
+    low[:] = np.where(down, new_low - GROWTH * by_down - STEP, low)
+    high[:] = np.where(up, new_high + GROWTH * by_up + STEP, high)
+    return np.flatnonzero((down | up).any(1))

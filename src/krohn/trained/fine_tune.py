@@ -1,0 +1,168 @@
+"""Makes a trained recurrent network provable: the violation of the proof is the loss.
+
+Ordinary trained cells keep old states by gates that are 1 in float32: nothing contracts, and no boxes
+close. Here the weights, and the centre and radius of each box, move together until one step from any box
+ends inside its follower. Gates that keep the old state are held down, so that memory must be refreshed and
+errors shrink. This needs the whole transition table: it is training with the automaton, not discovery of
+it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.trained.box_check import CELLS, Boxes, BoxVerdict, Cell, Floats
+from krohn.trained.box_loss import IMAGES, memory_gate, worst_leads
+from krohn.trained.box_search import Claim, Contexts, search
+from krohn.trained.sampled import habitual, legal, uniform
+
+STEPS, RATE = 3000, 1e-2
+RADIUS_H, RADIUS_MEMORY = 0.02, {"lstm": 0.2, "gru": 0.1}
+CEILING = 1.0
+"""Gates that keep the old state are pushed below σ(1) = 0.73."""
+EVERY, LONG_EVERY = 50, 200
+"""Steps between two searches from the boxes of the loss, and from the empty word."""
+
+Weights = dict[str, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class FineTuned:
+    """The weights after so many steps; ``verdict`` says whether the boxes prove them right."""
+
+    weights: Weights
+    steps: int
+    boxes: Boxes
+    verdict: BoxVerdict
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """What is to be proved: the kind of cell, the words, the boxes that are looked for."""
+
+    kind: str
+    automaton: Semiautomaton
+    claim: Claim
+    found: Contexts
+
+
+def fine_tune(
+    goal: Goal,
+    weights: Weights,
+    *,
+    steps: int = STEPS,
+    seed: int = 0,
+    codes: bool = False,
+    tell: Callable[[int, float], None] = lambda step, violation: None,
+) -> FineTuned:
+    """Trains until a search proves the network, or for so many steps.
+
+    Boxes begin where the network is after each context; with ``codes`` at random signs, for networks that are
+    far from provable or not trained at all.
+    """
+    tuned = {name: value.detach().clone().requires_grad_(True) for name, value in weights.items()}
+    first = _codes(goal, weights, seed) if codes else _centres(goal, weights, seed)
+    centre = torch.tensor(first, dtype=torch.float32, requires_grad=True)
+    shape = torch.zeros_like(centre, requires_grad=True)
+    everything = [*tuned.values(), centre, shape]
+    optimiser = torch.optim.Adam(everything, lr=RATE, betas=(0.9, 0.98))
+    loss_of = _Loss(goal)
+    last: tuple[Boxes, BoxVerdict] | None = None
+    for step in range(1, steps + 1):
+        for group in optimiser.param_groups:
+            group["lr"] = RATE * min(1.0, step / 20) * max(0.05, min(1.0, 1.6 * (1 - (step - 1) / steps)))
+        radius = min(1.0, step / (0.3 * steps)) * _radius(goal.kind, shape, weights["weight_hh"].shape[0])
+        loss, violation = loss_of(tuned, centre, radius)
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(everything, 1.0)
+        optimiser.step()
+        if step % EVERY == 0 or step == steps:
+            tell(step, violation)
+            last = _proof(goal, tuned, centre, radius, from_nothing=step % LONG_EVERY == 0 or step == steps)
+            if last[1].proved:
+                break
+    assert last is not None
+    return FineTuned({name: value.detach() for name, value in tuned.items()}, step, *last)
+
+
+class _Loss:
+    """What must shrink: how far images leave their boxes, wrong answers on boxes, gates that only keep."""
+
+    def __init__(self, goal: Goal) -> None:
+        source, letter = np.nonzero(goal.found.follower >= 0)
+        self._kind = goal.kind
+        self._source, self._letter = torch.tensor(source), torch.tensor(letter)
+        self._target = torch.tensor(goal.found.follower[source, letter])
+        self._answer = torch.tensor(goal.found.state[1:])
+        self._empty = (self._source == 0)[:, None]
+
+    def __call__(self, weights: Weights, centre: Tensor, radius: Tensor) -> tuple[Tensor, float]:
+        low, high = centre - radius, centre + radius
+        first, last = (side[self._source].masked_fill(self._empty, 0.0) for side in (low, high))
+        image = IMAGES[self._kind](weights, first, last, self._letter)
+        goal_radius = radius[self._target]
+        slack = 0.03 * goal_radius + 1e-4
+        out = (low[self._target] + slack - image[0]).relu() + (image[1] - high[self._target] + slack).relu()
+        # Small boxes count as much as wide ones.
+        out = out * (RADIUS_MEMORY[self._kind] / 2 / goal_radius.detach()).clamp(0.5, 20.0)
+        worst = worst_leads(weights, low[1:], high[1:], self._answer)
+        gate = memory_gate(self._kind, weights, centre[self._source], self._letter)
+        loss = out.pow(2).sum(1).mean() + 0.3 * out.sum(1).mean() + (gate - CEILING).relu().pow(2).mean()
+        return loss + functional.cross_entropy(worst, self._answer), float(out.detach().max())
+
+
+def _radius(kind: str, shape: Tensor, hidden: int) -> Tensor:
+    """Radii that learn within limits: a free scale would shrink instead of the violation."""
+    memory = RADIUS_MEMORY[kind] * torch.exp(0.7 * torch.tanh(shape[:, -hidden:]))
+    if kind == "gru":
+        return memory
+    shown = RADIUS_H * torch.exp((4 * shape[:, :hidden]).clamp(-0.9, 2.4))
+    return torch.cat((shown, memory), 1)
+
+
+def _centres(goal: Goal, weights: Weights, seed: int) -> Floats:
+    """Where the network is after each context, on average over words with and without habits."""
+    cell = _cell(goal, weights)
+    words = np.concatenate([make(goal.automaton, 64, seed)[:128] for make in (uniform, habitual)])
+    words = legal(goal.automaton, words, goal.claim.allowed, seed)
+    total, count = np.zeros((len(goal.found.state), cell.size)), np.zeros(len(goal.found.state))
+    point, key = np.zeros((len(words), cell.size)), np.zeros(len(words), dtype=np.int64)
+    for column in words.T:
+        for letter in np.unique(column):
+            rows = column == letter
+            low, high = cell.image(point[rows], point[rows], int(letter))
+            point[rows] = (low + high) / 2
+        key = goal.found.follower[key, column]
+        np.add.at(total, key, point)
+        np.add.at(count, key, 1)
+    return np.asarray(total / np.maximum(count, 1)[:, None])
+
+
+def _codes(goal: Goal, weights: Weights, seed: int) -> Floats:
+    """A code of random signs for each context."""
+    shape = len(goal.found.state), weights["weight_hh"].shape[0]
+    signs = np.where(np.random.default_rng(seed).random(shape) < 0.5, -1.0, 1.0)
+    return 0.6 * signs if goal.kind == "gru" else np.concatenate([0.4 * signs, 0.8 * signs], 1)
+
+
+def _proof(
+    goal: Goal, weights: Weights, centre: Tensor, radius: Tensor, *, from_nothing: bool
+) -> tuple[Boxes, BoxVerdict]:
+    cell = _cell(goal, weights)
+    middle, half = (value.detach().double().numpy() for value in (centre, radius))
+    found = search(cell, goal.claim, goal.found, (middle - half, middle + half), rounds=60)
+    if not found[1].proved and from_nothing:
+        return search(cell, goal.claim, goal.found)
+    return found
+
+
+def _cell(goal: Goal, weights: Weights) -> Cell:
+    states, letters = goal.claim.table.shape
+    arrays = {name: value.detach().numpy() for name, value in weights.items()}
+    return CELLS[goal.kind](arrays, letters, states)

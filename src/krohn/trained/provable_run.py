@@ -1,0 +1,116 @@
+"""From a finished run to a provable one: fine-tuned weights and their certificate, as a run directory."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from krohn import atomic
+from krohn.evaluate.trained_states import TrainedStates, trained_states
+from krohn.trained.box_certificate import NAME
+from krohn.trained.box_check import CELLS
+from krohn.trained.box_search import contexts
+from krohn.trained.examined import kind_of
+from krohn.trained.fine_tune import STEPS, FineTuned, Goal, fine_tune
+from krohn.trained.proving import Proof, certificate_of, claim_of
+from krohn.training.config import RunConfig
+from krohn.training.directory import CONFIG, RESULT, read_config, write_weights
+from krohn.training.metrics import HeldOut
+from krohn.training.sections import TEST_SEED
+
+FOLDER = "provable"
+TEST_WORDS = 1024
+
+Tell = Callable[[int, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class ProvableRun:
+    """Where the fine-tuned network is, and what became of it."""
+
+    folder: Path
+    tuned: FineTuned
+    seconds: float
+    accuracy: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        found = self.tuned.verdict
+        return {
+            "proved": found.proved,
+            "folder": str(self.folder),
+            "steps": self.tuned.steps,
+            "boxes": len(self.tuned.boxes.state),
+            "margin": found.margin,
+            "widest": found.widest,
+            "failure": found.failure or None,
+            "accuracy": self.accuracy,
+            "seconds": self.seconds,
+        }
+
+
+def provable_reasons(config: RunConfig) -> list[str]:
+    """Every reason why no proof for every length can be looked for."""
+    task, kind = config.task, config.model.kind
+    reasons = {
+        f"--provable needs --model {' or '.join(CELLS)}; got {kind}": kind not in CELLS,
+        "--provable needs words of letters alone: leave out --scratchpad and --bos": task.scratchpad
+        or task.bos,
+        "--provable needs --target state": task.target != "state",
+    }
+    return [reason for reason, holds in reasons.items() if holds]
+
+
+def make_provable(
+    directory: Path, *, steps: int = STEPS, tell: Tell = lambda step, violation: None
+) -> ProvableRun:
+    """Fine-tunes the best replicate of a run; writes it, with its boxes if it is proved, into a subfolder."""
+    trained, config = trained_states(directory), read_config(directory)
+    claim = claim_of(trained, trained.automaton, "all")
+    found = contexts(claim)
+    assert found is not None, "an automaton that can be trained has few states"
+    goal = Goal(kind_of(trained), trained.automaton, claim, found)
+    weights, began = _used(trained), perf_counter()
+    tuned = fine_tune(goal, weights, steps=steps, seed=config.seed, tell=tell)
+    if not tuned.verdict.proved:
+        tuned = fine_tune(goal, weights, steps=steps, seed=config.seed, codes=True, tell=tell)
+    return _write(directory / FOLDER, trained, config, tuned, perf_counter() - began)
+
+
+def _used(trained: TrainedStates) -> dict[str, torch.Tensor]:
+    """The weights without their padding."""
+    found = {}
+    for part in trained.network.layout.parameters:
+        value = trained.weights[part.name][0]
+        found[part.name] = value[tuple(slice(extent) for extent in part.used or part.shape)]
+    found["head.bias"] = found["head.bias"][: trained.automaton.num_states]
+    return found
+
+
+def _write(
+    folder: Path, trained: TrainedStates, config: RunConfig, tuned: FineTuned, seconds: float
+) -> ProvableRun:
+    weights = {}
+    for part in trained.network.layout.parameters:
+        weights[part.name] = torch.zeros(1, *part.shape)
+        value = tuned.weights[part.name]
+        weights[part.name][0][tuple(slice(extent) for extent in value.shape)] = value
+    proved = TrainedStates(trained.network, weights, trained.task, 0)
+    scores = HeldOut(trained.task, seed=TEST_SEED, count=TEST_WORDS).judge(trained.network, weights).of(0)
+    made = ProvableRun(folder, tuned, seconds, scores["accuracy"])
+    entry = {"status": "proved" if tuned.verdict.proved else "not proved", **scores}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / NAME).unlink(missing_ok=True)
+    atomic.write_json(folder / CONFIG, config.to_dict())
+    write_weights(folder, weights)
+    if tuned.verdict.proved:
+        proof = Proof("all", tuned.boxes, tuned.verdict)
+        certificate_of(proved, trained.automaton, proof).save(folder / NAME)
+    about = made.to_json()
+    del about["folder"]
+    result = {"run": config.run_id, "replicate": trained.replicate, "replicates": [entry], "finished": True}
+    atomic.write_json(folder / RESULT, {**result, "provable": about})
+    return made

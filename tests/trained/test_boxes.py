@@ -1,0 +1,181 @@
+"""Boxes prove what they say: against the cells of torch, broken certificates and broken networks."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from krohn.automata.simulation import simulate
+from krohn.cli.app import run
+from krohn.evaluate.trained_states import TrainedStates, trained_states
+from krohn.trained.box_certificate import NAME, load_certificate
+from krohn.trained.box_check import ACTIVATION, CELLS, Boxes, check
+from krohn.trained.box_search import Claim, contexts, search
+from krohn.trained.proving import cell_of, claim_of, tensors_of
+from krohn.trained.sampled import habitual, uniform
+
+KEPT = Path(__file__).parents[2] / "results" / "networks" / "grid4-lstm-proved"
+
+
+@pytest.fixture(scope="module")
+def kept() -> tuple[TrainedStates, Boxes, Claim]:
+    trained = trained_states(KEPT)
+    return trained, load_certificate(KEPT / NAME).boxes, claim_of(trained, trained.automaton, "all")
+
+
+def proved(cell: object, boxes: Boxes, claim: Claim) -> bool:
+    return check(cell, boxes, claim.table, claim.start, claim.allowed).proved  # type: ignore[arg-type]
+
+
+def random_cell(kind: str, hidden: int, scale: float, seed: int) -> tuple[dict[str, np.ndarray], object]:
+    rng, gates = np.random.default_rng(seed), {"lstm": 4, "gru": 3}[kind]
+    sizes = {"wte": (2, 3), "weight_ih": (3, gates * hidden), "weight_hh": (hidden, gates * hidden)}
+    sizes |= {"head.weight": (hidden, 2), "head.bias": (2,)}
+    sizes |= dict.fromkeys(["bias"] if kind == "lstm" else ["bias_ih", "bias_hh"], (gates * hidden,))
+    tensors = {name: rng.normal(0, scale, size).astype(np.float32) for name, size in sizes.items()}
+    return tensors, CELLS[kind](tensors, 2, 2)
+
+
+def torch_step(kind: str, w: dict[str, np.ndarray], letter: int, points: np.ndarray) -> np.ndarray:
+    """One step of torch's own cell in float32."""
+    t = {name: torch.tensor(value) for name, value in w.items()}
+    hidden = len(w["weight_hh"])
+    cell = (torch.nn.LSTMCell if kind == "lstm" else torch.nn.GRUCell)(3, hidden)
+    with torch.no_grad():
+        cell.weight_ih.copy_(t["weight_ih"].T)
+        cell.weight_hh.copy_(t["weight_hh"].T)
+        cell.bias_ih.copy_(t["bias"] if kind == "lstm" else t["bias_ih"])
+        cell.bias_hh.copy_(torch.zeros(4 * hidden) if kind == "lstm" else t["bias_hh"])
+        read = t["wte"][letter].expand(len(points), -1)
+        state = torch.tensor(points)
+        if kind == "lstm":
+            return torch.cat(cell(read, (state[:, :hidden], state[:, hidden:])), 1).numpy()
+        return cell(read, state).numpy()
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+@pytest.mark.parametrize("scale", [0.3, 3.0])
+def test_images_hold_what_torch_computes(kind: str, scale: float) -> None:
+    rng, hidden = np.random.default_rng(5), 6
+    tensors, cell = random_cell(kind, hidden, scale, 1)
+    for width in (0.0, 1e-6, 0.5):
+        middle = rng.uniform(-1, 1, (20, cell.size)).astype(np.float32)
+        points = middle + rng.uniform(-width, width, (50, 20, cell.size)).astype(np.float32)
+        low, high = points.min(0).astype(float), points.max(0).astype(float)
+        for letter in (0, 1):
+            image = cell.image(low, high, letter)
+            got = np.stack([torch_step(kind, tensors, letter, sheet) for sheet in points])
+            assert (got >= image[0]).all()
+            assert (got <= image[1]).all()
+            if width == 0.0:  # a point: the enclosure is that of rounding alone
+                assert (image[1] - image[0]).max() < 1e-4
+                assert not (got >= image[0] + 1e-4).all()
+
+
+def test_library_functions_keep_the_assumed_accuracy() -> None:
+    x = np.random.default_rng(0).uniform(-20, 20, 300_000).astype(np.float32)
+    exact = {"tanh": np.tanh(x.astype(float)), "sigmoid": 1 / (1 + np.exp(-x.astype(float)))}
+    for name, value in exact.items():
+        assert np.abs(getattr(torch, name)(torch.tensor(x)).numpy() - value).max() < ACTIVATION / 2
+
+
+def test_the_kept_certificate_is_checked_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(["verify", str(KEPT), "--recheck", str(KEPT / NAME), "--json"]) == 0
+    payload = json.loads(capsys.readouterr().out)
+    assert payload["certified"] is payload["every_length"] is True
+    assert run(["verify", str(KEPT), "--effort", "0.01", "--out", str(tmp_path / "b"), "--json"]) == 0
+    payload = json.loads(capsys.readouterr().out)
+    assert payload["every_length"] is True
+    assert payload["exact"]["wrong"] == 0
+    assert run(["verify", str(KEPT), "--recheck", str(tmp_path / "b")]) == 0
+
+
+def test_real_runs_stay_inside_the_boxes(kept: tuple[TrainedStates, Boxes, Claim]) -> None:
+    trained, boxes, _ = kept
+    words, w = habitual(trained.automaton, 200), {n: torch.tensor(v) for n, v in tensors_of(trained).items()}
+    key = np.zeros(len(words), dtype=np.int64)
+    h = c = torch.zeros(len(words), len(w["weight_hh"]))
+    for column in words.T:
+        i, f, g, o = (w["wte"][column] @ w["weight_ih"] + w["bias"] + h @ w["weight_hh"]).chunk(4, 1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        h = o.sigmoid() * c.tanh()
+        key = boxes.follower[key, column]
+        state = torch.cat((h, c), 1).numpy()
+        assert ((state >= boxes.low[key]) & (state <= boxes.high[key])).all()
+
+
+def test_broken_certificates_are_refused(kept: tuple[TrainedStates, Boxes, Claim]) -> None:
+    trained, boxes, claim = kept
+    cell, b = cell_of(trained), boxes
+    assert proved(cell, b, claim)
+    nan, empty, small, away = (b.low.copy() for _ in range(4))
+    nan[3, 0], empty[2, 1], away[0, 0] = np.nan, b.high[2, 1] + 1, 1e-3
+    small[1] = b.high[1]
+    swapped = b.follower.copy()
+    swapped[2, 0] = (swapped[2, 0] + 1) % len(b.state)
+    broken = [Boxes(b.state, b.follower, low, b.high) for low in (nan, empty, small, away)]
+    broken += [
+        Boxes(b.state, swapped, b.low, b.high),
+        Boxes(b.state, np.full_like(b.follower, -1), b.low, b.high),
+        Boxes((b.state + 1) % 4, b.follower, b.low, b.high),
+        Boxes(b.state, b.follower, b.low - 50, b.high + 50),
+        Boxes(b.state, b.follower, b.low[:, 1:], b.high[:, 1:]),
+        Boxes(b.state[:0], b.follower[:0], b.low[:0], b.high[:0]),
+        Boxes(b.state, b.follower, np.full_like(b.low, -np.inf), b.high),
+    ]
+    for number, certificate in enumerate(broken):
+        assert not proved(cell, certificate, claim), number
+    other = Claim(claim.table[:, ::-1].copy(), claim.start, claim.allowed)
+    assert not proved(cell, b, other)
+
+
+def test_mutants_are_never_proved_and_wrong(kept: tuple[TrainedStates, Boxes, Claim]) -> None:
+    trained, boxes, claim = kept
+    rng, original = np.random.default_rng(3), tensors_of(trained)
+    found = contexts(claim)
+    assert found is not None
+    words = np.concatenate([uniform(trained.automaton, 60)[:200], habitual(trained.automaton, 60)])
+    wanted = np.asarray(simulate(trained.automaton, words))
+    outcomes = set()
+    for number in range(18):
+        tensors = {name: value.copy() for name, value in original.items()}
+        name = sorted(tensors)[number % len(tensors)]
+        place = tuple(rng.integers(0, size) for size in trained.weights[name][0].shape)
+        tensors[name][place] += np.float32(rng.normal(0, [1.0, 30.0, 300.0][number % 3]))
+        weights = {part: torch.tensor(value)[None] for part, value in tensors.items()}
+        mutant = TrainedStates(trained.network, weights, trained.task, 0)
+        cell = cell_of(mutant)
+        certified = proved(cell, boxes, claim) or search(cell, claim, found, rounds=60)[1].proved
+        right = bool((mutant.forward(words) == wanted).all())
+        assert right or not certified
+        outcomes.add((certified, right))
+    assert (True, True) in outcomes
+    assert (False, False) in outcomes
+
+
+def test_a_memory_that_never_fades_is_not_proved() -> None:
+    """A cell that only adds up: every word moves it further, and no box can hold it."""
+    tensors, _ = random_cell("lstm", 4, 0.1, 0)
+    tensors["bias"][4:8] = 60.0  # forget gates are 1
+    claim = Claim(np.array([[0, 0], [1, 1]]), 0, np.ones((2, 2), dtype=bool))
+    found = contexts(claim)
+    assert found is not None
+    tensors["head.bias"][0] = 5.0  # right on short words: the state never changes
+    verdict = search(CELLS["lstm"](tensors, 2, 2), claim, found)[1]
+    assert not verdict.proved
+
+
+def test_a_certificate_of_other_weights_is_bad_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad").write_bytes(b"nothing")
+    for file, says in ((tmp_path / "bad", "must be a certificate of boxes"), (tmp_path / "none", "none")):
+        assert run(["verify", str(KEPT), "--recheck", str(file)]) == 2
+        assert says in capsys.readouterr().err
+    other = KEPT.parent / "c2-lstm"
+    assert run(["verify", str(other), "--recheck", str(KEPT / NAME)]) == 2
+    assert "must be about this network" in capsys.readouterr().err
+    assert run(["verify", str(KEPT.parent / "c2-gpt"), "--recheck", str(KEPT / NAME)]) == 2
+    assert "needs an lstm or gru run" in capsys.readouterr().err
