@@ -53,8 +53,8 @@ def one(folder: Path, name: str) -> dict[str, object]:
 
 def table(rows: list[dict[str, object]]) -> str:
     lines = [
-        "| automaton | cell | width | seed | training + fine-tune | steps | boxes | margin | widest | proved |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| automaton | cell | width | seed | train + tune | steps | boxes | margin | widest | proved |",
+        "| --- " * 10 + "|",
     ]
     for row in rows:
         taken = f"{row['training_seconds']:.0f} + {row['seconds']:.0f} s"

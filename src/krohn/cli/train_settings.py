@@ -71,7 +71,12 @@ SETTINGS = (
     Setting(
         "--distribution", "task.distribution", "Of the inputs; see docs/training.md.  [default: auto]", str
     ),
-    Setting("--model", "model.kind", "gpt, lstm, gru, deltaproduct, diagonal or another kind.  [default: gpt]", str),
+    Setting(
+        "--model",
+        "model.kind",
+        "gpt, lstm, gru, deltaproduct, diagonal or another kind.  [default: gpt]",
+        str,
+    ),
     Setting("--layers", "model.layers", "gpt: blocks.  [default: 4]", int),
     Setting("--dim", "model.dim", "gpt: width.  [default: 512]", int),
     Setting("--heads", "model.heads", "gpt: attention heads.  [default: 8]", int),
