@@ -1,70 +1,69 @@
-"""The proofs from before the small checker: they still reach further, and are named where they are used.
+"""Theorem 3 as printed has a proof of its own, outside the small checker: no finite machine holds its heads.
 
-Their rounding is written out in each module, and networks with extreme numbers have deceived them. So they
-are asked only about networks whose numbers are all of ordinary size.
+Rounding is written out in its modules, relative terms only. So it is asked only about networks of that form
+in which no number can leave the format, and in which what underflows cannot grow into anything.
 """
-
-from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.arithmetic import Arithmetic
+from krohn.certify.arithmetic import Arithmetic, Array
 from krohn.certify.findings import Record, Refuted
 from krohn.certify.network_proof import prove
-from krohn.certify.scan_proof import looks_like_scan, prove_scan
 from krohn.errors import LimitExceeded
-from krohn.network.storage import tensors_of
-from krohn.network.transformer import Transformer
+from krohn.network.transformer import Layer, Transformer
 
-LARGE = 5_000_000
-ORDINARY = {"float64": (-340, 340), "float32": (-60, 60), "bfloat16": (-24, 24), "float16": (-14, 14)}
-"""Exponents of two between which all weights must lie."""
-Proof = Callable[[Transformer, Semiautomaton, int, Arithmetic, Record], float]
+LARGEST = {"float64": 2.0**400, "float32": 2.0**80}
+"""Far below the largest number; times the least positive one it is nothing. Half types have no such room."""
+MARGIN = 1e-3
 
 
 def ordinary(network: Transformer, arith: Arithmetic) -> bool:
-    """Whether no weight is so small or so large that products of a few could leave the format."""
-    low, high = ORDINARY[arith.name]
-    for tensor in tensors_of(network).values():
-        sizes = np.abs(tensor[tensor != 0])
-        if sizes.size and not (sizes.min() >= 2.0**low and sizes.max() <= 2.0**high):
-            return False
-    return True
+    """Whether a rough bound of every number, and of how errors grow from layer to layer, is small enough."""
+    if arith.name not in LARGEST or not network.layers:
+        return False
+    outer = (network.embedding, network.padding, network.positions)
+    size = max(1.0, 2 * max(float(np.abs(matrix).max(initial=0.0)) for matrix in outer))
+    largest = size
+    for layer in network.layers:
+        size, here = _grown(layer, size)
+        largest = max(largest, here)
+    return bool(max(largest, size * _norm(network.readout, network.readout_bias)) < LARGEST[arith.name])
+
+
+def _grown(layer: Layer, size: float) -> tuple[float, float]:
+    """Bounds of the stream after a layer, and of everything inside it."""
+    largest, mixed = size, size
+    for head in layer.heads:
+        asked = _norm(head.query) * _norm(head.key) * head.query.shape[1]
+        largest = max(largest, size * size * asked)
+        mixed += size * _norm(head.value) * _norm(head.output)
+    out = mixed
+    for weight, bias in zip(layer.mlp.weights, layer.mlp.biases, strict=True):
+        out *= _norm(weight, bias)
+    return mixed + out, max(largest, mixed + out)
+
+
+def _norm(weight: Array, bias: Array | float = 0.0) -> float:
+    """At least 1: by how much x W + b can exceed x, if that is at least 1."""
+    return float(np.maximum(np.abs(weight).sum(axis=0) + np.abs(bias), 1.0).max(initial=1.0))
 
 
 def earlier_attempt(
     network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic
 ) -> tuple[Record, Refuted | None, float]:
-    """The proof that fits the network's form: Theorem 1's induction, or machines layer by layer."""
+    """Machines layer by layer, and orders of last visits in the last one."""
+    record = Record()
     if network.num_padding == 0:
-        record = Record()
-        return (
-            record,
-            record.refuse("padding", "the proof starts from a padding position; there is none"),
-            0.0,
-        )
-    proofs: list[Proof] = [prove]
-    if looks_like_scan(network):
-        # Machines that hold the maps of a large scan do not fit anywhere; its own proof is the only one.
-        proofs = [prove_scan, *(proofs if network.num_parameters < LARGE else [])]
-    outcome: tuple[Record, Refuted | None, float] | None = None
-    for proof in proofs:
-        record = Record()
-        try:
-            with np.errstate(all="ignore"):
-                return record, None, proof(network, automaton, length, arith, record)
-        except Refuted as error:
-            refusal = error
-        except LimitExceeded as error:
-            refusal = record.refuse("size", str(error))
-        if record.guesses:
-            proofs.append(partial(prove, choices=1))  # slower, but it finds no difference that is none
-        # Of two proofs that stop, the one that came further says more; of equals the later, which knows more.
-        if outcome is None or record.layer >= outcome[0].layer:
-            outcome = (record, refusal, 0.0)
-    if outcome is None:
-        record = Record()
-        return record, record.refuse("proof", "no form of proof fits the network"), 0.0
-    return outcome
+        reason = "the proof starts from a padding position; there is none"
+        return record, record.refuse("padding", reason), 0.0
+    try:
+        with np.errstate(all="ignore"):
+            margin = prove(network, automaton, length, arith, record)
+        if not margin > MARGIN:
+            return record, record.refuse("decode", f"a margin of {margin:.3g} is not above {MARGIN}"), 0.0
+        return record, None, margin
+    except Refuted as error:
+        return record, error, 0.0
+    except LimitExceeded as error:
+        return record, record.refuse("size", str(error)), 0.0

@@ -1,4 +1,4 @@
-"""The proof that a network simulates its automaton, read off the matrices layer by layer."""
+"""Theorem 3 as printed: machines layer by layer, and orders of last visits in the last layer."""
 
 from dataclasses import replace
 
@@ -10,44 +10,32 @@ from krohn.certify.attention import attend
 from krohn.certify.findings import Record
 from krohn.certify.folds import MAX_CHOICES
 from krohn.certify.mlp import transform
-from krohn.certify.simulation import check_simulation, decode
-from krohn.certify.stream import Stream, embed, live_channels, resolved, settle
+from krohn.certify.stream import Stream, embed, live_channels, settle
 from krohn.certify.visits_proof import copies_positions, prove_visits
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 
 
 def prove(
-    network: Transformer,
-    automaton: Semiautomaton,
-    length: int,
-    arith: Arithmetic,
-    record: Record,
-    choices: int = MAX_CHOICES,
+    network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic, record: Record
 ) -> float:
-    """Raises ``Refuted`` unless every word of length ≤ ``length`` is run right; returns the logit margin.
-
-    ``choices`` bounds what clamped sums may cost; with 1 every sum is followed exactly.
-    """
+    """Raises ``Refuted`` unless every word of length ≤ ``length`` is run right; returns the logit margin."""
     stored = stored_network(network, arith, record)
     live = live_channels(stored)
     record.streams.append(embed(stored, length, arith))
     stream = settle(record.streams[0], live[0])
-    for index, layer in enumerate(stored.layers):
+    for index, layer in enumerate(stored.layers[:-1]):
         record.layer = index + 1
-        if index + 1 == stored.depth and copies_positions(stream, layer):
-            return prove_visits(stream, stored, automaton, arith, record)
         mixed = attend(stream, layer, stored.mask, arith, record)
         _require_range(mixed, arith, record)
         stream = settle(mixed, live[2 * index + 1], merge=False)
-        done = transform(stream, layer, arith, record, choices)
+        done = transform(stream, layer, arith, record, MAX_CHOICES)
         _require_range(done, arith, record)
-        stream = settle(done, live[2 * index + 2], merge=index + 1 < stored.depth)
+        stream = settle(done, live[2 * index + 2])
         record.streams += [mixed, done]
-    record.layer = stored.depth + 1
-    stream = resolved(stream, np.flatnonzero((np.abs(stream.wide).T @ np.abs(stored.readout)).any(axis=1)))
-    states, margin = decode(stream, stored, arith, record)
-    check_simulation(stream.machine, states, automaton, length, record)
-    return margin
+    record.layer = stored.depth
+    if not copies_positions(stream, stored.layers[-1]):
+        raise record.refuse("visits", "no head of the last layer returns positions: this is not Theorem 3")
+    return prove_visits(stream, stored, automaton, arith, record)
 
 
 def _require_range(stream: Stream, arith: Arithmetic, record: Record) -> None:

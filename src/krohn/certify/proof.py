@@ -19,7 +19,7 @@ from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 
 SMALL = "small checker"
-EARLIER = "an earlier proof, outside the small checker"
+EARLIER = "the proof of Theorem 3, outside the small checker"
 SCAN_WORK = 1e9
 WALK_WORK = 3e8
 """Entries of arrays that a walk through the layers may compute: some seconds."""
@@ -68,10 +68,11 @@ def checkable_table(automaton: Semiautomaton) -> Automaton:
 def _attempts(checked: Network, table: Automaton, length: int, arith: Arithmetic) -> Iterator[Outcome]:
     """The small checker on every witness the search finds."""
     for scan in scans(checked):
-        record, verdict = Record(), check(checked, table, arith.name, length, scan, SCAN_WORK)
+        record, plain = Record(), witness_json(scan)
+        verdict = check(checked, table, arith.name, length, plain, SCAN_WORK)
         if verdict.certified:
             note_scan(record, scan, len(checked.layers), verdict.margin)
-            record.proof, record.witness = SMALL, witness_json(scan)
+            record.proof, record.witness = SMALL, plain
         yield record, _refuted(record, verdict, len(checked.layers)), verdict.margin
         if verdict.layer > 1:
             return  # a scan, though not one that is proved here: no machine holds its maps
@@ -79,7 +80,7 @@ def _attempts(checked: Network, table: Automaton, length: int, arith: Arithmetic
         record, walk = Record(), None
         try:
             walk = walk_through(checked, arith.name, length, choices=choices, work=WALK_WORK)
-            verdict = check(checked, table, arith.name, length, tuple(walk.steps))
+            verdict = check(checked, table, arith.name, length, witness_json(tuple(walk.steps)))
         except LimitExceeded as error:
             verdict = Verdict(False, 0.0, str(error))
         except Exception as error:  # the search is not trusted: what it stumbles over is a refusal

@@ -16,6 +16,8 @@ CLOSE = 1e-3
 """Scores that differ by less are taken to be equal."""
 UNSEEN = 30.0
 """Scores that are lower by more do not count in a sum."""
+LEAST = 1e6
+"""A head that gives a letter less than one in that many does not add up letters."""
 LATE = 96
 """How many letters t are looked at: the first ones and the last ones."""
 
@@ -67,6 +69,9 @@ def rule_of(claim: Claim, head: Head, *, strict: bool) -> Rule:
     spread = (
         np.nanmax(inside, axis=(0, 2, 3)) - np.nanmin(inside, axis=(0, 2, 3)) if some.any() else np.zeros(1)
     )
+    if not some.any() and np.diff(np.sort(view.pads, axis=2)[..., -2:]).max(initial=0.0) < 2:  # padding alone
+        steps, wide = np.zeros((claim.classes, 0), dtype=np.int64), np.zeros((claim.box.lo.shape[1], 0))
+        return Sum(view.query_of, view.key_of, steps, wide)
     if spread.max() < CLOSE:
         made = _sum_rule(claim, head, view, inside, some, counts)
         if made is not None:
@@ -85,7 +90,7 @@ def _counting(claim: Claim, view: Sight, tau: int) -> Flags:
     """[key group, letter]: all; or the groups that score near the best, where they stand."""
     last = np.where(view.seen[-1, tau:], view.letters[0, -1], np.nan)
     every = np.ones(last.shape, dtype=bool)
-    if not np.nanmax(last) - np.nanmin(last) > UNSEEN:
+    if not view.seen[-1, tau:].any() or not np.nanmax(last) - np.nanmin(last) > UNSEEN:
         return every
     where = claim.machine.standing(claim.classes, claim.length)
     stands = np.stack([where[view.key_of == group].any(axis=0) for group in range(len(last))])
@@ -102,7 +107,7 @@ def _sum_rule(claim: Claim, head: Head, view: Sight, inside: Array, some: Flags,
     pads = np.exp(np.clip(view.pads[0][some] - level[:, None], -700, 700)) * view.seen[some, :tau]
     letters = (view.seen[some, tau:] & counts.any(axis=0)).sum(axis=1)
     total = float(np.median(letters + pads.sum(axis=1)))
-    if not total > 1.6:
+    if not 1.6 < total < LEAST:
         return None
     counted: Flags = np.asarray(counts.any(axis=1))
     added = vectors @ head.value @ head.output / total * counted[view.key_of][:, None]

@@ -39,10 +39,10 @@ class Verdict:
 def check(
     network: Network, automaton: Automaton, dtype: str, length: int, witness: object, work: float = WORK
 ) -> Verdict:
-    """The one question; ``witness`` is JSON data or a ``Witness``."""
+    """The one question; ``witness`` is JSON data, as a certificate file holds it."""
     try:
         with np.errstate(all="ignore"):
-            proof = witness if isinstance(witness, (tuple, Scan)) else witness_from(witness)
+            proof = witness_from(witness)
             return Verdict(True, margin_of(network, automaton, dtype, length, proof, work), "")
     except Exception as error:  # whatever a witness provokes is a refusal
         return refusal_of(error)

@@ -10,6 +10,7 @@ from krohn.check.real import Integers, Real, point
 from krohn.check.verdict import require
 from krohn.check.witness import Tabulate
 
+MOST_VALUES = 1 << 24
 NOTHING = -(1 << 50)
 """Stands for "the state after the last letter": it reads nothing, so nothing is known of what it keeps."""
 
@@ -45,6 +46,7 @@ def follow_folds(setting: Setting, claim: Claim, step: Tabulate, new: Lifted) ->
 def _one_fold(setting: Setting, claim: Claim, step: Tabulate, new: Lifted, k: int) -> bool:
     """Refuses unless some choice is right for every value; returns whether all of them are."""
     fold, kept = step.folds[k], step.kept[:, k]
+    require(claim.high[k] - claim.low[k] < MOST_VALUES, "witness: a counter has too many values")
     values = np.arange(claim.low[k], claim.high[k] + 1)
     names = fold(values)
     require(fold(np.zeros(1, dtype=np.int64))[0] == kept[0], "witness: the start of a fold")

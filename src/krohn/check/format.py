@@ -258,7 +258,7 @@ class Format:
         tree = SAFE * (self.inner.unit + 4 * OWN.unit) * growth * largest * count * (
             count + 3
         ) / 2 + terms * (self.inner.tiny + OWN.tiny)
-        out: Array = np.minimum(off, tree)
+        out: Array = np.where(np.isfinite(tree), np.minimum(off, tree), off)
         return out
 
     def mixed(self, weights: Real, values: Real) -> Real:
@@ -306,6 +306,9 @@ class Format:
         """A matrix as the dtype holds it."""
         made = self.outer.cast(weights)
         require(np.isfinite(made), f"a number of {name} does not fit into {self.name}", TOO_LARGE)
+        # Some libraries go by way of the inner type: both ways must end at the same number.
+        same = self.outer.cast(self.inner.cast(weights)) == made
+        require(same, f"a number of {name} is rounded in two ways", f"round the weights to {self.name} first")
         return made
 
 

@@ -9,6 +9,9 @@ from krohn.check.real import Array, Flags, Integers, Real, ample, between, hull,
 from krohn.check.verdict import Budget, require
 from krohn.check.witness import Lift, Merge
 
+LARGEST = 2.0**50
+"""Counters stay below: whole numbers up to here are exact, whatever is done with them."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -61,6 +64,7 @@ class Machine:
             low, high = np.full_like(low, np.inf), np.full_like(high, -np.inf)
             np.minimum.at(low, flat, lows)
             np.maximum.at(high, flat, highs)
+        require((least > -LARGEST) & (most < LARGEST), "witness: a counter is too large")
         return least.astype(np.int64), most.astype(np.int64)
 
 
@@ -176,6 +180,7 @@ def merge(claim: Claim, step: Merge) -> Claim:
     fits = (states.shape, classes.shape) == ((len(old.follow),), (claim.classes,))
     fits = fits and turn.shape == (step.wide.shape[1], len(claim.low)) and len(step.wide) == len(claim.wide)
     require(fits and states[0] == 0, "witness: merge")
+    require(np.abs(old.steps).astype(np.float64) @ np.abs(turn).T < LARGEST, "witness: a step is too large")
     live, count = old.live(claim.length), int(states.max()) + 1
     own, moved = np.flatnonzero(live), old.steps @ turn.T
     shape = (count, old.follow.shape[1])

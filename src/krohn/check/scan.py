@@ -140,12 +140,14 @@ def _composed(
     rows = out.over(0).where(
         np.isin(np.arange(len(bias)), channels), out.over((0, 1)).spread(points, len(bias))
     )
-    kept = Box(claim.box.over(0), claim.placed).kept(layer.keep_mlp)
+    quiet = untouched(layer)  # only these keep their code beside the box
+    held = claim.box.over(0) + Real(claim.codes.lo * ~quiet, claim.codes.hi * ~quiet)
+    kept = Box(held, claim.placed * quiet).kept(layer.keep_mlp)
     both = fmt.add(
         Box(kept.part.spread(*rows.lo.shape), np.broadcast_to(kept.beyond, rows.lo.shape)), whole(rows)
     ).part
-    quiet = np.broadcast_to(untouched(layer), rows.lo.shape)
-    return replace(claim, box=claim.box.over(0).spread(*rows.lo.shape).where(quiet, both))
+    silent = np.broadcast_to(quiet, rows.lo.shape)
+    return replace(claim, box=held.spread(*rows.lo.shape).where(silent, both))
 
 
 def _kind(
@@ -160,7 +162,8 @@ def _kind(
     error.
 
     The error of a left number is the same for all kinds that see it, so its share is kept apart: it cancels
-    when all of them are added. The third part is the size of the terms.
+    when all of them are added. Two channels that hold one left number have two errors: nothing is shared
+    then. The third part is the size of the terms.
     """
     points, width = coded.lo.shape
     grid = np.indices((points,) * len(kind)).reshape(len(kind), points ** len(kind))
@@ -177,8 +180,9 @@ def _kind(
     )
     form, weight = form.activated(setting.fmt, layer.sine[0][units]), layer.weights[1][units]
     left = [n for n, channel in enumerate(used) if sources.get(int(channel), ("", 0))[0] == LEFT]
-    slope = point(form.tied[left[0]]) @ weight if len(left) == 1 else point(np.zeros((len(row), width)))
-    if len(left) == 1:
+    slope = point(np.zeros((len(row), width)))
+    if len(left) == 1 and list(sources.values()).count(sources[int(used[left[0]])]) == 1:
+        slope = point(form.tied[left[0]]) @ weight
         form.tied[left[0]] = 0.0
     shape = (*(points,) * len(kind), width)
     size = form.box.size @ np.abs(weight)

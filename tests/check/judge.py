@@ -1,0 +1,121 @@
+"""A forward pass of its own, to judge networks by: it shares no code with the package, nor the order of sums.
+
+Every tensor is stored in the dtype; sums, scores and softmax of half types are in float32. Channels, units
+and positions may be added up in the order in which they stand, or backwards.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Words = npt.NDArray[np.int64]
+Numbers = npt.NDArray[Any]
+
+
+def _half(values: Numbers) -> Numbers:
+    return values.astype(np.float16).astype(np.float32)
+
+
+def _brain(values: Numbers) -> Numbers:
+    """bfloat16 by way of float32, ties to even, written with division instead of bits."""
+    single = values.astype(np.float32)
+    with np.errstate(all="ignore"):
+        _, exponent = np.frexp(single)
+        grain = np.maximum(np.ldexp(1.0, exponent.astype(np.int64) - 8), 2.0**-133)
+        rounded = np.rint(single.astype(np.float64) / grain) * grain
+    large = np.abs(rounded) >= 2.0**128
+    return np.where(large, np.copysign(np.inf, single), np.where(single == 0, single, rounded)).astype(
+        np.float32
+    )
+
+
+STORES = {
+    "float64": lambda values: values.astype(np.float64),
+    "float32": lambda values: values.astype(np.float32),
+    "float16": _half,
+    "bfloat16": _brain,
+}
+
+
+def outputs(network: Any, words: Words, dtype: str, *, backwards: bool = False) -> Words:
+    """The states that the network shows on words [batch, length]."""
+    store, way = STORES[dtype], slice(None, None, -1 if backwards else 1)
+
+    def times(left: Numbers, right: Numbers) -> Numbers:
+        return store(left[..., way] @ store(right)[way])
+
+    with np.errstate(all="ignore"):
+        letters = store(network.embedding)[words]
+        pads = np.repeat(store(network.padding)[None], len(words), axis=0)
+        x = np.concatenate([pads, letters], axis=1)
+        count = x.shape[1]
+        x = store(x + store(network.positions[:count]))
+        rows, columns = np.indices((count, count))
+        hidden = columns > (np.maximum(rows - 1, 0) if network.mask == "strict" else rows)
+        for layer in network.layers:
+            total = np.where(layer.keep_attention > 0, x, x * 0)
+            for head in layer.heads:
+                asked, key, value = (times(x, m) for m in (head.query, head.key, head.value))
+                scores = asked[..., way] @ np.swapaxes(key[..., way], 1, 2)
+                scores = np.where(hidden, np.array(-np.inf, scores.dtype), scores)
+                powers = np.exp(scores - scores.max(axis=2, keepdims=True))
+                weights = store(powers / powers[..., way].sum(axis=2, keepdims=True))
+                total = store(total + times(store(weights[..., way] @ value[:, way]), head.output))
+            x = store(np.where(layer.keep_mlp > 0, total, total * 0) + _mlp(layer.mlp, total, times, store))
+        logits = store(times(x[:, len(network.padding) :], network.readout) + store(network.readout_bias))
+    lost = np.isnan(logits).any(axis=-1)
+    return np.where(lost, -1, logits.argmax(axis=-1))
+
+
+def _mlp(mlp: Any, x: Numbers, times: Any, store: Any) -> Numbers:
+    for index, (weight, bias) in enumerate(zip(mlp.weights, mlp.biases, strict=True)):
+        x = store(times(x, weight) + store(bias))
+        if index + 1 < len(mlp.weights):
+            x = np.where(mlp.activations[index] == 1, store(np.sin(x)), np.maximum(x, 0))
+    return x
+
+
+def runs(table: npt.NDArray[Any], start: int, words: Words) -> Words:
+    """The automaton's states, letter by letter."""
+    here, shown = np.full(len(words), start), []
+    for column in words.T:
+        here = np.asarray(table)[here, column]
+        shown.append(here)
+    return np.stack(shown, axis=1)
+
+
+def hard_words(letters: int, length: int, most: int = 300, seed: int = 0) -> Iterator[Words]:
+    """All short words; then words of full length: constant, with a period, with one letter that differs, with
+    long runs, and random ones.
+    """
+    short = 1
+    while short < length and letters ** (short + 1) <= most:
+        short += 1
+    yield np.indices((letters,) * short).reshape(short, -1).T
+    dice = np.random.default_rng(seed)
+    made = [np.full(length, letter) for letter in range(letters)]
+    for period in (2, 3, 4, 5, 7):
+        made += [np.resize(dice.integers(letters, size=period), length) for _ in range(2)]
+    for place in sorted({0, 1, length // 2, length - 2, length - 1, *dice.integers(length, size=3)} - {-1}):
+        for base in dice.choice(letters, size=min(2, letters), replace=False):
+            word = np.full(length, base)
+            word[place] = (base + 1 + dice.integers(max(letters - 1, 1))) % letters
+            made.append(word)
+    for _ in range(6):
+        made.append(np.repeat(dice.integers(letters, size=length), dice.integers(1, 9, size=length))[:length])
+    made += list(dice.integers(letters, size=(8, length)))
+    yield np.array(made)
+
+
+def wrong_word(network: Any, automaton: Any, length: int, dtype: str, **options: Any) -> list[int] | None:
+    """The first word, of those tried, on which the network shows another state than the automaton's."""
+    backwards = options.pop("backwards", False)
+    for words in hard_words(automaton.num_letters, length, **options):
+        wanted = runs(automaton.table, automaton.start, words)
+        bad = np.argwhere(outputs(network, words, dtype, backwards=backwards) != wanted)
+        if len(bad):
+            row, place = bad[0]
+            return [int(letter) for letter in words[row, : place + 1]]
+    return None
