@@ -19,6 +19,7 @@ from krohn.errors import InvalidAutomaton
 
 StateArray = npt.NDArray[np.int32]
 Transformation = tuple[int, ...]
+_MAX_LISTED = 1 << 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,9 +121,17 @@ class Semiautomaton:
             state.update(repr(part).encode())
         return state.hexdigest()
 
+    @cached_property
+    def _moves(self) -> Sequence[Sequence[int]]:
+        """The table as lists, which are quicker to look into one by one; a large one as it is."""
+        moves: Sequence[Sequence[int]] = (
+            self.table.tolist() if self.table.size <= _MAX_LISTED else self.table  # type: ignore[assignment]
+        )
+        return moves
+
     def step(self, state: int, letter: int) -> int:
         """δ(state, letter)."""
-        return int(self.table[state, letter])
+        return int(self._moves[state][letter])
 
     def run(self, word: Word, start: int | None = None) -> list[int]:
         """The states after each letter of one word: the naive meaning that everything is tested against.

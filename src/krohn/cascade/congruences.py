@@ -5,6 +5,7 @@ defined images of a class lie in one class; then every letter can be completed s
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import combinations, islice
 
 from krohn.automata.semiautomaton import Transformation
@@ -17,7 +18,12 @@ _STARTS = 6  # principal congruences from which a maximal one is grown
 
 
 def principal_congruence(letters: Sequence[Transformation], left: int, right: int) -> Partition:
-    """The finest congruence that joins two states."""
+    """The finest congruence that joins two states; several searches ask for the same ones."""
+    return _principal(tuple(letters), left, right)
+
+
+@lru_cache(maxsize=8_192)
+def _principal(letters: tuple[Transformation, ...], left: int, right: int) -> Partition:
     return _closure(letters, list(range(len(letters[0]))), [(left, right)])
 
 

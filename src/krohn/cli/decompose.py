@@ -1,6 +1,8 @@
 """``krohn decompose``: the Krohn–Rhodes cascade of an automaton."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,7 +15,9 @@ from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.output import emit, json_option, note, table
 from krohn.construct.decomposing import decompose
-from krohn.construct.request import CHOICES, DEFAULT_EFFORT
+from krohn.construct.plans import shallower
+from krohn.construct.proposal import Proposal
+from krohn.construct.request import CHOICES, DEFAULT_EFFORT, Request
 from krohn.network.transformer import Mask
 
 _file = click.Path(dir_okay=False, path_type=Path)
@@ -88,7 +92,24 @@ def command(
     if dot is not None:
         write_text(dot, plan_dot(result.plan))
         note(f"graph written to {dot}")
-    emit(result.as_dict() if as_json else {}, as_json=as_json, text=lambda: _text(result))
+    rival = None if plain else shallower(Request(automaton, 1, mask=mask, effort=effort), result.layers)
+    payload = {**result.as_dict(), "compiled": _compiled(result, rival)} if as_json else {}
+    emit(payload, as_json=as_json, text=lambda: "\n\n".join([_text(result), *_instead(rival)]))
+
+
+def _compiled(result: Decomposition, rival: Proposal | None) -> dict[str, Any]:
+    """The plan that ``krohn compile`` takes: this cascade, or one of fewer layers."""
+    if rival is not None:
+        return {"method": rival.method, "layers": rival.layers, "plan": list(rival.lines)}
+    method = "scan" if result.layers is None else "cascade"
+    return {"method": method, "layers": result.layers, "plan": [node.title for _, node in result.plan.walk()]}
+
+
+def _instead(rival: Proposal | None) -> Iterator[str]:
+    if rival is not None:
+        layers = f"{rival.layers} layer{'s' * (rival.layers != 1)}"
+        seen = "; then ".join(rival.lines)
+        yield f"krohn compile takes {layers} instead, by features: {seen}"
 
 
 def _text(result: Decomposition) -> str:

@@ -56,6 +56,20 @@ def proposals(request: Request, work: Work, sources: tuple[Source, ...] = SOURCE
     return found
 
 
+def shallower(request: Request, layers: int | None) -> Proposal | None:
+    """The plan that compile takes instead of a cascade of so many layers; ``None`` if it takes that one."""
+    rivals = tuple(
+        source
+        for source in SOURCES
+        if source.name == "features" and (layers is None or source.least(request) < layers)
+    )
+    try:
+        found = proposals(request, request.work(), rivals)
+    except (Unsupported, LimitExceeded):
+        return None
+    return min(found, key=lambda plan: plan.layers)
+
+
 def last_resort(request: Request, work: Work) -> list[Proposal]:
     """What the last source proposes, which always has something: for plans that do not fit after all."""
     source = SOURCES[-1]

@@ -42,24 +42,18 @@ def exchange_conflict(automaton: Semiautomaton) -> bool:
 
 def _conflict(automaton: Semiautomaton, modulus: int, x: int, y: int) -> bool:
     """Nodes: stage (before, between, after), whether x and y were seen at the residue, phase, two states."""
+    table, letters = automaton.table.tolist(), range(automaton.num_letters)
     todo = [(1, False, False, phase, automaton.start, automaton.start) for phase in range(modulus)]
     seen = set(todo)
     for stage, had_x, had_y, phase, p, q in todo:
-        here = (phase + 1) % modulus == 0
+        here, one, other = (phase + 1) % modulus == 0, table[p], table[q]
         steps = [
-            (
-                stage,
-                had_x or (here and a == x),
-                had_y or (here and a == y),
-                automaton.step(p, a),
-                automaton.step(q, a),
-            )
-            for a in range(automaton.num_letters)
+            (stage, had_x or (here and a == x), had_y or (here and a == y), one[a], other[a]) for a in letters
         ]
         if here and stage == 1 and had_x and had_y:
-            steps.append((2, True, True, automaton.step(p, x), automaton.step(q, y)))
+            steps.append((2, True, True, one[x], other[y]))
         if here and stage == 2:
-            steps.append((3, False, False, automaton.step(p, y), automaton.step(q, x)))
+            steps.append((3, False, False, one[y], other[x]))
         for after, now_x, now_y, first, second in steps:
             if after == 3 and first == second:
                 continue

@@ -5,6 +5,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.features.annotated import Annotated, annotate
 from krohn.construct.features.back import Back
@@ -125,14 +127,27 @@ def _planned(
 
 def delay_of(automaton: Semiautomaton) -> int | None:
     """d such that the last d letters determine the state, whatever came before; ``None`` if there is none."""
-    states, letters = range(automaton.num_states), range(automaton.num_letters)
-    pairs = {(p, q) for p in states for q in range(p)}
+    if any(_keeps_two(letter) for letter in automaton.letters):
+        return None
+    columns = automaton.table.T
+    apart = ~np.eye(automaton.num_states, dtype=bool)
     for delay in range(MAX_DELAY + 1):
-        if not pairs:
+        if not apart.any():
             return delay
-        steps = ((automaton.step(p, x), automaton.step(q, x)) for p, q in pairs for x in letters)
-        after = {(max(step), min(step)) for step in steps if step[0] != step[1]}
-        if after == pairs:
+        first, second = np.nonzero(apart)
+        after = np.zeros_like(apart)
+        for column in columns:
+            after[column[first], column[second]] = True
+        np.fill_diagonal(after, val=False)
+        if (after == apart).all():
             return None
-        pairs = after
+        apart = after
     return None
+
+
+def _keeps_two(letter: Sequence[int]) -> bool:
+    """Whether a letter, read again and again, never brings all states together."""
+    image = set(range(len(letter)))
+    while (after := {letter[q] for q in image}) != image:
+        image = after
+    return len(image) > 1

@@ -8,6 +8,7 @@ from krohn.construct.features.plans import one_layer_plan, plan_without_search, 
 from krohn.construct.features.writing import FeaturePlan
 from krohn.construct.proposal import Proposal
 from krohn.construct.request import Request
+from krohn.depth.block_search import find_block_scheme
 from krohn.errors import Unsupported
 from krohn.work import Work, WorkSpent
 
@@ -17,6 +18,9 @@ ONE_LAYER, TWO_LAYERS = 3_000_000, 6_000_000
 MOST_STATES = 10_000
 MOST_IN_TWO_LAYERS = 16
 """States up to which one layer, and at effort 1 two layers, are looked for."""
+
+FEW_STATES = 100
+"""With more states a proof that one layer is not enough is found sooner than the search ends."""
 
 Search = Callable[[Semiautomaton, Sequence[int], Work], FeaturePlan | None]
 
@@ -30,6 +34,8 @@ def one_layer_proposals(request: Request, work: Work) -> Iterator[Proposal]:
     """The cheapest features of one layer; no search where an exchange of letters rules them out."""
     if exchange_conflict(request.automaton):
         raise Unsupported("no counts, first, last and nearby letters determine the state")
+    if request.automaton.num_states > FEW_STATES and find_block_scheme(request.automaton) is not None:
+        raise Unsupported("a block scheme shows that one layer is not enough")
     yield from _proposed(request, one_layer_plan, ONE_LAYER, work)
 
 
