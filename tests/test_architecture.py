@@ -39,10 +39,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "figures": GROUND,
     "experiments": CORE | {"models", "tasks", "training", "evaluate", "figures"},
     "exporting": CORE | {"certify", "models", "tasks", "training", "evaluate"},
+    "understand": CORE | {"models", "tasks", "training", "evaluate", "exporting"},
     "web": CORE | {"construct", "certify"},
     "cli": CORE
     | {"construct", "certify", "models", "tasks", "bridge", "training", "evaluate", "figures"}
-    | {"experiments", "exporting", "recurrent", "trained", "web"},
+    | {"experiments", "exporting", "recurrent", "trained", "understand", "web"},
     "__init__": set(),
     "__main__": {"cli"},
 }
@@ -59,6 +60,7 @@ HEAVY: dict[str, set[str]] = {
         "experiments",
         "exporting",
         "trained",
+        "understand",
     },
     "triton": {"models", "training"},
     "matplotlib": {"figures"},

@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compile": ("compile", "Explicit weights of a Transformer that simulates the automaton."),
     "verify": ("verify", "A certificate from the weights: right on every word up to the length."),
     "explain": ("explain", "What heads, registers and tables mean, and what they do on a word."),
+    "understand": ("understand", "What a trained or compiled network holds where, by interventions."),
     "run": ("run", "Words on stdin to states, by a compiled network."),
     "simulate": ("simulate", "Words on stdin to states, by the automaton itself."),
     "sample": ("sample", "Random words and their states, as a data set."),

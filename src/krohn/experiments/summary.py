@@ -5,8 +5,8 @@ from math import sqrt
 from statistics import fmean, median, stdev
 from typing import Any
 
+from krohn.evaluate.intervals import wilson
 from krohn.experiments.experiment import Cell, Row
-from krohn.experiments.intervals import wilson
 from krohn.experiments.record import Record
 
 SOLVED = 0.99  # of the letters: the paper's mark

@@ -74,7 +74,7 @@ def decoder_of_compiled(network: CompiledNetwork, *, normalized: bool, dtype: st
     blocks = standard_blocks(network.transformer)
     automaton = network.automaton
     names = vocabulary_of(automaton.letter_names, automaton.output_names, network.transformer.num_padding)
-    seen = _measured(blocks, network)
+    seen = measured(blocks, network)
     if not normalized or dtype not in HALF_TYPES:
         return lowered(blocks, names, seen, normalized=normalized)
     forms = [lowered(blocks, names, seen, normalized=True, above=above, half=True) for above in HALF_ABOVE]
@@ -161,7 +161,7 @@ def _first_wrong(decoder: Decoder, words: Words, right: Words, got: Words) -> li
     return [WrongToken(letters, names.tokens[right[row, end]], names.tokens[got[row, end]])]
 
 
-def _measured(blocks: StandardBlocks, network: CompiledNetwork) -> Measured:
+def measured(blocks: StandardBlocks, network: CompiledNetwork) -> Measured:
     """Runs the blocks in float64: how large their stream gets, by how much the right logit leads."""
     sizes, leads, largest = [1.0], [], []
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from krohn.errors import InvalidInput
 from krohn.exporting.vocabulary import Vocabulary
 
-Tensor = npt.NDArray[np.float32]
+Tensor = npt.NDArray[np.floating[Any]]
 
 LAYER_NORM_EPSILON = 1e-5
 

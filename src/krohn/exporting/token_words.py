@@ -95,14 +95,14 @@ def token_sampler(
     folder: Path, spec: Semiautomaton | None, length: int, distribution: str | None, seed: int
 ) -> TokenSampler:
     """Words for the export in a folder; an automaton that is given must be the one it is an export of."""
-    said = _said(folder)
+    said = facts_of_export(folder)
     tokens = said["tokens"]
     if tokens is None:
         raise InvalidInput(
             f"--for is for exports that read tokens; {folder} holds an ONNX graph, which reads numbers of "
             "letters: give its automaton.json instead"
         )
-    automaton = _automaton(folder, said)
+    automaton = automaton_of_export(folder, said)
     if spec is not None and spec.digest != automaton.digest:
         raise InvalidInput(
             f"the automaton must be that of the export in {folder}; another was given: leave it out"
@@ -116,7 +116,7 @@ def token_sampler(
     return TokenSampler(sampler, prompt, letters, outputs, said["target"])
 
 
-def _said(folder: Path) -> dict[str, Any]:
+def facts_of_export(folder: Path) -> dict[str, Any]:
     """``export.json``, as far as it is needed here."""
     path = folder / "export.json"
     try:
@@ -133,7 +133,7 @@ def _said(folder: Path) -> dict[str, Any]:
     return {"tokens": tokens, "length": length, "target": target, "name": said.get("automaton")}
 
 
-def _automaton(folder: Path, said: dict[str, Any]) -> Semiautomaton:
+def automaton_of_export(folder: Path, said: dict[str, Any]) -> Semiautomaton:
     """The automaton of the export, under its own name if that is what it is: names choose distributions."""
     stored = load_automaton(folder / "automaton.json")
     if said["tokens"] is not None and len(said["tokens"]["letters"]) != stored.num_letters:

@@ -1,0 +1,64 @@
+"""``krohn understand``: what a trained or compiled network holds where, by interventions."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from krohn.cli.output import emit, json_option, note, table
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--length", type=int, help="Letters of the words.  [default: the network's, at most 40]")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the page, F.html or F.svg.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+@click.option("--effort", type=float, default=1.0, show_default=True, help="How many words and swaps.")
+@json_option
+def command(
+    directory: Path, length: int | None, out: Path | None, seed: int, effort: float, as_json: bool
+) -> None:
+    """Swaps variables of the automaton's algebra between words, layer by layer: does the output follow?
+
+    DIRECTORY is a run of krohn train (GPT), a network of krohn compile, or an export of krohn export --to hf.
+    The table has the share of swaps that follow; * marks what is held, = what no pair of words tells from
+    the state itself, a dot what has no counterfactual. The JSON has intervals, controls and probes.
+
+    \b
+    Example:  krohn compile Grid4 --length 8 --method scan --out nets/scan
+              krohn understand nets/scan --out scan.html
+    """
+    from krohn.understand.page import check_page, write_page
+    from krohn.understand.understanding import understand
+
+    if out is not None:
+        check_page(out)  # before the work
+    report = understand(directory, length=length, seed=seed, effort=effort)
+    if out is not None:
+        write_page(report, out)
+        note(f"written: {out}")
+    payload = report.to_json()
+    emit(payload, as_json=as_json, text=lambda: _text(payload))
+
+
+def _text(payload: dict[str, Any]) -> str:
+    """The verdict, the table, the heads."""
+    marks = {"held": "*", "with the state": "="}
+    rows: dict[str, list[str]] = {}
+    for entry in payload["variables"]:
+        share = "·" if entry["causal"] is None else f"{100 * entry['causal']:.0f}"
+        name = " = ".join((entry["name"], *entry["aliases"]))
+        rows.setdefault(name[:60], []).append(share + marks.get(entry["status"], ""))
+    header = ["causal, %", "start", *(f"layer {n}" for n in range(1, payload["layers"] + 1))]
+    heads = [
+        (h["layer"], h["head"], h["kind"], h["nearest"], f"{100 * h['score']:.0f}%") for h in payload["heads"]
+    ]
+    parts = [
+        f"{payload['network']}: {100 * payload['accuracy']['value']:.2f}% of the letters right",
+        payload["verdict"],
+        "",
+        table(header, [[name, *cells] for name, cells in rows.items()]),
+    ]
+    if heads:
+        parts += ["", table(("layer", "head", "kind", "nearest pattern", "agreement"), heads)]
+    return "\n".join([*parts, *(f"note: {text}" for text in payload["notes"])])

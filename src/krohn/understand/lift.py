@@ -1,0 +1,194 @@
+"""Coordinate systems of an automaton: every prefix has a tuple of small numbers, and tuples stand for states.
+
+A coordinate may be replaced in a tuple; the tuple then stands for another state. That is the counterfactual
+of a cascade: "the same word, but this component were there".
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from krohn.algebra.permutation import Permutation
+from krohn.algebra.solvable import CounterTower, counter_tower
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade.holonomy import decompose
+from krohn.cascade.plan_search import cascade_plans
+from krohn.errors import KrohnError, LimitExceeded
+from krohn.understand.readings import Numbers, Pairs, Readings
+from krohn.work import Work
+
+MAX_TUPLES = 4_096
+PLAN_WORK = 300_000
+
+Tuple = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Lift:
+    """Tuples by number: ``coordinates`` [tuple, part], ``table`` [tuple, letter], ``state`` [tuple].
+
+    ``decode`` gives the state of any tuple, or −1 where it stands for none.
+    """
+
+    name: str
+    parts: tuple[str, ...]
+    coordinates: Numbers
+    table: Numbers
+    state: Numbers
+    decode: Callable[[Tuple], int]
+
+    def along(self, readings: Readings) -> Numbers:
+        """Tuples before the first letter and after each: [word, t + 1]."""
+        letters = readings.letters
+        out = np.zeros((letters.shape[0], letters.shape[1] + 1), dtype=np.int64)
+        for position in range(letters.shape[1]):
+            out[:, position + 1] = self.table[out[:, position], letters[:, position]]
+        return out
+
+    @cached_property
+    def _number(self) -> dict[Tuple, int]:
+        return {tuple(row): number for number, row in enumerate(self.coordinates.tolist())}
+
+    def _replaced(self, part: int) -> list[list[Tuple]]:
+        values = range(int(self.coordinates[:, part].max()) + 1)
+        rows = self.coordinates.tolist()
+        return [[(*row[:part], value, *row[part + 1 :]) for value in values] for row in rows]
+
+    def after(self, part: int) -> Numbers:
+        """[tuple, value]: the state if the coordinate had that value after the letter, all else as it is."""
+        return np.array([[self.decode(other) for other in row] for row in self._replaced(part)])
+
+    def during(self, part: int) -> Numbers:
+        """[tuple, letter, value]: the state if the coordinate were different already before the letter.
+
+        The value is again that after the letter; −1 where none, or several, lead to it.
+        """
+        others = np.array([[self._number.get(other, -1) for other in row] for row in self._replaced(part)])
+        count, values = others.shape
+        out = np.full((count, self.table.shape[1], values), -1, dtype=np.int64)
+        rows, letters = np.indices(out.shape[:2])
+        for value in range(values):
+            before = others[:, value][:, None]
+            target = self.table[np.maximum(before, 0), letters]
+            reached = self.coordinates[target, part]
+            known = out[rows, letters, reached]
+            fresh = np.where((known == -1) | (known == self.state[target]), self.state[target], -2)
+            out[rows, letters, reached] = np.where(before >= 0, fresh, known)
+        return np.maximum(out, -1)
+
+    def predict_after(self, part: int, readings: Readings, pairs: Pairs) -> Numbers:
+        """The coordinate of the source instead of the base's own, after the letter."""
+        tuples = self.along(readings)
+        value = self.coordinates[tuples[pairs.source, pairs.at + 1], part]
+        out: Numbers = self.after(part)[tuples[pairs.base, pairs.at + 1], value]
+        return out
+
+    def predict_during(self, part: int, readings: Readings, pairs: Pairs) -> Numbers:
+        """The same, as if the coordinate had been different already before the letter."""
+        tuples = self.along(readings)
+        value = self.coordinates[tuples[pairs.source, pairs.at + 1], part]
+        letter = readings.letters[pairs.base, pairs.at]
+        out: Numbers = self.during(part)[tuples[pairs.base, pairs.at], letter, value]
+        return out
+
+
+def lifts(automaton: Semiautomaton) -> tuple[list[Lift], list[str]]:
+    """Every coordinate system that is not too large, and what was left out and why."""
+    found, notes = [], []
+    makers: dict[str, Callable[[Semiautomaton], Lift]] = {
+        "series": series_lift,
+        "plan": plan_lift,
+        "holonomy": holonomy_lift,
+    }
+    for name, make in makers.items():
+        try:
+            found.append(make(automaton))
+        except KrohnError as error:
+            notes.append(f"no coordinates by {name}: {error}")
+    return found, notes
+
+
+def holonomy_lift(automaton: Semiautomaton) -> Lift:
+    """The levels of the plain holonomy decomposition."""
+    cascade = decompose(automaton, work=Work(PLAN_WORK))
+    names = tuple(f"holonomy level {level}" for level in range(1, cascade.num_levels + 1))
+    return _explored("holonomy", names, automaton, cascade.initial, cascade.step, cascade.state)
+
+
+def plan_lift(automaton: Semiautomaton) -> Lift:
+    """The coordinates of the shortest plan that ``krohn decompose`` finds with little work."""
+    plans = list(cascade_plans(automaton, Work(PLAN_WORK), MAX_TUPLES, None))
+    if not plans:
+        raise LimitExceeded(f"no plan was found with {PLAN_WORK:,} units of work")
+    plan = min(plans, key=lambda plan: plan.measure)
+    first = plan.coordinates(automaton.start)
+    names = tuple(f"plan coordinate {part}" for part in range(1, plan.num_coordinates + 1))
+    return _explored("plan", names, automaton, first, plan.step, plan.state)
+
+
+def series_lift(automaton: Semiautomaton) -> Lift:
+    """The sections of the derived series of the group, from the top; solvable groups only."""
+    if any(len(set(letter)) < automaton.num_states for letter in automaton.letters):
+        raise LimitExceeded("a letter is no permutation")
+    tower = counter_tower(automaton.letters, automaton.num_states)
+    codes = [_code(section.moduli) for section in tower.sections]
+    names = tuple(
+        f"derived section {number} ({'×'.join(f'C{m}' for m in section.moduli)})"
+        for number, section in enumerate(tower.sections, start=1)
+    )
+
+    def step(values: Tuple, letter: int) -> Tuple:
+        element, out = automaton.letters[letter], []
+        for section, code, value in zip(tower.sections, codes, values, strict=True):
+            after, element = section.next_letter(code[value], element)
+            out.append(code.index(after))
+        return tuple(out)
+
+    def state(values: Tuple) -> int:
+        return _element(tower, codes, values)[automaton.start]
+
+    return _explored("series", names, automaton, (0,) * len(names), step, state)
+
+
+def _code(moduli: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Residue tuples by number; zero is the first."""
+    return [tuple(map(int, index)) for index in np.ndindex(*moduli)]
+
+
+def _element(tower: CounterTower, codes: list[list[tuple[int, ...]]], values: Tuple) -> Permutation:
+    return tower.element(tuple(r for code, value in zip(codes, values, strict=True) for r in code[value]))
+
+
+def _explored(
+    name: str,
+    parts: tuple[str, ...],
+    automaton: Semiautomaton,
+    first: Tuple,
+    step: Callable[[Tuple, int], Tuple],
+    state: Callable[[Tuple], int],
+) -> Lift:
+    """All tuples that words lead to, breadth first."""
+    number, rows, order = {first: 0}, [], [first]
+    for values in order:
+        row = []
+        for letter in range(automaton.num_letters):
+            target = step(values, letter)
+            if target not in number:
+                if len(number) >= MAX_TUPLES:
+                    raise LimitExceeded(f"words lead to more than {MAX_TUPLES:,} tuples")
+                number[target] = len(order)
+                order.append(target)
+            row.append(number[target])
+        rows.append(row)
+
+    def decode(values: Tuple) -> int:
+        try:
+            return state(values)
+        except (KrohnError, LookupError):
+            return -1
+
+    coordinates = np.array(order, dtype=np.int64).reshape(len(order), len(parts))
+    states = np.array([state(values) for values in order], dtype=np.int64)
+    return Lift(name, parts, coordinates, np.array(rows, dtype=np.int64), states, decode)

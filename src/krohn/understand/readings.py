@@ -1,0 +1,70 @@
+"""Words with the automaton's own run on them, and pairs of words between which something is swapped."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.simulation import simulate
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """Words ``letters`` [word, t] of an automaton."""
+
+    automaton: Semiautomaton
+    letters: Numbers
+
+    @property
+    def length(self) -> int:
+        """Letters of a word."""
+        return int(self.letters.shape[1])
+
+    @cached_property
+    def table(self) -> Numbers:
+        """δ[state, letter]."""
+        return self.automaton.table.astype(np.int64)
+
+    @cached_property
+    def states(self) -> Numbers:
+        """The state after each letter."""
+        return simulate(self.automaton, self.letters).astype(np.int64)
+
+    @cached_property
+    def before(self) -> Numbers:
+        """The state before each letter."""
+        start = np.full((len(self.letters), 1), self.automaton.start, dtype=np.int64)
+        return np.concatenate([start, self.states[:, :-1]], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Positions ``at`` where something of the word ``source`` goes into the word ``base``."""
+
+    base: Numbers
+    source: Numbers
+    at: Numbers
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def where(self, chosen: npt.NDArray[np.bool_] | Numbers) -> "Pairs":
+        """Some of the pairs."""
+        return Pairs(self.base[chosen], self.source[chosen], self.at[chosen])
+
+
+Predict = Callable[[Readings, Pairs], Numbers]
+"""The state that the algebra says comes out of a swap; −1 where it says nothing."""
+
+
+def draw_pairs(readings: Readings, rng: np.random.Generator, count: int) -> Pairs:
+    """Two different words and a position, all uniform."""
+    words = len(readings.letters)
+    base = rng.integers(words, size=count)
+    source = (base + rng.integers(1, words, size=count)) % words
+    return Pairs(base, source, rng.integers(readings.length, size=count))

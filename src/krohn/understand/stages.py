@@ -1,0 +1,276 @@
+"""A network laid open: the stream between any two blocks can be read, changed, and run on from there.
+
+Compiled networks, trained GPTs and GPT-2 exports all become the same matrices, so that whatever is measured
+is measured in the same way on each of them.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
+from krohn.network.transformer import SIN, Layer, Transformer
+
+Norm = tuple[Tensor, Tensor] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Attention and MLP. ``query``, ``key``, ``value`` are [head, d, width], ``output`` is [head, width,
+    d]."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    output: Tensor
+    biases: tuple[Tensor, Tensor, Tensor]  # [head, width] each
+    output_bias: Tensor
+    norms: tuple[Norm, Norm]
+    keeps: tuple[Tensor, Tensor]  # 1 on the channels with a residual connection
+    mlp: tuple[tuple[Tensor, Tensor], ...]
+    activations: tuple[str | Tensor, ...]  # relu, gelu_new, or a mask of the units that take the sine
+
+    def keys_values(self, stream: Tensor) -> tuple[Tensor, Tensor]:
+        """What each position [word, t, d] offers: keys and values [word, head, t, width]."""
+        x = _normed(stream, self.norms[0])
+        return _heads(x, self.key, self.biases[1]), _heads(x, self.value, self.biases[2])
+
+    def attend(self, x: Tensor, keys: Tensor, hidden: Tensor) -> Tensor:
+        """Attention weights [word, head, n, t] of the queries at ``x`` [word, n, d]."""
+        query = _heads(_normed(x, self.norms[0]), self.query, self.biases[0])
+        return (query @ keys.mT).masked_fill(hidden, float("-inf")).softmax(-1)
+
+    def advance(self, x: Tensor, weights: Tensor, values: Tensor) -> Tensor:
+        """``x`` [word, n, d] after the block, given what its queries attend to."""
+        written = torch.einsum("whnv,hvd->wnd", weights @ values, self.output) + self.output_bias
+        x = x * self.keeps[0] + written
+        out = _normed(x, self.norms[1])
+        for index, (weight, bias) in enumerate(self.mlp):
+            out = out @ weight + bias
+            if index < len(self.activations):
+                out = _activated(out, self.activations[index])
+        return x * self.keeps[1] + out
+
+    @property
+    def idle_heads(self) -> list[bool]:
+        """Which heads write nothing at all."""
+        return [not bool(head.any()) for head in self.output]
+
+
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """Embedding, blocks, read-out; words are letters [word, t], streams include the prompt before them."""
+
+    embedding: Tensor  # letters × d
+    prompt: Tensor  # τ × d
+    positions: Tensor  # (τ + T) × d
+    blocks: tuple[Block, ...]
+    last_norm: Norm
+    readout: Tensor  # d × states
+    readout_bias: Tensor
+    strict: bool = False
+
+    @property
+    def dim(self) -> int:
+        """Channels of the stream."""
+        return int(self.embedding.shape[1])
+
+    @property
+    def length(self) -> int:
+        """The longest word."""
+        return len(self.positions) - len(self.prompt)
+
+    def embed(self, letters: npt.NDArray[np.integer]) -> Tensor:
+        """The stream before the first block."""
+        words = self.embedding[torch.from_numpy(np.asarray(letters, dtype=np.int64))]
+        stream = torch.cat([self.prompt.expand(len(words), *self.prompt.shape), words], dim=1)
+        return stream + self.positions[: stream.shape[1]]
+
+    def hidden(self, at: Tensor, count: int) -> Tensor:
+        """[…, key]: the positions that queries at ``at`` must not see."""
+        places = torch.arange(count)
+        unseen = places > at[..., None] - int(self.strict)
+        return unseen & ~((at[..., None] == 0) & (places == 0))
+
+    @torch.inference_mode()
+    def run(self, letters: npt.NDArray[np.integer], *, attention: bool = False) -> "Passed":
+        """A whole pass that keeps the stream before the first block and after each."""
+        stream = self.embed(letters)
+        hidden = self.hidden(torch.arange(stream.shape[1]), stream.shape[1])
+        streams, offered, seen = [stream], [], []
+        for block in self.blocks:
+            keys, values = block.keys_values(stream)
+            weights = block.attend(stream, keys, hidden)
+            stream = block.advance(stream, weights, values)
+            streams.append(stream)
+            offered.append((keys, values))
+            if attention:
+                seen.append(weights)
+        logits = self.read(stream[:, len(self.prompt) :])
+        return Passed(tuple(streams), tuple(offered), tuple(seen), logits.argmax(-1).numpy())
+
+    @torch.inference_mode()
+    def resume(self, layer: int, x: Tensor, passed: "Passed", rows: Tensor, at: Tensor) -> Tensor:
+        """States said at position ``at`` of words ``rows`` if ``x`` [n, d] stands there after ``layer``
+        blocks.
+
+        Everything before that position is as it was in the pass, and nothing after it can be seen.
+        """
+        x = x[:, None]
+        own = torch.arange(len(rows))
+        hidden = self.hidden(at, passed.streams[0].shape[1])[:, None, None]
+        for block, (keys, values) in zip(self.blocks[layer:], passed.offered[layer:], strict=True):
+            key, value = block.keys_values(x)
+            keys, values = keys[rows], values[rows]  # copies
+            keys[own, :, at], values[own, :, at] = key[:, :, 0], value[:, :, 0]
+            x = block.advance(x, block.attend(x, keys, hidden), values)
+        return self.read(x[:, 0]).argmax(-1)
+
+    @torch.inference_mode()
+    def finish(self, layer: int, stream: Tensor) -> Tensor:
+        """States said at every letter if ``stream`` stands after ``layer`` blocks."""
+        hidden = self.hidden(torch.arange(stream.shape[1]), stream.shape[1])
+        for block in self.blocks[layer:]:
+            keys, values = block.keys_values(stream)
+            stream = block.advance(stream, block.attend(stream, keys, hidden), values)
+        return self.read(stream[:, len(self.prompt) :]).argmax(-1)
+
+    def read(self, x: Tensor) -> Tensor:
+        """Logits of the states."""
+        return _normed(x, self.last_norm) @ self.readout + self.readout_bias
+
+
+@dataclass(frozen=True, eq=False)
+class Passed:
+    """What a pass left: streams [word, τ + t, d] by layer, keys and values, attention, states said [word,
+    t]."""
+
+    streams: tuple[Tensor, ...]
+    offered: tuple[tuple[Tensor, Tensor], ...]
+    attention: tuple[Tensor, ...]
+    said: npt.NDArray[np.int64]
+
+
+def stages_of_decoder(decoder: Decoder, dtype: torch.dtype) -> Stages:
+    """A decoder in GPT-2's names, compiled or trained."""
+
+    def tensor(name: str) -> Tensor:
+        return torch.from_numpy(np.asarray(decoder.tensors[name])).to(dtype)
+
+    names = decoder.vocabulary
+    table, head = tensor("transformer.wte.weight"), tensor("lm_head.weight")[list(names.states)]
+    return Stages(
+        embedding=table[list(names.letters)],
+        prompt=table[list(names.prompt)],
+        positions=tensor("transformer.wpe.weight"),
+        blocks=tuple(_decoder_block(decoder, index, dtype) for index in range(decoder.layers)),
+        last_norm=_norm(decoder, "transformer.ln_f", dtype),
+        readout=head.T,
+        readout_bias=torch.zeros(len(head), dtype=dtype),
+    )
+
+
+def stages_of_transformer(network: Transformer, dtype: torch.dtype = torch.float64) -> Stages:
+    """A compiled network as the paper writes it."""
+
+    def tensor(matrix: npt.NDArray[np.float64]) -> Tensor:
+        return torch.tensor(matrix, dtype=dtype)
+
+    return Stages(
+        embedding=tensor(network.embedding),
+        prompt=tensor(network.padding),
+        positions=tensor(network.positions),
+        blocks=tuple(_paper_block(layer, dtype) for layer in network.layers),
+        last_norm=None,
+        readout=tensor(network.readout),
+        readout_bias=tensor(network.readout_bias),
+        strict=network.mask == "strict",
+    )
+
+
+def _decoder_block(decoder: Decoder, index: int, dtype: torch.dtype) -> Block:
+    prefix = f"transformer.h.{index}"
+
+    def tensor(name: str) -> Tensor:
+        return torch.from_numpy(np.asarray(decoder.tensors[f"{prefix}.{name}"])).to(dtype)
+
+    d, heads, width = decoder.dim, decoder.heads, decoder.width
+    together = tensor("attn.c_attn.weight").view(d, 3, heads, width).permute(1, 2, 0, 3)
+    bias = tensor("attn.c_attn.bias").view(3, heads, width)
+    scale = 1.0 / math.sqrt(width)
+    everywhere = torch.ones(d, dtype=dtype)
+    return Block(
+        query=together[0] * scale,
+        key=together[1],
+        value=together[2],
+        output=tensor("attn.c_proj.weight").view(heads, width, d),
+        biases=(bias[0] * scale, bias[1], bias[2]),
+        output_bias=tensor("attn.c_proj.bias"),
+        norms=(_norm(decoder, f"{prefix}.ln_1", dtype), _norm(decoder, f"{prefix}.ln_2", dtype)),
+        keeps=(everywhere, everywhere),
+        mlp=tuple((tensor(f"mlp.{part}.weight"), tensor(f"mlp.{part}.bias")) for part in ("c_fc", "c_proj")),
+        activations=(decoder.activation,),
+    )
+
+
+def _paper_block(layer: Layer, dtype: torch.dtype) -> Block:
+    d = len(layer.keep_mlp)
+
+    def stacked(matrices: Sequence[npt.NDArray[np.float64]], axis: int) -> Tensor:
+        """Heads of different widths side by side, the narrow ones filled up with zeros."""
+        width = max((m.shape[axis] for m in matrices), default=1)
+        shape = (len(matrices), d, width) if axis else (len(matrices), width, d)
+        out = torch.zeros(shape, dtype=dtype)
+        for number, matrix in enumerate(matrices):
+            out[number, : matrix.shape[0], : matrix.shape[1]] = torch.tensor(matrix, dtype=dtype)
+        return out
+
+    heads = layer.heads
+    query, key = stacked([h.query for h in heads], 1), stacked([h.key for h in heads], 1)
+    value, output = stacked([h.value for h in heads], 1), stacked([h.output for h in heads], 0)
+    none = torch.zeros(len(heads), query.shape[2], dtype=dtype)
+    kept = (torch.tensor(layer.keep_attention, dtype=dtype), torch.tensor(layer.keep_mlp, dtype=dtype))
+    return Block(
+        query=query,
+        key=key,
+        value=value,
+        output=output,
+        biases=(none, none, torch.zeros(len(heads), value.shape[2], dtype=dtype)),
+        output_bias=torch.zeros(d, dtype=dtype),
+        norms=(None, None),
+        keeps=kept,
+        mlp=tuple(
+            (torch.tensor(w, dtype=dtype), torch.tensor(b, dtype=dtype))
+            for w, b in zip(layer.mlp.weights, layer.mlp.biases, strict=True)
+        ),
+        activations=tuple(torch.from_numpy(code == SIN) for code in layer.mlp.activations),
+    )
+
+
+def _norm(decoder: Decoder, name: str, dtype: torch.dtype) -> Norm:
+    if not decoder.normalized:
+        return None
+    gain, shift = (torch.from_numpy(np.asarray(decoder.tensors[f"{name}.{p}"])) for p in ("weight", "bias"))
+    return gain.to(dtype), shift.to(dtype)
+
+
+def _normed(x: Tensor, norm: Norm) -> Tensor:
+    if norm is None:
+        return x
+    return torch.nn.functional.layer_norm(x, x.shape[-1:], *norm, eps=LAYER_NORM_EPSILON)
+
+
+def _heads(x: Tensor, matrix: Tensor, bias: Tensor) -> Tensor:
+    """[word, head, n, width]."""
+    return torch.einsum("wnd,hdk->whnk", x, matrix) + bias[:, None]
+
+
+def _activated(x: Tensor, activation: str | Tensor) -> Tensor:
+    if isinstance(activation, Tensor):
+        return torch.where(activation, x.sin(), x.relu())
+    return x.relu() if activation == "relu" else torch.nn.functional.gelu(x, approximate="tanh")

@@ -1,0 +1,100 @@
+"""Whatever can be studied: a run of ``krohn train``, a compiled network, an export as GPT-2."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from krohn.automata.sampling import sample
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.errors import InvalidFile, Unsupported
+from krohn.exporting.decoder import Decoder
+from krohn.exporting.reading import is_export, read_export
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.storage import is_run, load
+from krohn.understand.readings import Numbers
+from krohn.understand.stages import Stages, stages_of_decoder, stages_of_transformer
+
+Draw = Callable[[int, int, int], Numbers]
+"""Seed, number of words, letters of a word → words."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A network, the automaton it should compute, and the words it is meant for."""
+
+    title: str
+    kind: str
+    automaton: Semiautomaton
+    stages: Stages
+    draw: Draw
+
+    @property
+    def length(self) -> int:
+        """The longest word it is meant for."""
+        return self.stages.length
+
+
+def subject_of(directory: Path) -> Subject:
+    """The network in a directory, whoever wrote it."""
+    if is_run(directory):
+        return subject_of_run(directory)
+    if is_export(directory):
+        return subject_of_export(directory)
+    if not directory.is_dir():
+        raise InvalidFile(f"{directory} must be a directory with a run, a compiled network or a GPT-2 export")
+    return subject_of_compiled(load(directory))
+
+
+def subject_of_compiled(network: CompiledNetwork) -> Subject:
+    """A compiled network as the paper writes it."""
+    name = f"{network.automaton.name or 'an automaton'}, compiled by method {network.method}"
+    stages = stages_of_transformer(network.transformer)
+    return Subject(name, "compiled", network.automaton, stages, drawing(network.automaton))
+
+
+def subject_of_export(directory: Path) -> Subject:
+    """A directory that ``krohn export --to hf`` wrote."""
+    found = read_export(directory)
+    if found.target != "state":
+        raise Unsupported("a network can be understood if it outputs states; this one outputs observations")
+    return subject_of_decoder(found.decoder, found.automaton, "GPT-2 export")
+
+
+def subject_of_decoder(decoder: Decoder, automaton: Semiautomaton, kind: str) -> Subject:
+    """A decoder in GPT-2's names; in float64 where that costs little."""
+    dtype = torch.float64 if decoder.dim <= 100 else torch.float32
+    name = f"{automaton.name or 'an automaton'}, {kind}"
+    return Subject(name, kind, automaton, stages_of_decoder(decoder, dtype), drawing(automaton))
+
+
+def subject_of_run(directory: Path) -> Subject:
+    """The best replicate of a run, with the words it was trained on."""
+    from krohn.exporting.trained import decoder_of_run
+    from krohn.tasks.batches import Task
+    from krohn.training.directory import read_config
+
+    config = read_config(directory)
+    if config.task.target != "state":
+        raise Unsupported("a network can be understood if it outputs states; this one outputs observations")
+    found = decoder_of_run(directory)
+    task = Task(config.task, found.automaton, torch.device("cpu"))
+
+    def draw(seed: int, count: int, length: int) -> Numbers:
+        # A seed of its own: neither the words of training nor those that chose the checkpoint.
+        words: Numbers = task.held_out((1 << 44) + seed, count)[0][0].numpy()[:, :length]
+        return words.astype(np.int64)
+
+    made = subject_of_decoder(found.decoder, found.automaton, f"trained, replicate {found.replicate}")
+    return Subject(made.title, "trained", made.automaton, made.stages, draw)
+
+
+def drawing(automaton: Semiautomaton) -> Draw:
+    """Words of the automaton's usual distribution."""
+
+    def draw(seed: int, count: int, length: int) -> Numbers:
+        return sample(automaton, length=length, count=count, seed=seed).letters.astype(np.int64)
+
+    return draw

@@ -1,0 +1,79 @@
+"""Where in the stream a variable lies: the directions along which its values are told apart.
+
+At each position the words fall into cells by the variable's value. Directions are taken in the order of
+(scatter between cells) / (scatter within cells + ridge): a small ridge finds the code that has no other
+content, a large one the differences of means, wherever the value leaves a trace.
+"""
+
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from krohn.understand.readings import Numbers
+
+RIDGES = (1e-9, 1e-3, 1e3)
+"""Added to the scatter within cells, in units of the mean variance of a channel."""
+
+
+class Spread:
+    """A stream [word, t, d] in float64, each position less its mean, ready to be cut into cells."""
+
+    def __init__(self, stream: Tensor) -> None:
+        wide = stream.to(torch.float64)
+        self.centred = wide - wide.mean(dim=0)
+        self.by_place = torch.einsum("wtd,wte->tde", self.centred, self.centred)
+
+    @cached_property
+    def widest(self) -> Tensor:
+        """Directions of largest variance, the largest first: [d, d]."""
+        vectors: Tensor = torch.linalg.eigh(self.by_place.sum(dim=0))[1]
+        return vectors.flip(1)
+
+    def scatters(self, values: Numbers) -> tuple[Tensor, Tensor]:
+        """Scatter [d, d] between and within cells (position, value); −1 is no value."""
+        kept = torch.from_numpy(values >= 0)
+        length, dim = self.centred.shape[1:]
+        some = kept.any(dim=0)
+        if bool((kept.all(dim=0) == some).all()):
+            centred, total = self.centred, self.by_place[some].sum(dim=0)
+        else:  # positions that have a value in some words only have a mean of their own
+            weight = kept.to(torch.float64)[..., None]
+            means = (self.centred * weight).sum(dim=0) / weight.sum(dim=0).clamp_min(1)
+            centred = (self.centred - means) * weight
+            total = torch.einsum("wtd,wte->de", centred, centred)
+        rows = centred[kept]
+        cells = torch.from_numpy(values * length + np.arange(length))[kept]
+        number, counts = torch.unique(cells, return_inverse=True, return_counts=True)[1:]
+        sums = torch.zeros(len(counts), dim, dtype=rows.dtype).index_add_(0, number, rows)
+        between = (sums / counts[:, None]).T @ sums
+        return between / len(rows), (total - between) / len(rows)
+
+
+def directions(between: Tensor, within: Tensor, ridge: float) -> Tensor:
+    """An orthonormal basis [d, k] whose first columns matter most; no column where nothing differs."""
+    dim = len(between)
+    scale = float(torch.trace(between + within)) / dim
+    if scale <= 0.0:
+        return between.new_zeros(dim, 0)
+    whitened = _inverse_root(within + ridge * scale * torch.eye(dim, dtype=between.dtype))
+    sizes, vectors = torch.linalg.eigh(whitened @ between @ whitened)
+    order = sizes.argsort(descending=True)
+    found = order[sizes[order] > 1e-9 * sizes[order[0]].clamp_min(1e-300)]
+    columns = whitened @ vectors[:, found]
+    basis: Tensor = torch.linalg.qr(columns / columns.norm(dim=0).clamp_min(1e-300))[0]
+    return basis
+
+
+def _inverse_root(matrix: Tensor) -> Tensor:
+    sizes, vectors = torch.linalg.eigh(matrix)
+    # A difference of sums may lie a little below zero.
+    root: Tensor = (vectors / sizes.clamp_min(float(sizes.max()) * 1e-14).sqrt()) @ vectors.T
+    return root
+
+
+def random_directions(dim: int, count: int, seed: int) -> Tensor:
+    """An orthonormal basis [d, count] of a random subspace."""
+    rows = np.random.default_rng(seed).standard_normal((dim, count))
+    return torch.from_numpy(np.linalg.qr(rows)[0])

@@ -1,0 +1,61 @@
+"""One network in, one report out."""
+
+from pathlib import Path
+
+from krohn.errors import InvalidInput
+from krohn.network.compiled import CompiledNetwork
+from krohn.understand.heads import classified
+from krohn.understand.report import Report
+from krohn.understand.study import Amount, Study
+from krohn.understand.subject import Subject, subject_of, subject_of_compiled
+
+LONGEST = 40
+"""Letters of the words that are drawn, unless asked for more."""
+
+HEAD_WORDS = 64
+
+
+def understand(
+    network: CompiledNetwork | Subject | str | Path,
+    *,
+    length: int | None = None,
+    seed: int = 0,
+    effort: float = 1.0,
+) -> Report:
+    """Which variables of the automaton's algebra a network holds where, and what its heads look at.
+
+    Args:
+        network: a compiled network, or a directory of ``krohn train``, ``compile`` or ``export --to hf``.
+        length: letters of the words that are drawn; by default as long as the network takes, up to 40.
+        seed: of the words, the pairs and the controls.
+        effort: how many words and pairs; 4 takes four times as many.
+    """
+    subject = _subject(network)
+    letters = min(subject.length, LONGEST) if length is None else length
+    if not 4 <= letters <= subject.length:
+        raise InvalidInput(
+            f"words must have between 4 and {subject.length} letters for this network; got {letters}"
+        )
+    study = Study(subject, seed=seed, amount=Amount.of(effort), length=letters)
+    passed = subject.stages.run(study.judge.letters[:HEAD_WORDS], attention=True)
+    heads = classified(subject.stages, passed, study.heard(HEAD_WORDS))
+    return Report(
+        network=subject.title,
+        kind=subject.kind,
+        automaton=subject.automaton.name,
+        length=letters,
+        layers=len(subject.stages.blocks),
+        dim=subject.stages.dim,
+        seed=seed,
+        effort=effort,
+        accuracy=study.accuracy,
+        found=tuple((variable, tuple(study.findings(variable))) for variable in study.variables),
+        heads=tuple(heads),
+        notes=tuple(study.notes),
+    )
+
+
+def _subject(network: CompiledNetwork | Subject | str | Path) -> Subject:
+    if isinstance(network, Subject):
+        return network
+    return subject_of_compiled(network) if isinstance(network, CompiledNetwork) else subject_of(Path(network))
