@@ -17,6 +17,8 @@ from krohn.network.storage import is_run, load
 from krohn.understand.readings import Numbers
 from krohn.understand.stages import Stages, stages_of_decoder, stages_of_transformer
 
+NO_STATES = "a network can be understood if it outputs states; this one outputs observations"
+
 Draw = Callable[[int, int, int], Numbers]
 """Seed, number of words, letters of a word → words."""
 
@@ -50,6 +52,8 @@ def subject_of(directory: Path) -> Subject:
 
 def subject_of_compiled(network: CompiledNetwork) -> Subject:
     """A compiled network as the paper writes it."""
+    if network.automaton.outputs != tuple(range(network.automaton.num_states)):
+        raise Unsupported(NO_STATES)
     name = f"{network.automaton.name or 'an automaton'}, compiled by method {network.method}"
     stages = stages_of_transformer(network.transformer)
     return Subject(name, "compiled", network.automaton, stages, drawing(network.automaton))
@@ -59,7 +63,7 @@ def subject_of_export(directory: Path) -> Subject:
     """A directory that ``krohn export --to hf`` wrote."""
     found = read_export(directory)
     if found.target != "state":
-        raise Unsupported("a network can be understood if it outputs states; this one outputs observations")
+        raise Unsupported(NO_STATES)
     return subject_of_decoder(found.decoder, found.automaton, "GPT-2 export")
 
 
@@ -78,7 +82,7 @@ def subject_of_run(directory: Path) -> Subject:
 
     config = read_config(directory)
     if config.task.target != "state":
-        raise Unsupported("a network can be understood if it outputs states; this one outputs observations")
+        raise Unsupported(NO_STATES)
     found = decoder_of_run(directory)
     task = Task(config.task, found.automaton, torch.device("cpu"))
 
