@@ -17,6 +17,7 @@ import torch
 from krohn.automata.spec import parse_spec
 from krohn.trained.box_certificate import NAME
 from krohn.trained.provable_run import make_provable
+from krohn.training.config import EvaluationConfig
 from krohn.training.loop import train
 
 PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
@@ -27,9 +28,7 @@ SETTINGS = {
     "lr": 1e-2,
     "batch": 64,
     "steps": 600,
-    "eval_every": 100,
-    "eval_sequences": 512,
-    "stop_at": 1.0,
+    "evaluation": EvaluationConfig(every=100, sequences=512, stop_at=1.0),
     "warmup": 20,
 }
 

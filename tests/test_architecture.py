@@ -72,6 +72,7 @@ HEAVY: dict[str, set[str]] = {
     "starlette": {"web"},
     "uvicorn": {"web"},
     "tensorboard": {"training"},
+    "aalpy": {"trained"},
 }
 NEVER = {"pickle", "dill", "cloudpickle", "sympy", "libsemigroups_pybind11", "pandas", "polars"}
 

@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reproduce": ("reproduce", "One experiment of the paper: sweep, store, table and figure."),
     "results": ("results", "List, show, merge, export and import stored runs."),
     "export": ("export", "A network as a stock GPT-2, for TransformerLens, or as ONNX."),
+    "extract": ("extract", "The automaton that a network computes, by active learning."),
     "explore": ("explore", "A page that runs the compiled network in the browser."),
     "atlas": ("atlas", "All small automata with their classes and the layers they need."),
     "doctor": ("doctor", "Versions, the accelerator, missing extras and how to get them."),

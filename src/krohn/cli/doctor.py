@@ -17,6 +17,7 @@ PURPOSES = {
     "hf": "krohn export to transformers and ONNX",
     "explore": "krohn explore as a server",
     "cluster": "krohn reproduce --engine ray",
+    "extract": "krohn extract",
 }
 _REQUIREMENT = re.compile(r"([A-Za-z0-9_.-]+)(?:\[[^]]*\])?\s*([^;]*)")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")

@@ -25,6 +25,8 @@ STEPS, RATE = 3000, 1e-2
 RADIUS_H, RADIUS_MEMORY = 0.02, {"lstm": 0.2, "gru": 0.1}
 CEILING = 1.0
 """Gates that keep the old state are pushed below σ(1) = 0.73."""
+WARM = 0.3
+"""Share of the steps in which boxes grow to their size."""
 EVERY, LONG_EVERY = 50, 200
 """Steps between two searches from the boxes of the loss, and from the empty word."""
 
@@ -76,10 +78,12 @@ def fine_tune(
     for step in range(1, steps + 1):
         for group in optimiser.param_groups:
             group["lr"] = RATE * min(1.0, step / 20) * max(0.05, min(1.0, 1.6 * (1 - (step - 1) / steps)))
-        radius = min(1.0, step / (0.3 * steps)) * _radius(goal.kind, shape, weights["weight_hh"].shape[0])
+        radius = min(1.0, step / (WARM * steps)) * _radius(goal.kind, shape, weights["weight_hh"].shape[0])
         loss, violation = loss_of(tuned, centre, radius)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
+        if codes and step < WARM * steps and centre.grad is not None:
+            centre.grad.zero_()  # codes that may move at once fall together
         torch.nn.utils.clip_grad_norm_(everything, 1.0)
         optimiser.step()
         if step % EVERY == 0 or step == steps:

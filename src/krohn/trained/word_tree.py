@@ -5,7 +5,7 @@ and not n·|Σ|^n. A level is one batch; where it is too large it is cut, and th
 the other. Networks that carry a state or a cache of keys and values fork it (``Decoder.fork``).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -42,15 +42,6 @@ def walk(trained: TrainedStates, length: int, keep: Keep) -> None:
     """Shows ``keep`` every level of the tree down to ``length``; it says which rows to follow (none: all)."""
     with torch.no_grad():
         _follow(trained, _root(trained, length), length, keep)
-
-
-def levels(trained: TrainedStates, length: int) -> Iterator[Level]:
-    """Every prefix of at most ``length`` letters, level by level, each level whole: for short words."""
-    level = _root(trained, length)
-    for _ in range(length):
-        with torch.no_grad():
-            level = _extended(trained, level)
-        yield level
 
 
 def _root(trained: TrainedStates, length: int) -> Level:

@@ -1,0 +1,94 @@
+"""``krohn extract``: the automaton that a network computes."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+
+from krohn.automata.files import dump_automaton
+from krohn.cli.output import emit, json_option, note
+from krohn.errors import InvalidInput, MissingDependency
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--length", type=click.IntRange(min=1), required=True, help="Compare on all words up to here.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the automaton to this file."
+)
+@click.option(
+    "--max-states",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Stop learning at a hypothesis of more states.",
+)
+@click.option(
+    "--effort",
+    type=click.FloatRange(min=0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="How much work all words up to the length may be.",
+)
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+@json_option
+def command(
+    directory: Path, length: int, out: Path | None, max_states: int, effort: float, device: str, as_json: bool
+) -> None:
+    """Learn the automaton that the network in DIRECTORY computes on words up to a length.
+
+    DIRECTORY is a run of krohn train or a network of krohn compile. The automaton is found by active learning
+    and compared with the network on every word up to --length. Exit status 0: they agree. 1: they differ, and
+    a larger automaton would be needed.
+
+    \b
+    Example:  krohn extract results/networks/c2-gpt --length 8 --out c2.json && krohn analyze c2.json
+    """
+    if not directory.is_dir():
+        raise InvalidInput(f"{directory} must be the directory of a network; there is none")
+    if find_spec("aalpy") is None:
+        raise MissingDependency("krohn extract needs AALpy: pip install 'krohn[extract]'")
+    from krohn.trained.answers import answers_of
+    from krohn.trained.extraction import extract
+
+    answers = answers_of(directory, effort, device)
+    found = extract(answers, length, max_states)
+    if out is not None:
+        dump_automaton(found.automaton, out)
+        note(f"wrote {out}")
+    names = answers.automaton.letter_names
+    payload: dict[str, Any] = {
+        "states": found.automaton.num_states,
+        "equivalent": found.difference is None,
+        "length": length,
+        "agrees_to": found.agrees,
+        "counterexample": _named(found.difference, names),
+        "task": {"equivalent": found.mistake is None, "counterexample": _named(found.mistake, names)},
+        "out": None if out is None else str(out),
+    }
+    emit(payload, as_json=as_json, text=lambda: _text(payload))
+    if not payload["equivalent"]:
+        raise click.exceptions.Exit(1)
+
+
+def _named(word: tuple[int, ...] | None, names: tuple[str, ...]) -> dict[str, Any] | None:
+    return None if word is None else {"word": list(word), "letters": [names[letter] for letter in word]}
+
+
+def _text(payload: dict[str, Any]) -> str:
+    lines = [f"an automaton of {payload['states']} states"]
+    if payload["equivalent"]:
+        lines.append(f"it answers as the network does on all words of up to {payload['length']} letters")
+    else:
+        shown = " ".join(payload["counterexample"]["letters"])
+        lines.append(
+            f"it answers as the network does on all words of up to {payload['agrees_to']} letters, "
+            f"but not on: {shown}"
+        )
+    mistake = payload["task"]["counterexample"]
+    if mistake is None:
+        lines.append("it is the automaton of the task, on words of every length")
+    else:
+        lines.append(f"it differs from the automaton of the task on: {' '.join(mistake['letters'])}")
+    return "\n".join(lines)
