@@ -33,6 +33,8 @@ from krohn.cli.process import run_as_process
 
 ROOT = Path(__file__).parents[1]
 SECONDS, BYTES = 20, 2 << 30
+LONG = ("train", "atlas")
+"""Commands that work for as long as they are asked to: steps of training, all automata of a size."""
 NEGATIVE = re.compile(
     r"not certified|not written|differ|counterexample|: the file says|"
     r'"(certified|written|agrees)": false|"differences": \["',
@@ -136,7 +138,7 @@ def complaints(case: Case, done: Outcome) -> list[str]:
     found = []
     if done.status not in (0, 1, 2):
         slow = done.status in (-signal.SIGXCPU, -signal.SIGKILL, -signal.SIGALRM)
-        long_work = slow and case.words[:1] == ["train"]  # someone may want to train for long
+        long_work = slow and case.words[0] in LONG
         return [] if long_work else ["time" if slow else f"exit status {done.status}"]
     if "Traceback" in done.err or "internal error" in done.err:
         found.append("traceback")
