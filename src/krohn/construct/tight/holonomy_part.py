@@ -7,11 +7,13 @@ memory head gives the coordinate before the letter and a table steps it forward,
 
 from dataclasses import dataclass
 
+from krohn.algebra.permutation import Permutation, identity
 from krohn.cascade.holonomy import Cascade
 from krohn.construct.tight.counters import CounterReading, RunningCounters, count, moved, running
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.finite import Finite, Track, register_value
 from krohn.construct.tight.level_plan import LevelPlan, level_plans
+from krohn.construct.tight.potential import Potential, potential
 from krohn.network.operations import Row
 
 
@@ -92,14 +94,23 @@ class _LevelWriter:
                 *(part.renamed(self._initial_tile) for part in (self.stages.after, self.stages.before))
             )
         after, before = self._staged()
+        if plan.clock is not None and not draft.strict:
+            below = self._by_the_clock(after, before, plan.clock)
+            return Track(below, below)
         several = len(plan.towers) > 1
         groups = [
             running(f"{self.name} group {n}" if several else self.name, tower, plan.moves[n])
             for n, tower in plan.towers.items()
         ]
-        self._actions(after, before, groups)
-        for group in groups:
-            count(draft, group)
+        potentials = self._potentials() if self._looks_back else []
+        if potentials:
+            self._actions(after, before, [])
+            for group, parts in zip(groups, potentials, strict=True):
+                self._count_ahead(after, group, parts)
+        else:
+            self._actions(after, before, groups)
+            for group in groups:
+                count(draft, group)
         now = [CounterReading(group.tower, group.now) for group in groups]
         then = [CounterReading(group.tower, group.before) for group in groups]
         memory = self._memory(after, now)
@@ -112,6 +123,70 @@ class _LevelWriter:
             return Track(self._stepped(after, old), self._below(before, old))
         tile = moved(draft, memory, after.renamed(plan.kind), now, f"{self.name} now", undo=False)
         return Track(self._below(after, tile), self._below(before, old))
+
+    @property
+    def _looks_back(self) -> bool:
+        """Whether the actions wait for a look-back, which sums of what is known already need not."""
+        return self.plan.needs_before and not self.knows_before and not self.draft.strict
+
+    def _potentials(self) -> list[list[Potential]]:
+        """For each group and modulus its steps by what is known after a letter; [] if one has none."""
+        plan, found = self.plan, []
+        for number, tower in plan.towers.items():
+            if len(tower.sections) > 1:
+                return []
+            parts = []
+            for place, modulus in enumerate(tower.sections[0].moduli):
+                counted = {
+                    triple: tower.sections[0].residues[plan.move(number, triple[2], action)][place]
+                    for triple, action in plan.triples.items()
+                    if isinstance(action, tuple) and plan.cascade.skeleton.class_of[triple[2]] == number
+                }
+                parts.append(potential(counted, set(plan.triples) - set(counted), plan.start, modulus))
+            found.append([part for part in parts if part is not None])
+            if len(found[-1]) < len(parts):
+                return []
+        return found
+
+    def _count_ahead(self, after: Finite, group: RunningCounters, parts: list[Potential]) -> None:
+        """The counters of a group of one section, from steps that no look-back is needed for."""
+        draft, now = self.draft, []
+        place = {number: row for row, number in after.rows.items()}
+        for index, (step, part) in enumerate(zip(group.steps, parts, strict=True)):
+            modulus = group.tower.sections[0].moduli[index]
+            rows: dict[Row, int] = {(a, *place[s]): u for (a, s), u in part.steps.items()}
+            levels: dict[Row, int] = {row: part.level.get(number, 0) for row, number in after.rows.items()}
+            known = Finite((self.letter, *after.inputs), rows).register(draft, f"{step} ahead")
+            level = Finite(after.inputs, levels).register(draft, f"{step} to come")
+            terms = [(name, 1) for name in (draft.prefix_sum(known) if known else "", level) if name]
+            now.append(draft.modulo(terms, modulus, group.counter(index)))  # 0 at BOS: no constant is lost
+        group.now, group.section = tuple(now), 1
+
+    def _by_the_clock(self, after: Finite, before: Finite, move: Permutation) -> Finite:
+        """Between resets every letter does the same: a reset leaves tile and place, and nothing is counted.
+
+        The place is fetched as it is, not multiplied into the tile: so no layer is needed before the head.
+        """
+        self._actions(after, before, [])
+        order = self._order(move)
+        place = self.draft.places(f"t mod {order} from 0", (0,), (*range(1, order), 0))
+        flag, target = (f"{self.name} {what}" for what in ("reset", "target"))
+        found = self.draft.latest_write(flag, target, f"{self.name} memory")
+        then = self.draft.latest_write(flag, place, f"{self.name} place of reset")
+        rows: dict[Row, int] = {}
+        for x in range(self.plan.num_tiles):
+            image = x
+            for past in range(order):
+                rows |= {(x, r, (r + past) % order): image for r in range(order)}
+                image = move[image] if image < len(move) else image
+        return self._below(after, Finite((found, then, place), rows))
+
+    @staticmethod
+    def _order(move: Permutation) -> int:
+        order, power = 1, move
+        while power != identity(len(move)):
+            order, power = order + 1, tuple(move[x] for x in power)
+        return order
 
     def _initial_tile(self, stage: int) -> int:
         tiles = self.plan.tiles(stage)
@@ -140,7 +215,7 @@ class _LevelWriter:
             written = letter == plan.bos or isinstance(action, int)
             moves = [
                 v
-                for g, n in zip(groups, plan.towers, strict=True)
+                for g, n in zip(groups, plan.towers if groups else (), strict=True)
                 for v in g.values(plan.move(n, new, action))
             ]
             rows[row] = (int(written), plan.target(action), plan.action_number(action), *moves)

@@ -93,6 +93,14 @@ class LevelPlan:
         """Class number → the counters of its group."""
         return {number: counter_tower(sorted(m), len(next(iter(m)))) for number, m in self.moves.items()}
 
+    @cached_property
+    def clock(self) -> Permutation | None:
+        """What every letter that is no reset does, if all do the same: then the position counts for them."""
+        active = {stage for _, _, stage in self.triples if self.tiles(stage)}
+        actions = {action for action in self.triples.values() if isinstance(action, tuple)}
+        same = len(actions) == 1 and all(self.kind(stage) == 1 for stage in active)
+        return next(iter(actions)) if same and self.has_resets and self.towers else None
+
     def kind(self, stage: int) -> int:
         """0 where the coordinate is stored as it is, c + 1 in the c-th class that has counters."""
         if not self.tiles(stage):
