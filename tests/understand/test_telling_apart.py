@@ -16,6 +16,8 @@ RIGHT = {
     "cascade": ("count of L",),
     "paper": ("holonomy level 2", "holonomy level 3"),
 }
+# The paper's cascade keeps the letter as its first level and copies the one before: half of a window.
+RELATED = {("paper", "map of the last 2 letters")}
 OWN = {variable for variables in RIGHT.values() for variable in variables}
 
 
@@ -31,7 +33,7 @@ def studied(method: str) -> dict[str, list[Finding]]:
 
 
 def best(found: list[Finding]) -> Finding:
-    """The layer with the highest causal share; after the last only the read-out follows."""
+    """The layer with the highest causal share; after the last block only the read-out follows."""
     return max(found[:-1], key=lambda row: row.causal.value if row.causal else 0.0)
 
 
@@ -46,7 +48,9 @@ def test_the_right_variables_follow_and_the_others_do_not(method: str) -> None:
             assert status(found) == "held", name
             assert found.control <= 0.4, name
         else:
-            assert found.causal.value <= 0.7, name
+            assert found.chance is not None
+            assert found.causal.value <= 0.8, name
+            assert (method, name) in RELATED or found.causal.value - found.chance <= 0.15, name
             assert status(found) != "held", name
 
 

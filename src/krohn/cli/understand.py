@@ -59,6 +59,9 @@ def _text(payload: dict[str, Any]) -> str:
         "",
         table(header, [[name, *cells] for name, cells in rows.items()]),
     ]
+    for what in ("state", "letter"):
+        shares = " ".join(f"{100 * row[what]['value']:.0f}" for row in payload["whole"])
+        parts.append(f"a whole position swapped brings its {what}, %, by layer: {shares}")
     if heads:
         parts += ["", table(("layer", "head", "kind", "nearest pattern", "agreement"), heads)]
     return "\n".join([*parts, *(f"note: {text}" for text in payload["notes"])])

@@ -21,28 +21,42 @@ class ProbeResult:
         return (self.accuracy - self.baseline) / (1 - self.baseline) if self.baseline < 1 else 0.0
 
 
-def linear_probe(activations: Tensor, labels: Tensor, *, ridge: float = 1e-3) -> ProbeResult:
-    """Fits on the first half of the words, judges on the second.
+class LinearProbe:
+    """Activations ``[word, t, dim]``, of which the first half of the words fits and the second judges.
 
-    ``activations[word, t, dim]`` and ``labels[word, t]``. The probe is ridge regression onto one-hot
-    labels, solved exactly in float64: no learning rate, no seed.
+    The probe is ridge regression onto one-hot labels, solved exactly in float64: no learning rate, no seed.
+    What depends on the activations alone is computed once.
     """
-    if activations.shape[:2] != labels.shape or activations.dim() != 3:
-        given = f"{tuple(activations.shape)} and {tuple(labels.shape)}"
-        raise InvalidInput(f"a probe needs one label for each activation [word, t, dim]; got {given}")
-    words = labels.shape[0]
-    if words < 2:
-        raise InvalidInput(f"a probe needs at least two words, one to fit and one to judge; got {words}")
-    classes = int(labels.max()) + 1
-    features = _standardised(activations, words // 2)
-    fit, judge = features[: words // 2].flatten(0, 1), features[words // 2 :].flatten(0, 1)
-    fit_labels, judge_labels = labels[: words // 2].flatten(), labels[words // 2 :].flatten()
-    targets = torch.nn.functional.one_hot(fit_labels, classes).to(torch.float64)
-    gram = fit.T @ fit + ridge * len(fit) * torch.eye(fit.shape[1], dtype=torch.float64, device=fit.device)
-    weights = torch.linalg.solve(gram, fit.T @ targets)
-    accuracy = ((judge @ weights).argmax(dim=1) == judge_labels).double().mean().item()
-    commonest = targets.sum(dim=0).argmax()
-    return ProbeResult(accuracy, (judge_labels == commonest).double().mean().item())
+
+    def __init__(self, activations: Tensor, *, ridge: float = 1e-3) -> None:
+        if activations.dim() != 3 or len(activations) < 2:
+            raise InvalidInput(
+                "a probe needs activations [word, t, dim] of at least two words, to fit and to judge; "
+                f"got {tuple(activations.shape)}"
+            )
+        self.shape, half = activations.shape[:2], len(activations) // 2
+        features = _standardised(activations, half)
+        self._fit, self._judge = features[:half].flatten(0, 1), features[half:].flatten(0, 1)
+        eye = torch.eye(self._fit.shape[1], dtype=torch.float64, device=features.device)
+        self._factor = torch.linalg.cholesky(self._fit.T @ self._fit + ridge * len(self._fit) * eye)
+
+    def judge(self, labels: Tensor) -> ProbeResult:
+        """The probe of ``labels[word, t]``."""
+        if labels.shape != self.shape:
+            given = f"{tuple(self.shape)} and {tuple(labels.shape)}"
+            raise InvalidInput(f"a probe needs one label for each activation [word, t, dim]; got {given}")
+        half = len(labels) // 2
+        fit, judge = labels[:half].flatten(), labels[half:].flatten()
+        targets = torch.nn.functional.one_hot(fit, int(labels.max()) + 1).to(torch.float64)
+        weights = torch.cholesky_solve(self._fit.T @ targets, self._factor)
+        accuracy = ((self._judge @ weights).argmax(dim=1) == judge).double().mean().item()
+        commonest = targets.sum(dim=0).argmax()
+        return ProbeResult(accuracy, (judge == commonest).double().mean().item())
+
+
+def linear_probe(activations: Tensor, labels: Tensor, *, ridge: float = 1e-3) -> ProbeResult:
+    """Fits a probe of ``labels[word, t]`` on the first half of the words, judges on the second."""
+    return LinearProbe(activations, ridge=ridge).judge(labels)
 
 
 def _standardised(activations: Tensor, fitted: int) -> Tensor:

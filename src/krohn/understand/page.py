@@ -50,7 +50,13 @@ def picture(report: Report) -> str:
         canvas.text(NAME - 8, y + 0.6 * ROW, shown, size=size, text_anchor="end")
         for row in rows:
             _cell(canvas, NAME + CELL * row.layer, y, row)
-    _heads(canvas, report, TOP + 1.4 * ROW * len(names) + 30)
+    bottom = TOP + 1.4 * ROW * len(names)
+    for place, what in enumerate(("state", "letter")):
+        y = bottom + 24 + 18 * place
+        canvas.text(NAME - 8, y, f"whole position: its {what}", size=11, text_anchor="end")
+        for layer, brought in enumerate(report.whole):
+            canvas.text(NAME + CELL * (layer + 0.5), y, f"{100 * brought[what].value:.0f}", size=11)
+    _heads(canvas, report, bottom + 72)
     canvas.crop(12)
     return canvas.render(paper="white", title=report.network)
 

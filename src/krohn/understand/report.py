@@ -13,6 +13,9 @@ HELD_FROM = 0.9
 """Lower end of the causal interval, and share of quiet swaps, from which a variable is said to be held."""
 
 PARTLY_FROM = 0.5
+ABOVE_CHANCE = 0.1
+"""What is partly held follows the algebra at least so much more often than the same answers dealt out."""
+
 READ_FROM = 0.9
 """Of what guessing leaves open: from here a probe is said to read the variable."""
 
@@ -40,6 +43,7 @@ class Report:
     effort: float
     accuracy: Share
     found: tuple[tuple[Variable, tuple[Finding, ...]], ...]
+    whole: tuple[dict[str, Share], ...]
     heads: tuple[HeadReport, ...]
     notes: tuple[str, ...]
 
@@ -51,6 +55,7 @@ class Report:
             "accuracy": asdict(self.accuracy),
             "verdict": verdict(self),
             "variables": [_row(variable, finding) for variable, rows in self.found for finding in rows],
+            "whole": [{name: asdict(share) for name, share in row.items()} for row in self.whole],
             "heads": [asdict(head) for head in self.heads],
             "notes": list(self.notes),
         }
@@ -73,7 +78,9 @@ def _status(finding: Finding) -> str:
         if finding.causal.low >= HELD_FROM and quiet >= HELD_FROM:
             return "with the state" if finding.alike else "held"
         beyond = max((share.high for share in finding.controls.values()), default=0.0)
-        if finding.causal.low > max(PARTLY_FROM, beyond) and quiet >= PARTLY_FROM:
+        lucky = finding.causal.value - (finding.chance or 0.0) < ABOVE_CHANCE
+        moved = finding.role.startswith("moved")  # then few answers are possible, and chance says little
+        if finding.causal.low > max(PARTLY_FROM, beyond) and quiet >= PARTLY_FROM and (moved or not lucky):
             return "partly"
     return "readable" if _gain(finding) >= READ_FROM else "no"
 
@@ -121,7 +128,7 @@ def verdict(report: Report) -> str:
     parts = ["; ".join(held) if held else "nothing is held that the algebra names"]
     parts += [f"not told from the state: {'; '.join(alike)}"] if alike else []
     parts += [f"partly: {'; '.join(partly)}"] if partly else []
-    parts += list(_missing(report))
+    parts += [*_missing(report), *_whole(report)]
     return ". ".join(part[0].upper() + part[1:] for part in parts) + "."
 
 
@@ -149,6 +156,21 @@ def _layers(first: int, last: int) -> str:
 
 def _percent(share: Share) -> str:
     return f"{100 * share.value:.0f}% [{100 * share.low:.0f}–{100 * share.high:.0f}]"
+
+
+def _whole(report: Report) -> Iterator[str]:
+    """Up to which layer a position is its letter alone, and from which it is its state."""
+    letter = [layer for layer, row in enumerate(report.whole) if row["letter"].low >= HELD_FROM]
+    state = [layer for layer, row in enumerate(report.whole) if row["state"].low >= HELD_FROM]
+    if letter and letter[-1] > 0:
+        share = report.whole[letter[-1]]["letter"]
+        yield (
+            f"up to layer {letter[-1]} a whole position swapped brings its letter alone ({_percent(share)}): "
+            "all else still comes from earlier positions"
+        )
+    if state:
+        share = report.whole[state[0]]["state"]
+        yield f"a whole position swapped brings its state from layer {state[0]} on ({_percent(share)})"
 
 
 def _missing(report: Report) -> Iterator[str]:

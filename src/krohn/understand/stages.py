@@ -17,6 +17,7 @@ from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.network.transformer import SIN, Layer, Transformer
 
 Norm = tuple[Tensor, Tensor] | None
+Tensors = dict[str, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +46,26 @@ class Block:
         query = _heads(_normed(x, self.norms[0]), self.query, self.biases[0])
         return (query @ keys.mT).masked_fill(hidden, float("-inf")).softmax(-1)
 
+    def advance_at(self, x: Tensor, others: tuple[Tensor, Tensor], hidden: Tensor, unseen: Tensor) -> Tensor:
+        """``x`` [word, n, d] after the block: n ways to fill one position, each of which sees itself.
+
+        ``others`` are the keys and values of the word, of which ``hidden`` are not seen; ``unseen`` are the
+        words where the position does not see itself.
+        """
+        keys, values = others
+        key, value = self.keys_values(x)
+        query = _heads(_normed(x, self.norms[0]), self.query, self.biases[0])
+        scores = (query @ keys.mT).masked_fill(hidden, float("-inf"))
+        own = (query * key).sum(-1, keepdim=True).masked_fill(unseen[:, None, None, None], float("-inf"))
+        weights = torch.cat([scores, own], dim=-1).softmax(-1)
+        return self._written(x, weights[..., :-1] @ values + weights[..., -1:] * value)
+
     def advance(self, x: Tensor, weights: Tensor, values: Tensor) -> Tensor:
         """``x`` [word, n, d] after the block, given what its queries attend to."""
-        written = torch.einsum("whnv,hvd->wnd", weights @ values, self.output) + self.output_bias
+        return self._written(x, weights @ values)
+
+    def _written(self, x: Tensor, mixed: Tensor) -> Tensor:
+        written = torch.einsum("whnv,hvd->wnd", mixed, self.output) + self.output_bias
         x = x * self.keeps[0] + written
         out = _normed(x, self.norms[1])
         for index, (weight, bias) in enumerate(self.mlp):
@@ -116,20 +134,17 @@ class Stages:
 
     @torch.inference_mode()
     def resume(self, layer: int, x: Tensor, passed: "Passed", rows: Tensor, at: Tensor) -> Tensor:
-        """States said at position ``at`` of words ``rows`` if ``x`` [n, d] stands there after ``layer``
-        blocks.
+        """States [n, k] said at positions ``at`` of words ``rows`` for k ways ``x`` [n, k, d] to go on.
 
-        Everything before that position is as it was in the pass, and nothing after it can be seen.
+        ``x`` stands after ``layer`` blocks. Everything before that position is as it was in the pass, and
+        nothing after it can be seen.
         """
-        x = x[:, None]
-        own = torch.arange(len(rows))
-        hidden = self.hidden(at, passed.streams[0].shape[1])[:, None, None]
+        places = torch.arange(passed.streams[0].shape[1])
+        earlier = (places >= at[:, None])[:, None, None]  # what is not strictly before
+        alone = torch.full_like(at, not self.strict, dtype=torch.bool) | (at == 0)
         for block, (keys, values) in zip(self.blocks[layer:], passed.offered[layer:], strict=True):
-            key, value = block.keys_values(x)
-            keys, values = keys[rows], values[rows]  # copies
-            keys[own, :, at], values[own, :, at] = key[:, :, 0], value[:, :, 0]
-            x = block.advance(x, block.attend(x, keys, hidden), values)
-        return self.read(x[:, 0]).argmax(-1)
+            x = block.advance_at(x, (keys[rows], values[rows]), earlier, ~alone)
+        return self.read(x).argmax(-1)
 
     @torch.inference_mode()
     def finish(self, layer: int, stream: Tensor) -> Tensor:
@@ -139,6 +154,15 @@ class Stages:
             keys, values = block.keys_values(stream)
             stream = block.advance(stream, block.attend(stream, keys, hidden), values)
         return self.read(stream[:, len(self.prompt) :]).argmax(-1)
+
+    def logits(self, letters: npt.NDArray[np.integer]) -> Tensor:
+        """Logits of the states at every letter, with gradients."""
+        stream = self.embed(letters)
+        hidden = self.hidden(torch.arange(stream.shape[1]), stream.shape[1])
+        for block in self.blocks:
+            keys, values = block.keys_values(stream)
+            stream = block.advance(stream, block.attend(stream, keys, hidden), values)
+        return self.read(stream[:, len(self.prompt) :])
 
     def read(self, x: Tensor) -> Tensor:
         """Logits of the states."""
@@ -158,20 +182,26 @@ class Passed:
 
 def stages_of_decoder(decoder: Decoder, dtype: torch.dtype) -> Stages:
     """A decoder in GPT-2's names, compiled or trained."""
+    return stages_of_tensors(decoder, decoder_tensors(decoder, dtype))
 
-    def tensor(name: str) -> Tensor:
-        return torch.from_numpy(np.asarray(decoder.tensors[name])).to(dtype)
 
+def decoder_tensors(decoder: Decoder, dtype: torch.dtype) -> Tensors:
+    """The decoder's matrices as torch tensors, by name."""
+    return {name: torch.from_numpy(np.array(value)).to(dtype) for name, value in decoder.tensors.items()}
+
+
+def stages_of_tensors(decoder: Decoder, tensors: Tensors) -> Stages:
+    """A network of the decoder's shape with these matrices; gradients flow through to them."""
     names = decoder.vocabulary
-    table, head = tensor("transformer.wte.weight"), tensor("lm_head.weight")[list(names.states)]
+    table, head = tensors["transformer.wte.weight"], tensors["lm_head.weight"][list(names.states)]
     return Stages(
         embedding=table[list(names.letters)],
         prompt=table[list(names.prompt)],
-        positions=tensor("transformer.wpe.weight"),
-        blocks=tuple(_decoder_block(decoder, index, dtype) for index in range(decoder.layers)),
-        last_norm=_norm(decoder, "transformer.ln_f", dtype),
+        positions=tensors["transformer.wpe.weight"],
+        blocks=tuple(_decoder_block(decoder, tensors, index) for index in range(decoder.layers)),
+        last_norm=_norm(tensors, "transformer.ln_f"),
         readout=head.T,
-        readout_bias=torch.zeros(len(head), dtype=dtype),
+        readout_bias=head.new_zeros(len(head)),
     )
 
 
@@ -193,27 +223,24 @@ def stages_of_transformer(network: Transformer, dtype: torch.dtype = torch.float
     )
 
 
-def _decoder_block(decoder: Decoder, index: int, dtype: torch.dtype) -> Block:
+def _decoder_block(decoder: Decoder, tensors: Tensors, index: int) -> Block:
     prefix = f"transformer.h.{index}"
-
-    def tensor(name: str) -> Tensor:
-        return torch.from_numpy(np.asarray(decoder.tensors[f"{prefix}.{name}"])).to(dtype)
-
+    own = {name.removeprefix(f"{prefix}."): value for name, value in tensors.items()}
     d, heads, width = decoder.dim, decoder.heads, decoder.width
-    together = tensor("attn.c_attn.weight").view(d, 3, heads, width).permute(1, 2, 0, 3)
-    bias = tensor("attn.c_attn.bias").view(3, heads, width)
+    together = own["attn.c_attn.weight"].view(d, 3, heads, width).permute(1, 2, 0, 3)
+    bias = own["attn.c_attn.bias"].view(3, heads, width)
     scale = 1.0 / math.sqrt(width)
-    everywhere = torch.ones(d, dtype=dtype)
+    everywhere = torch.ones_like(own["attn.c_proj.bias"])
     return Block(
         query=together[0] * scale,
         key=together[1],
         value=together[2],
-        output=tensor("attn.c_proj.weight").view(heads, width, d),
+        output=own["attn.c_proj.weight"].view(heads, width, d),
         biases=(bias[0] * scale, bias[1], bias[2]),
-        output_bias=tensor("attn.c_proj.bias"),
-        norms=(_norm(decoder, f"{prefix}.ln_1", dtype), _norm(decoder, f"{prefix}.ln_2", dtype)),
+        output_bias=own["attn.c_proj.bias"],
+        norms=(_norm(tensors, f"{prefix}.ln_1"), _norm(tensors, f"{prefix}.ln_2")),
         keeps=(everywhere, everywhere),
-        mlp=tuple((tensor(f"mlp.{part}.weight"), tensor(f"mlp.{part}.bias")) for part in ("c_fc", "c_proj")),
+        mlp=tuple((own[f"mlp.{part}.weight"], own[f"mlp.{part}.bias"]) for part in ("c_fc", "c_proj")),
         activations=(decoder.activation,),
     )
 
@@ -252,11 +279,9 @@ def _paper_block(layer: Layer, dtype: torch.dtype) -> Block:
     )
 
 
-def _norm(decoder: Decoder, name: str, dtype: torch.dtype) -> Norm:
-    if not decoder.normalized:
-        return None
-    gain, shift = (torch.from_numpy(np.asarray(decoder.tensors[f"{name}.{p}"])) for p in ("weight", "bias"))
-    return gain.to(dtype), shift.to(dtype)
+def _norm(tensors: Tensors, name: str) -> Norm:
+    gain = tensors.get(f"{name}.weight")
+    return None if gain is None else (gain, tensors[f"{name}.bias"])
 
 
 def _normed(x: Tensor, norm: Norm) -> Tensor:

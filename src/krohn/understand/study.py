@@ -14,17 +14,18 @@ from torch import Tensor
 
 from krohn.errors import InvalidInput
 from krohn.evaluate.intervals import wilson
-from krohn.evaluate.probe import linear_probe
-from krohn.understand.readings import Numbers, Readings
+from krohn.evaluate.probe import LinearProbe
+from krohn.understand.readings import Numbers, Readings, draw_pairs
 from krohn.understand.stages import Block, Passed, Stages
 from krohn.understand.subject import Subject
 from krohn.understand.subspace import RIDGES, Spread, directions, random_directions
 from krohn.understand.swaps import Bench, Telling, telling_pairs
-from krohn.understand.variables import Variable, candidates, distinct
+from krohn.understand.variables import Variable, candidates, distinct, letter_variable, state_variable
 
 Hits = npt.NDArray[np.bool_]
 
-DIMENSIONS = (1, 2, 3, 4, 6, 8, 12, 16, 32)
+DIMENSIONS = (1, 2, 3, 4, 6, 8, 16, 32)
+WHOLE = ((state_variable(), "moved"), (letter_variable(), "replaced"))
 CONTROLS = ("random", "shuffled labels", "untrained")
 
 TOLERANCE = 0.03
@@ -96,11 +97,11 @@ class Finding:
 class Amount:
     """How many words and pairs: all that the effort decides."""
 
-    fit: int = 256
-    tune: int = 128
+    fit: int = 192
+    tune: int = 96
     judge: int = 192
-    tuned_pairs: int = 64
-    judged_pairs: int = 192
+    tuned_pairs: int = 48
+    judged_pairs: int = 160
 
     @classmethod
     def of(cls, effort: float) -> "Amount":
@@ -133,6 +134,7 @@ class Study:
         found, notes = candidates(subject.automaton, length)
         self.variables, more = distinct(found, self.fit)
         self.notes = [*notes, *more]
+        self._probes: dict[tuple[int, int], LinearProbe] = {}
         self.stages = subject.stages
         self.fitted = self.stages.run(self.fit.letters)
         self.tuning = Bench(self.stages, self.stages.run(self.tune.letters))
@@ -174,6 +176,23 @@ class Study:
             self._finding(layer, values, mixed, asked, tried) for layer in range(len(self.stages.blocks) + 1)
         ]
 
+    def whole(self) -> list[dict[str, Share]]:
+        """By layer, what a swap of the whole position gives: the source's state, or that after its letter.
+
+        Asked where the two differ. Where the letter decides, all else still comes from earlier positions.
+        """
+        drawn = draw_pairs(self.judge, np.random.default_rng([self.seed, 2]), 8 * self.amount.judged_pairs)
+        moved, after = (one.roles[role](self.judge, drawn) for one, role in WHOLE)
+        chosen = np.flatnonzero(moved != after)[: self.amount.judged_pairs]
+        pairs, wanted = drawn.where(chosen), {"state": moved[chosen], "letter": after[chosen]}
+        everything = torch.eye(self.stages.dim, dtype=torch.float64)
+        out = []
+        for layer in range(len(self.stages.blocks) + 1):
+            said = self.judging.said(layer, [everything], pairs)[:, 0] if len(pairs) else moved[:0]
+            hits = {name: said == states for name, states in wanted.items()}
+            out.append({name: Share.of(int(hit.sum()), max(len(hit), 1)) for name, hit in hits.items()})
+        return out
+
     def _finding(
         self,
         layer: int,
@@ -183,7 +202,7 @@ class Study:
         tried: dict[str, Telling],
     ) -> Finding:
         spread, blank = self._spreads[layer]
-        read = _probed(self._letters(self.fitted, layer), values, mixed)
+        read = self._probed(layer, values, mixed)
         chosen = self._choose(layer, spread.scatters(values), tried) if asked else None
         if chosen is None:
             return Finding(layer, None, None, {}, None, None, *read)
@@ -221,8 +240,8 @@ class Study:
         """What is said after swaps of the subspace; which of these, and of the rest, are as predicted."""
         rest = torch.eye(len(basis), dtype=torch.float64) - basis @ basis.T
         others = torch.linalg.svd(rest)[0][:, : len(basis) - basis.shape[1]]
-        swaps = [(basis, telling.pairs), (others, telling.pairs), (basis, telling.quiet)]
-        moved, rested, quiet = self.judging.said(layer, swaps)
+        moved, rested = self.judging.said(layer, [basis, others], telling.pairs).T
+        quiet = self.judging.said(layer, [basis], telling.quiet)[:, 0]
         still = quiet == self.judge.states[telling.quiet.base, telling.quiet.at]
         return moved, {
             "causal": self._changed(self.judging, moved, telling),
@@ -234,9 +253,8 @@ class Study:
         self, layer: int, telling: Telling, wrong: Tensor, blank: Tensor, anyhow: Tensor, widest: Tensor
     ) -> dict[str, Hits]:
         """The same swaps along other subspaces of the same dimension."""
-        swaps = [(basis, telling.pairs) for basis in (wrong, anyhow, widest)]
-        one, other, wide = self.judging.said(layer, swaps)
-        none = self.blank.said(layer, [(blank, telling.pairs)])[0]
+        one, other, wide = self.judging.said(layer, [wrong, anyhow, widest], telling.pairs).T
+        none = self.blank.said(layer, [blank], telling.pairs)[:, 0]
         return {
             "random": self._changed(self.judging, other, telling),
             "shuffled labels": self._changed(self.judging, one, telling),
@@ -253,23 +271,37 @@ class Study:
         )
         return out
 
+    def _probed(self, layer: int, values: Numbers, mixed: Numbers) -> tuple[Share, float, float]:
+        """A linear probe of the variable and of its shuffled labels, on the positions where it has values."""
+        first = int((values >= 0).any(axis=0).argmax())
+        shift = int(values[:, first:].min() < 0)
+        probe = self._probes.get((layer, first))
+        if probe is None:
+            probe = self._probes[layer, first] = LinearProbe(self._letters(self.fitted, layer)[:, first:])
+        found, control = (probe.judge(torch.from_numpy(one[:, first:] + shift)) for one in (values, mixed))
+        words = len(values) - len(values) // 2
+        share = Share(found.accuracy, *wilson(round(found.accuracy * words), words))
+        return share, found.baseline, found.accuracy - control.accuracy
+
     def _letters(self, passed: Passed, layer: int) -> Tensor:
         return passed.streams[layer][:, len(self.stages.prompt) :]
 
     def _choose(self, layer: int, scatter: tuple[Tensor, Tensor], tried: dict[str, Telling]) -> Chosen | None:
         """The smallest subspace, then the smallest ridge, that does nearly as well as any."""
-        options = []
-        for ridge in RIDGES:
-            basis = directions(*scatter, ridge)
-            counts = [count for count in DIMENSIONS if count <= basis.shape[1]]
-            options += [Chosen(basis[:, :n], role, ridge) for n in counts for role in tried]
-        if not options:
-            return None
-        said = self.tuning.said(layer, [(one.basis, tried[one.role].pairs) for one in options])
-        shares = [
-            _mean(answers == tried[one.role].predicted) or 0.0
-            for answers, one in zip(said, options, strict=True)
+        bases = [
+            (basis[:, :count], ridge)
+            for ridge in RIDGES
+            for basis in (directions(*scatter, ridge),)
+            for count in DIMENSIONS
+            if count <= basis.shape[1]
         ]
+        if not bases:
+            return None
+        options, shares = [], []
+        for role, telling in tried.items():
+            said = self.tuning.said(layer, [basis for basis, _ in bases], telling.pairs)
+            options += [Chosen(basis, role, ridge) for basis, ridge in bases]
+            shares += (said == telling.predicted[:, None]).mean(axis=0).tolist()
         enough = max(shares) - TOLERANCE
         return min(
             (one for one, share in zip(options, shares, strict=True) if share >= enough),
@@ -313,15 +345,3 @@ def _dealt(said: Numbers, predicted: Numbers, before: Numbers) -> float:
 
 def _mean(hits: Hits) -> float | None:
     return float(hits.mean()) if len(hits) else None
-
-
-def _probed(stream: Tensor, values: Numbers, mixed: Numbers) -> tuple[Share, float, float]:
-    """A linear probe of the variable and of its shuffled labels, on the positions where it has values."""
-    first = int((values >= 0).any(axis=0).argmax())
-    some = values[:, first:]
-    shift = int(some.min() < 0)
-    labels, control = (torch.from_numpy(one[:, first:] + shift) for one in (values, mixed))
-    found = linear_probe(stream[:, first:], labels)
-    words = len(values) - len(values) // 2
-    share = Share(found.accuracy, *wilson(round(found.accuracy * words), words))
-    return share, found.baseline, found.accuracy - linear_probe(stream[:, first:], control).accuracy

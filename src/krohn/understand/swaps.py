@@ -1,9 +1,9 @@
 """Interchange interventions: one word's part of the stream along a subspace is put into another word.
 
 A swap counts as following the algebra if the state that comes out is the one its role predicts. Only
-*telling* pairs are asked: the prediction differs from the state without a swap, from the source's state
-(what swapping everything would give) and from the state after the source's letter (what swapping the letter
-would give).
+*telling* pairs are asked: the prediction is a state that words lead to, and differs from the state without a
+swap, from the source's state (what swapping everything would give) and from the state after the source's
+letter (what swapping the letter would give).
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,6 @@ from krohn.understand.variables import Variable
 
 DRAWN = 24
 """Pairs drawn for each that is wanted."""
-
-ROWS = 2_048
-"""Swaps that are run at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +46,7 @@ def telling_pairs(
     values = variable.values(readings)
     predicted = role(readings, drawn)
     own, other = values[drawn.base, drawn.at], values[drawn.source, drawn.at]
-    known = (predicted >= 0) & (own >= 0) & (other >= 0) & (own != other)
+    known = np.isin(predicted, np.unique(readings.states)) & (own >= 0) & (other >= 0) & (own != other)
     before, after = readings.states[drawn.base, drawn.at], readings.states[drawn.source, drawn.at]
     moves = known & (predicted != before)
     tells = moves & ((predicted != after) | (variable.family == "state"))
@@ -69,20 +66,12 @@ class Bench:
     stages: Stages
     passed: Passed
 
-    def said(self, layer: int, swaps: Sequence[tuple[Tensor, Pairs]]) -> list[Numbers]:
-        """What the network says after each swap along a basis [d, k] after ``layer`` blocks, all at once."""
-        moved = [self._swapped(layer, basis, pairs) for basis, pairs in swaps]
-        rows = torch.cat([torch.from_numpy(pairs.base) for _, pairs in swaps])
-        at = torch.cat([torch.from_numpy(pairs.at) for _, pairs in swaps]) + len(self.stages.prompt)
-        x = torch.cat(moved)
-        parts = [slice(first, first + ROWS) for first in range(0, len(x), ROWS)]
-        said = [self.stages.resume(layer, x[p], self.passed, rows[p], at[p]) for p in parts]
-        found = torch.cat(said).numpy()
-        return np.split(found, np.cumsum([len(pairs) for _, pairs in swaps])[:-1])
-
-    def _swapped(self, layer: int, basis: Tensor, pairs: Pairs) -> Tensor:
+    def said(self, layer: int, bases: Sequence[Tensor], pairs: Pairs) -> Numbers:
+        """What the network says [pair, basis] after swaps along each basis [d, k], after ``layer`` blocks."""
         stream = self.passed.streams[layer]
-        at = torch.from_numpy(pairs.at) + len(self.stages.prompt)
-        x, other = stream[torch.from_numpy(pairs.base), at], stream[torch.from_numpy(pairs.source), at]
-        basis = basis.to(x.dtype)
-        return x + (other - x) @ basis @ basis.T
+        rows, at = torch.from_numpy(pairs.base), torch.from_numpy(pairs.at) + len(self.stages.prompt)
+        x = stream[rows, at]
+        step = stream[torch.from_numpy(pairs.source), at] - x
+        moved = [x + step @ basis.to(x.dtype) @ basis.to(x.dtype).T for basis in bases]
+        said: Numbers = self.stages.resume(layer, torch.stack(moved, dim=1), self.passed, rows, at).numpy()
+        return said

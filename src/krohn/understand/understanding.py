@@ -50,6 +50,7 @@ def understand(
         effort=effort,
         accuracy=study.accuracy,
         found=tuple((variable, tuple(study.findings(variable))) for variable in study.variables),
+        whole=tuple(study.whole()),
         heads=tuple(heads),
         notes=tuple(study.notes),
     )

@@ -50,7 +50,13 @@ def candidates(automaton: Semiautomaton, length: int) -> tuple[list[Variable], l
     found += windows(automaton, length, notes)
     for system in systems:
         found += coordinates(system)
-    found += [*counts(automaton, length), *resets(automaton), *look_backs(length), *walls(automaton)]
+    found += [
+        *counts(automaton, length),
+        *sums(automaton),
+        *resets(automaton),
+        *look_backs(length),
+        *walls(automaton),
+    ]
     return found, notes
 
 
@@ -179,6 +185,22 @@ def _more_of(letter: int, modulus: int, readings: Readings, pairs: Pairs) -> Num
     for step in range(modulus):
         state = np.where(step < more, readings.table[state, letter], state)
     return state
+
+
+def sums(automaton: Semiautomaton) -> Iterator[Variable]:
+    """Of a cyclic group: how many steps the letters make together, not reduced modulo its order."""
+    orders = [_order(letter) for letter in automaton.letters]
+    if automaton.num_letters < 3 or automaton.num_states not in orders:
+        return
+    step = automaton.letters[orders.index(automaton.num_states)]
+    powers = [tuple(range(automaton.num_states))]
+    while len(powers) < automaton.num_states:
+        powers.append(tuple(step[state] for state in powers[-1]))
+    if any(letter not in powers for letter in automaton.letters):
+        return
+    steps = np.array([powers.index(letter) for letter in automaton.letters])
+    text = "the steps of all letters added up, not reduced modulo the order of the group"
+    yield Variable("sum of steps", "count", text, lambda readings: np.cumsum(steps[readings.letters], axis=1))
 
 
 def resets(automaton: Semiautomaton) -> Iterator[Variable]:
