@@ -85,5 +85,5 @@ def test_stacks_are_certified_at_lengths_far_beyond_their_height(dtype: str) -> 
 
 
 def test_a_stack_over_eight_brackets_is_certified_in_float32() -> None:
-    network = compiled("Dyck3,8", 128, "cascade", "float32")
-    assert attempt(network.transformer, network.automaton, 128, arithmetic("float32"))[1] is None
+    network = compiled("Dyck2,8", 40, "cascade", "float32")
+    assert attempt(network.transformer, network.automaton, 40, arithmetic("float32"))[1] is None

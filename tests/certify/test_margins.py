@@ -59,10 +59,17 @@ def least_margin(network: Transformer, automaton: Semiautomaton, words: np.ndarr
     return float("-inf") if np.isnan(margins).any() else float(margins.min())
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 @pytest.mark.parametrize(
-    ("spec", "method"),
-    [("Parity", "cascade"), ("FlipFlop", "cascade"), ("abab", "cascade"), ("C3", "scan"), ("Grid4", "grid")],
+    ("spec", "method", "dtype"),
+    [
+        *[("FlipFlop", "cascade", dtype) for dtype in ("float64", "float32", "float16", "bfloat16")],
+        ("Parity", "cascade", "float16"),
+        ("Parity", "cascade", "float32"),
+        ("abab", "cascade", "float32"),
+        ("C3", "scan", "float64"),
+        ("C3", "scan", "bfloat16"),
+        ("Grid4", "grid", "float32"),
+    ],
 )
 def test_torch_keeps_the_certified_margin(spec: str, method: str, dtype: str) -> None:
     network = compiled(spec, 8, method, "float64" if dtype == "float64" else "float32")

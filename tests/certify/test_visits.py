@@ -64,13 +64,13 @@ def test_bounds_over_a_region_hold_at_its_points(seed: int) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("length", [1, 2, 7, 40])
+@pytest.mark.parametrize("length", [1, 2, 7, 14])
 def test_every_variant_is_certified(variant: str, length: int) -> None:
     network = build_grid(krohn.zoo("Grid4"), length, variant)
     assert not refused(network.transformer, network.automaton, length)
 
 
-@pytest.mark.parametrize(("spec", "length"), [("Grid3x4", 12), ("Grid4:noop", 12), ("Grid2", 128)])
+@pytest.mark.parametrize(("spec", "length"), [("Grid2x3", 8), ("Grid4:noop", 12), ("Grid2", 16)])
 def test_grids_of_other_shapes_are_certified(spec: str, length: int) -> None:
     network = krohn.compile(krohn.zoo(spec), length, method="grid", variant="count")
     assert not refused(network.transformer, network.automaton, length)

@@ -39,13 +39,13 @@ def test_the_automata_of_the_paper_compile_at_length_100_as_small_as_ever(name: 
 
 
 @pytest.mark.parametrize("mask", ["causal", "strict"])
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(30))
 def test_random_automata_compile(seed: int, mask: str) -> None:
     number = 2 * seed + (mask == "strict")
     assert_simulates(compile(random_automaton(number), 24, mask=mask, effort=0.1), count=4)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("seed", range(0, 60, 3))
+@pytest.mark.parametrize("seed", range(0, 60, 5))
 def test_random_automata_compile_as_cascades_however_deep(seed: int) -> None:
     automaton = random_automaton(1000 + seed)
     mask = "strict" if seed % 2 else "causal"
@@ -79,16 +79,16 @@ OTHERS = ["FlipFlop", "Memory3", "abab", "Add", "T3", "Grid3x4", "Grid9:noop", "
 
 @pytest.mark.parametrize("activation", ["relu", "sin"])
 @pytest.mark.parametrize("objective", ["depth", "parameters", "width"])
-@pytest.mark.parametrize("name", ["S4", "C6", "abab", "Grid4", "T3", "Dyck1,2"])
+@pytest.mark.parametrize("name", ["S4", "C6", "abab", "Grid4", "Dyck1,2"])
 def test_every_option_gives_a_right_network(name: str, objective: str, activation: str) -> None:
-    network = compile(krohn.zoo(name), 40, objective=objective, activation=activation)  # type: ignore[arg-type]
+    network = compile(krohn.zoo(name), 40, objective=objective, activation=activation, effort=0.2)  # type: ignore[arg-type]
     assert_simulates(network, count=6)
 
 
 @pytest.mark.parametrize("mask", ["causal", "strict"])
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_rest_of_the_zoo_compiles_under_both_masks(name: str, mask: str) -> None:
-    assert_simulates(compile(krohn.zoo(name), 50, mask=mask), count=6)  # type: ignore[arg-type]
+    assert_simulates(compile(krohn.zoo(name), 50, mask=mask, effort=0.3), count=6)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_objectives_are_met() -> None:
 @pytest.mark.parametrize("start", range(3))
 def test_any_start_state_is_honoured(start: int) -> None:
     for letters in ([(1, 2, 0), (0, 0, 1)], [(1, 2, 2), (0, 0, 1)]):
-        assert_simulates(compile(Semiautomaton.from_letters(letters, start=start), 12))
+        assert_simulates(compile(Semiautomaton.from_letters(letters, start=start), 12, effort=0.2))
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])
 @pytest.mark.parametrize("name", ["C2", "FlipFlop", "Grid4", "S4", "T3", "A5", "Dyck1,1"])
 def test_the_shortest_lengths_work(name: str, length: int) -> None:
-    assert_simulates(compile(krohn.zoo(name), length), count=4)
+    assert_simulates(compile(krohn.zoo(name), length, effort=0.2), count=4)
 
 
 def test_an_automaton_with_one_reachable_state_needs_no_layer() -> None:

@@ -13,6 +13,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 import krohn
+from exporting.unproved import without_proof
 
 with warnings.catch_warnings():
     # Its dependencies use what Python and torch have since given up; nothing of ours is imported here.
@@ -20,7 +21,7 @@ with warnings.catch_warnings():
     from transformer_lens.model_bridge import TransformerBridge
 
 LENGTH = 14
-NAMES = ["S4", "Grid9", "Dyck4,2", "abab"]
+NAMES = ["S4", "Grid4", "Dyck2,2", "abab"]
 FORMATS = ("hf", "transformer-lens", "onnx")
 
 
@@ -34,6 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         for amount in ("WORK", "ROUNDING_WORK", "SHORT_WORDS"):  # what they check is tested elsewhere
             patch.setattr(compiled, amount, 1 << 8)
+        without_proof(patch)
         for name in NAMES:
             for to, exported in prepare(krohn.compile(krohn.zoo(name), length=LENGTH), FORMATS).items():
                 write(exported, base / name / to)

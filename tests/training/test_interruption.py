@@ -276,7 +276,10 @@ def test_the_command_says_where_it_stopped_and_ends_with_the_signal_s_status(
             assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(number)
-        printed, said = process.communicate(timeout=100)
+        try:
+            printed, said = process.communicate(timeout=100)
+        finally:
+            process.kill()
     assert process.returncode == status
     assert printed == ""
     begun, ended = said.splitlines()
