@@ -94,7 +94,7 @@ def test_analyze_has_a_row_per_family(capsys) -> None:
     assert "real diagonal layers have 2-groups only" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("architecture", ["deltaproduct", "rankone", "lstm", "gru"])
+@pytest.mark.parametrize("architecture", ["deltaproduct", "diagonal", "rankone", "lstm", "gru"])
 def test_compile_verify_and_run_a_witness(architecture, capsys, tmp_path, monkeypatch) -> None:
     folder = str(tmp_path / "net")
     assert run(["compile", "S4", "--architecture", architecture, "--out", folder]) == 0
@@ -130,7 +130,7 @@ def test_a_broken_witness_is_refuted_with_a_word(capsys, tmp_path) -> None:
         (["compile", "C2", "--architecture", "lstm", "--length", "4"], "--length is for Transformers"),
         (["compile", "C2", "--architecture", "gru", "--mask", "strict"], "--mask is for Transformers"),
         (["compile", "C2"], "say which with --length"),
-        (["compile", "abab", "--architecture", "deltaproduct"], "choose lstm, gru or rankone"),
+        (["compile", "A5", "--architecture", "diagonal"], "choose deltaproduct, rankone, lstm or gru"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(arguments, message, capsys) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cli.output import emit, note
 from krohn.errors import InvalidInput
-from krohn.recurrent.closure import Closure, close
+from krohn.recurrent.closure import BITS, Closure, close
 from krohn.recurrent.files import Witness, check_target, load, save
+from krohn.recurrent.horizon import certified_horizon
 from krohn.recurrent.witnesses import WITNESSES
 
 
@@ -22,7 +23,7 @@ def compile_witness(automaton: Semiautomaton, architecture: str, out: Path | Non
     payload = {
         "automaton": automaton.name,
         "architecture": architecture,
-        "layers": 1,
+        "layers": getattr(witness.cell, "layers", 1),
         "steps": getattr(witness.cell, "steps", 1),
         "size": witness.cell.size,
         "num_parameters": witness.cell.num_parameters,
@@ -32,7 +33,7 @@ def compile_witness(automaton: Semiautomaton, architecture: str, out: Path | Non
 
 
 def verify_witness(
-    directory: Path, automaton: Semiautomaton | None, out: Path | None, *, as_json: bool
+    directory: Path, automaton: Semiautomaton | None, out: Path | None, dtype: str, *, as_json: bool
 ) -> bool:
     """Proves or refutes the witness in a directory for words of every length; whether it is proved."""
     witness = load(directory)
@@ -45,14 +46,17 @@ def verify_witness(
         raise InvalidInput(
             "a proof by closure has no certificate file: it is run again in seconds; omit --out"
         )
-    closure = close(witness.cell, witness.automaton)
+    if dtype not in BITS:
+        raise InvalidInput(f"recurrent networks are proved in {' or '.join(BITS)}; got {dtype}")
+    closure = close(witness.cell, witness.automaton, dtype=dtype)
+    drift = None if closure.every_length else certified_horizon(witness.cell, witness.automaton, dtype)
     payload = {
         "architecture": witness.cell.kind,
         "automaton": witness.automaton.name,
         "digest": witness.automaton.digest,
-        "dtype": "float32",
-        "length": None,
-        "checks": ["closure"],
+        "dtype": dtype,
+        "length": drift,
+        "checks": ["closure"] if drift is None else ["closure", "drift"],
         **closure.to_json(witness.automaton),
     }
     emit(payload, as_json=as_json, text=lambda: _verified(witness, closure, payload))
@@ -62,8 +66,9 @@ def verify_witness(
 def _compiled(payload: dict[str, Any]) -> str:
     name = payload["automaton"] or "the automaton"
     return (
-        f"{name}, words of every length: one layer of {payload['architecture']}, steps per letter: "
-        f"{payload['steps']}, numbers of state: {payload['size']}, parameters: {payload['num_parameters']:,}"
+        f"{name}, words of every length: layers of {payload['architecture']}: {payload['layers']}, "
+        f"steps per letter: {payload['steps']}, numbers of state: {payload['size']}, "
+        f"parameters: {payload['num_parameters']:,}"
     )
 
 
@@ -74,13 +79,21 @@ def _verified(witness: Witness, closure: Closure, payload: dict[str, Any]) -> st
     if closure.every_length:
         order = "any order of adding" if closure.any_order else "sums rounded once, as this check adds them"
         return (
-            f"certified: {name}, words of every length, float32, {order}\n"
+            f"certified: {name}, words of every length, {payload['dtype']}, {order}\n"
             f"{closure.vectors} vectors are reached by all words; logit margin {closure.margin:.4g}\n{claim}"
         )
     if payload["counterexample"] is not None:
         wrong = payload["counterexample"]
         shown = f"{' '.join(wrong['letters'])} → {wrong['got']}, must be {wrong['expected']}"
         return f"not certified: a shortest wrong word was found\ncounterexample: {shown}\n{claim}"
+    if payload["length"] is not None:
+        return (
+            f"not certified for every length: {closure.vectors:,} vectors and no end; certified up to "
+            f"{payload['length']:,} letters in {payload['dtype']}, one letter after the other: "
+            f"rounding adds up\n{claim}"
+        )
+    if closure.horizon is None:
+        return f"not certified: a number needs more than the 8 bits of {payload['dtype']}\n{claim}"
     return (
         f"not certified: more than {closure.vectors - 1:,} vectors are reached; "
         f"every word of at most {closure.horizon} letters is right\n{claim}"

@@ -1,4 +1,4 @@
-"""One-layer recurrent networks in float32 as plain tables and matrices, and what each does with a letter.
+"""Recurrent networks in float32 as plain tables and matrices, and what each does with a letter.
 
 A cell holds tensors by name, starts from zero, and steps a batch of states ``[many, size]`` by one letter.
 ``Sums`` watches every sum: it is *settled* if each order of adding, fused or not, gives the same float,
@@ -6,7 +6,7 @@ because nothing is rounded or because the gate it feeds is saturated beyond all 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -24,24 +24,33 @@ SATURATED = 110.0
 
 @dataclass
 class Sums:
-    """Sums of products in float32, and whether all of them were settled so far."""
+    """Sums of products in float32, and whether all of them were settled so far.
+
+    With ``bits`` 8 a settled sum is the same in bfloat16, too: no number has more significant bits.
+    """
 
     settled: bool = True
+    bits: int = 24
 
     def product(self, x: Floats, w: Floats) -> Floats:
         """x W: settled if all terms of a sum are multiples of one power of two and fit into 24 bits."""
         left, right = x.astype(np.float64), w.astype(np.float64)
         size = np.abs(left) @ np.abs(right)
-        grain = _grain(left, 1)[:, None] * _grain(right, 0)[None]
-        self.settled &= bool((size <= grain * 2.0**24).all())
+        grain = grain_of(left, 1)[:, None] * grain_of(right, 0)[None]
+        self.settled &= bool((size <= grain * 2.0**self.bits).all())
         return (left @ right).astype(np.float32)
 
     def times(self, x: Floats, y: Floats) -> Floats:
         """x·y entry by entry: settled if nothing is rounded, so that a fused operation gives the same."""
-        exact = x.astype(np.float64) * y.astype(np.float64)
-        result = exact.astype(np.float32)
-        self.settled &= bool((result == exact).all())
-        return result
+        return self._kept(x.astype(np.float64) * y.astype(np.float64))
+
+    def plus(self, x: Floats, y: Floats) -> Floats:
+        """x + y: settled if nothing is rounded."""
+        return self._kept(x.astype(np.float64) + y.astype(np.float64))
+
+    def _kept(self, exact: npt.NDArray[np.float64]) -> Floats:
+        self.settled &= bool((np.abs(exact) <= grain_of(exact[..., None], -1) * 2.0**self.bits).all())
+        return exact.astype(np.float32)
 
     def gates(self, terms: Sequence[tuple[Floats, Floats]]) -> Floats:
         """Σ x W, for gates: settled if every order of adding leaves them saturated."""
@@ -50,11 +59,11 @@ class Sums:
         size = sum(np.abs(x) @ np.abs(w) for x, w in wide)
         count = sum(len(w) for _, w in wide)
         assert isinstance(result, np.ndarray)
-        self.settled &= bool((np.abs(result) - count * 2.0**-22 * size >= SATURATED).all())
+        self.settled &= bool((np.abs(result) - count * 2.0 ** (2 - self.bits) * size >= SATURATED).all())
         return result.astype(np.float32)
 
 
-def _grain(numbers: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.float64]:
+def grain_of(numbers: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.float64]:
     """The largest power of two of which all numbers along the axis are multiples; infinite if all are 0."""
     mantissas, exponents = np.frexp(numbers)
     whole = np.abs(mantissas * 2.0**53).astype(np.int64)
@@ -82,9 +91,8 @@ class Cell(ABC):
         if wrong:
             raise InvalidInput(f"the tensors of {self.kind} must fit together; {wrong[0]} does not")
 
-    @classmethod
     @abstractmethod
-    def ranks(cls) -> dict[str, int]:
+    def ranks(self) -> dict[str, int]:
         """The tensors and their numbers of axes."""
 
     @abstractmethod
@@ -115,6 +123,11 @@ class Cell(ABC):
         seen = np.concatenate([self.visible(states), np.ones((len(states), 1), np.float32)], axis=1)
         return self.sums.product(seen, weight)
 
+    def answer(self, states: Floats, letter: int) -> tuple[Floats, Floats]:
+        """States after one letter, and the logits there."""
+        after = self.step(states, letter)
+        return after, self.logits(after)
+
     @property
     def num_states(self) -> int:
         """Automaton states it tells apart."""
@@ -124,6 +137,11 @@ class Cell(ABC):
     def num_parameters(self) -> int:
         """Numbers in all tensors."""
         return sum(array.size for array in self.tensors.values())
+
+    @classmethod
+    def of(cls, tensors: Tensors, options: Mapping[str, Any]) -> "Cell":
+        """The cell with these options of its training architecture; most follow from the sizes."""
+        return cls(tensors)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -139,8 +157,7 @@ class Lstm(Cell):
 
     kind = "lstm"
 
-    @classmethod
-    def ranks(cls) -> dict[str, int]:
+    def ranks(self) -> dict[str, int]:
         """See ``Cell``."""
         return {"wte": 2, "weight_ih": 2, "weight_hh": 2, "bias": 1, "head.weight": 2, "head.bias": 1}
 
@@ -185,8 +202,8 @@ class Lstm(Cell):
         one = np.ones((1, 1), np.float32)
         z = self.sums.gates([(h, self.tensors["weight_hh"]), own, (one, self.tensors["bias"][None])])
         i, f, g, o = np.split(z, 4, axis=1)
-        cell = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
-        return np.concatenate([_sigmoid(o) * np.tanh(cell), cell], axis=1)
+        cell = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        return np.concatenate([sigmoid(o) * np.tanh(cell), cell], axis=1)
 
 
 class Gru(Cell):
@@ -194,8 +211,7 @@ class Gru(Cell):
 
     kind = "gru"
 
-    @classmethod
-    def ranks(cls) -> dict[str, int]:
+    def ranks(self) -> dict[str, int]:
         """See ``Cell``."""
         names = {"wte": 2, "weight_ih": 2, "weight_hh": 2, "bias_ih": 1, "bias_hh": 1}
         return {**names, "head.weight": 2, "head.bias": 1}
@@ -229,7 +245,7 @@ class Gru(Cell):
         inward = [(own, table["weight_ih"]), (one, table["bias_ih"][None])]
         recurrent = [(states, table["weight_hh"]), (one, table["bias_hh"][None])]
         gates = self.sums.gates([(x, w[:, : 2 * n]) for x, w in (*inward, *recurrent)])
-        reset, update = np.split(_sigmoid(gates), 2, axis=1)
+        reset, update = np.split(sigmoid(gates), 2, axis=1)
         if (reset == 1).all():
             inner = self.sums.gates([(x, w[:, 2 * n :]) for x, w in (*inward, *recurrent)])
         else:
@@ -239,57 +255,12 @@ class Gru(Cell):
         return (1 - update) * np.tanh(inner) + update * states
 
 
-class Delta(Cell):
-    """DeltaProduct: S ← gate·S, then S ← S + β k (v − kᵀS) for each step of the letter; S is dk × dv."""
-
-    kind = "deltaproduct"
-
-    @classmethod
-    def ranks(cls) -> dict[str, int]:
-        """See ``Cell``."""
-        return {"key": 3, "value": 3, "beta": 2, "gate": 1, "head.weight": 2, "head.bias": 1}
-
-    def misfits(self) -> list[str]:
-        """See ``Cell``."""
-        letters, steps, dk = self.tensors["key"].shape
-        dv = self.tensors["value"].shape[2]
-        shapes = {"value": (letters, steps, dv), "beta": (letters, steps), "gate": (letters,)}
-        return self._sizes({**shapes, "head.weight": (dk * dv, self.num_states)})
-
-    @property
-    def size(self) -> int:
-        """See ``Cell``."""
-        return int(self.tensors["key"].shape[2] * self.tensors["value"].shape[2])
-
-    @property
-    def num_letters(self) -> int:
-        """See ``Cell``."""
-        return len(self.tensors["key"])
-
-    @property
-    def steps(self) -> int:
-        """Steps per letter."""
-        return int(self.tensors["key"].shape[1])
-
-    def step(self, states: Floats, letter: int) -> Floats:
-        """See ``Cell``."""
-        key, value = self.tensors["key"][letter], self.tensors["value"][letter]
-        memory = states.reshape(len(states), key.shape[1], value.shape[1])
-        memory = self.sums.times(memory, self.tensors["gate"][letter])
-        for k, v, beta in zip(key, value, self.tensors["beta"][letter], strict=True):
-            read = self.sums.product(memory.transpose(0, 2, 1).reshape(-1, len(k)), k[:, None])
-            write = self.sums.times(beta, v - read.reshape(len(states), -1))
-            memory = memory + self.sums.times(k[None, :, None], write[:, None, :])
-        return memory.reshape(states.shape)
-
-
 class RankOne(Cell):
     """Steps x ← x + u (v − w·x) with u and w of their own, as in RWKV-7: ``move``, ``look``, ``write``."""
 
     kind = "rankone"
 
-    @classmethod
-    def ranks(cls) -> dict[str, int]:
+    def ranks(self) -> dict[str, int]:
         """See ``Cell``."""
         return {"move": 3, "look": 3, "write": 2, "head.weight": 2, "head.bias": 1}
 
@@ -323,9 +294,7 @@ class RankOne(Cell):
         return states
 
 
-def _sigmoid(z: Floats) -> Floats:
+def sigmoid(z: Floats) -> Floats:
+    """1 / (1 + exp(−z)), exactly 0 and 1 where it saturates."""
     with np.errstate(over="ignore", under="ignore"):
         return (np.float32(1) / (np.float32(1) + np.exp(-z))).astype(np.float32)
-
-
-CELLS: dict[str, type[Cell]] = {cell.kind: cell for cell in (Delta, RankOne, Lstm, Gru)}

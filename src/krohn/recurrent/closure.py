@@ -5,7 +5,7 @@ appears, every word of every length is run right, bit for bit; nothing about the
 the read-out of a pair is wrong, the way to it is a shortest wrong word. Zero has no sign.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
-from krohn.recurrent.cells import Cell
+from krohn.recurrent.cells import Cell, Sums, grain_of
 
 MAX_VECTORS = 200_000
 
@@ -59,8 +59,19 @@ class Closure:
         }
 
 
-def close(cell: Cell, automaton: Semiautomaton, limit: int = MAX_VECTORS) -> Closure:
-    """Searches until nothing new appears, something is wrong, or more than ``limit`` pairs are reached."""
+BITS = {"float32": 24, "bfloat16": 8}
+"""Significant bits of the formats in which proofs are made."""
+
+
+def close(cell: Cell, automaton: Semiautomaton, limit: int = MAX_VECTORS, dtype: str = "float32") -> Closure:
+    """Searches until nothing new appears, something is wrong, or more than ``limit`` pairs are reached.
+
+    In bfloat16 nothing may be rounded: then the floats are those of float32, which the search computes.
+    """
+    bits = BITS[dtype]
+    cell = replace(
+        cell, sums=Sums(bits=bits, settled=all(_fits(part, bits) for part in cell.tensors.values()))
+    )
     sizes = (cell.num_letters, cell.num_states)
     if sizes != (automaton.num_letters, automaton.num_states):
         raise InvalidInput(
@@ -77,8 +88,9 @@ def close(cell: Cell, automaton: Semiautomaton, limit: int = MAX_VECTORS) -> Clo
         for letter in range(automaton.num_letters):
             right = automaton.table[truth, letter]
             with np.errstate(all="ignore"):  # what is infinite or no number never leads
-                after = cell.step(states, letter) + np.float32(0)
-                lead, got = _lead(cell.logits(after), right)
+                after, logits = cell.answer(states, letter)
+                after = after + np.float32(0)
+                lead, got = _lead(logits, right)
             if not (lead > 0).all():
                 wrong = int(np.flatnonzero(~(lead > 0))[0])
                 word = (*words[wrong], letter)
@@ -94,7 +106,14 @@ def close(cell: Cell, automaton: Semiautomaton, limit: int = MAX_VECTORS) -> Clo
         states = np.array([vector for vector, _, _ in fresh], dtype=np.float32).reshape(-1, cell.size)
         truth = np.array([state for _, state, _ in fresh], dtype=np.int64)
         words = [word for _, _, word in fresh]
-    return Closure(True, len(seen), margin, cell.sums.settled, None, None)
+    settled = cell.sums.settled
+    return Closure(settled or dtype == "float32", len(seen), margin, settled, None, None)
+
+
+def _fits(numbers: npt.NDArray[np.float32], bits: int) -> bool:
+    """Whether no number has more significant bits."""
+    wide = numbers.astype(np.float64)
+    return bool((np.abs(wide) <= grain_of(wide[..., None], -1) * 2.0**bits).all())
 
 
 def _lead(

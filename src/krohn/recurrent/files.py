@@ -14,11 +14,13 @@ from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import true_name
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.recurrent.cells import CELLS, Cell
+from krohn.recurrent.cells import Cell, Gru, Lstm, RankOne, Tensors
+from krohn.recurrent.stack_cells import DeltaStack, DiagonalStack
 from krohn.strict_json import read_json, require_keys, short, shown
 
 MODEL, MEANING = "model.safetensors", "recurrent.json"
-VERSION = 1
+VERSION = 2
+CELLS: dict[str, type[Cell]] = {cell.kind: cell for cell in (DeltaStack, DiagonalStack, RankOne, Lstm, Gru)}
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,8 @@ class Witness:
             for letter in np.unique(words[:, t]):
                 chosen = words[:, t] == letter
                 with np.errstate(all="ignore"):
-                    rows[chosen] = self.cell.step(rows[chosen], int(letter))
-            with np.errstate(all="ignore"):
-                answers[:, t] = self.cell.logits(rows).argmax(axis=1)
+                    rows[chosen], logits = self.cell.answer(rows[chosen], int(letter))
+                    answers[chosen, t] = logits.argmax(axis=1)
         return answers
 
 
@@ -62,6 +63,7 @@ def save(witness: Witness, directory: str | Path) -> None:
     meaning = {
         "krohn": VERSION,
         "architecture": witness.cell.kind,
+        "options": witness.cell.options,
         "automaton": automaton_payload(witness.automaton),
         "digest": witness.automaton.digest,
     }
@@ -73,7 +75,7 @@ def load(directory: str | Path) -> Witness:
     """The witness in a directory; anything that does not fit is refused in one line."""
     folder = Path(directory)
     try:
-        keys = ("krohn", "architecture", "automaton", "digest")
+        keys = ("krohn", "architecture", "options", "automaton", "digest")
         payload = require_keys(read_json(folder / MEANING), keys, MEANING)
         if type(payload["krohn"]) is not int or payload["krohn"] != VERSION:
             raise InvalidFile(f"krohn must be {VERSION}; got {shown(payload['krohn'])}")
@@ -83,10 +85,20 @@ def load(directory: str | Path) -> Witness:
         automaton = automaton_from_payload(payload["automaton"])
         if automaton.digest != payload["digest"]:
             raise InvalidFile("the automaton does not have the digest the file states; compile it again")
-        cell = CELLS[kind](_tensors(folder / MODEL))
+        cell = _cell(kind, _tensors(folder / MODEL), payload["options"])
         return Witness(cell, replace(automaton, name=true_name(automaton)))
     except InvalidInput as error:
         raise InvalidFile(f"{short(folder)}: not a recurrent witness: {error}") from error
+
+
+def _cell(kind: str, tensors: Tensors, options: object) -> Cell:
+    if not isinstance(options, dict):
+        raise InvalidFile(f"options must be an object; got {shown(options)}")
+    cell = CELLS[kind].of(tensors, options)
+    wrong = sorted(name for name in {*cell.options, *options} if options.get(name) != cell.options.get(name))
+    if wrong:
+        raise InvalidFile(f"options must be those of the tensors; {shown(wrong[0])} is not")
+    return cell
 
 
 def _tensors(path: Path) -> dict[str, npt.NDArray[np.float32]]:

@@ -1,0 +1,204 @@
+"""DeltaProduct that tracks an automaton: one layer if letters permute or reset, else one for each level.
+
+Points have a doubled code, (1, 1) at their place, so that the key of a swap, (1, 1, −1, −1)/2, has length one
+and every number is dyadic. A column of the memory follows one point. Two heads hold the same memory; their
+queries read the place p and p², so that 1 − (p − v)² tests for a value in one sum.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from krohn.algebra.generated_group import GeneratedGroup
+from krohn.algebra.permutation import Permutation, is_permutation
+from krohn.automata.quotients import reachable_states
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade.holonomy import Cascade, decompose
+from krohn.recurrent.elementary import swaps_and_merges
+from krohn.recurrent.small_action import small_action
+from krohn.recurrent.stack_cells import DeltaStack
+from krohn.recurrent.stack_weights import Action, Array, Cascaded, Code, Value, Values, stack_weights
+from krohn.work import UNITS, Work
+
+WIDE = 128.0
+"""Input of a gate that is exactly 0 or 1."""
+Places = tuple[int, ...]
+Steps = list[tuple[float, Array, Array]]
+"""β, k, v of each step; a memory's column holds the code of its point's image less that of the point."""
+
+
+def deltaproduct(automaton: Semiautomaton) -> DeltaStack:
+    """One layer for permutations and resets; stacks follow the holonomy cascade."""
+    part = set(reachable_states(automaton))
+    permuting = [a for a, letter in enumerate(automaton.letters) if is_permutation(letter)]
+    rest = set(range(automaton.num_letters)) - set(permuting)
+    if any(len({automaton.letters[a][q] for q in part}) > 1 for a in rest):
+        return _stacked(decompose(automaton, work=Work(UNITS)))
+    if permuting:
+        action = dict(zip(permuting, small_action([automaton.letters[a] for a in permuting]), strict=True))
+        columns, places = _tracked(automaton, action)
+        if part <= places.keys():
+            return _single(automaton, action, columns, places)
+    own = {a: automaton.letters[a] for a in permuting}
+    return _single(automaton, own, (automaton.start,), {q: (q,) for q in range(automaton.num_states)})
+
+
+def _tracked(automaton: Semiautomaton, action: dict[int, Permutation]) -> tuple[Places, dict[int, Places]]:
+    """Points whose images tell the states apart, and these images for each state that permutations reach.
+
+    Nothing is reached if a state does not determine the images, as where the group moves fewer states.
+    """
+    degree = len(next(iter(action.values())))
+    base = GeneratedGroup(list(action.values()), degree).chain.base or (0,)
+    places = {automaton.start: tuple(base)}
+    queue = [automaton.start]
+    for state in queue:
+        for letter, images in action.items():
+            target = automaton.step(state, letter)
+            moved = tuple(images[point] for point in places[state])
+            if places.setdefault(target, moved) != moved:
+                return tuple(base), {}
+            if target not in queue:
+                queue.append(target)
+    return tuple(base), places if len(set(places.values())) == len(places) else {}
+
+
+def _single(
+    automaton: Semiautomaton, action: dict[int, Permutation], columns: Places, places: dict[int, Places]
+) -> DeltaStack:
+    """``places[q]`` lists where the columns' points are in state q; letters without an action are resets."""
+    points = len(next(iter(action.values()))) if action else automaton.num_states
+    states = {place: q for q, place in places.items()}
+    moves: list[Action] = [
+        ("move", action[a]) if a in action else ("reset", places[automaton.step(automaton.start, a)])
+        for a in range(automaton.num_letters)
+    ]
+
+    def step(values: Values, letter: int) -> tuple[tuple[Action, ...], Values]:
+        return (moves[letter],), (_moved(values[0], moves[letter]),)
+
+    machine = Cascaded(automaton, (columns,), step, lambda values: states[values[0]])
+    code = DeltaCode(points, columns)
+    return DeltaStack(stack_weights(machine, [code.with_steps(code.needed(moves))]))
+
+
+def _stacked(cascade: Cascade) -> DeltaStack:
+    """A layer for each level; a level that is not read goes back to where it started."""
+    frame, sizes, start = cascade.skeleton, cascade.sizes, cascade.initial
+
+    def step(values: Values, letter: int) -> tuple[tuple[Action, ...], Values]:
+        places = tuple(value[0] for value in values)
+        actions: list[Action] = []
+        target, after = 0, []
+        for level, source in enumerate(cascade.stages(places)):
+            if frame.depth[target] == level:
+                change = cascade.update(source, letter, target)
+                action: Action = (
+                    ("reset", (change,))
+                    if isinstance(change, int)
+                    else ("move", (*change, *range(len(change), sizes[level])))
+                )
+                after.append(_moved(values[level], action))
+                target = frame.tiles[target][after[-1][0]]
+            else:
+                action = ("reset", (start[level],))
+                after.append((start[level],))
+            actions.append(action)
+        return tuple(actions), tuple(after)
+
+    machine = Cascaded(
+        cascade.automaton,
+        tuple((place,) for place in start),
+        step,
+        lambda values: cascade.state(tuple(value[0] for value in values)),
+    )
+    most = max(sizes)
+    codes = [DeltaCode(most, (start[level],)) for level in range(len(sizes))]
+    steps = max(
+        code.needed([("move", (*move, *range(len(move), most))) for move in moves if isinstance(move, tuple)])
+        for code, moves in (
+            (code, level.values()) for code, level in zip(codes, cascade.transitions, strict=True)
+        )
+    )
+    return DeltaStack(stack_weights(machine, [code.with_steps(steps) for code in codes]))
+
+
+def _moved(value: Value, action: Action) -> Places:
+    kind, images = action
+    return images if kind == "reset" else tuple(images[place] for place in value)
+
+
+@dataclass(frozen=True)
+class DeltaCode(Code):
+    """Columns that follow points; values are their places, which start at ``columns``."""
+
+    points: int
+    columns: Places
+    steps: int = 1
+
+    def with_steps(self, steps: int) -> "DeltaCode":
+        """The same with that many steps for each letter."""
+        return DeltaCode(self.points, self.columns, steps)
+
+    def needed(self, actions: Sequence[Action]) -> int:
+        """Steps that the longest action takes."""
+        return max([1, *(len(self._plan(action)) for action in actions)])
+
+    @property
+    def reads(self) -> int:
+        """See ``Code``: p − p₀ of each column, then p² − p₀²."""
+        return 2 * len(self.columns)
+
+    def test(self, value: Value) -> tuple[Array, float]:
+        """See ``Code``: Σ over columns of 1 − (p − v)², less the number of columns but one."""
+        wanted, start = np.array(value, dtype=np.float64), np.array(self.columns, dtype=np.float64)
+        weight = np.concatenate([2 * wanted, -np.ones(len(wanted))])
+        return weight, float((1 - (start - wanted) ** 2).sum() - (len(wanted) - 1))
+
+    def mixer(self, actions: Sequence[Action], channels: Sequence[int], inputs: int) -> dict[str, Array]:
+        """See ``Code``."""
+        width, heads, columns = 2 * self.points, 2, len(self.columns)
+        query = np.zeros((inputs, heads, width))
+        key, value = (
+            np.zeros((inputs, heads, self.steps, width)),
+            np.zeros((inputs, heads, self.steps, columns)),
+        )
+        beta, gate = np.zeros((inputs, heads, self.steps)), np.zeros((inputs, heads))
+        places = np.repeat(np.arange(self.points), 2) / 2
+        for channel, action in zip(channels, actions, strict=True):
+            query[channel] = places, 2 * places**2
+            gate[channel] = WIDE if action[0] == "move" else -WIDE
+            for s, (strength, k, v) in enumerate(self._plan(action)):
+                key[channel, :, s], value[channel, :, s] = k, v
+                beta[channel, :, s] = WIDE if strength == 2 else 0
+        flat = {"query": query, "key": key, "value": value, "beta.weight": beta, "gate.weight": gate}
+        biases = {"beta.bias": np.zeros(heads * self.steps), "gate.bias": np.zeros(heads)}
+        return {name: array.reshape(inputs, -1) for name, array in flat.items()} | biases
+
+    def out(self) -> Array:
+        """See ``Code``."""
+        return np.eye(self.reads)
+
+    def _plan(self, action: Action) -> Steps:
+        code = np.repeat(np.eye(self.points), 2, axis=1)
+        own = code[list(self.columns)]
+        kind, images = action
+        if kind == "move":
+            keys = [(code[i] - code[j]) / 2 for _, i, j in swaps_and_merges(images)]
+            return [(2.0, k, -own @ k) for k in keys]
+        return _writes(code[list(images)] - own)
+
+
+def _writes(wanted: Array) -> Steps:
+    """After the gate has emptied the memory: one write a column, which leaves those before as they are."""
+    done = np.zeros_like(wanted)
+    steps: Steps = []
+    for column, row in enumerate(wanted):
+        if row.any():
+            key = row / 2
+            value = done @ key
+            value[column] = 2.0
+            steps.append((1.0, key, value))
+            done[column] = row
+    return steps

@@ -1,0 +1,217 @@
+"""Diagonal layers that track an automaton whose groups are solvable: a layer for each section of each level.
+
+A level of the cascade is the tile n of the last reset and the product g of permutations since then; n is a
+number p with its square p², which a reset writes. g is a tower of counters, the sections of the derived
+series; each counter is one number x that a letter multiplies by a root of unity. What is kept is x − 1, which
+is zero at the start. Signs and quarter turns are exact; other roots of unity are rounded.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import cos, pi, sin
+
+import numpy as np
+
+from krohn.algebra.solvable import CounterTower, counter_tower
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade.holonomy import Cascade, Update, decompose
+from krohn.errors import Unsupported
+from krohn.recurrent.stack_cells import DiagonalStack
+from krohn.recurrent.stack_weights import Action, Array, Cascaded, Code, Value, Values, stack_weights
+from krohn.work import UNITS, Work
+
+Residues = tuple[int, ...]
+Held = tuple[int, Residues]
+"""What a layer holds: the tile of the last reset (in the first layer of a level), and counters."""
+
+
+def diagonal(automaton: Semiautomaton) -> DiagonalStack:
+    """Gates 0 and 1 without groups, with signs if all counters are modulo 2, else complex."""
+    cascade = decompose(automaton, work=Work(UNITS))
+    levels = [_Level(cascade, level) for level in range(cascade.num_levels)]
+    moduli = {m for level in levels for m in level.tower.moduli}
+    gate = "unit" if not moduli else "signed" if moduli == {2} else "complex"
+    layers = [layer for level in levels for layer in level.layers()]
+    width = max(2 * (start is not None) + len(counters) for start, counters in layers)
+    codes = [DiagonalCode(gate, start, counters, width) for start, counters in layers]
+    tensors = stack_weights(_machine(cascade, levels), codes)
+    return DiagonalStack(tensors, gate=gate)
+
+
+class _Level:
+    """One level: its tower of counters and the tile it starts from."""
+
+    def __init__(self, cascade: Cascade, level: int) -> None:
+        self.size, self.start = cascade.sizes[level], cascade.initial[level]
+        updates = set(cascade.transitions[level].values())
+        moves = sorted(self.padded(update) for update in updates if isinstance(update, tuple))
+        self.tower: CounterTower = _tower(moves, self.size)
+        self.has_resets = cascade.num_levels > 1 or any(isinstance(update, int) for update in updates)
+
+    @property
+    def depth(self) -> int:
+        """Layers that it takes."""
+        return max(1, len(self.tower.sections))
+
+    def layers(self) -> list[tuple[int | None, Residues]]:
+        """For each layer the tile it starts from, if it holds one, and the moduli of its counters."""
+        moduli = [*self.tower.moduli_by_section] or [()]
+        keeps = self.has_resets or not self.tower.sections
+        return [(self.start if keeps and i == 0 else None, counters) for i, counters in enumerate(moduli)]
+
+    def first(self) -> list[Held]:
+        """What its layers hold at the start."""
+        return [(self.start if i == 0 else 0, (0,) * len(m)) for i, (_, m) in enumerate(self.layers())]
+
+    def tile(self, held: Sequence[Held]) -> int:
+        """The coordinate that its layers stand for."""
+        residues = tuple(r for _, counters in held for r in counters)
+        return self.tower.element(residues)[held[0][0]]
+
+    def changed(self, held: Sequence[Held], update: Update) -> tuple[list[Action], list[Held]]:
+        """Actions and values after a permutation of tiles or a reset."""
+        if isinstance(update, int):
+            after = [(update if i == 0 else 0, (0,) * len(r)) for i, (_, r) in enumerate(held)]
+            return [("set", *value) for value in after], after
+        actions: list[Action] = []
+        after, letter = [], self.padded(update)
+        for section, (tile, before) in zip(self.tower.sections, held, strict=False):
+            actions.append(("add", section.residues[letter]))
+            counters, letter = section.next_letter(before, letter)
+            after.append((tile, counters))
+        return (actions, after) if actions else ([("add", ())], [*held])
+
+    def padded(self, move: tuple[int, ...]) -> tuple[int, ...]:
+        """A permutation of all tile numbers of the level."""
+        return (*move, *range(len(move), self.size))
+
+
+def _tower(moves: list[tuple[int, ...]], size: int) -> CounterTower:
+    try:
+        return counter_tower(moves, size)
+    except Unsupported as error:
+        raise Unsupported(
+            f"diagonal layers need solvable groups; {error}: choose deltaproduct, rankone, lstm or gru"
+        ) from error
+
+
+def _machine(cascade: Cascade, levels: Sequence[_Level]) -> Cascaded:
+    frame = cascade.skeleton
+
+    def split(values: Values) -> list[list[Held]]:
+        found, place = [], 0
+        for level in levels:
+            found.append([*values[place : place + level.depth]])
+            place += level.depth
+        return found
+
+    def tiles(values: Values) -> tuple[int, ...]:
+        return tuple(level.tile(held) for level, held in zip(levels, split(values), strict=True))
+
+    def step(values: Values, letter: int) -> tuple[tuple[Action, ...], Values]:
+        actions: list[Action] = []
+        after: list[Value] = []
+        target = 0
+        for number, (source, held) in enumerate(
+            zip(cascade.stages(tiles(values)), split(values), strict=True)
+        ):
+            level = levels[number]
+            active = frame.depth[target] == number
+            update = cascade.update(source, letter, target) if active else level.start
+            done, new = level.changed(held, update)
+            if active:
+                target = frame.tiles[target][level.tile(new)]
+            actions += done
+            after += new
+        return tuple(actions), tuple(after)
+
+    start: Values = tuple(value for level in levels for value in level.first())
+    return Cascaded(cascade.automaton, start, step, lambda values: cascade.state(tiles(values)))
+
+
+@dataclass(frozen=True)
+class DiagonalCode(Code):
+    """Channels of one layer: a number and its square if it holds a tile, then one for each counter."""
+
+    gate: str
+    start: int | None
+    moduli: Residues
+    width: int
+
+    @property
+    def _numbers(self) -> int:
+        return 0 if self.start is None else 2
+
+    @property
+    def _parts(self) -> int:
+        return 2 if self.gate == "complex" else 1
+
+    @property
+    def reads(self) -> int:
+        """See ``Code``: the number and its square, then the parts of each counter."""
+        return self._numbers + self._parts * len(self.moduli)
+
+    def test(self, value: Value) -> tuple[Array, float]:
+        """See ``Code``: 1 − (p − v)², and the cosine between x and ω^v, scaled to 1 and at most 0."""
+        tile, residues = value
+        weights, bias = [], 1.0 - len(residues) - (self.start is not None)
+        if self.start is not None:
+            weights += [2.0 * tile, -1.0]
+            bias += 1.0 - (self.start - tile) ** 2
+        for residue, modulus in zip(residues, self.moduli, strict=True):
+            root, next_cosine = _root(residue, modulus), _root(1, modulus).real
+            scale = 1 / (1 - next_cosine)
+            weights += [root.real * scale, root.imag * scale][: self._parts]
+            bias += (root.real - next_cosine) * scale
+        return np.array(weights), bias
+
+    def mixer(self, actions: Sequence[Action], channels: Sequence[int], inputs: int) -> dict[str, Array]:
+        """See ``Code``."""
+        gate, write = np.zeros((2, inputs, self.width), dtype=np.complex128)
+        for channel, action in zip(channels, actions, strict=True):
+            factors, summands = self._change(action)
+            gate[channel, : len(factors)] = [_INPUT[self.gate](factor) for factor in factors]
+            write[channel, : len(summands)] = summands
+        both = {"gate.weight": self._split(gate), "write": self._split(write)}
+        return {**both, "gate.bias": np.zeros(self._parts * self.width)}
+
+    def _change(self, action: Action) -> tuple[list[complex], list[complex]]:
+        """a and b of every channel."""
+        if action[0] == "add":
+            factors = [_root(e, m) for e, m in zip(action[1], self.moduli, strict=True)]
+            return [1.0] * self._numbers + factors, [0.0] * self._numbers + [a - 1 for a in factors]
+        _, tile, residues = action
+        numbers = [] if self.start is None else [tile - self.start, tile**2 - self.start**2]
+        turned = [_root(r, m) - 1 for r, m in zip(residues, self.moduli, strict=True)]
+        return [0.0] * (self._numbers + len(turned)), [*numbers, *turned]
+
+    def out(self) -> Array:
+        """See ``Code``."""
+        matrix = np.zeros((self._parts * self.width, self.reads))
+        for channel in range(self._numbers + len(self.moduli)):
+            if channel < self._numbers:
+                matrix[channel, channel] = 1
+                continue
+            first = self._numbers + self._parts * (channel - self._numbers)
+            for part in range(self._parts):
+                matrix[part * self.width + channel, first + part] = 1
+        return matrix
+
+    def _split(self, numbers: np.ndarray) -> Array:
+        return np.concatenate([numbers.real, numbers.imag], axis=1) if self._parts == 2 else numbers.real
+
+
+def _root(exponent: int, modulus: int) -> complex:
+    """A root of unity; quarter turns are exact."""
+    quarters, rest = divmod(4 * (exponent % modulus), modulus)
+    if rest == 0:
+        return (1, 1j, -1, -1j)[quarters]
+    angle = 2 * pi * exponent / modulus
+    return complex(cos(angle), sin(angle))
+
+
+_INPUT: dict[str, Callable[[complex], complex]] = {
+    "unit": lambda factor: 128.0 if factor == 1 else -128.0,
+    "signed": lambda factor: 128.0 * factor,
+    "complex": lambda factor: 2.0 * factor,  # moved back to the circle: its length does not matter
+}

@@ -1,0 +1,182 @@
+"""A cascade of simple layers as the weights of a training architecture: embedding, blocks, read-out.
+
+Layer i holds a value and changes it by an *action* that depends on the letter and on the values of the layers
+above before the letter. The stream has a channel for each letter, the numbers that each layer reads, and a
+channel for each action of each layer but the first. The MLP behind layer i sees the letter and, one position
+back, what layers 0…i read; a unit is the "and" of one case, and switches the action of layer i + 1 on.
+At the first letter nothing was read: zero is the code of the start.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.errors import LimitExceeded
+from krohn.recurrent.cells import Tensors
+
+Array = npt.NDArray[np.float64]
+Value = Any
+"""What a layer holds, hashable; its code knows the form."""
+Action = Any
+"""What a letter does to a layer, hashable; its code knows the form."""
+Values = tuple[Value, ...]
+MAX_CASES = 20_000
+MAX_PARAMETERS = 50_000_000
+
+
+@dataclass(frozen=True)
+class Cascaded:
+    """An automaton as layers: where it starts, what a letter does, which state the values stand for."""
+
+    automaton: Semiautomaton
+    start: Values
+    actions: Callable[[Values, int], tuple[tuple[Action, ...], Values]]
+    state: Callable[[Values], int]
+
+
+class Code(ABC):
+    """How a layer of one kind holds values: what it reads, and the weights of its actions."""
+
+    @property
+    @abstractmethod
+    def reads(self) -> int:
+        """Numbers that it adds to the stream; all are zero at the start."""
+
+    @abstractmethod
+    def test(self, value: Value) -> tuple[Array, float]:
+        """Weights and bias of a sum of what is read: 1 at this value, at most 0 at every other."""
+
+    @abstractmethod
+    def mixer(self, actions: Sequence[Action], channels: Sequence[int], inputs: int) -> dict[str, Array]:
+        """Tensors of the mixer without ``out``; the action ``actions[j]`` comes on ``channels[j]``."""
+
+    @abstractmethod
+    def out(self) -> Array:
+        """[what the mixer hands out, reads]."""
+
+
+@dataclass
+class _Cases:
+    """All that can happen: cases (letter, values above) of each layer with the action, and final values."""
+
+    by_layer: list[dict[tuple[int, Values], Action]]
+    ends: dict[Values, int]
+
+
+def _explore(machine: Cascaded) -> _Cases:
+    layers = len(machine.start)
+    cases = _Cases([{} for _ in range(layers)], {machine.start: machine.state(machine.start)})
+    queue = [machine.start]
+    for values in queue:
+        for letter in range(machine.automaton.num_letters):
+            actions, after = machine.actions(values, letter)
+            for layer, action in enumerate(actions):
+                known = cases.by_layer[layer].setdefault((letter, values[:layer]), action)
+                assert known == action, "an action depends on the letter and the layers above alone"
+            if after not in cases.ends:
+                cases.ends[after] = machine.state(after)
+                queue.append(after)
+                if len(queue) > MAX_CASES:
+                    raise LimitExceeded(
+                        f"a stack is built for at most {MAX_CASES:,} combinations of values; this automaton "
+                        "has more: choose lstm, gru or rankone"
+                    )
+    return cases
+
+
+def stack_weights(machine: Cascaded, codes: Sequence[Code]) -> Tensors:
+    """Tensors by the names of the training architecture: no norm, ReLU, a window of two letters if needed."""
+    return _Builder(machine, codes, _explore(machine)).tensors()
+
+
+class _Builder:
+    def __init__(self, machine: Cascaded, codes: Sequence[Code], cases: _Cases) -> None:
+        self.machine, self.codes, self.cases = machine, codes, cases
+        self.letters, self.states = machine.automaton.num_letters, machine.automaton.num_states
+        lists = [list(dict.fromkeys(layer.values())) for layer in cases.by_layer]
+        first = [cases.by_layer[0][letter, ()] for letter in range(self.letters)]
+        self.actions: list[list[Action]] = [first, *lists[1:]]
+        place = self.letters
+        self.read_at, self.action_at = [], [list(range(self.letters))]
+        for layer, code in enumerate(codes):
+            self.read_at.append(np.arange(place, place + code.reads))
+            place += code.reads
+            if layer + 1 < len(codes):
+                self.action_at.append(list(range(place, place + len(self.actions[layer + 1]))))
+                place += len(self.actions[layer + 1])
+        # One layer whose values are the states needs no MLP: its tests are the read-out.
+        self.plain = len(codes) == 1 and len(set(cases.ends.values())) == len(cases.ends)
+        self.state_at = np.arange(place, place + (0 if self.plain else self.states))
+        self.dim = place + len(self.state_at)
+        self.inputs = self.dim * (1 if len(codes) == 1 else 2)
+
+    def tensors(self) -> Tensors:
+        """All tensors, float32."""
+        found: dict[str, Array] = {"wte": np.eye(self.letters, self.dim)}
+        bent = [] if self.plain else [self._mlp(layer) for layer in range(len(self.codes))]
+        width = max((len(bias) for _, bias, _ in bent), default=0)
+        _check(self.inputs * width * len(self.codes))
+        for layer, code in enumerate(self.codes):
+            prefix = f"h.{layer}."
+            mixer = code.mixer(self.actions[layer], self.action_at[layer], self.inputs)
+            out = code.out()
+            found[f"{prefix}mix.out"] = np.zeros((len(out), self.dim))
+            found[f"{prefix}mix.out"][:, self.read_at[layer]] = out
+            found |= {f"{prefix}mix.{name}": array for name, array in mixer.items()}
+            if bent:
+                inward, bias, outward = bent[layer]
+                spare = width - len(bias)
+                found[f"{prefix}mlp.in"] = np.pad(inward, ((0, 0), (0, spare)))
+                found[f"{prefix}mlp.in_bias"] = np.pad(bias, (0, spare))
+                found[f"{prefix}mlp.out"] = np.pad(outward, ((0, spare), (0, 0)))
+        weight, bias = self._head()
+        found |= {"head.weight": weight, "head.bias": bias}
+        return {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in found.items()}
+
+    def _mlp(self, layer: int) -> tuple[Array, Array, Array]:
+        """Units 2·(sum of tests) − 1: exactly 0 unless all tests hold, and 1 if they do."""
+        last = layer + 1 == len(self.codes)
+        ands: list[tuple[int | None, Values, int]] = (
+            [(None, values, int(self.state_at[state])) for values, state in self.cases.ends.items()]
+            if last
+            else [
+                (letter, values, self.action_at[layer + 1][self.actions[layer + 1].index(action)])
+                for (letter, values), action in self.cases.by_layer[layer + 1].items()
+            ]
+        )
+        _check(self.inputs * len(ands))
+        inward, bias = np.zeros((self.inputs, len(ands))), np.zeros(len(ands))
+        outward = np.zeros((len(ands), self.dim))
+        shift = 0 if last else self.dim
+        for unit, (letter, values, target) in enumerate(ands):
+            bias[unit] = 1 - len(values) - (letter is not None)
+            if letter is not None:
+                inward[letter, unit] = 1
+            for code, read_at, value in zip(self.codes, self.read_at, values, strict=False):
+                weight, constant = code.test(value)
+                inward[shift + read_at, unit] = weight
+                bias[unit] += constant
+            outward[unit, target] = 1
+        return 2 * inward, 2 * bias - 1, outward
+
+    def _head(self) -> tuple[Array, Array]:
+        weight, bias = np.zeros((self.dim, self.states)), np.zeros(self.states)
+        if not self.plain:
+            weight[self.state_at, np.arange(self.states)] = 1
+            return weight, bias
+        bias[:] = -1.0  # states that are never reached; tests are 1 or at most 0
+        for values, state in self.cases.ends.items():
+            weight[self.read_at[0], state], bias[state] = self.codes[0].test(values[0])
+        return weight, bias
+
+
+def _check(count: int) -> None:
+    if count > MAX_PARAMETERS:
+        raise LimitExceeded(
+            f"a network may have at most {MAX_PARAMETERS:,} parameters; this one needs {count:,}"
+        )
