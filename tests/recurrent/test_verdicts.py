@@ -97,14 +97,14 @@ def test_analyze_has_a_row_per_family(capsys) -> None:
 @pytest.mark.parametrize("architecture", ["deltaproduct", "diagonal", "rankone", "lstm", "gru"])
 def test_compile_verify_and_run_a_witness(architecture, capsys, tmp_path, monkeypatch) -> None:
     folder = str(tmp_path / "net")
-    assert run(["compile", "S4", "--architecture", architecture, "--out", folder]) == 0
+    assert run(["compile", "D8", "--architecture", architecture, "--out", folder]) == 0
     capsys.readouterr()
-    assert run(["verify", folder, "--automaton", "S4", "--json"]) == 0
+    assert run(["verify", folder, "--automaton", "D8", "--json"]) == 0
     payload = json.loads(capsys.readouterr().out)
     assert payload["certified"]
     assert payload["every_length"]
-    automaton = parse_spec("S4")
-    word = np.random.default_rng(0).integers(0, 8, 300)
+    automaton = parse_spec("D8")
+    word = np.random.default_rng(0).integers(0, 2, 300)
     monkeypatch.setattr("sys.stdin", io.StringIO(" ".join(automaton.letter_names[a] for a in word)))
     assert run(["run", folder]) == 0
     states = capsys.readouterr().out.split()

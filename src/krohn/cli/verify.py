@@ -76,8 +76,8 @@ def command(
         raise click.UsageError("--out must not be a file of the network itself")
     automaton = None if spec is None else parse_spec(spec)
     if is_witness(directory):
-        asked = click.get_current_context().get_parameter_source("dtype") is ParameterSource.COMMANDLINE
-        if not verify_witness(directory, automaton, out, dtype if asked else "float32", as_json=as_json):
+        typed = click.get_current_context().get_parameter_source("dtype") is ParameterSource.COMMANDLINE
+        if not verify_witness(directory, automaton, out, dtype if typed else "float32", as_json=as_json):
             raise click.exceptions.Exit(1)
         return
     if is_run(directory):
