@@ -21,7 +21,7 @@ from krohn.trained.box_loss import IMAGES, memory_gate, worst_leads
 from krohn.trained.box_search import Claim, Contexts, search
 from krohn.trained.sampled import habitual, legal, uniform
 
-STEPS, RATE = 3000, 1e-2
+STEPS, RATE, CODES_RATE = 3000, 1e-2, 3e-2
 RADIUS_H, RADIUS_MEMORY = 0.02, {"lstm": 0.2, "gru": 0.1}
 CEILING = 1.0
 """Gates that keep the old state are pushed below σ(1) = 0.73."""
@@ -72,12 +72,13 @@ def fine_tune(
     centre = torch.tensor(first, dtype=torch.float32, requires_grad=True)
     shape = torch.zeros_like(centre, requires_grad=True)
     everything = [*tuned.values(), centre, shape]
-    optimiser = torch.optim.Adam(everything, lr=RATE, betas=(0.9, 0.98))
+    rate = CODES_RATE if codes else RATE
+    optimiser = torch.optim.Adam(everything, lr=rate, betas=(0.9, 0.98))
     loss_of = _Loss(goal)
     last: tuple[Boxes, BoxVerdict] | None = None
     for step in range(1, steps + 1):
         for group in optimiser.param_groups:
-            group["lr"] = RATE * min(1.0, step / 20) * max(0.05, min(1.0, 1.6 * (1 - (step - 1) / steps)))
+            group["lr"] = rate * min(1.0, step / 20) * max(0.05, min(1.0, 1.6 * (1 - (step - 1) / steps)))
         radius = min(1.0, step / (WARM * steps)) * _radius(goal.kind, shape, weights["weight_hh"].shape[0])
         loss, violation = loss_of(tuned, centre, radius)
         optimiser.zero_grad()
@@ -149,9 +150,17 @@ def _centres(goal: Goal, weights: Weights, seed: int) -> Floats:
 
 
 def _codes(goal: Goal, weights: Weights, seed: int) -> Floats:
-    """A code of random signs for each context."""
-    shape = len(goal.found.state), weights["weight_hh"].shape[0]
-    signs = np.where(np.random.default_rng(seed).random(shape) < 0.5, -1.0, 1.0)
+    """A code of signs for each context: a unit of its own where there are enough, random signs otherwise.
+
+    With a unit for each state and last letter, the unit of (p, b) must be on if the letter is b and a unit of
+    some (q, a) with δ(q, b) = p was on: a threshold, whatever the automaton.
+    """
+    count, hidden = len(goal.found.state), weights["weight_hh"].shape[0]
+    if hidden >= count - 1:
+        signs = -np.ones((count, hidden))
+        signs[np.arange(1, count), np.arange(count - 1)] = 1.0
+    else:
+        signs = np.where(np.random.default_rng(seed).random((count, hidden)) < 0.5, -1.0, 1.0)
     return 0.6 * signs if goal.kind == "gru" else np.concatenate([0.4 * signs, 0.8 * signs], 1)
 
 

@@ -1,14 +1,14 @@
 """From a finished run to a provable one: fine-tuned weights and their certificate, as a run directory."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import torch
 
-from krohn import atomic
+from krohn import atomic, streams
 from krohn.evaluate.trained_states import TrainedStates, trained_states
 from krohn.trained.box_certificate import NAME
 from krohn.trained.box_check import CELLS
@@ -67,17 +67,34 @@ def provable_reasons(config: RunConfig) -> list[str]:
 def make_provable(
     directory: Path, *, steps: int = STEPS, tell: Tell = lambda step, violation: None
 ) -> ProvableRun:
-    """Fine-tunes the best replicate of a run; writes it, with its boxes if it is proved, into a subfolder."""
+    """Fine-tunes the best replicate of a run; writes it, with its boxes if it is proved, into a subfolder.
+
+    Boxes begin where the network is, if it is right; where they do not close, with codes and first weights.
+    """
     trained, config = trained_states(directory), read_config(directory)
     claim = claim_of(trained, trained.automaton, "all")
     found = contexts(claim)
     assert found is not None, "an automaton that can be trained has few states"
     goal = Goal(kind_of(trained), trained.automaton, claim, found)
-    weights, began = _used(trained), perf_counter()
-    tuned = fine_tune(goal, weights, steps=steps, seed=config.seed, tell=tell)
-    if not tuned.verdict.proved:
-        tuned = fine_tune(goal, weights, steps=steps, seed=config.seed, codes=True, tell=tell)
+    began, seed, tuned = perf_counter(), config.seed, None
+    if _accuracy(trained)["accuracy"] == 1.0:
+        tuned = fine_tune(goal, _used(trained), steps=steps // 2, seed=seed, tell=tell)
+    if tuned is None or not tuned.verdict.proved:
+        tuned = fine_tune(goal, _fresh(trained, seed), steps=steps, seed=seed, codes=True, tell=tell)
     return _write(directory / FOLDER, trained, config, tuned, perf_counter() - began)
+
+
+def _accuracy(trained: TrainedStates) -> dict[str, Any]:
+    """Scores on words that no choice has seen."""
+    words = HeldOut(trained.task, seed=TEST_SEED, count=TEST_WORDS)
+    return words.judge(trained.network, trained.weights).of(0)
+
+
+def _fresh(trained: TrainedStates, seed: int) -> dict[str, torch.Tensor]:
+    """First weights, as at the beginning of a run."""
+    layout = trained.network.layout
+    flat = layout.initial(streams.replicate_keys(seed, 1))
+    return _used(replace(trained, weights=layout.views(flat)))
 
 
 def _used(trained: TrainedStates) -> dict[str, torch.Tensor]:
@@ -99,7 +116,7 @@ def _write(
         value = tuned.weights[part.name]
         weights[part.name][0][tuple(slice(extent) for extent in value.shape)] = value
     proved = TrainedStates(trained.network, weights, trained.task, 0)
-    scores = HeldOut(trained.task, seed=TEST_SEED, count=TEST_WORDS).judge(trained.network, weights).of(0)
+    scores = _accuracy(proved)
     made = ProvableRun(folder, tuned, seconds, scores["accuracy"])
     entry = {"status": "proved" if tuned.verdict.proved else "not proved", **scores}
     folder.mkdir(parents=True, exist_ok=True)
