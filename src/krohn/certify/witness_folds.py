@@ -27,15 +27,16 @@ CHUNK = 1 << 22
 def tabulate_step(claim: Claim, layer: Layer, *, choices: bool) -> Tabulate:
     """An MLP block: folds found by running it on middles."""
     wide = np.where(untouched(layer)[:, None], claim.wide, 0.0)
-    folds, unsure, many = [], -1, 1
+    folds, unsure, many, cut = [], -1, 1, _cut(claim, layer)
     for k in range(len(claim.low)):
-        fold = _fold_of(claim, layer, wide, k)
+        # Where every last unit reads one counter, outputs are sums: the others may stay at 0.
+        samples = 1 if cut == len(layer.weights) - 1 else SAMPLES
+        fold = _fold_of(claim, layer, wide, k, samples)
         if not fold.modulus:
             fold, count = _exact_ends(claim, fold, k, choices=choices and unsure < 0)
             if count > 1:
                 unsure, many = k, count
         folds.append(fold)
-    cut = _cut(claim, layer)
     if cut:
         wide = claim.wide * layer.keep_mlp[:, None]
     return _machine(claim, folds, unsure, many, Layout(True, wide, cut))
@@ -50,10 +51,10 @@ def resolve_step(claim: Claim, counters: list[int]) -> Tabulate:
     return _machine(claim, folds, -1, 1, Layout(False, wide, 0))
 
 
-def _fold_of(claim: Claim, layer: Layer, wide: Array, k: int) -> Fold:
+def _fold_of(claim: Claim, layer: Layer, wide: Array, k: int, samples: int) -> Fold:
     """What the outputs tell of counter k: a residue, or its place between two ends."""
     others = [
-        [0] if j == k else sorted({int(v) for v in np.linspace(claim.low[j], claim.high[j], SAMPLES)})
+        [0] if j == k else sorted({int(v) for v in np.linspace(claim.low[j], claim.high[j], samples)})
         for j in range(len(claim.low))
     ]
     grid = np.array(list(product(*others))[:MOST_GRID], dtype=np.int64).reshape(-1, len(claim.low))

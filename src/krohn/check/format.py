@@ -20,6 +20,7 @@ from krohn.check.real import (
     Real,
     Rounding,
     ample,
+    common_unit,
     ends,
     lowest_bit,
     point,
@@ -121,11 +122,7 @@ class Format:
             made, beyond, size = made + part.part, beyond + part.beyond, size + part.size
             count, known = count + (part.size != 0), known & part.part.known & (part.beyond == 0)
             unit = np.minimum(unit, lowest_bit(part.part.lo))
-        fits = (
-            known
-            & (unit >= self.inner.tiny)
-            & (size < np.where(np.isinf(unit), 1, unit) * 2.0**self.inner.bits)
-        )
+        fits = known & self.inner.holds(unit, size)
         off = self.inner.error(size, np.where(fits, 0.0, np.maximum(count - 1, 0)), 0.0)
         return self.stored(Box(made.widened(off), beyond))
 
@@ -155,14 +152,10 @@ class Format:
 
     def _exact(self, box: Box, weight: Array, offset: Array, size: Array) -> Flags:
         """Sums of known multiples of one power of two that stay below 2^bits of them."""
-        there = weight != 0
         moving = ~box.part.known | (np.broadcast_to(box.beyond, box.part.lo.shape) != 0)
-        steady = moving.astype(np.float64) @ there.astype(np.float64) == 0
-        grain = np.where(moving, np.inf, lowest_bit(box.part.lo)).min(axis=0, initial=np.inf)
-        least = np.where(there, grain[:, None] * np.where(there, lowest_bit(weight), 1.0), np.inf)
-        unit = np.minimum(least.min(axis=0, initial=np.inf), lowest_bit(offset))
-        fits = size < np.where(np.isinf(unit), 0.0, unit) * 2.0**self.inner.bits
-        out: Flags = steady & (np.isinf(unit) & (size == 0) | fits) & (unit >= self.inner.tiny)
+        steady = moving.astype(np.float64) @ (weight != 0).astype(np.float64) == 0
+        unit = np.minimum(common_unit(np.where(moving, 0.0, box.part.lo), weight), lowest_bit(offset))
+        out: Flags = steady & self.inner.holds(unit, size)
         return out
 
     def off(self, box: Box, weight: Array, bias: Array) -> Array:
@@ -272,11 +265,14 @@ class Format:
         off = np.where(single, 0.0, self.inner.error(size, count + 1, count))
         return self.stored(whole(products.total(1).widened(off))).part
 
-    def any_sum(self, size: Array, terms: Array | float) -> Array:
-        """Error of a sum of ``terms`` products of this total size, bias included, and of storing it twice."""
+    def any_sum(self, size: Array, terms: Array | float, unit: Array | float = 0.0) -> Array:
+        """Error of a sum of ``terms`` products of this total size, bias included, and of storing it twice.
+
+        Nothing where all terms are known multiples of ``unit`` and as many as these fit.
+        """
         off = self.inner.error(ample(size), terms, terms)
         require(size + off <= self.outer.largest, "a number can overflow", TOO_LARGE)
-        return off + 2 * self.rounding(size + off)
+        return np.where(self.outer.holds(unit, size), 0.0, off + 2 * self.rounding(size + off))
 
     def passed_on(self, size: Array, off: Array, matrix: Array) -> Array:
         """Error of y @ matrix where y is computed up to ``off`` from a number of this size, and stored."""

@@ -6,12 +6,12 @@ from functools import partial
 
 import numpy as np
 
-from krohn.check.affine import Affine, diagonal, entering
+from krohn.check.affine import Affine, entering
 from krohn.check.folds import Rows, Situations, follow_folds, rows_of
 from krohn.check.format import Box, whole
 from krohn.check.machine import Claim, Setting, counted_anew, lifted
 from krohn.check.reader import Layer
-from krohn.check.real import Array, Flags, Integers, Real, affine_error, hull, joined, point
+from krohn.check.real import Array, Flags, Integers, Real, affine_error, hull, joined, lowest_bit, point
 from krohn.check.verdict import inside, require
 from krohn.check.witness import Tabulate
 
@@ -148,20 +148,21 @@ def _with_residual(setting: Setting, layer: Layer, strand: Strand, box: Real, fo
     tied[symbols] += start.tied[:, :, place][symbols] * keep
     centre = form.centre + start.centre[:, place] * keep
     own = affine_error(
-        np.abs(centre) + np.abs(tied).sum(axis=0), np.eye(len(outputs)), np.zeros(len(outputs))
+        np.abs(centre) + np.abs(tied).sum(axis=0) + form.own, np.eye(len(outputs)), np.zeros(len(outputs))
     )
-    return Affine(out, centre, np.concatenate([tied, diagonal(2 * off + own)])).shared().box
+    return Affine(out, centre, tied, form.own + 2 * off + own).shared().box
 
 
 def in_parts(setting: Setting, widths: list[int], run: Callable[[Real], Real], box: Real) -> Real:
     """Some rows at a time, through layers of these widths."""
-    widest, symbols = max(widths, default=1), 1 + box.lo.shape[1] + 2 * sum(widths)
-    require(symbols * widest <= MOST_HELD, f"a layer of {widest} units is too wide for this check")
-    rows = max(1, BLOCK // (symbols * max(widest, 1)))
+    inputs = box.lo.shape[1]
+    held = max([1, *((1 + inputs + sum(widths[:n])) * width for n, width in enumerate(widths))])
+    require(held <= MOST_HELD, f"a layer of {max(widths)} units is too wide for this check")
+    rows = max(1, BLOCK // held)
     parts = []
     for first in range(0, max(len(box), 1), rows):
         part = box[first : first + rows]
-        setting.budget.spend(float(len(part)) * symbols * widest, "MLP rows")
+        setting.budget.spend(float(len(part)) * held, "MLP rows")
         parts.append(run(part))
     return joined(parts)
 
@@ -183,6 +184,7 @@ def _cut_block(setting: Setting, claim: Claim, layer: Layer, step: Tabulate, sit
     weight, bias = layer.weights[cut], layer.biases[cut]
     width, count = len(bias), len(situations.table)
     total, size = point(bias).spread(count, width), np.broadcast_to(np.abs(bias), (count, width))
+    unit = np.broadcast_to(lowest_bit(bias), (count, width))
     for kind in np.unique(reads, axis=0):
         units = np.flatnonzero((reads == kind).all(axis=1))
         rows = rows_of(setting, claim, step, situations, np.flatnonzero(kind))
@@ -190,26 +192,27 @@ def _cut_block(setting: Setting, claim: Claim, layer: Layer, step: Tabulate, sit
         def run(part: Real, units: Integers = units) -> Real:
             return _partial_sums(setting, layer, part, cut, units)
 
-        made = in_parts(setting, [len(b) for b in layer.biases[: cut + 1]], run, rows.box + claim.codes)
+        made = in_parts(
+            setting,
+            [*(len(b) for b in layer.biases[: cut - 1]), len(units), width],
+            run,
+            rows.box + claim.codes,
+        )
         made = hull(made[rows.back], rows.names)[rows.where]
-        total, size = total + made[:, :width], size + made.hi[:, width:]
-    return _after_cut(setting, claim, layer, step, situations, total, size)
+        total, size = total + made[:, :width], size + made.hi[:, width : 2 * width]
+        unit = np.minimum(unit, made.lo[:, 2 * width :])
+    terms = (weight != 0).sum(axis=0) + 1.0
+    sums = total.widened(setting.fmt.any_sum(size, terms, unit))
+    return _after_cut(setting, claim, layer, step, situations, sums)
 
 
 def _after_cut(
-    setting: Setting,
-    claim: Claim,
-    layer: Layer,
-    step: Tabulate,
-    situations: Situations,
-    total: Real,
-    size: Array,
+    setting: Setting, claim: Claim, layer: Layer, step: Tabulate, situations: Situations, sums: Real
 ) -> Real:
     fmt, cut, quiet = setting.fmt, step.cut, untouched(layer)
-    terms = (layer.weights[cut] != 0).sum(axis=0) + 1.0
-    sums = total.widened(fmt.any_sum(size, terms))
     if cut + 1 < len(layer.weights):
-        sums = Affine(sums, sums.lo, np.zeros((0, *sums.lo.shape))).activated(fmt, layer.sine[cut]).box
+        nothing = np.zeros_like(sums.lo)
+        sums = Affine(sums, sums.lo, nothing[None][:0], nothing).activated(fmt, layer.sine[cut]).box
 
     def run(part: Real) -> Real:
         return run_units(setting, layer, part, cut + 1, len(layer.weights)).box
@@ -222,19 +225,24 @@ def _after_cut(
     return hull(fmt.add(there, whole(last)).part, situations.table[:, -1])
 
 
-def run_units(setting: Setting, layer: Layer, box: Real, first: int, last: int) -> Affine:
-    """Matrices first..last-1 of the MLP on what enters them."""
+def run_units(
+    setting: Setting, layer: Layer, box: Real, first: int, last: int, chosen: Integers | None = None
+) -> Affine:
+    """Matrices first..last-1 of the MLP on what enters them; of the last one, the ``chosen`` units."""
     form = entering(box)
     for index in range(first, last):
+        units = np.arange(len(layer.biases[index])) if chosen is None or index + 1 < last else chosen
         with inside(f"MLP matrix {index + 1}"):
-            form = form.linear(setting.fmt, layer.weights[index], layer.biases[index])
+            form = form.linear(setting.fmt, layer.weights[index][:, units], layer.biases[index][units])
         if index + 1 < len(layer.weights):
-            form = form.activated(setting.fmt, layer.sine[index]).trimmed(box.lo.shape[1])
+            form = form.activated(setting.fmt, layer.sine[index][units]).trimmed(box.lo.shape[1])
     return form
 
 
 def _partial_sums(setting: Setting, layer: Layer, box: Real, cut: int, units: Integers) -> Real:
-    """What some units of a hidden layer add to the next sums, and beside it the size of the terms."""
-    form, weight = run_units(setting, layer, box, 0, cut).only(units), layer.weights[cut][units]
+    """What some units of a hidden layer add to the next sums; beside it size and unit of the terms."""
+    form, weight = run_units(setting, layer, box, 0, cut, units), layer.weights[cut][units]
     size = form.box.size @ np.abs(weight)
-    return joined([form.sums(weight), Real(-size, size)], axis=1)
+    return joined(
+        [form.sums(weight), Real(-size, size), point(form.grain(weight)).spread(*size.shape)], axis=1
+    )

@@ -49,6 +49,12 @@ class Rounding:
         out: Array = np.rint(values / grain) * grain
         return np.where(np.abs(out) > self.largest, np.copysign(np.inf, values), out)
 
+    def holds(self, unit: Array | float, size: Array) -> Flags:
+        """Whether every multiple of ``unit``, a power of two, up to ``size`` is a number of this format."""
+        some, step = size == 0, np.where(np.isinf(unit), 0.0, unit)
+        out: Flags = some | (step >= self.tiny) & (size < step * 2.0**self.bits)
+        return out
+
     def error(self, size: Array, rounds: Array | float, faint: Array | float) -> Array:
         """How far a computed sum, and its evaluation here, can be off; refuses where it can overflow."""
         count = np.asarray(rounds, dtype=np.float64)
@@ -225,6 +231,20 @@ def lowest_bit(numbers: Array) -> Array:
         numbers == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponent - OWN.bits)
     )
     return out
+
+
+def common_unit(values: Array, matrix: Array) -> Array:
+    """Per column: the largest power of two dividing all terms of values @ matrix; infinity if all are 0."""
+    there, least = matrix != 0, lowest_bit(values).min(axis=0, initial=np.inf)
+    terms = np.where(there, least[:, None] * np.where(there, lowest_bit(matrix), 1.0), np.inf)
+    out: Array = terms.min(axis=0, initial=np.inf)
+    return out
+
+
+def known_sums(values: Real, matrix: Array, unit: Array, otherwise: Real) -> Real:
+    """values @ matrix where all terms are known multiples of ``unit`` and float64 holds them all."""
+    exact = OWN.holds(unit, values.size @ np.abs(matrix))
+    return point(values.lo @ matrix).where(exact, otherwise)
 
 
 def affine_error(reach: Array, matrix: Array, offset: Array) -> Array:

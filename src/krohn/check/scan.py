@@ -17,7 +17,7 @@ from krohn.check.machine import Claim, Setting
 from krohn.check.mlp import run_block, untouched
 from krohn.check.reader import Automaton, Layer, Network
 from krohn.check.readout import decode
-from krohn.check.real import Array, Integers, Real, ample, hull, point
+from krohn.check.real import Array, Integers, Real, ample, hull, lowest_bit, point
 from krohn.check.verdict import inside, require
 from krohn.check.witness import Scan
 
@@ -121,21 +121,30 @@ def _composed(
     require(layer.keep_mlp[channels] == 0, "a map is added to what its channel held before")
     points, fmt, bias = len(channels), setting.fmt, layer.biases[1]
     coded = claim.box + claim.codes
+    place = np.full(len(bias), -1)
+    place[channels] = np.arange(points)
     kinds: dict[tuple[Source, ...], list[int]] = {}
     for unit, column in enumerate((layer.weights[0] != 0).T):
         seen = sorted({sources[int(c)] for c in np.flatnonzero(column) if int(c) in sources})
         kinds.setdefault(tuple(seen), []).append(unit)
     shape = (points, points, len(bias))
-    total, slopes, size = point(bias).spread(*shape), point(np.zeros(shape)), np.abs(bias)
-    setting.budget.spend(40.0 * len(kinds) * total.lo.size, "points that units see")
+    total = Real(np.zeros(shape) + bias, np.zeros(shape) + bias)
+    slopes, size, unit = Real(np.zeros(shape), np.zeros(shape)), np.abs(bias), lowest_bit(bias)
     for kind, chosen in kinds.items():
         require(len(kind) <= 2, "a unit of the MLP sees more than two points")
-        made = _kind(setting, layer, coded, sources, kind, np.array(chosen))
-        size = size + made[2].hi.reshape(-1, len(bias)).max(axis=0)
-        parts = _by_outcome(made[0], made[1], kind, channels)
-        total, slopes = total + parts[0], slopes + parts[1]
+        units = np.array(chosen)
+        # The channels that these units write; to the others they add exactly nothing.
+        written = np.flatnonzero((layer.weights[1][units] != 0).any(axis=0))
+        setting.budget.spend(40.0 * points**2 * (1 + len(written)), "points that units see")
+        made = _kind(setting, layer, coded, sources, kind, units, written)
+        size[written] += made[2].max(axis=0)
+        unit[written] = np.minimum(unit[written], made[3])
+        parts = _by_outcome(made[0], made[1], kind, place[written], points)
+        for sums, part in zip((total, slopes), parts, strict=True):
+            moved = sums[..., written] + part
+            sums.lo[..., written], sums.hi[..., written] = moved.lo, moved.hi
     terms = (layer.weights[1] != 0).sum(axis=0) + 1.0  # what has weight 0 adds exactly nothing
-    out = total.widened(ample(slopes.size)).widened(fmt.any_sum(size, terms))
+    out = total.widened(ample(slopes.size)).widened(fmt.any_sum(size, terms, unit))
     # Row y of the channel of point q: all x = left(q) with own(x) = y. Other channels: whatever the maps are.
     rows = out.over(0).where(
         np.isin(np.arange(len(bias)), channels), out.over((0, 1)).spread(points, len(bias))
@@ -157,72 +166,66 @@ def _kind(
     sources: dict[int, Source],
     kind: tuple[Source, ...],
     units: Integers,
-) -> tuple[Real, Real, Real]:
-    """[values of the points seen, output]: what these units add, and how that moves with the left number's
-    error.
+    written: Integers,
+) -> tuple[Real, Real, Array, Array]:
+    """[values of the points seen, channel written]: what these units add, and how that moves with the left
+    number's error.
 
     The error of a left number is the same for all kinds that see it, so its share is kept apart: it cancels
     when all of them are added. Two channels that hold one left number have two errors: nothing is shared
-    then. The third part is the size of the terms.
+    then. Then come the size of the terms, and their common unit.
     """
-    points, width = coded.lo.shape
-    grid = np.indices((points,) * len(kind)).reshape(len(kind), points ** len(kind))
-    row = np.zeros((grid.shape[1], width), dtype=np.int64)
-    for channel, source in sources.items():
-        if source in kind:
-            row[:, channel] = grid[kind.index(source)]
-    # Channels of points that these units do not see have weight 0 in them.
-    box = Real(np.take_along_axis(coded.lo, row, axis=0), np.take_along_axis(coded.hi, row, axis=0))
+    points, count = len(coded), len(coded) ** len(kind)
     used = np.flatnonzero((layer.weights[0][:, units] != 0).any(axis=1))
-    setting.budget.spend(float(len(row)) * (len(used) + 2 * len(units)) * (len(units) + width), "MLP rows")
-    form = entering(box[:, used]).linear(
-        setting.fmt, layer.weights[0][np.ix_(used, units)], layer.biases[0][units]
-    )
-    form, weight = form.activated(setting.fmt, layer.sine[0][units]), layer.weights[1][units]
-    left = [n for n, channel in enumerate(used) if sources.get(int(channel), ("", 0))[0] == LEFT]
-    slope = point(np.zeros((len(row), width)))
+    grid = np.indices((points,) * len(kind)).reshape(len(kind), count)
+    row = np.zeros((count, len(used)), dtype=np.int64)
+    for n, channel in enumerate(used.tolist()):
+        if channel in sources:
+            row[:, n] = grid[kind.index(sources[channel])]
+    box = Real(*(np.take_along_axis(side[:, used], row, axis=0) for side in (coded.lo, coded.hi)))
+    work = (len(used) + 2 * len(units)) * (len(units) + len(written))
+    setting.budget.spend(float(count) * work, "MLP rows")
+    form = entering(box).linear(setting.fmt, layer.weights[0][np.ix_(used, units)], layer.biases[0][units])
+    form, weight = form.activated(setting.fmt, layer.sine[0][units]), layer.weights[1][np.ix_(units, written)]
+    left = [n for n, channel in enumerate(used.tolist()) if sources.get(channel, ("", 0))[0] == LEFT]
+    slope = point(np.zeros((count, len(written))))
     if len(left) == 1 and list(sources.values()).count(sources[int(used[left[0]])]) == 1:
         slope = point(form.tied[left[0]]) @ weight
         form.tied[left[0]] = 0.0
-    shape = (*(points,) * len(kind), width)
+    shape = (*(points,) * len(kind), len(written))
     size = form.box.size @ np.abs(weight)
-    return form.sums(weight).shaped(*shape), slope.shaped(*shape), Real(-size, size).shaped(*shape)
+    return form.sums(weight).shaped(*shape), slope.shaped(*shape), size, form.grain(weight)
 
 
-def _by_outcome(made: Real, slope: Real, kind: tuple[Source, ...], channels: Integers) -> tuple[Real, Real]:
-    """[x, y, channel]: for the channel of point q the hull over all maps with left(q) = x and own(x) = y."""
-    points, width = len(channels), made.lo.shape[-1]
-    folded = made.widened(ample(slope.size))
-    rows = folded.shaped(points ** len(kind), width).over(0).spread(points, points, width)
-    lo, hi = rows.lo.copy(), rows.hi.copy()
-    slopes = np.zeros_like(lo), np.zeros_like(hi)
-    some = (folded.size != 0).reshape(points ** len(kind), width).any(axis=0)
-    for q, channel in enumerate(channels):
-        if not some[channel]:
-            continue  # these units add nothing here
-        if (LEFT, q) not in kind:
-            for x in range(points):
-                part = _picked(folded[..., channel], kind, q, x)
-                lo[x, :, channel], hi[x, :, channel] = part.lo, part.hi
-            continue
-        for x in range(points):
-            part, rise = (_picked(side[..., channel], kind, q, x) for side in (made, slope))
-            lo[x, :, channel], hi[x, :, channel] = part.lo, part.hi
-            slopes[0][x, :, channel], slopes[1][x, :, channel] = rise.lo, rise.hi
-    return Real(lo, hi), Real(*slopes)
+def _by_outcome(
+    added: Real, slope: Real, kind: tuple[Source, ...], places: Integers, points: int
+) -> tuple[Real, Real]:
+    """[x, y, channel]: for the channel of point q = ``places[n]`` the hull over all maps with left(q) = x and
+    own(x) = y; for a channel of no point (-1) the hull over all maps.
+    """
+    folded, shape = added.widened(ample(slope.size)), (points, points, len(places))
+    made = [Real(np.zeros(shape), np.zeros(shape)) for _ in range(2)]
+    for n, q in enumerate(places.tolist()):
+        tied = (LEFT, q) in kind
+        for part, out in zip((added, slope) if tied else (folded,), made, strict=False):
+            picked = _picked(part[..., n], kind, q, points)
+            out.lo[..., n], out.hi[..., n] = picked.lo, picked.hi
+    return made[0], made[1]
 
 
-def _picked(part: Real, kind: tuple[Source, ...], q: int, x: int) -> Real:
-    """Where left(q) = x: one axis for own(x) if it is seen; points that may be anywhere are joined."""
-    kept = 0
-    for source in kind:
-        if source == (LEFT, q):
-            part = Real(np.take(part.lo, x, axis=kept), np.take(part.hi, x, axis=kept))
-        elif source == (OWN_WINDOW, x):
-            kept += 1
-        else:
-            part = part.over(kept)
-    return part
+def _picked(part: Real, kind: tuple[Source, ...], q: int, points: int) -> Real:
+    """[x, y] where left(q) = x and own(x) = y: whatever else these units see may be anything."""
+    axes = list(range(len(kind)))
+    at = [axis for axis in axes if kind[axis] == (LEFT, q)]
+    rows = part.over(tuple(axis for axis in axes if axis not in at))  # along x, or nothing
+    lo, hi = (np.tile(side.reshape(-1, 1), (points // side.size, points)) for side in (rows.lo, rows.hi))
+    for axis, (window, x) in enumerate(kind):
+        if window == OWN_WINDOW and q >= 0:
+            here = part[(slice(None),) * at[0] + (x,)] if at else part
+            place = axis - sum(other < axis for other in at)
+            seen = here.over(tuple(other for other in range(here.lo.ndim) if other != place))
+            lo[x], hi[x] = seen.lo, seen.hi
+    return Real(lo, hi)
 
 
 def _decoded(setting: Setting, network: Network, automaton: Automaton, claim: Claim, scan: Scan) -> float:
