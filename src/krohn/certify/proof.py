@@ -20,7 +20,7 @@ from krohn.network.transformer import Transformer
 
 SMALL = "small checker"
 EARLIER = "the proof of Theorem 3, outside the small checker"
-SCAN_WORK = 1e9
+SCAN_WORK = 5e9
 WALK_WORK = 3e8
 """Entries of arrays that a walk through the layers may compute: some seconds."""
 

@@ -17,13 +17,15 @@ from krohn.check.machine import Claim, Setting
 from krohn.check.mlp import run_block, untouched
 from krohn.check.reader import Automaton, Layer, Network
 from krohn.check.readout import decode
-from krohn.check.real import Array, Integers, Real, ample, hull, lowest_bit, point
+from krohn.check.real import Array, Flags, Integers, Real, ample, hull, lowest_bit, point
 from krohn.check.verdict import inside, require
 from krohn.check.witness import Scan
 
 Source = tuple[str, int]
 """Where the content of a channel comes from: "left" or "own" window, and which point."""
 LEFT, OWN_WINDOW = "left", "own"
+Added = tuple[Real, Real, Array, Array]
+"""What units add, how that moves with the error of a left number, the size of terms, their common unit."""
 
 
 def check_scan(setting: Setting, network: Network, automaton: Automaton, claim: Claim, scan: Scan) -> float:
@@ -129,6 +131,7 @@ def _composed(
         kinds.setdefault(tuple(seen), []).append(unit)
     shape = (points, points, len(bias))
     total = Real(np.zeros(shape) + bias, np.zeros(shape) + bias)
+    known: dict[tuple[object, ...], Added] = {}
     slopes, size, unit = Real(np.zeros(shape), np.zeros(shape)), np.abs(bias), lowest_bit(bias)
     for kind, chosen in kinds.items():
         require(len(kind) <= 2, "a unit of the MLP sees more than two points")
@@ -136,7 +139,7 @@ def _composed(
         # The channels that these units write; to the others they add exactly nothing.
         written = np.flatnonzero((layer.weights[1][units] != 0).any(axis=0))
         setting.budget.spend(40.0 * points**2 * (1 + len(written)), "points that units see")
-        made = _kind(setting, layer, coded, sources, kind, units, written)
+        made = _kind(setting, layer, coded, sources, kind, units, written, known)
         size[written] += made[2].max(axis=0)
         unit[written] = np.minimum(unit[written], made[3])
         parts = _by_outcome(made[0], made[1], kind, place[written], points)
@@ -167,13 +170,14 @@ def _kind(
     kind: tuple[Source, ...],
     units: Integers,
     written: Integers,
-) -> tuple[Real, Real, Array, Array]:
+    known: dict[tuple[object, ...], Added],
+) -> Added:
     """[values of the points seen, channel written]: what these units add, and how that moves with the left
     number's error.
 
     The error of a left number is the same for all kinds that see it, so its share is kept apart: it cancels
     when all of them are added. Two channels that hold one left number have two errors: nothing is shared
-    then. Then come the size of the terms, and their common unit.
+    then.
     """
     points, count = len(coded), len(coded) ** len(kind)
     used = np.flatnonzero((layer.weights[0][:, units] != 0).any(axis=1))
@@ -183,18 +187,32 @@ def _kind(
         if channel in sources:
             row[:, n] = grid[kind.index(sources[channel])]
     box = Real(*(np.take_along_axis(side[:, used], row, axis=0) for side in (coded.lo, coded.hi)))
-    work = (len(used) + 2 * len(units)) * (len(units) + len(written))
-    setting.budget.spend(float(count) * work, "MLP rows")
-    form = entering(box).linear(setting.fmt, layer.weights[0][np.ix_(used, units)], layer.biases[0][units])
-    form, weight = form.activated(setting.fmt, layer.sine[0][units]), layer.weights[1][np.ix_(units, written)]
     left = [n for n, channel in enumerate(used.tolist()) if sources.get(channel, ("", 0))[0] == LEFT]
-    slope = point(np.zeros((count, len(written))))
-    if len(left) == 1 and list(sources.values()).count(sources[int(used[left[0]])]) == 1:
+    if len(left) == 1 and list(sources.values()).count(sources[int(used[left[0]])]) > 1:
+        left = []
+    first, bias, sine = layer.weights[0][np.ix_(used, units)], layer.biases[0][units], layer.sine[0][units]
+    parts = (box.lo, box.hi, first, bias, sine, layer.weights[1][np.ix_(units, written)])
+    key = (len(kind), tuple(left), len(units), *(part.tobytes() for part in parts))
+    if key not in known:  # points are often treated alike: the same units on the same numbers
+        known[key] = _added(setting, box, parts, left)
+    sums, slope, size, unit = known[key]
+    shape = (*(points,) * len(kind), len(written))
+    return sums.shaped(*shape), slope.shaped(*shape), size, unit
+
+
+def _added(
+    setting: Setting, box: Real, parts: tuple[Array, Array, Array, Array, Flags, Array], left: list[int]
+) -> Added:
+    """What some units add to some channels, row by row."""
+    _, _, first, bias, sine, weight = parts
+    work = (box.lo.shape[1] + 2 * len(bias)) * (len(bias) + weight.shape[1])
+    setting.budget.spend(float(len(box)) * work, "MLP rows")
+    form = entering(box).linear(setting.fmt, first, bias).activated(setting.fmt, sine)
+    slope = point(np.zeros((len(box), weight.shape[1])))
+    if len(left) == 1:
         slope = point(form.tied[left[0]]) @ weight
         form.tied[left[0]] = 0.0
-    shape = (*(points,) * len(kind), len(written))
-    size = form.box.size @ np.abs(weight)
-    return form.sums(weight).shaped(*shape), slope.shaped(*shape), size, form.grain(weight)
+    return form.sums(weight), slope, form.box.size @ np.abs(weight), form.grain(weight)
 
 
 def _by_outcome(
