@@ -68,7 +68,7 @@ def margin_of(
     setting = Setting(fmt, network.strict, Budget(work))
     held = stored(network, fmt)
     with inside("embedding"):
-        claim = embed(held, length, fmt)
+        claim = embed(held, length, fmt, clock=not isinstance(witness, Scan))
     if isinstance(witness, Scan):
         return check_scan(setting, held, automaton, claim, witness)
     claim = follow_steps(setting, held, claim, witness)
@@ -86,7 +86,7 @@ def fits(network: Network, automaton: Automaton) -> bool:
     return bool(whole and shown and 0 <= automaton.start < states)
 
 
-def embed(network: Network, length: int, fmt: Format) -> Claim:
+def embed(network: Network, length: int, fmt: Format, *, clock: bool = True) -> Claim:
     """Token plus position, once rounded. Codes that stay or repeat along letters join the classes, which
     are (reading of a clock, letter): the box of one is the hull over all positions of its reading.
     """
@@ -98,7 +98,8 @@ def embed(network: Network, length: int, fmt: Format) -> Claim:
     shape = (letters, length, d)
     table = point(network.embedding).shaped(letters, 1, d).spread(*shape)
     summed = fmt.add(whole(table), whole(point(along).spread(*shape))).part
-    repeats, reading, following = readings_of(along)
+    repeats, reading, following = readings_of(along if clock else along[:, :0])
+    repeats = repeats if clock else np.zeros(d, dtype=bool)
     places, count = np.where(steady | repeats, 0.0, along), len(following)
     nothing = np.zeros(0, dtype=np.int64)
     machine = Machine(

@@ -13,7 +13,7 @@ from krohn.automata.quotients import minimize
 from krohn.automata.spec import AutomatonLike, as_automaton
 from krohn.construct.lowering.assembly import lower
 from krohn.construct.lowering.mlp_builder import Activation
-from krohn.construct.lowering.precision import largest_length, precision_faults
+from krohn.construct.lowering.precision import HALF_TYPES, largest_length, precision_faults
 from krohn.construct.paper.composition import Gadget
 from krohn.construct.paper.grid import Variant
 from krohn.construct.paper.scan import Positions
@@ -157,7 +157,12 @@ def _lowered(request: Request, plan: Proposal, work: Work) -> Iterator[CompiledN
     for narrow, saturate in _ways(request):
         work.look()
         network, layout = lower(
-            program, length, activation=request.activation, narrow=narrow, saturate=saturate
+            program,
+            length,
+            activation=request.activation,
+            narrow=narrow,
+            saturate=saturate,
+            exact=request.dtype in HALF_TYPES,
         )
         yield CompiledNetwork(network, request.automaton, plan.method, program, layout)
 

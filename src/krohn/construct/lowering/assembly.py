@@ -77,13 +77,14 @@ def lower(
     activation: Activation = "relu",
     narrow: bool = False,
     saturate: bool = False,
+    exact: bool = False,
 ) -> tuple[Transformer, Layout]:
     """The network that computes the program on words up to ``length``, and what its channels mean.
 
     ``narrow`` counts wraps of counters in two rounds; ``saturate`` makes every step exact in short floats.
-    Both trade width against hidden layers of the MLPs.
+    Both trade width against hidden layers of the MLPs. ``exact`` is for half types: look-backs copy exactly.
     """
-    codes = PositionCodes(program.num_padding + length, program.mask)
+    codes = PositionCodes(program.num_padding + length, program.mask, exact)
     added = sums_of_heads(program)
     plans = [
         [head_plan(op, codes, program).adding(added) for op in layer.attention] for layer in program.layers

@@ -240,7 +240,9 @@ def lower_look_back(operation: LookBack, codes: PositionCodes, program: Program)
     """One head for all values of the operation."""
     spread = value_range(program, operation.sources)
     gap = GAP + log(spread * codes.count)
-    if spread >= MANY_VALUES:
+    if codes.exact:
+        gap = max(gap, 4 * ONE_HOT)  # a half type rounds codes, queries and keys: most of the gap may go
+    elif spread >= MANY_VALUES:
         gap = max(gap, ONE_HOT)
     gain = sqrt(2 * gap / codes.shift_gap)
     query: list[Column] = []
@@ -275,6 +277,8 @@ def _error_of_writes(operation: LatestWrite, codes: PositionCodes, program: Prog
 
 
 def _error_of_backs(operation: LookBack, codes: PositionCodes, program: Program) -> float:
+    if codes.exact:  # the gap is so large that only its share counts
+        return 6 * FREQUENCIES * 2 / codes.shift_gap
     return 4 * FREQUENCIES * 2 * (GAP + 12) / codes.shift_gap
 
 

@@ -22,10 +22,11 @@ FREQUENCIES = 2
 
 @dataclass(frozen=True)
 class PositionCodes:
-    """The codes of ``count`` positions, BOS included."""
+    """The codes of ``count`` positions, BOS included; ``exact``: look-backs must leave nothing to others."""
 
     count: int
     mask: Mask
+    exact: bool = False
 
     @property
     def scale(self) -> int:

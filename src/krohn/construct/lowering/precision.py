@@ -9,23 +9,31 @@ from math import sqrt
 
 from krohn.construct.lowering.attention_gadgets import GADGETS
 from krohn.construct.lowering.position_codes import PositionCodes
-from krohn.network.operations import Modulo
+from krohn.network.operations import Modulo, Select
 from krohn.network.program import Program
 
 UNIT = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+HALF_TYPES = ("float16", "bfloat16")
+ROUNDED_TWICE = 4.0
+"""Half types store codes, queries, keys and values: certificates allow a quarter of the usual estimate."""
 MAX_LENGTH = 1 << 40
 
 
 def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]:
     """What is too coarse at this length, one line each."""
-    unit = UNIT[dtype]
-    codes = PositionCodes(program.num_padding + length, program.mask)
+    unit, half = UNIT[dtype], dtype in HALF_TYPES
+    codes = PositionCodes(program.num_padding + length, program.mask, half)
     worst = []
     for layer in program.layers:
         for operation in layer.attention:
-            if GADGETS[type(operation)].logit_error(operation, codes, program) * unit > 1:
+            off = GADGETS[type(operation)].logit_error(operation, codes, program) * unit
+            if off * (ROUNDED_TWICE if half else 1) > 1:
                 yield f"{operation.describe()}: too coarse"
         for change in layer.maps:
+            if half and isinstance(change, Select):
+                size = 3 * len(change.function) ** 3  # what the sums of a composition reach
+                if size * unit > 1:
+                    yield f"{change.describe()}: not all whole numbers up to {size} are there"
             if isinstance(change, Modulo):
                 reach = sum(
                     abs(c) * max(map(abs, program.register[n].bounds(codes.count))) for n, c in change.terms
