@@ -126,9 +126,9 @@ def _composed(
     place = np.full(len(bias), -1)
     place[channels] = np.arange(points)
     kinds: dict[tuple[Source, ...], list[int]] = {}
-    for unit, column in enumerate((layer.weights[0] != 0).T):
+    for number, column in enumerate((layer.weights[0] != 0).T):
         seen = sorted({sources[int(c)] for c in np.flatnonzero(column) if int(c) in sources})
-        kinds.setdefault(tuple(seen), []).append(unit)
+        kinds.setdefault(tuple(seen), []).append(number)
     shape = (points, points, len(bias))
     total = Real(np.zeros(shape) + bias, np.zeros(shape) + bias)
     known: dict[tuple[object, ...], Added] = {}
