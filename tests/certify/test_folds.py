@@ -7,7 +7,7 @@ import pytest
 
 from certify.built_networks import CLIPPED, clipped_sum_program, compiled, lowered_program
 from krohn.certify.arithmetic import arithmetic
-from krohn.certify.folds import Fold, choices_of, find_fold, joined, step
+from krohn.certify.folds import Fold, choices_of, step
 from krohn.certify.verification import attempt
 
 WHOLE = Fold(0, -20, 20)
@@ -27,46 +27,6 @@ def test_the_truth_is_always_among_the_choices(fold: Fold, steps: tuple[int, ...
         kept = fold.keep(one(total))
         reached = {int(step(fold, WHOLE, kept, one(moved), one(c))[0]) for c in range(choices)}
         assert int(fold.keep(one(total + moved))[0]) in reached
-
-
-@pytest.mark.parametrize("steps", [(0, 1), (1, 4)])
-def test_a_sum_that_never_falls_is_known(steps: tuple[int, ...]) -> None:
-    moves = np.array(steps)
-    fold = joined([Fold(0, 3, 5), Fold(1)], Fold(0, 0, 20), moves, limit=1)
-    assert fold == Fold(0, 0, 5)
-    assert choices_of(fold, Fold(0, 0, 20), moves) == 1
-
-
-def test_readers_that_differ_see_the_finer_fold() -> None:
-    moves = np.array([-1, 1])
-    assert joined([Fold(2), Fold(3), Fold(1)], WHOLE, moves, 4) == Fold(6)
-    assert joined([Fold(0, 0, 2), Fold(0, -3, 1)], WHOLE, moves, 4) == Fold(0, -3, 2)
-    assert joined([Fold(0, 0, 2), Fold(3)], WHOLE, moves, 4) == WHOLE
-    assert joined([Fold(0, 0, 2)], WHOLE, np.array([-9, 9]), 4) == WHOLE
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_sums_that_a_fold_does_not_tell_apart_look_alike(seed: int) -> None:
-    dice = np.random.default_rng(seed)
-    low, count = int(dice.integers(-9, 3)), int(dice.integers(2, 25))
-    sums = np.arange(low, low + count)
-    ends = np.sort(dice.integers(low, low + count, size=2))
-    shapes = [np.clip(sums, *ends), sums % int(dice.integers(1, 7)), dice.integers(3, size=count)]
-    flat = shapes[seed % 3][None, :, None].astype(np.float64)
-    valid = np.ones((1, count), dtype=bool)
-    valid[0, : int(dice.integers(0, 2))] = False
-    valid[0, 1:-1] &= dice.random(count - 2) < 0.7  # sums of one parity only, for example
-    fold = find_fold(flat, valid, low)
-    groups: dict[int, set[float]] = {}
-    for place in np.flatnonzero(valid[0]):
-        groups.setdefault(int(fold.index(one(int(sums[place])))[0]), set()).add(float(flat[0, place, 0]))
-    assert all(len(values) == 1 for values in groups.values())
-
-
-def test_a_sum_that_cannot_be_in_the_middle_is_still_told_apart() -> None:
-    flat = np.array([[[0.0], [7.0], [1.0]]])
-    fold = find_fold(flat, np.array([[True, False, True]]), -1)
-    assert fold.index(one(-1)) != fold.index(one(1))
 
 
 def test_a_sum_clipped_at_the_end_is_no_walk_between_walls() -> None:

@@ -3,15 +3,24 @@
 One nominal vector per class and one radius per channel; channels that it bounds only roughly count as lost.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from krohn.certify.arithmetic import Array
 from krohn.certify.machine import Machine
 from krohn.certify.stream import Stream
 from krohn.check.machine import Claim
+from krohn.check.reader import Network
 
 ROUGH = 0.1
 """A channel whose interval is wider than this share of its size is not known well enough to be compared."""
+
+
+def streams_of(claims: Sequence[Claim], network: Network) -> list[Stream]:
+    """Claims about several moments of one network."""
+    letters, codes = len(network.embedding), network.positions[: len(network.padding)]
+    return [stream_of(claim, letters, codes) for claim in claims]
 
 
 def stream_of(claim: Claim, letters: int, codes: Array) -> Stream:

@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from krohn.certify.arithmetic import Array
-from krohn.certify.machine import Integers, distinct_rows, used_classes
-from krohn.certify.stream import Flags, Stream
+from krohn.certify.stream import Flags
 from krohn.network.transformer import Layer, Mlp
 
 
@@ -66,12 +64,3 @@ def _cone(layer: Layer, inputs: Flags, outputs: Flags) -> Cone:
     keep = layer.keep_mlp * outputs
     part = replace(layer, mlp=Mlp(tuple(weights), tuple(biases), codes), keep_mlp=keep)
     return Cone(part, outputs, inputs | (keep > 0))
-
-
-def local(stream: Stream, cone: Cone) -> tuple[Stream, Integers]:
-    """The stream as the cone sees it, its different rows as classes; and the new class of every class."""
-    shown: Array = np.where(cone.reads, stream.nominal, 0.0)
-    numbers = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in shown.T[cone.reads]]
-    _, row_of = distinct_rows(np.array(numbers, dtype=np.int64).reshape(len(numbers), len(shown)).T)
-    _, first = np.unique(row_of, return_index=True)
-    return replace(stream, nominal=shown[first], machine=used_classes(stream.machine, row_of)), row_of

@@ -1,4 +1,4 @@
-"""From a network to a verdict: a witness for the small checker; what it refuses, earlier proofs may reach."""
+"""From a network to a verdict: a witness for the small checker; Theorem 3 has its own last layer."""
 
 from collections.abc import Iterator
 
@@ -6,9 +6,9 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.arithmetic import Arithmetic
-from krohn.certify.claim_stream import stream_of
-from krohn.certify.earlier import earlier_attempt, ordinary
+from krohn.certify.claim_stream import streams_of
 from krohn.certify.findings import Record, Refuted
+from krohn.certify.theorem3 import prove_theorem3
 from krohn.certify.witness_json import witness_json
 from krohn.certify.witness_notes import differing_word, note_scan, note_steps
 from krohn.certify.witness_search import Walk, scans, walk_through
@@ -19,7 +19,7 @@ from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 
 SMALL = "small checker"
-EARLIER = "the proof of Theorem 3, outside the small checker"
+THEOREM_3 = "the small checker, and for the last layer the proof of Theorem 3, outside it"
 SCAN_WORK = 5e9
 WALK_WORK = 3e8
 """Entries of arrays that a walk through the layers may compute: some seconds."""
@@ -28,12 +28,13 @@ Outcome = tuple[Record, Refuted | None, float]
 
 
 def attempt(network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic) -> Outcome:
-    """The small checker; where it refuses, the proofs from before it."""
+    """The small checker; where it refuses the last layer alone, the proof of Theorem 3."""
     stopped = small_attempt(network, automaton, length, arith)
-    if stopped[1] is not None and ordinary(network, arith):
-        record, failure, margin = earlier_attempt(network, automaton, length, arith)
+    if stopped[1] is not None and stopped[1].layer >= len(network.layers):
+        checked = checkable(network, automaton)[0]
+        record, failure, margin = prove_theorem3(network, checked, automaton, length, arith)
         if failure is None:
-            record.proof = EARLIER
+            record.proof = THEOREM_3
             return record, failure, margin
     return stopped
 
@@ -100,9 +101,7 @@ def _walked(record: Record, walk: Walk, verdict: Verdict, table: Automaton, leng
     if verdict.certified:
         note_steps(record, walk, verdict.margin)
         record.proof, record.witness = SMALL, witness_json(tuple(walk.steps))
-        letters = len(walk.network.embedding)
-        codes = walk.network.positions[: len(walk.network.padding)]
-        record.streams += [stream_of(claim, letters, codes) for claim in walk.moments]
+        record.streams += streams_of(walk.moments, walk.network)
     return record, _refuted(record, verdict, depth, word), verdict.margin
 
 
