@@ -165,11 +165,3 @@ def _powers_of_two(weight: Array) -> npt.NDArray[np.bool_]:
     mantissa, _ = np.frexp(weight)
     out: npt.NDArray[np.bool_] = (np.abs(mantissa) == 0.5) | (weight == 0)
     return out
-
-
-def add_error(arith: Arithmetic, parts: list[Array], radius: Array) -> Array:
-    """Rounding of adding residual and heads, per channel; ``parts [row, channel]``, none if one is not 0."""
-    busy = sum((np.abs(part).max(axis=0, initial=0.0) > 0).astype(np.float64) for part in parts)
-    size = sum((np.abs(part).max(axis=0, initial=0.0) for part in parts), radius)
-    error: Array = np.where(np.asarray(busy) > 1, (arith.unit + OWN) * np.asarray(busy) * size * SAFE, 0.0)
-    return error

@@ -9,7 +9,7 @@ from math import sqrt
 
 from krohn.construct.lowering.attention_gadgets import GADGETS
 from krohn.construct.lowering.position_codes import PositionCodes
-from krohn.network.operations import Modulo, Select
+from krohn.network.operations import Clamp, Modulo, Select
 from krohn.network.program import Program
 
 UNIT = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
@@ -34,11 +34,11 @@ def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]
                 size = 3 * len(change.function) ** 3  # what the sums of a composition reach
                 if size * unit > 1:
                     yield f"{change.describe()}: not all whole numbers up to {size} are there"
-            if isinstance(change, Modulo):
+            if isinstance(change, (Modulo, Clamp)):
                 reach = sum(
                     abs(c) * max(map(abs, program.register[n].bounds(codes.count))) for n, c in change.terms
                 )
-                if 4 * reach * sqrt(1 + reach / change.modulus) * unit > 1 / 8:
+                if isinstance(change, Modulo) and 4 * reach * sqrt(1 + reach / change.modulus) * unit > 1 / 8:
                     yield f"{change.describe()}: a sum up to {reach} would be off by more than 1/8"
                 worst.append(reach * (1.1 * codes.count + 80) * unit)
     # In the worst order T weights and their sum are off by about T roundings; steps allow a quarter, and
