@@ -9,11 +9,12 @@ import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
-from krohn.errors import InvalidFile
+from krohn.errors import InvalidFile, Unsupported
 from krohn.models.layout import Weights
 from krohn.models.network import Network
 from krohn.strict_json import read_json
 from krohn.tasks.batches import Task
+from krohn.training.device import device_reasons
 from krohn.training.directory import read_config, read_weights
 from krohn.training.metrics import read_step_by_step
 
@@ -61,6 +62,8 @@ class TrainedStates:
 
 def trained_states(directory: Path, device: str = "cpu") -> TrainedStates:
     """The best replicate of a run directory, in float32."""
+    if reasons := device_reasons("fp32", device):
+        raise Unsupported("; ".join(reasons))
     config = read_config(directory)
     if config.task.target != "state":
         raise InvalidFile(f"{directory} must hold networks that output states; they output observations")
