@@ -23,15 +23,16 @@ from krohn.understand.stages import stages_of_decoder
 from krohn.understand.study import Amount, Study
 from krohn.understand.subject import subject_of_decoder
 
-STORE = Path(__file__).parents[1] / "results" / "understand" / "from-compiled.json"
-NETWORKS = {
-    "C2, cascade": ("C2", {"method": "cascade", "objective": "blocks"}),
-    "C2, scan": ("C2", {"method": "scan"}),
-    "Grid4, grid": ("Grid4", {"method": "grid"}),
-}
+STORE = Path(__file__).parents[1] / "results" / "understand" / "from-compiled.jsonl"
 SIZES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 TRIALS = ((1e-3, 0), (1e-3, 1), (1e-4, 0))
+NETWORKS = {
+    "C2, cascade": ("C2", {"method": "cascade", "objective": "blocks"}, TRIALS),
+    "Grid4, grid": ("Grid4", {"method": "grid"}, TRIALS[:1]),
+    "C2, scan": ("C2", {"method": "scan"}, TRIALS[:1]),
+}
 LONG, SHORT, STEPS = 16, 8, 400
+KEYS = ("network", "noise", "rate", "seed")
 
 
 def right(decoder: Decoder, automaton: Semiautomaton) -> list[float]:
@@ -55,29 +56,34 @@ def found(decoder: Decoder, automaton: Semiautomaton) -> dict[str, list[float]]:
     return best
 
 
-def rows() -> list[dict[str, Any]]:
-    out = []
-    for name, (spec, options) in NETWORKS.items():
+def done() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in STORE.read_text().splitlines()] if STORE.exists() else []
+
+
+def main() -> None:
+    """Every trial that is not in the store yet, one line each."""
+    known = [{key: row.get(key) for key in KEYS} for row in done()]
+    for name, (spec, options, trials) in NETWORKS.items():
         network = krohn.compile(spec, length=LONG, **options)
         compiled, automaton = decoder_of_compiled(network, normalized=True), network.automaton
-        out.append(
-            {"network": name, "compiled": right(compiled, automaton), "found": found(compiled, automaton)}
-        )
-        for rate, seed in TRIALS:
-            for size in SIZES:
+        for rate, seed, size in [(None, None, None), *((*trial, size) for trial in trials for size in SIZES)]:
+            row: dict[str, Any] = {"network": name, "noise": size, "rate": rate, "seed": seed}
+            if row in known:
+                continue
+            if rate is None:
+                ended = compiled
+            else:
                 begun = disturbed(compiled, size, seed)
+                row["before"] = right(begun, automaton)
                 ended = trained(begun, automaton, Training(length=SHORT, steps=STEPS, rate=rate), seed)
-                row = {"network": name, "noise": size, "rate": rate, "seed": seed}
-                row |= {"before": right(begun, automaton), "after": right(ended, automaton)}
-                if seed == 0 and rate == TRIALS[0][0]:
-                    row["found"] = found(ended, automaton)
-                print(row, flush=True)
-                out.append(row)
-    return out
+            row["after"] = right(ended, automaton)
+            if rate is None or (rate, seed) == trials[0]:
+                row["found"] = found(ended, automaton)
+            print(row, flush=True)
+            with STORE.open("a") as file:
+                file.write(json.dumps(row) + "\n")
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    STORE.write_text(
-        json.dumps({"steps": STEPS, "batch": Training(length=SHORT).batch, "rows": rows()}) + "\n"
-    )
+    main()

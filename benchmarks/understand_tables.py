@@ -6,6 +6,7 @@ Run: python benchmarks/understand_tables.py apart|trained|write [NAME …]
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 from time import process_time
@@ -39,7 +40,7 @@ def rounded(value: Any) -> Any:
         return {key: rounded(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [rounded(inner) for inner in value]
-    return round(value, 3) if isinstance(value, float) and abs(value) > 1e-6 else value
+    return round(value, 4) if isinstance(value, float) and abs(value) > 1e-6 else value
 
 
 def keep(name: str, report: Report, seconds: float) -> None:
@@ -66,6 +67,148 @@ def trained(names: list[str]) -> None:
         write_page(report, STORE / f"{name}.svg")
 
 
+def stored(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((STORE / f"{name}.json").read_text())
+    return found
+
+
+def by_name(payload: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for entry in payload["variables"]:
+        rows.setdefault(entry["name"], []).append(entry)
+    return rows
+
+
+def best(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The layer with the highest causal share, after the last block excepted."""
+    return max(rows[:-1], key=lambda row: row["causal"] or 0.0)
+
+
+def told(spec: str, methods: tuple[str, ...], own: dict[str, tuple[str, ...]]) -> str:
+    """Variables × methods: causal share before the last block, chance behind it; bold: the method's own."""
+    found = {method: by_name(stored(f"{spec}-{method}")) for method in methods}
+    body = []
+    for variable in dict.fromkeys(name for names in own.values() for name in names):
+        cells = []
+        for method in methods:
+            row, last = best(found[method][variable]), found[method][variable][-1]
+            text = f"{percent(row['causal'])} ({percent(row['chance'])})"
+            text = f"**{text}**" if variable in own[method] else text
+            if variable in own[method] and last["causal"] > row["causal"] + 0.05:
+                text += f", {percent(last['causal'])} after the last block"
+            cells.append(text)
+        body.append([variable, *cells])
+    return markdown(["variable", *methods], body)
+
+
+def percent(value: float | None) -> str:
+    return "·" if value is None else f"{100 * value:.0f}"
+
+
+def interval(row: dict[str, Any]) -> str:
+    low, high = row["causal_interval"]
+    return f"{percent(row['causal'])} [{percent(low)}–{percent(high)}]"
+
+
+def kept_table() -> str:
+    """One row per kept network: where the state is, what a whole position brings, the best of each family."""
+    body = []
+    for name in KEPT:
+        payload = stored(name)
+        rows = by_name(payload)
+        families = []
+        for family in ("scan", "cascade", "count"):
+            asked = [
+                best(v) for v in rows.values() if v[0]["family"] == family and v[0]["causal"] is not None
+            ]
+            top = max(asked, key=lambda row: row["causal"], default=None)
+            shown = "none" if top is None else f"{interval(top)} {top['name']}, layer {top['layer']}"
+            alike = ", not told from the state" if top is not None and top["alike"] else ""
+            families.append(shown + alike)
+        body.append(
+            [
+                payload["automaton"],
+                f"{int(10_000 * payload['accuracy']['value']) / 100:.2f}",
+                *(" ".join(percent(row["causal"]) for row in rows[what]) for what in ("state", "letter")),
+                *(
+                    " ".join(percent(row[what]["value"]) for row in payload["whole"])
+                    for what in ("state", "letter")
+                ),
+                *families,
+            ]
+        )
+    header = ["network", "letters right, %", "state", "letter", "whole position: state", "whole: letter"]
+    return markdown([*header, "best of a scan", "best of a cascade", "best of counts"], body)
+
+
+def heads_table() -> str:
+    body = []
+    for name in KEPT:
+        payload = stored(name)
+        kinds = [f"{h['layer']}.{h['head']} {h['nearest']}" for h in payload["heads"] if h["kind"] != "none"]
+        body.append(
+            [payload["automaton"], f"{len(kinds)} of {len(payload['heads'])}", ", ".join(kinds) or "none"]
+        )
+    return markdown(["network", "named", "layer.head and pattern"], body)
+
+
+def verdicts() -> str:
+    return "\n".join(f"- **{stored(name)['automaton']}**: {stored(name)['verdict']}" for name in KEPT)
+
+
+def returned() -> str:
+    """Shares of right states in the first and the last 8 letters, before and after training."""
+    body = []
+    for line in (STORE / "from-compiled.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        if row["noise"] is None:
+            continue
+        halves = [" / ".join(f"{100 * share:.1f}" for share in row[when]) for when in ("before", "after")]
+        own = {"C2, scan": "scan", "Grid4, grid": "count"}.get(row["network"], "")
+        found = row.get("found", {}).get(own)
+        held = "" if found is None else f"{percent(found[0])} [{percent(found[1])}–{percent(found[2])}]"
+        body.append(
+            [row["network"], f"{row['noise']:g}", f"{row['rate']:g}", str(row["seed"]), *halves, held]
+        )
+    header = ["network", "noise", "rate", "seed", "before", "after training", "own variable, causal"]
+    return markdown(header, body)
+
+
+def markdown(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+GRID4 = ("scan", "paper", "grid", "cascade")
+GRID4_OWN = {
+    "scan": ("map of the last 2 letters", "map of the last 4 letters"),
+    "paper": ("holonomy level 2", "holonomy level 3"),
+    "grid": ("count of L",),
+    "cascade": ("count of L",),
+}
+SECTIONS = ("derived section 1 (C2)", "derived section 2 (C3)")
+D6_OWN = {"scan": GRID4_OWN["scan"], "paper": SECTIONS, "cascade": SECTIONS}
+
+
+def write(names: list[str]) -> None:
+    tables = {
+        "apart-grid4": told("grid4", GRID4, GRID4_OWN),
+        "apart-d6": told("d6", ("scan", "paper", "cascade"), D6_OWN),
+        "kept": kept_table(),
+        "heads": heads_table(),
+        "verdicts": verdicts(),
+        "returned": returned(),
+    }
+    for page in (ROOT / "docs" / "understand.md", ROOT / "docs" / "findings-understand.md"):
+        text = page.read_text()
+        for name, table in tables.items():
+            pattern = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
+            text = re.sub(
+                pattern, lambda found, table=table: found[1] + table + found[2], text, flags=re.DOTALL
+            )
+        page.write_text(text)
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    {"apart": apart, "trained": trained}[sys.argv[1]](sys.argv[2:])
+    {"apart": apart, "trained": trained, "write": write}[sys.argv[1]](sys.argv[2:])

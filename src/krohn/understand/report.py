@@ -179,7 +179,7 @@ def _missing(report: Report) -> Iterator[str]:
         rows = [(v, row) for v, found in report.found if v.family == family for row in found]
         if not rows or any(status(row) in ("held", "with the state", "partly") for _, row in rows):
             continue
-        asked = [(v, row) for v, row in rows if row.causal is not None]
+        asked = [(v, row) for v, row in rows if row.causal is not None and not row.final]
         read = [v.name for v, row in rows if status(row) == "readable"]
         also = f"; a probe reads {', '.join(dict.fromkeys(read))}, but swaps do not follow" if read else ""
         if not asked:

@@ -183,7 +183,8 @@ class Study:
         """
         drawn = draw_pairs(self.judge, np.random.default_rng([self.seed, 2]), 8 * self.amount.judged_pairs)
         moved, after = (one.roles[role](self.judge, drawn) for one, role in WHOLE)
-        chosen = np.flatnonzero(moved != after)[: self.amount.judged_pairs]
+        reached = np.isin(after, np.unique(self.judge.states))
+        chosen = np.flatnonzero(reached & (moved != after))[: self.amount.judged_pairs]
         pairs, wanted = drawn.where(chosen), {"state": moved[chosen], "letter": after[chosen]}
         everything = torch.eye(self.stages.dim, dtype=torch.float64)
         out = []
