@@ -25,8 +25,8 @@ def in_float32(mlp: Mlp, inputs: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(
     ("name", "method"),
     [
-        *((name, "paper") for name in ("C2", "C5", "C7", "C2xC2", "D8", "Q8", "A4", "S4", "abab", "T3")),
-        *((name, "grid") for name in ("Grid4", "Grid9", "Grid9:noop", "Grid3x4")),
+        *((name, "paper") for name in ("C2", "C5", "C2xC2", "Q8", "A4", "abab", "T3")),
+        *((name, "grid") for name in ("Grid4", "Grid9:noop", "Grid3x4")),
     ],
 )
 def test_networks_built_for_float32_are_certified_in_float32(name, method) -> None:
