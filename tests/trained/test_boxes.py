@@ -81,10 +81,14 @@ def test_library_functions_keep_the_assumed_accuracy() -> None:
         assert np.abs(getattr(torch, name)(torch.tensor(x)).numpy() - value).max() < ACTIVATION / 2
 
 
-def test_the_kept_certificate_is_checked_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert run(["verify", str(KEPT), "--recheck", str(KEPT / NAME), "--json"]) == 0
+@pytest.mark.parametrize("folder", sorted(KEPT.parent.glob("*-proved")), ids=lambda folder: folder.name)
+def test_kept_certificates_are_checked_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", str(folder), "--recheck", str(folder / NAME), "--json"]) == 0
     payload = json.loads(capsys.readouterr().out)
     assert payload["certified"] is payload["every_length"] is True
+
+
+def test_a_proof_is_found_and_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(["verify", str(KEPT), "--effort", "0.01", "--out", str(tmp_path / "b"), "--json"]) == 0
     payload = json.loads(capsys.readouterr().out)
     assert payload["every_length"] is True
