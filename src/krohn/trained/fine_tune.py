@@ -21,7 +21,7 @@ from krohn.trained.box_loss import IMAGES, memory_gate, worst_leads
 from krohn.trained.box_search import Claim, Contexts, search
 from krohn.trained.sampled import habitual, legal, uniform
 
-STEPS, RATE, CODES_RATE = 3000, 1e-2, 3e-2
+STEPS, RATE = 3000, 1e-2
 RADIUS_H, RADIUS_MEMORY = 0.02, {"lstm": 0.2, "gru": 0.1}
 CEILING = 1.0
 """Gates that keep the old state are pushed below σ(1) = 0.73."""
@@ -60,6 +60,7 @@ def fine_tune(
     steps: int = STEPS,
     seed: int = 0,
     codes: bool = False,
+    rate: float = RATE,
     tell: Callable[[int, float], None] = lambda step, violation: None,
 ) -> FineTuned:
     """Trains until a search proves the network, or for so many steps.
@@ -72,7 +73,6 @@ def fine_tune(
     centre = torch.tensor(first, dtype=torch.float32, requires_grad=True)
     shape = torch.zeros_like(centre, requires_grad=True)
     everything = [*tuned.values(), centre, shape]
-    rate = CODES_RATE if codes else RATE
     optimiser = torch.optim.Adam(everything, lr=rate, betas=(0.9, 0.98))
     loss_of = _Loss(goal)
     last: tuple[Boxes, BoxVerdict] | None = None

@@ -9,10 +9,11 @@ from typing import Any
 import torch
 
 from krohn import atomic, streams
+from krohn.errors import Unsupported
 from krohn.evaluate.trained_states import TrainedStates, trained_states
 from krohn.trained.box_certificate import NAME
 from krohn.trained.box_check import CELLS
-from krohn.trained.box_search import contexts
+from krohn.trained.box_search import MAX_BOXES, contexts
 from krohn.trained.examined import kind_of
 from krohn.trained.fine_tune import STEPS, FineTuned, Goal, fine_tune
 from krohn.trained.proving import Proof, certificate_of, claim_of
@@ -23,6 +24,9 @@ from krohn.training.sections import TEST_SEED
 
 FOLDER = "provable"
 TEST_WORDS = 1024
+CODES = ((1e-2, 3), (3e-2, 1))
+"""Learning rates for codes, and the share of the steps each is given: a third, then all."""
+TOO_MANY = f"--provable needs at most {MAX_BOXES} pairs of a state and a letter; this automaton has more"
 
 Tell = Callable[[int, float], None]
 
@@ -74,13 +78,17 @@ def make_provable(
     trained, config = trained_states(directory), read_config(directory)
     claim = claim_of(trained, trained.automaton, "all")
     found = contexts(claim)
-    assert found is not None, "an automaton that can be trained has few states"
+    if found is None:
+        raise Unsupported(TOO_MANY)
     goal = Goal(kind_of(trained), trained.automaton, claim, found)
     began, seed, tuned = perf_counter(), config.seed, None
     if _accuracy(trained)["accuracy"] == 1.0:
         tuned = fine_tune(goal, _used(trained), steps=steps // 2, seed=seed, tell=tell)
-    if tuned is None or not tuned.verdict.proved:
-        tuned = fine_tune(goal, _fresh(trained, seed), steps=steps, seed=seed, codes=True, tell=tell)
+    for rate, share in CODES:
+        if tuned is None or not tuned.verdict.proved:
+            fresh, length = _fresh(trained, seed), max(1, steps // share)
+            tuned = fine_tune(goal, fresh, steps=length, seed=seed, codes=True, rate=rate, tell=tell)
+    assert tuned is not None
     return _write(directory / FOLDER, trained, config, tuned, perf_counter() - began)
 
 
