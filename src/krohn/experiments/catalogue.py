@@ -6,6 +6,7 @@ from krohn.experiments.recipes import (
     attention,
     curves,
     depth,
+    expressivity,
     incomplete,
     indirect,
     length,
@@ -20,7 +21,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     recipe.EXPERIMENT.name: recipe.EXPERIMENT
     for recipe in (
         *(depth, uniform, curves, stability, attention, indirect, incomplete),
-        *(ood, length, positions, networks),
+        *(ood, length, positions, networks, expressivity),
     )
 }
 

@@ -7,7 +7,7 @@ from krohn.errors import MissingDependency, UnknownName
 
 EXPERIMENT_NAMES = (
     *("depth", "curves", "stability", "attention", "indirect", "incomplete", "ood", "length", "positions"),
-    *("uniform", "networks"),
+    *("uniform", "networks", "expressivity"),
 )
 ENGINE_NAMES = ("local", "ray")
 
