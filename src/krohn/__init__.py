@@ -24,6 +24,7 @@ Networks
 Training
     train             trains networks on an automaton, several replicates at once
     RunConfig         everything that decides a training run
+    state_tracking    a torch module of your own on automata: can it, did it learn, how far
 Errors
     KrohnError        the root of all errors; the message is one line
 
@@ -58,6 +59,7 @@ _PUBLIC = {
     "KrohnError": "krohn.errors:KrohnError",
     "RunConfig": "krohn.training.config:RunConfig",
     "train": "krohn.training.loop:train",
+    "state_tracking": "krohn.evaluate.harness:state_tracking",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]

@@ -20,7 +20,7 @@ from krohn.tasks.batches import Task, task_reasons
 
 PAPER_S = ["depth", "curves", "stability", "attention", "indirect", "incomplete"]
 PAPER_S += ["ood", "length", "positions"]
-NAMES = [*PAPER_S[:1], "uniform", *PAPER_S[1:], "networks"]
+NAMES = [*PAPER_S[:1], "uniform", *PAPER_S[1:], "networks", "expressivity"]
 
 
 def paper(name: str) -> list[PlannedRun]:

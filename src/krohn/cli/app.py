@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "simulate": ("simulate", "Words on stdin to states, by the automaton itself."),
     "sample": ("sample", "Random words and their states, as a data set."),
     "train": ("train", "Train networks on an automaton, several replicates at once."),
+    "bench": ("bench", "A layer of your own on state tracking: can it, did it learn, how far."),
     "reproduce": ("reproduce", "One experiment of the paper: sweep, store, table and figure."),
     "results": ("results", "List, show, merge, export and import stored runs."),
     "export": ("export", "A network as a stock GPT-2, for TransformerLens, or as ONNX."),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from krohn.evaluate.across import AccuracyByLength
+from krohn.evaluate.harness import reach
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import run
@@ -92,16 +93,6 @@ def _planned(scale: Scale, case: Case) -> PlannedRun:
     lengths = tuple(length * quarter // 2 for quarter in range(1, 9))
     judged = AccuracyByLength(lengths=lengths, sequences=16 if scale is Scale.SMOKE else 128)
     return PlannedRun(config=config, label={"task": case.task, "model": case.model}, evaluations=(judged,))
-
-
-def reach(places: Sequence[float], accuracies: Sequence[float], share: float) -> int:
-    """n*: the greatest length with that share of letters right, and at every shorter one looked at."""
-    found = 0
-    for place, accuracy in zip(places, accuracies, strict=True):
-        if accuracy < share:
-            break
-        found = int(place)
-    return found
 
 
 def table(cells: Sequence[Cell]) -> list[Row]:
