@@ -46,7 +46,8 @@ class Subject:
     def power(self, *, extreme: bool) -> float:
         """A power of two, matched by its inverse elsewhere."""
         low, high = EXTREME[self.dtype] if extreme else (1, 6)
-        return float(2.0 ** (int(self.dice.integers(low, high)) * self.some((-1, 1))))
+        exponent = int(self.dice.integers(low, high)) * self.some((-1, 1))
+        return float(2.0 ** min(exponent, 1023))
 
     def head(self) -> str:
         found = [f"layers.{n}.heads.{h}" for n, (heads, _) in enumerate(self.shape) for h in range(heads)]

@@ -41,7 +41,7 @@ class Refuted(KrohnError):
     """The proof does not go through; ``word`` is a word on which it fails, where one is known."""
 
     def __init__(self, name: str, layer: int, reason: str, word: tuple[int, ...] | None = None) -> None:
-        super().__init__(f"{name}: {reason}")
+        super().__init__(reason if reason.startswith(name) else f"{name}: {reason}")
         self.name, self.layer, self.reason, self.word = name, layer, reason, word
 
 

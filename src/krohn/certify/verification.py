@@ -70,6 +70,7 @@ def _certificate(
     matrices, automaton = compiled.transformer, identity.automaton
     compiled = replace(compiled, automaton=automaton)  # what the file describes is held against it too
     record, failure, margin = attempt(matrices, automaton, wanted, arith)
+    unproved = failure is not None
     if failure is None:
         failure = _hint_failure(compiled, wanted, record)
     opinion, found = exhaustive(matrices, automaton, arith, wanted) if second_opinion else (None, None)
@@ -79,7 +80,7 @@ def _certificate(
     if failure is not None and found is None:
         found = search(matrices, automaton, arith, wanted, failure.word)
     best = wanted if failure is None else 0
-    if failure is not None and largest and found is None:
+    if unproved and largest and found is None:
         best = _largest(matrices, automaton, wanted, arith)
     return Certificate(
         certified=failure is None,
