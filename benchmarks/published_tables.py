@@ -7,7 +7,7 @@ import argparse
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -104,12 +104,12 @@ def told(row: Row | None) -> list[str]:
     return [layers, f"{100 * row['max_accuracy']:.2f}%", shown, f"{row['sequences']:,}{marks_of(row)}"]
 
 
-def findings() -> Mapping[str, str]:
-    """Each experiment's table as `krohn reproduce NAME --scale small --show --markdown` prints it."""
+def tables(names: Iterable[str]) -> Mapping[str, str]:
+    """Each named experiment's table as `krohn reproduce NAME --scale small --show --markdown` prints it."""
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "results.sqlite"
         import_results(store)
-        return {name: shown(name, store) for name in EXPERIMENTS}
+        return {name: shown(name, store) for name in names}
 
 
 def import_results(store: Path) -> None:
@@ -134,7 +134,8 @@ def picture() -> str:
 PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "README.md": lambda: {"sizes": sizes()},
     "docs/why.md": lambda: {"depths": depths()},
-    "docs/findings.md": findings,
+    "docs/findings.md": lambda: tables(name for name in EXPERIMENTS if name != "expressivity"),
+    "docs/expressivity.md": lambda: tables(["expressivity"]),
 }
 
 
