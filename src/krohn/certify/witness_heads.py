@@ -72,7 +72,7 @@ def rule_of(claim: Claim, head: Head, *, strict: bool) -> Rule:
     if not some.any() and np.diff(np.sort(view.pads, axis=2)[..., -2:]).max(initial=0.0) < 2:  # padding alone
         steps, wide = np.zeros((claim.classes, 0), dtype=np.int64), np.zeros((claim.box.lo.shape[1], 0))
         return Sum(view.query_of, view.key_of, steps, wide)
-    if spread.max() < CLOSE:
+    if some.any() and spread.max() < CLOSE:
         made = _sum_rule(claim, head, view, inside, some, counts)
         if made is not None:
             return made
