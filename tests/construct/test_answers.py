@@ -119,7 +119,7 @@ def test_a_position_table_that_is_too_large_names_the_longest_length() -> None:
 def test_a_plan_that_does_not_fit_gives_way_to_the_next() -> None:
     """With few rows allowed the tables of the cascade are refused, and the scan has none."""
     automaton = krohn.zoo("T3")
-    assert krohn.compile(automaton, 100, method="cascade").transformer.depth == 6
+    assert krohn.compile(automaton, 100, method="cascade").transformer.depth == 5
     network = krohn.compile(automaton, 100, max_rows=8)
     assert network.method == "scan"
     with pytest.raises(Unsupported, match="raise --max-rows"):

@@ -75,7 +75,7 @@ TYPED: dict[str, tuple[str, Any, str]] = {
 # What else there is, and what it needs.
 AROUND = {
     "--config": "a file", "--option": "NAME=VALUE", "--device": "", "--out": "", "--json": "",
-    "--checkpoint-seconds": "--out", "--tensorboard": "--out",
+    "--checkpoint-seconds": "--out", "--tensorboard": "--out", "--provable": "--out",
 }  # fmt: skip
 SPEC = "Grid9@boundary"  # has an observation map
 

@@ -9,6 +9,7 @@ from krohn.check.heads import visible
 from krohn.check.machine import Claim, live_states
 from krohn.check.reader import Head, Layer
 from krohn.check.real import Array, Flags, Integers
+from krohn.check.verdict import require
 from krohn.check.witness import EMPTY, UNKNOWN, Attention, Back, Cells, Lift, Rule, Silent, Sum
 
 MAX_BACK = 64
@@ -18,6 +19,7 @@ UNSEEN = 30.0
 """Scores that are lower by more do not count in a sum."""
 LEAST = 1e6
 """A head that gives a letter less than one in that many does not add up letters."""
+MOST_SCORES = 1 << 26
 LATE = 96
 """How many letters t are looked at: the first ones and the last ones."""
 
@@ -45,6 +47,8 @@ def sight(claim: Claim, head: Head, *, strict: bool) -> Sight:
         out: Array = (vectors[leaders] @ weight)[:, None] + (claim.places[at] @ weight)[None]
         return out
 
+    scores = int((query_of.max() + 1) * (key_of.max() + 1)) * len(times) * claim.length
+    require(scores <= MOST_SCORES, f"{scores:,} scores between classes and places are too many to look at")
     queries = projected(query_of, head.query, times)
     keys = projected(key_of, head.key, np.arange(claim.length))
     return Sight(

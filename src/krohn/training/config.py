@@ -14,7 +14,7 @@ from krohn.models.registry import model_config
 from krohn.strict_json import parse_json
 from krohn.tasks.config import TaskConfig
 from krohn.training.field_types import Misfit, annotations, fitted, fitted_fields, shown
-from krohn.training.reading import SECTIONS, read_section
+from krohn.training.reading import SECTIONS, read_section, shared_out
 from krohn.training.sections import CurriculumConfig, EvaluationConfig, HalvingConfig, OptimizerConfig
 
 __all__ = [
@@ -200,17 +200,7 @@ def _reasons(values: Mapping[str, Any]) -> list[str]:
             found.append(f"{name} must be at least 1; got {values[name]}")
     if values.get("seed", 0) < 0:
         found.append(f"seed must lie in [0, 2^63); got {values['seed']}")
-    replicates = values.get("replicates", 0)
-    if replicates < 1:
-        return found
-    if values.get("halving") is not None and replicates < 2:
-        found.append(f"halving needs at least 2 replicates; got {replicates}")
-    rates = values["optimizer"].lr if "optimizer" in values else ()
-    if len(rates) > replicates:
-        found.append(
-            f"every learning rate needs a replicate; got {len(rates)} rates and {replicates} replicates"
-        )
-    return found
+    return found + shared_out(values)
 
 
 def _too_large(model: ModelConfig) -> list[str]:

@@ -38,15 +38,33 @@ def early_reasons(plain: Any) -> list[str]:
     if not isinstance(plain, Mapping):
         return [f"a run configuration must be an object of named settings; got {shown(plain)}"]
     found: list[str] = []
+    sound: dict[str, Any] = {"replicates": plain.get("replicates", 1)}
     for name in SECTIONS:
         if plain.get(name) is None:
             continue
         try:
             section = read_section(name, plain[name])
             fit, misfits = fitted_fields(section, f"{name}.")
-            found += misfits or dataclasses.replace(section, **fit).reasons()
+            if not misfits:
+                sound[name] = dataclasses.replace(section, **fit)
+            found += misfits or sound[name].reasons()
             if name == "task" and isinstance(section.spec, str):
                 parse_spec(section.spec)
         except KrohnError as error:
             found.append(str(error))
+    return found + shared_out(sound)
+
+
+def shared_out(values: Mapping[str, Any]) -> list[str]:
+    """Replicates must suffice for what is dealt out to them."""
+    replicates, found = values.get("replicates"), []
+    if type(replicates) is not int or replicates < 1:
+        return []
+    if values.get("halving") is not None and replicates < 2:
+        found.append(f"halving needs at least 2 replicates; got {replicates}")
+    rates = values["optimizer"].lr if "optimizer" in values else ()
+    if len(rates) > replicates:
+        found.append(
+            f"every learning rate needs a replicate; got {len(rates)} rates and {replicates} replicates"
+        )
     return found
