@@ -7,6 +7,7 @@ import pytest
 
 import krohn
 from certify.mutants import Mutant, is_wrong
+from check.changes import CHANGES, changed
 from krohn.certify.arithmetic import arithmetic
 from krohn.certify.ordered_mlp import Ladder, evaluate_ordered
 from krohn.certify.verification import attempt
@@ -129,3 +130,11 @@ def test_another_automaton_is_refused_with_a_word() -> None:
     assert certificate.counterexample is not None
     word = certificate.counterexample.word
     assert changed.run(word)[-1] != other.run(word)[-1]
+
+
+def test_what_the_proof_stumbles_over_is_a_refusal() -> None:
+    """A mutant whose rows do not fit once ended in an IndexError."""
+    network = krohn.compile(krohn.zoo("FlipFlop"), 8, method="grid")
+    seed = (0, 16, list(CHANGES).index("padding changed"), 1)
+    mutant, automaton = changed(network.transformer, network.automaton, 8, "float32", "padding changed", seed)
+    assert attempt(mutant, automaton, 8, arithmetic("float32"))[1] is not None

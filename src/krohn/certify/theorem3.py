@@ -16,10 +16,9 @@ from krohn.certify.findings import Record, Refuted
 from krohn.certify.visits_proof import copies_positions, prove_visits
 from krohn.certify.witness_notes import note_steps
 from krohn.certify.witness_search import live_channels, walk_through
+from krohn.check.checker import refusal_of
 from krohn.check.format import FORMATS
 from krohn.check.reader import Network, stored
-from krohn.check.verdict import Refused
-from krohn.errors import LimitExceeded
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 
 LARGEST = {"float64": 2.0**400, "float32": 2.0**80}
@@ -73,8 +72,8 @@ def prove_theorem3(
         return record, None, margin
     except Refuted as error:
         return record, error, 0.0
-    except (LimitExceeded, Refused) as error:
-        return record, record.refuse("proof", str(error)), 0.0
+    except Exception as error:  # whatever a strange network makes it stumble over is a refusal
+        return record, record.refuse("proof", refusal_of(error).reason), 0.0
 
 
 def _margin(
