@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from certify_all import PAPER
 from published_tables import markdown
 
 import krohn
@@ -26,25 +27,7 @@ from krohn.network.compiled import CompiledNetwork
 
 PAGE = Path(__file__).parents[1] / "docs" / "export.md"
 LENGTH = 128
-NAMES = [
-    "C2",
-    "C3",
-    "C4",
-    "C5",
-    "C6",
-    "C7",
-    "C8",
-    "C2xC2",
-    "C2xC2xC2",
-    "D6",
-    "D8",
-    "Q8",
-    "A4",
-    "S4",
-    "A5",
-    "S5",
-]
-NAMES += ["Grid4", "Grid9", "Dyck4,2", "FlipFlop", "abab", "Grid3x4"]
+NAMES = [*PAPER, "FlipFlop", "abab", "Grid3x4"]
 HEADER = ["automaton", "blocks", "width", "heads", "hidden units", "parameters", "largest weight", "words"]
 HEADER += ["wrong", "least lead", "with twice the rounding", "blocks, width by default"]
 

@@ -16,6 +16,7 @@ This file evaluates bounds in float64, whose own errors are 2^-29 of u: each sum
 than it has, which covers them. It uses numpy alone and shares no code with the search that finds the boxes.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -68,7 +69,7 @@ class Boxes:
     high: Floats
 
 
-class Cell:
+class Cell(ABC):
     """A recurrent cell with its read-out, from the weights as stored; matrices are [in, out]."""
 
     gates = 0
@@ -100,13 +101,13 @@ class Cell:
     bias_names: tuple[str, ...] = ()
 
     @property
+    @abstractmethod
     def size(self) -> int:
         """Numbers in the hidden state."""
-        raise NotImplementedError
 
+    @abstractmethod
     def image(self, low: Floats, high: Floats, letter: int) -> Box:
         """Boxes that hold every float32 result of one step from the given boxes [N, D]."""
-        raise NotImplementedError
 
     def _recurrent_sums(self, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
         """Centre and radius of h·W over the boxes, and the sum of absolute terms."""
