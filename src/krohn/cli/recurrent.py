@@ -1,15 +1,29 @@
 """What ``compile``, ``verify`` and ``run`` do with recurrent architectures."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify.identity import Identity, identify
 from krohn.cli.output import emit, note
 from krohn.errors import InvalidInput
 from krohn.recurrent.closure import BITS, Closure, close
-from krohn.recurrent.files import Witness, check_target, load, save
+from krohn.recurrent.files import Witness, check_target, load, run_all, save
 from krohn.recurrent.horizon import certified_horizon
 from krohn.recurrent.witnesses import WITNESSES
+
+
+@dataclass(frozen=True)
+class WitnessRequest:
+    """What ``krohn verify`` was asked about a witness."""
+
+    meant: Semiautomaton | None
+    renamed: bool
+    dtype: str
+    length: int | None
+    out: Path | None
+    claim: Path | None
 
 
 def compile_witness(automaton: Semiautomaton, architecture: str, out: Path | None, *, as_json: bool) -> None:
@@ -32,69 +46,90 @@ def compile_witness(automaton: Semiautomaton, architecture: str, out: Path | Non
     emit(payload, as_json=as_json, text=lambda: _compiled(payload))
 
 
-def verify_witness(
-    directory: Path, automaton: Semiautomaton | None, out: Path | None, dtype: str, *, as_json: bool
-) -> bool:
+def verify_witness(directory: Path, asked: WitnessRequest, *, as_json: bool) -> bool:
     """Proves or refutes the witness in a directory for words of every length; whether it is proved."""
+    if asked.out is not None or asked.claim is not None:
+        raise InvalidInput(
+            "a proof by closure has no certificate file: it is run again in seconds; omit --out and --recheck"
+        )
+    if asked.length is not None and asked.length < 1:
+        raise InvalidInput(f"--length must be at least 1; got {asked.length}")
+    if asked.dtype not in BITS:
+        raise InvalidInput(f"recurrent networks are proved in {' or '.join(BITS)}; got {asked.dtype}")
     witness = load(directory)
-    if automaton is not None and automaton.digest != witness.automaton.digest:
-        raise InvalidInput(
-            f"the file claims an automaton with digest {witness.automaton.digest[:12]}; "
-            f"--automaton has {automaton.digest[:12]}: states, letters, start and table must agree"
-        )
-    if out is not None:
-        raise InvalidInput(
-            "a proof by closure has no certificate file: it is run again in seconds; omit --out"
-        )
-    if dtype not in BITS:
-        raise InvalidInput(f"recurrent networks are proved in {' or '.join(BITS)}; got {dtype}")
-    closure = close(witness.cell, witness.automaton, dtype=dtype)
-    drift = None if closure.every_length else certified_horizon(witness.cell, witness.automaton, dtype)
+    identity = identify(witness.automaton, asked.meant, renamed=asked.renamed)
+    if identity.mismatch:
+        emit(mismatch_payload(identity), as_json=as_json, text=lambda: f"not certified: {identity.mismatch}")
+        return False
+    automaton = identity.automaton
+    closure = close(witness.cell, automaton, dtype=asked.dtype)
+    drift = None if closure.every_length else certified_horizon(witness.cell, automaton, asked.dtype)
     payload = {
         "architecture": witness.cell.kind,
-        "automaton": witness.automaton.name,
-        "digest": witness.automaton.digest,
-        "dtype": dtype,
+        "automaton": identity.to_json(),
+        "dtype": asked.dtype,
         "length": drift,
         "checks": ["closure"] if drift is None else ["closure", "drift"],
-        **closure.to_json(witness.automaton),
+        **closure.to_json(automaton),
+        "exact": run_all(witness, automaton).to_json(),
     }
-    emit(payload, as_json=as_json, text=lambda: _verified(witness, closure, payload))
-    return closure.every_length
+    if asked.length is not None and max(drift or 0, closure.horizon or 0) >= asked.length:
+        payload.update(certified=True, length=asked.length, counterexample=None)
+    emit(payload, as_json=as_json, text=lambda: _verified(identity, closure, payload))
+    return bool(payload["certified"])
+
+
+def mismatch_payload(identity: Identity) -> dict[str, Any]:
+    """The answer where the network is not one of the automaton that the user means."""
+    return {
+        "certified": False,
+        "every_length": False,
+        "exact": None,
+        "automaton": identity.to_json(),
+        "reason": f"identity: {identity.mismatch}",
+        "counterexample": None,
+    }
 
 
 def _compiled(payload: dict[str, Any]) -> str:
     name = payload["automaton"] or "the automaton"
     return (
-        f"{name}, words of every length: layers of {payload['architecture']}: {payload['layers']}, "
+        f"{name}: layers of {payload['architecture']}: {payload['layers']}, "
         f"steps per letter: {payload['steps']}, numbers of state: {payload['size']}, "
-        f"parameters: {payload['num_parameters']:,}"
+        f"parameters: {payload['num_parameters']:,}\n"
+        "it reads words of any length; krohn verify says up to which length it is right"
     )
 
 
-def _verified(witness: Witness, closure: Closure, payload: dict[str, Any]) -> str:
-    automaton = witness.automaton
+def _verified(identity: Identity, closure: Closure, payload: dict[str, Any]) -> str:
+    automaton, exact = identity.automaton, payload["exact"]
     name = automaton.name or f"an automaton of {automaton.num_states} states"
-    claim = f"the file claims {name}: {automaton.num_states} states, {automaton.num_letters} letters"
+    ran = f"run: all {exact['words']:,} words of length {exact['length']}, {exact['wrong']:,} wrong"
+    return f"{_decided(name, closure, payload)}\n{identity.sentence()}\n{ran}"
+
+
+def _decided(name: str, closure: Closure, payload: dict[str, Any]) -> str:
     if closure.every_length:
         order = "any order of adding" if closure.any_order else "sums rounded once, as this check adds them"
         return (
             f"certified: {name}, words of every length, {payload['dtype']}, {order}\n"
-            f"{closure.vectors} vectors are reached by all words; logit margin {closure.margin:.4g}\n{claim}"
+            f"{closure.vectors} vectors are reached by all words; logit margin {closure.margin:.4g}"
         )
+    if payload["certified"]:
+        return f"certified: {name}, every word of length ≤ {payload['length']:,}, {payload['dtype']}"
     if payload["counterexample"] is not None:
         wrong = payload["counterexample"]
         shown = f"{' '.join(wrong['letters'])} → {wrong['got']}, must be {wrong['expected']}"
-        return f"not certified: a shortest wrong word was found\ncounterexample: {shown}\n{claim}"
+        return f"not certified: a shortest wrong word was found\ncounterexample: {shown}"
     if payload["length"] is not None:
         return (
             f"not certified for every length: {closure.vectors:,} vectors and no end; certified up to "
             f"{payload['length']:,} letters in {payload['dtype']}, one letter after the other: "
-            f"rounding adds up\n{claim}"
+            "rounding adds up"
         )
     if closure.horizon is None:
-        return f"not certified: a number needs more than the 8 bits of {payload['dtype']}\n{claim}"
+        return f"not certified: a number needs more than the 8 bits of {payload['dtype']}"
     return (
         f"not certified: more than {closure.vectors - 1:,} vectors are reached; "
-        f"every word of at most {closure.horizon} letters is right\n{claim}"
+        f"every word of at most {closure.horizon} letters is right"
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.identity import identify
 from krohn.cli.output import note
+from krohn.cli.recurrent import mismatch_payload
 from krohn.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def trained_verdict(directory: Path, asked: TrainedRequest) -> tuple[dict[str, A
     trained = trained_states(directory, asked.device)
     identity = identify(trained.automaton, asked.meant, renamed=asked.renamed)
     if identity.mismatch:
-        raise InvalidInput(f"the run must be one of the automaton you mean; {identity.mismatch}")
+        return mismatch_payload(identity), f"not certified: {identity.mismatch}"
     automaton = identity.automaton
     if (asked.claim or asked.out) and not provable(trained):
         raise InvalidInput("a certificate of boxes needs an lstm or gru run that reads letters alone")

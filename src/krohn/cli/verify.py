@@ -13,7 +13,7 @@ from krohn.certify.findings import place
 from krohn.certify.recheck import recheck
 from krohn.certify.verification import verify
 from krohn.cli.output import emit, json_option, note
-from krohn.cli.recurrent import verify_witness
+from krohn.cli.recurrent import WitnessRequest, verify_witness
 from krohn.cli.trained_verdict import TrainedRequest, trained_verdict
 from krohn.network.storage import MEANING, MODEL, is_run
 from krohn.recurrent.files import is_witness
@@ -77,14 +77,16 @@ def command(
     automaton = None if spec is None else parse_spec(spec)
     if is_witness(directory):
         typed = click.get_current_context().get_parameter_source("dtype") is ParameterSource.COMMANDLINE
-        if not verify_witness(directory, automaton, out, dtype if typed else "float32", as_json=as_json):
+        request = WitnessRequest(automaton, renamed, dtype if typed else "float32", length, out, claim)
+        if not verify_witness(directory, request, as_json=as_json):
             raise click.exceptions.Exit(1)
         return
     if is_run(directory):
         asked = TrainedRequest(length, automaton, renamed, effort, device, out, claim)
         payload, text = trained_verdict(directory, asked)
         emit(payload, as_json=as_json, text=lambda: text)
-        if payload["counterexample"] is not None or (claim and not payload["every_length_in_training"]):
+        failed = payload["counterexample"] is not None or "reason" in payload
+        if failed or (claim and not payload["every_length_in_training"]):
             raise click.exceptions.Exit(1)
         return
     differences: list[str] = []

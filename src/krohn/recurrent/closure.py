@@ -27,7 +27,7 @@ class Closure:
         vectors: pairs of vector and state that were reached.
         margin: the least lead of the right logit.
         any_order: whether each order of adding gives the same floats; else only the order of this check.
-        horizon: all words up to this length were run right.
+        horizon: all words up to this length were run right; none if the search is not about this type.
         counterexample: a shortest wrong word with the state it gives, if there is one.
     """
 
@@ -91,6 +91,8 @@ def close(cell: Cell, automaton: Semiautomaton, limit: int = MAX_VECTORS, dtype:
                 after, logits = cell.answer(states, letter)
                 after = after + np.float32(0)
                 lead, got = _lead(logits, right)
+            if dtype != "float32" and not cell.sums.settled:  # the type reaches other floats than these
+                return Closure(False, len(seen), 0.0, False, None, None)
             if not (lead > 0).all():
                 wrong = int(np.flatnonzero(~(lead > 0))[0])
                 word = (*words[wrong], letter)
@@ -106,8 +108,7 @@ def close(cell: Cell, automaton: Semiautomaton, limit: int = MAX_VECTORS, dtype:
         states = np.array([vector for vector, _, _ in fresh], dtype=np.float32).reshape(-1, cell.size)
         truth = np.array([state for _, state, _ in fresh], dtype=np.int64)
         words = [word for _, _, word in fresh]
-    settled = cell.sums.settled
-    return Closure(settled or dtype == "float32", len(seen), margin, settled, None, None)
+    return Closure(True, len(seen), margin, cell.sums.settled, None, None)
 
 
 def _fits(numbers: npt.NDArray[np.float32], bits: int) -> bool:

@@ -20,6 +20,7 @@ from krohn.strict_json import read_json, require_keys, short, shown
 
 MODEL, MEANING = "model.safetensors", "recurrent.json"
 VERSION = 2
+MAX_NAME = 200
 CELLS: dict[str, type[Cell]] = {cell.kind: cell for cell in (DeltaStack, DiagonalStack, RankOne, Lstm, Gru)}
 
 
@@ -43,6 +44,33 @@ class Witness:
         return answers
 
 
+@dataclass(frozen=True)
+class ExactRun:
+    """``wrong`` of all ``words`` of ``length`` got a wrong state at some letter."""
+
+    length: int
+    words: int
+    wrong: int
+
+    def to_json(self) -> dict[str, int]:
+        """Plain numbers."""
+        return {"length": self.length, "words": self.words, "wrong": self.wrong}
+
+
+def run_all(witness: Witness, automaton: Semiautomaton, most: int = 5_000) -> ExactRun:
+    """Runs every word of the largest length that has at most ``most`` words (but 1 letter at least)."""
+    letters, length = automaton.num_letters, 1
+    while letters > 1 and letters ** (length + 1) <= most:
+        length += 1
+    codes = np.arange(letters**length)
+    words = codes[:, None] // letters ** np.arange(length)[::-1] % letters
+    truth = np.empty_like(words)
+    state = np.full(len(words), automaton.start)
+    for t in range(length):
+        state = truth[:, t] = automaton.table[state, words[:, t]]
+    return ExactRun(length, len(words), int((witness.run(words) != truth).any(axis=1).sum()))
+
+
 def is_witness(directory: str | Path) -> bool:
     """Whether a directory holds a recurrent witness."""
     return (Path(directory) / MEANING).is_file()
@@ -64,6 +92,7 @@ def save(witness: Witness, directory: str | Path) -> None:
         "krohn": VERSION,
         "architecture": witness.cell.kind,
         "options": witness.cell.options,
+        "name": witness.automaton.name,
         "automaton": automaton_payload(witness.automaton),
         "digest": witness.automaton.digest,
     }
@@ -76,13 +105,16 @@ def load(directory: str | Path) -> Witness:
     folder = Path(directory)
     try:
         keys = ("krohn", "architecture", "options", "automaton", "digest")
-        payload = require_keys(read_json(folder / MEANING), keys, MEANING)
+        payload = require_keys(read_json(folder / MEANING), keys, MEANING, optional=("name",))
         if type(payload["krohn"]) is not int or payload["krohn"] != VERSION:
             raise InvalidFile(f"krohn must be {VERSION}; got {shown(payload['krohn'])}")
         kind = payload["architecture"]
         if not isinstance(kind, str) or kind not in CELLS:
             raise InvalidFile(f"architecture must be one of {', '.join(CELLS)}; got {shown(kind)}")
-        automaton = automaton_from_payload(payload["automaton"])
+        name = payload.get("name", "")
+        if not isinstance(name, str) or len(name) > MAX_NAME:
+            raise InvalidFile(f"name must be a string of at most {MAX_NAME} characters; got {shown(name)}")
+        automaton = automaton_from_payload(payload["automaton"], name)
         if automaton.digest != payload["digest"]:
             raise InvalidFile("the automaton does not have the digest the file states; compile it again")
         cell = _cell(kind, _tensors(folder / MODEL), payload["options"])
