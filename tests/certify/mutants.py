@@ -12,7 +12,7 @@ from krohn.construct.lowering.assembly import lower
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import run
-from krohn.network.operations import Modulo, Table
+from krohn.network.position_maps import Modulo, Table
 from krohn.network.program import Program
 from krohn.network.storage import Tensors, tensors_of, transformer_from
 from krohn.network.transformer import Transformer

@@ -12,8 +12,9 @@ from krohn.certify.layout_proof import prove_layout
 from krohn.certify.program_proof import prove_program
 from krohn.certify.verification import attempt, verify
 from krohn.construct.lowering.assembly import lower
+from krohn.network.attention_operations import PrefixSum
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.operations import Clamp, PrefixSum, Table
+from krohn.network.position_maps import Clamp, Table
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
 
 

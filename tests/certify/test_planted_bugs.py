@@ -18,7 +18,8 @@ from krohn.construct.lowering.attention_gadgets import GADGETS
 from krohn.construct.paper import scan
 from krohn.construct.paper.grid import build_grid
 from krohn.construct.paper.scan import build_scan
-from krohn.network.operations import Clamp, LatestMatch, LatestWrite, LookBack, PrefixSum, Select
+from krohn.network.attention_operations import LatestMatch, LatestWrite, LookBack, PrefixSum
+from krohn.network.position_maps import Clamp, Select
 from krohn.network.transformer import Transformer
 
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]

@@ -13,8 +13,9 @@ from krohn.certify.verification import attempt, verify
 from krohn.construct.lowering import map_gadgets
 from krohn.construct.lowering.assembly import lower
 from krohn.construct.paper.counter_and_memory import build_memory
+from krohn.network.attention_operations import PrefixSum
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.operations import Linear, PrefixSum
+from krohn.network.position_maps import Linear
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
 
 Network = tuple[str, str, dict[str, Any]]

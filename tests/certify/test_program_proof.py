@@ -9,7 +9,8 @@ from certify.built_networks import CLIPPED, PROGRAMS, clipped_sum_program, compi
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.findings import Record, Refuted
 from krohn.certify.program_proof import has_finite_memory, prove_program
-from krohn.network.operations import LatestMatch, LatestWrite, Table
+from krohn.network.attention_operations import LatestMatch, LatestWrite
+from krohn.network.position_maps import Table
 from krohn.network.program import Program, interpret
 
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from krohn.construct.lowering.assembly import head_plan, lower
 from krohn.construct.lowering.position_codes import PositionCodes
+from krohn.network.attention_operations import AttentionOperation
 from krohn.network.forward import logits
 from krohn.network.layout import Layout
-from krohn.network.operations import AttentionOperation, PositionMap
+from krohn.network.position_maps import PositionMap
 from krohn.network.program import (
     Places,
     Program,

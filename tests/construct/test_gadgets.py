@@ -12,21 +12,17 @@ from krohn.construct.lowering.assembly import lower
 from krohn.construct.lowering.attention_gadgets import GADGETS
 from krohn.construct.lowering.map_gadgets import best_code
 from krohn.construct.lowering.mlp_builder import ramp_width
-from krohn.network.attention_operations import Facts
-from krohn.network.forward import logits
-from krohn.network.operations import (
+from krohn.network.attention_operations import (
     AttentionOperation,
-    Clamp,
+    Facts,
     LatestMatch,
     LatestWrite,
-    Linear,
     LookBack,
-    Modulo,
     PlaceSum,
     PrefixSum,
-    Select,
-    Table,
 )
+from krohn.network.forward import logits
+from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table
 from krohn.network.program import Places, Register, Source
 from krohn.network.program_json import program_from_json, program_to_json
 

@@ -17,10 +17,11 @@ from krohn.certify.layout_proof import prove_layout
 from krohn.certify.program_proof import has_finite_memory, prove_program
 from krohn.certify.search import all_words
 from krohn.errors import InvalidInput, LimitExceeded
+from krohn.network.attention_operations import AttentionOperation, PlaceSum, PrefixSum
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import logits
 from krohn.network.layout import Channel
-from krohn.network.operations import AttentionOperation, PlaceSum, PrefixSum, Values
+from krohn.network.position_maps import Values
 from krohn.network.program import Program, interpret_registers
 
 MAX_WORK = 10**9

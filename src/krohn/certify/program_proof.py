@@ -20,18 +20,15 @@ from krohn.certify.machine import Integers, Machine, distinct_rows, explore, min
 from krohn.certify.rhythm import Rhythm
 from krohn.certify.simulation import check_simulation
 from krohn.errors import InvalidInput
-from krohn.network.operations import (
+from krohn.network.attention_operations import (
     AttentionOperation,
-    Clamp,
     LatestMatch,
     LatestWrite,
-    Linear,
     LookBack,
-    Modulo,
     PlaceSum,
-    PositionMap,
     PrefixSum,
 )
+from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap
 from krohn.network.program import Program, interpret_registers
 
 UNBOUNDED = 1 << 30

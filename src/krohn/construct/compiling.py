@@ -30,7 +30,7 @@ from krohn.construct.request import (
 )
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.operations import Table
+from krohn.network.position_maps import Table
 from krohn.network.program import Program
 from krohn.network.transformer import Mask, Transformer
 from krohn.work import Work

@@ -15,19 +15,9 @@ import numpy.typing as npt
 
 from krohn.construct.threshold_gates import TRUE, Circuit, Form, Gates
 from krohn.errors import InvalidInput, LimitExceeded
+from krohn.network.attention_operations import LatestMatch, LatestWrite, LookBack, PlaceSum, PrefixSum
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.operations import (
-    Clamp,
-    LatestMatch,
-    LatestWrite,
-    Linear,
-    LookBack,
-    Modulo,
-    PlaceSum,
-    PrefixSum,
-    Select,
-    Table,
-)
+from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table
 from krohn.network.program import Program
 
 MAX_VALUES = 100_000

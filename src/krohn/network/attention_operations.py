@@ -13,9 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.errors import InvalidInput
-
-Values = npt.NDArray[np.int64]
-Registers = Mapping[str, Values]
+from krohn.network.position_maps import Registers, Values
 
 
 def latest(marked: npt.NDArray[np.bool_], mask: str) -> Values:

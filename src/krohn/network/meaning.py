@@ -6,8 +6,7 @@ Layers and heads are numbered from 1; layer 0 is what tokens and positions bring
 from collections.abc import Iterator
 from typing import Any
 
-from krohn.network.compiled import CompiledNetwork
-from krohn.network.operations import (
+from krohn.network.attention_operations import (
     AttentionOperation,
     LatestMatch,
     LatestWrite,
@@ -15,6 +14,7 @@ from krohn.network.operations import (
     PlaceSum,
     PrefixSum,
 )
+from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import Program, Register, Source
 from krohn.network.program_json import operation_to_json
 

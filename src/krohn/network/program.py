@@ -14,14 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.errors import InvalidInput
-from krohn.network.attention_operations import Facts
-from krohn.network.operations import (
-    AttentionOperation,
-    Modulo,
-    PositionMap,
-    Table,
-    Values,
-)
+from krohn.network.attention_operations import AttentionOperation, Facts
+from krohn.network.position_maps import Modulo, PositionMap, Table, Values
 from krohn.network.transformer import Mask
 
 

@@ -4,19 +4,9 @@ from dataclasses import fields
 from typing import Any
 
 from krohn.errors import InvalidFile, InvalidInput
+from krohn.network.attention_operations import LatestMatch, LatestWrite, LookBack, PlaceSum, PrefixSum
 from krohn.network.json_types import built, named
-from krohn.network.operations import (
-    Clamp,
-    LatestMatch,
-    LatestWrite,
-    Linear,
-    LookBack,
-    Modulo,
-    PlaceSum,
-    PrefixSum,
-    Select,
-    Table,
-)
+from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table
 from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, Source
 from krohn.network.transformer import Mask
 from krohn.strict_json import require_keys, shown

@@ -8,7 +8,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.features.feature import Feature, Value, folded
 from krohn.construct.features.rhythm import common_rhythm
 from krohn.errors import LimitExceeded
-from krohn.network.operations import Row
+from krohn.network.position_maps import Row
 
 MAX_STATES = 20_000
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from krohn.construct.features.feature import Value
 from krohn.construct.features.symbols import Symbols
 from krohn.construct.tight.draft import ProgramDraft
-from krohn.network.operations import Row
+from krohn.network.position_maps import Row
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from krohn.construct.features.symbols import Symbols
 from krohn.construct.tight.draft import ProgramDraft
-from krohn.network.operations import Row
+from krohn.network.position_maps import Row
 
 Value = Hashable
 

@@ -6,7 +6,7 @@ from krohn.construct.features.feature import Value, folded
 from krohn.construct.features.place import place_register
 from krohn.construct.features.symbols import Symbols
 from krohn.construct.tight.draft import ProgramDraft
-from krohn.network.operations import Row
+from krohn.network.position_maps import Row
 
 
 @dataclass(frozen=True)

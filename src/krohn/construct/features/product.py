@@ -11,7 +11,7 @@ from krohn.construct.features.annotated import Annotated
 from krohn.construct.features.feature import Feature, Value, folded
 from krohn.construct.features.rhythm import common_rhythm
 from krohn.errors import LimitExceeded
-from krohn.network.operations import Row
+from krohn.network.position_maps import Row
 
 Word = tuple[int, ...]
 State = tuple[int, int, tuple[Value, ...], tuple[Value, ...]]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.finite import Finite
-from krohn.network.operations import Row
+from krohn.network.position_maps import Row
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from krohn.construct.features.feature import Feature
 from krohn.construct.features.product import Determined
 from krohn.construct.features.symbols import Symbols
 from krohn.construct.tight.draft import ProgramDraft
-from krohn.network.operations import Row
+from krohn.network.position_maps import Row
 from krohn.network.program import Program
 
 

@@ -16,16 +16,9 @@ from krohn.construct.lowering.mlp_builder import (
     require_positions,
 )
 from krohn.construct.lowering.position_codes import PositionCodes
+from krohn.network.attention_operations import AttentionOperation
 from krohn.network.layout import Channel, HeadMeaning, Layout
-from krohn.network.operations import (
-    AttentionOperation,
-    Clamp,
-    Linear,
-    Modulo,
-    PositionMap,
-    Select,
-    Table,
-)
+from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap, Select, Table
 from krohn.network.program import Program, Readout
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 

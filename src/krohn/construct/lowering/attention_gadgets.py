@@ -18,16 +18,9 @@ from krohn.construct.lowering.position_codes import (
     log_of_places,
     turning,
 )
+from krohn.network.attention_operations import LatestMatch, LatestWrite, LookBack, PlaceSum, PrefixSum
 from krohn.network.layout import Channel
-from krohn.network.operations import (
-    LatestMatch,
-    LatestWrite,
-    Linear,
-    LookBack,
-    PlaceSum,
-    PositionMap,
-    PrefixSum,
-)
+from krohn.network.position_maps import Linear, PositionMap
 from krohn.network.program import Program
 from krohn.network.transformer import Head
 

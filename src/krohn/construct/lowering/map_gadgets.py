@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from krohn.construct.lowering.mlp_builder import MapContext, MlpBuilder, Signal, require_entries, staircase
 from krohn.network.layout import Channel
-from krohn.network.operations import Clamp, Modulo, Select, Table
+from krohn.network.position_maps import Clamp, Modulo, Select, Table
 from krohn.network.transformer import SIN
 
 # The linear code y = Σ cᵢ·vᵢ by which a table of several inputs becomes a staircase of one.

@@ -9,7 +9,7 @@ from math import sqrt
 
 from krohn.construct.lowering.attention_gadgets import GADGETS
 from krohn.construct.lowering.position_codes import PositionCodes
-from krohn.network.operations import Clamp, Modulo, Select
+from krohn.network.position_maps import Clamp, Modulo, Select
 from krohn.network.program import Program
 
 UNIT = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}

@@ -10,9 +10,10 @@ from krohn.construct.paper.attention_lemmas import absorber, prefix_sum_head
 from krohn.construct.paper.blocks import basis, integer_readout, lift_mlp
 from krohn.construct.paper.interpolation import interpolate_1d
 from krohn.errors import InvalidInput
+from krohn.network.attention_operations import LatestWrite, PrefixSum
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.layout import Channel, HeadMeaning, Layout
-from krohn.network.operations import LatestWrite, Modulo, PrefixSum
+from krohn.network.position_maps import Modulo
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
 from krohn.network.transformer import SIN, Head, Layer, Mlp, Transformer
 

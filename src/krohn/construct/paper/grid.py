@@ -18,9 +18,10 @@ from krohn.construct.paper.grid_axis import Axis
 from krohn.construct.paper.grid_recognition import GridRun, grid_run, recognise_grid
 from krohn.construct.paper.grid_states import STATE_MLPS
 from krohn.errors import InvalidInput, Unsupported
+from krohn.network.attention_operations import LatestMatch, PrefixSum
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.layout import Channel, HeadMeaning, Layout
-from krohn.network.operations import Clamp, LatestMatch, Linear, Modulo, PositionMap, PrefixSum
+from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
 from krohn.network.transformer import Matrix, Transformer
 

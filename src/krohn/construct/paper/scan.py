@@ -18,9 +18,10 @@ from krohn.construct.paper.attention_lemmas import PositionCode, binary_code, ci
 from krohn.construct.paper.blocks import basis, integer_readout, lift_mlp
 from krohn.construct.paper.composition import composition_mlp
 from krohn.errors import InvalidInput
+from krohn.network.attention_operations import LookBack
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.layout import Channel, HeadMeaning, Layout
-from krohn.network.operations import LookBack, Select
+from krohn.network.position_maps import Select
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
 from krohn.network.transformer import Head, Layer, Matrix, Transformer
 

@@ -12,7 +12,7 @@ from krohn.construct.tight.clamped_counter import has_unit_steps
 from krohn.construct.tight.plan_programs import plan_program
 from krohn.construct.tight.scan import scan_depth
 from krohn.errors import LimitExceeded, Unsupported
-from krohn.network.operations import Table
+from krohn.network.position_maps import Table
 from krohn.network.program import Program
 from krohn.network.transformer import Mask
 from krohn.work import Work

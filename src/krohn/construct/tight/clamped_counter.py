@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from krohn.cascade.plan_nodes import ClampedCounterPlan
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.finite import Finite, Track
-from krohn.network.operations import Row
+from krohn.network.position_maps import Row
 
 MANY_PLACES = 4
 

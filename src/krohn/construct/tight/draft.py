@@ -10,21 +10,15 @@ from typing import Literal
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.tight.layers import arrange
-from krohn.network.operations import (
+from krohn.network.attention_operations import (
     AttentionOperation,
-    Clamp,
     LatestMatch,
     LatestWrite,
-    Linear,
     LookBack,
-    Modulo,
     PlaceSum,
-    PositionMap,
     PrefixSum,
-    Row,
-    Select,
-    Table,
 )
+from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap, Row, Select, Table
 from krohn.network.program import Places, Program, Readout, Register, Source
 from krohn.network.transformer import Mask
 

@@ -7,7 +7,7 @@ from math import prod
 
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
-from krohn.network.operations import Row
+from krohn.network.position_maps import Row
 
 # Beyond this many combinations the parts are put into registers of their own first.
 MAX_JOINT_ROWS = 512

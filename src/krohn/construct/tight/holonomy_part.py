@@ -14,7 +14,7 @@ from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.finite import Finite, Track, register_value
 from krohn.construct.tight.level_plan import LevelPlan, level_plans
 from krohn.construct.tight.potential import Potential, potential
-from krohn.network.operations import Row
+from krohn.network.position_maps import Row
 
 
 def holonomy_track(draft: ProgramDraft, cascade: Cascade, letter: str, start: int, name: str) -> Track:

@@ -4,12 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from krohn.network.operations import (
-    AttentionOperation,
-    PositionMap,
-    Select,
-    Table,
-)
+from krohn.network.attention_operations import AttentionOperation
+from krohn.network.position_maps import PositionMap, Select, Table
 from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, Source
 from krohn.network.transformer import Mask
 

@@ -21,7 +21,7 @@ from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.finite import Finite, Track, joined
 from krohn.construct.tight.holonomy_part import holonomy_track
 from krohn.construct.tight.stack import stack_track
-from krohn.network.operations import Row
+from krohn.network.position_maps import Row
 from krohn.network.program import Program
 from krohn.network.transformer import Mask
 

@@ -14,7 +14,7 @@ from krohn.cascade.congruences import join, principal_congruence
 from krohn.construct.lowering.mlp_builder import require_entries
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
-from krohn.network.operations import Row
+from krohn.network.position_maps import Row
 from krohn.network.program import Program
 from krohn.network.transformer import Mask
 

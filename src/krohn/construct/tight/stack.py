@@ -12,7 +12,7 @@ from collections.abc import Callable
 from krohn.cascade.stack_plan import POP, PUSH, REST, Stack, StackPlan
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.finite import Finite, Track
-from krohn.network.operations import Row
+from krohn.network.position_maps import Row
 
 ACTS = (POP, PUSH, REST)
 """The act of a letter as a small number: its place here; the beginning of the sequence rests."""

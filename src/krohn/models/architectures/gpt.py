@@ -90,14 +90,9 @@ class Gpt(Network):
     ) -> Tensor:
         """See ``Network.loss``."""
         bias = weights["head.bias"]
-
-        def loss(ops: operations.Operations) -> Tensor:
-            scores = self._scores(weights, tokens, noise, ops)
-            return ops.cross_entropy(scores, bias, targets.flatten(1), shown.flatten(1), self.classes)
-
-        if self.config.attention_dropout:  # not written out for a CPU: its gradients are torch's
-            return loss(operations.choose(bias))
-        return operations.differentiated(bias, loss)
+        ops = operations.choose(bias)
+        scores = self._scores(weights, tokens, noise, ops)
+        return ops.cross_entropy(scores, bias, targets.flatten(1), shown.flatten(1), self.classes)
 
     def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
         """See ``Network.decoder``."""
@@ -107,9 +102,7 @@ class Gpt(Network):
 
     def writes_gradients(self, weights: Weights) -> bool:
         """See ``Network.writes_gradients``."""
-        bias = weights["head.bias"]
-        on_host = operations.trains_on_host(bias) and not self.config.attention_dropout
-        return on_host or operations.choose(bias) is not operations.PLAIN
+        return operations.choose(weights["head.bias"]) is not operations.PLAIN
 
     def _scores(
         self, weights: Weights, tokens: Tensor, noise: Noise | None, ops: operations.Operations

@@ -7,9 +7,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from krohn.models.kernels import host, operations, plain
-from krohn.models.kernels.host_lstm import recurrence
-from krohn.models.kernels.tape import Tape, recorded
+from krohn.models.kernels import plain
+from krohn.models.kernels.lstm_recurrence import recurrence
 from krohn.models.layout import Layout, Parameter, Weights
 from krohn.models.network import Decoder, ModelConfig, Network, Noise, one_hot, padded
 
@@ -72,22 +71,13 @@ class Lstm(Network):
         self, weights: Weights, tokens: Tensor, targets: Tensor, shown: Tensor, noise: Noise | None = None
     ) -> Tensor:
         """See ``Network.loss``."""
-        bias = weights["head.bias"]
+        scores = (_scores_by_position if tokens.device.type == "cpu" else self._scores)(weights, tokens)
         labels = targets.flatten(1), shown.flatten(1), self.classes
-        if not self.writes_gradients(weights):
-            return plain.cross_entropy(self._scores(weights, tokens), bias, *labels)
-        return recorded(
-            bias,
-            lambda tape: host.cross_entropy(tape, _recorded_scores(tape, weights, tokens), bias, *labels),
-        )
+        return plain.cross_entropy(scores, weights["head.bias"], *labels)
 
     def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
         """See ``Network.decoder``."""
         return _LstmDecoder(weights, batch, self.config.hidden, self.classes)
-
-    def writes_gradients(self, weights: Weights) -> bool:
-        """See ``Network.writes_gradients``."""
-        return operations.trains_on_host(weights["head.bias"])
 
     def _scores(self, weights: Weights, tokens: Tensor) -> Tensor:
         gates = _input_gates(weights, tokens).view(*tokens.shape, -1).unbind(2)
@@ -99,12 +89,13 @@ class Lstm(Network):
         return plain.linear(torch.stack(states, 2).flatten(1, 2), weights["head.weight"])
 
 
-def _recorded_scores(tape: Tape, weights: Weights, tokens: Tensor) -> Tensor:
+def _scores_by_position(weights: Weights, tokens: Tensor) -> Tensor:
     """As ``Lstm._scores``, for training on a CPU: one position after the other in memory."""
-    embedded = host.lookup(tape, tokens.transpose(1, 2), weights["wte"])
-    product = host.linear(tape, embedded, weights["weight_ih"])
-    states = recurrence(tape, product, weights["bias"], weights["weight_hh"], tokens.shape[1])
-    return host.linear(tape, states, weights["head.weight"])
+    table = weights["wte"]
+    embedded = plain.linear(one_hot(tokens.transpose(1, 2), table.shape[1], table.dtype), table)
+    product = plain.linear(embedded, weights["weight_ih"])
+    states = recurrence(product, weights["bias"], weights["weight_hh"], tokens.shape[1])
+    return plain.linear(states, weights["head.weight"])
 
 
 class _LstmDecoder(Decoder):

@@ -1,4 +1,4 @@
-"""The operations a network is made of, and the choice between their three implementations."""
+"""The operations a network is made of, and the choice between plain torch and Triton."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,9 +8,8 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-from krohn.models.kernels import host, host_attention, plain
+from krohn.models.kernels import plain
 from krohn.models.kernels.plain import Dropout, Heads
-from krohn.models.kernels.tape import Tape, recorded
 from krohn.models.network import one_hot
 
 
@@ -54,34 +53,6 @@ def choose(weights: Tensor) -> Operations:
     if weights.is_cuda and weights.dtype == torch.bfloat16 and find_spec("triton") is not None:
         return _fused()
     return PLAIN
-
-
-def differentiated(weights: Tensor, compute: Callable[[Operations], Tensor]) -> Tensor:
-    """A loss [R]; on a CPU, for weights with a place for their gradient, by gradients written out."""
-    if trains_on_host(weights):
-        return recorded(weights, lambda tape: compute(on_host(tape)))
-    return compute(choose(weights))
-
-
-def on_host(tape: Tape) -> Operations:
-    """The operations that record on ``tape`` how their gradients go back."""
-    return Operations(
-        lookup=partial(host.lookup, tape),
-        linear=partial(host.linear, tape),
-        add_norm=partial(host.add_norm, tape),
-        attention=partial(host_attention.attention, tape),
-        bias_gelu=partial(host.bias_gelu, tape),
-        cross_entropy=partial(host.cross_entropy, tape),
-        add_positions=partial(host.add_positions, tape),
-        add_rows=partial(host.add_rows, tape),
-        drop=partial(host.drop, tape),
-    )
-
-
-def trains_on_host(weights: Tensor) -> bool:
-    """True for leaves of a layout on a CPU while gradients are asked for."""
-    wanted = torch.is_grad_enabled() and weights.is_leaf and weights.grad is not None
-    return wanted and weights.device.type == "cpu" and weights.dtype in (torch.float32, torch.float64)
 
 
 @cache
