@@ -1,16 +1,40 @@
 #!/usr/bin/env bash
-# One batch on a lent GPU: two queues side by side, everything that comes back in one folder of few files.
-# usage: device_batch.sh FOLDER SECONDS MAIN.txt [SIDE.txt]
+# Queues side by side on a lent GPU, and other jobs on its processors, while short calls look after them.
+#   device_batch.sh start  FOLDER SECONDS QUEUE.txt ...   begins and returns; the work goes on between calls
+#   device_batch.sh jobs   FOLDER JOB.sh ...              begins jobs on the processors, each with a folder of its own
+#   device_batch.sh collect FOLDER OUT SECONDS            waits, then copies what is there into few files
 set -u
-out=$1 seconds=$2 main=$3 side=${4:-}
-export PYTHONPATH=src PYTHONUNBUFFERED=1 OMP_NUM_THREADS=4
-mkdir -p "$out"
-nvidia-cuda-mps-control -d 2>/dev/null || echo "no MPS: the queues take turns"
-run() { python3 benchmarks/device_queue.py "$1" --device cuda --seconds "$seconds" --out "$out" --known results/uniform-small.jsonl results/networks-small.jsonl results/length-small.jsonl results/stability-small.jsonl results/depth-small.jsonl 2>&1 | sed "s/^/$(basename "$1" .txt) | /"; }
-run "$main" | tee "$out/main.log" & first=$!
-[ -n "$side" ] && { run "$side" | tee "$out/side.log" & second=$!; wait $second; }
-wait $first
-[ -d "$out/networks" ] && tar -C "$out" -cf "$out/networks.tar" networks && rm -r "$out/networks"
-echo quit | nvidia-cuda-mps-control >/dev/null 2>&1
-rm -f "$out"/*-wal "$out"/*-shm
-ls -l "$out"
+what=$1 folder=$2; shift 2
+export PYTHONPATH=src PYTHONUNBUFFERED=1
+mkdir -p "$folder"
+case $what in
+start)
+  seconds=$1; shift
+  nvidia-cuda-mps-control -d 2>/dev/null || echo "no MPS: the queues take turns"
+  for queue in "$@"; do
+    OMP_NUM_THREADS=2 setsid nohup python3 benchmarks/device_queue.py "$queue" --device "${DEVICE:-cuda}" \
+      --seconds "$seconds" --out "$folder" --known results/*-small.jsonl >> "$folder/$(basename "$queue" .txt).log" 2>&1 &
+  done ;;
+jobs)
+  for job in "$@"; do
+    name=$(basename "$job" .sh)
+    mkdir -p "$folder/jobs/$name"
+    OMP_NUM_THREADS=1 setsid nohup nice -n 5 bash "$job" "$folder/jobs/$name" > "$folder/jobs/$name.log" 2>&1 &
+  done ;;
+collect)
+  out=$1 seconds=$2
+  sleep "$seconds"
+  mkdir -p "$out"
+  for log in "$folder"/*.log "$folder"/jobs/*.log; do [ -f "$log" ] && { echo "== $(basename "$log")"; tail -n 25 "$log"; }; done
+  python3 - "$folder" "$out" <<'PY'
+import sqlite3, sys
+from pathlib import Path
+folder, out = map(Path, sys.argv[1:])
+for file in folder.glob("*.sqlite"):  # a whole copy, though a queue may be writing
+    with sqlite3.connect(file) as source, sqlite3.connect(out / file.name) as copy:
+        source.backup(copy)
+PY
+  [ -d "$folder/networks" ] && tar -C "$folder" -cf "$out/networks.tar" networks
+  tar -C "$folder" --exclude='*.sqlite*' --exclude=networks -czf "$out/logs-and-jobs.tar.gz" .
+  ls -l "$out" ;;
+esac

@@ -7,8 +7,9 @@ QUEUE is a file with one line for each group of cells: the experiment and parts 
     uniform task=D8|A5; depth=8; sheet=whole words
 
 Cells that FOLDER/QUEUE.sqlite or the files after --known hold with test words are not run again. A cell of
-the map is skipped once two shallower ones of its row are solved by most survivors. A cell that would not end
-before the deadline, by the pace of those before it, lets a cheaper one go first. `networks` are kept.
+the map is skipped once two shallower ones of its row are solved by most survivors, one of `sample` once a
+shallower one is solved. A cell that would not end before the deadline, by the pace of those before it, lets a
+cheaper one go first. `networks` are kept.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from krohn.experiments.recipes.networks import folder_of
 from krohn.experiments.record import Member
 from krohn.experiments.scale import Scale, parse_scale
 from krohn.experiments.store import Store
-from krohn.experiments.summary import SOLVED, given_up
+from krohn.experiments.summary import SOLVED, best_of, given_up
 from krohn.experiments.sweep import is_done
 from krohn.experiments.text_form import import_text
 from krohn.experiments.work import work
@@ -86,8 +87,20 @@ def solved(store: Store, run: PlannedRun) -> bool:
     return bool(ended) and 2 * sum(record.accuracy >= SOLVED for record in ended) > len(ended)
 
 
+def is_learned(store: Store, run: PlannedRun, scale: Scale) -> bool:
+    """Whether a shallower network of `sample` has solved the automaton: the least depth is what is asked."""
+    shallower = [
+        store.of_run(other.config.run_id)
+        for other in EXPERIMENTS["sample"].plan(scale)
+        if other.label["task"] == run.label["task"] and other.label["depth"] < run.label["depth"]
+    ]
+    return any(records and best_of(records).accuracy >= SOLVED for records in shallower)
+
+
 def row_is_finished(store: Store, run: PlannedRun, scale: Scale) -> bool:
     """Two shallower cells of the same row and sheet, next to each other in the map, are solved."""
+    if str(run.label["task"]).startswith("table:"):
+        return is_learned(store, run, scale)
     if "sheet" not in run.label:
         return False
     row = [

@@ -17,9 +17,9 @@ from krohn.automata.files import (
     dump_automaton,
     load_automaton,
 )
-from krohn.automata.spec import parse_spec
+from krohn.automata.spec import parse_spec, true_name
 from krohn.automata.zoo import zoo, zoo_names
-from krohn.errors import InvalidAutomaton, InvalidFile, KrohnError, LimitExceeded
+from krohn.errors import InvalidAutomaton, InvalidFile, InvalidInput, KrohnError, LimitExceeded
 
 # The example of the interface, word for word.
 EXAMPLE = (
@@ -159,3 +159,18 @@ def test_a_file_with_any_one_value_replaced_is_read_or_refused_by_our_error(data
     except KrohnError:
         return
     assert automaton_from_payload(automaton_payload(automaton)) == automaton
+
+
+def test_a_table_can_be_typed_in_the_place_of_a_name() -> None:
+    typed = parse_spec("table:12.00.33.33")
+    assert typed.table.tolist() == [[1, 2], [0, 0], [3, 3], [3, 3]]
+    assert parse_spec(typed.name) == typed
+    assert true_name(typed) == typed.name
+
+
+@pytest.mark.parametrize(
+    "text", ["table:", "table:01.1", "table:02.10", "table:0x.10", "table:01..10", "table:0²"]
+)
+def test_a_table_with_a_hole_or_a_state_that_is_not_there_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="table:ROWS must have a row for each state"):
+        parse_spec(text)

@@ -66,3 +66,18 @@ def test_what_is_there_is_not_run_again_and_networks_are_kept(
     assert (tmp_path / "out" / "networks" / "c2-lstm" / "weights.safetensors").is_file()
     queue["main"]()
     assert capsys.readouterr().out.startswith("0 cells left")
+
+
+def test_deeper_networks_of_the_sample_wait_for_shallower_ones_to_fail(
+    queue: dict[str, Any], tmp_path: Path
+) -> None:
+    row = [run for run in EXPERIMENTS["sample"].plan(Scale.SMALL) if run.label["task"] == "table:12.00.33.33"]
+    metrics = {"accuracy": 0.995, "test": {"accuracy": 0.992}}
+    with Store(tmp_path / "s") as store:
+        store.put([record(run_id=row[1].config.run_id, config=row[1].config.to_dict(), metrics=metrics)])
+        assert [queue["row_is_finished"](store, run, Scale.SMALL) for run in row] == [
+            False,
+            False,
+            True,
+            True,
+        ]

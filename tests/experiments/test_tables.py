@@ -119,10 +119,10 @@ def test_positions_tell_the_mean_at_both_lengths_with_its_standard_error() -> No
     assert (row["error_at_T"], row["error_at_2T"]) == pytest.approx((0.1, 0.2))
 
 
-def test_incomplete_draws_means(tmp_path: Path) -> None:
+def test_incomplete_draws_the_chosen_replicate(tmp_path: Path) -> None:
     found = [cell([0.5, 0.9], task="C2", model="GPT", reveal=share) for share in (1.0, 0.1)]
     figure = EXPERIMENTS["incomplete"].draw(found, "caption")["incomplete"]
-    assert list(figure.axes[0].lines[0].get_ydata()) == pytest.approx([0.7, 0.7])
+    assert list(figure.axes[0].lines[0].get_ydata()) == pytest.approx([0.9, 0.9])
 
 
 def test_attention_counts_the_heads_of_each_kind() -> None:

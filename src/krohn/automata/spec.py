@@ -1,6 +1,11 @@
-"""How a user names an automaton: the object, a file, or a string (zoo name, ``regex:PATTERN``, path)."""
+"""How a user names an automaton: the object, a file, or a string.
+
+A string is a zoo name, ``regex:PATTERN``, ``table:ROWS`` or a path.
+"""
 
 import os
+
+import numpy as np
 
 from krohn.automata.files import load_automaton
 from krohn.automata.regular import from_regex
@@ -24,12 +29,27 @@ def as_automaton(given: AutomatonLike) -> Semiautomaton:
 
 
 def parse_spec(text: str) -> Semiautomaton:
-    """The automaton that ``text`` stands for: ``S4``, ``regex:(ab)*``, ``path/to/file.json``."""
+    """The automaton that ``text`` stands for: ``S4``, ``regex:(ab)*``, ``table:01.10``, ``to/file.json``."""
     if text.startswith("regex:"):
         return from_regex(text.removeprefix("regex:"))
+    if text.startswith("table:"):
+        return _from_table(text)
     if text.endswith(".json") or os.sep in text:
         return load_automaton(text)
     return zoo(text)
+
+
+def _from_table(text: str) -> Semiautomaton:
+    """A small automaton typed in place: a row for each state, in it a digit for each letter, its target."""
+    rows = text.removeprefix("table:").split(".")
+    targets = [[int(digit) if digit in "0123456789" else -1 for digit in row] for row in rows]
+    widths = {len(row) for row in rows}
+    if len(widths) > 1 or 0 in widths or not all(0 <= q < len(rows) for row in targets for q in row):
+        raise InvalidInput(
+            "table:ROWS must have a row for each state and in it a digit for each letter, the state that it "
+            f"leads to (table:01.10 is parity); got {text[:60]!r} with {len(rows)} rows"
+        )
+    return Semiautomaton(np.array(targets), 0, name=text)
 
 
 def true_name(automaton: Semiautomaton) -> str:

@@ -245,8 +245,8 @@ def _by_depth(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]
         best = percent(row["max_accuracy"])
         shown = f"**{best}**" if row["max_accuracy"] >= 0.99 else best
         share = f"({row['reached']}/{row['replicates']})"
-        curriculum = row.get("curriculum") or row.get("sheet") == "curriculum"
-        name = f"{row['task']}, curriculum" if curriculum else row["task"]
+        sheet = row.get("sheet", "curriculum" if row.get("curriculum") else "whole words")
+        name = row["task"] if sheet == "whole words" else f"{row['task']}, {sheet}"
         tasks.setdefault(name, {})[row["depth"]] = f"{shown} {share}{marks_of(row)}"
     cells: list[list[object]] = [
         [task, *(of.get(depth, "") for depth in depths)] for task, of in tasks.items()

@@ -75,7 +75,7 @@ def _listing(rows: list[dict[str, Any]]) -> str:
             for family in FAMILIES
         ],
     )
-    also = "Also: AxB (direct product), regex:PATTERN, path/to/file.json. Letters of one: krohn zoo NAME"
+    also = "Also: AxB (direct product), regex:PATTERN, table:ROWS, path/to/file.json. Letters: krohn zoo NAME"
     return f"{named}\n\n{forms}\n\n{also}"
 
 

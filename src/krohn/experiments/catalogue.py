@@ -13,6 +13,7 @@ from krohn.experiments.recipes import (
     networks,
     ood,
     positions,
+    sample,
     stability,
     uniform,
 )
@@ -21,7 +22,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     recipe.EXPERIMENT.name: recipe.EXPERIMENT
     for recipe in (
         *(depth, uniform, curves, stability, attention, indirect, incomplete),
-        *(ood, length, positions, networks, expressivity),
+        *(ood, length, positions, networks, expressivity, sample),
     )
 }
 

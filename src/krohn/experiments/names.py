@@ -7,7 +7,7 @@ from krohn.errors import MissingDependency, UnknownName
 
 EXPERIMENT_NAMES = (
     *("depth", "curves", "stability", "attention", "indirect", "incomplete", "ood", "length", "positions"),
-    *("uniform", "networks", "expressivity"),
+    *("uniform", "networks", "expressivity", "sample"),
 )
 ENGINE_NAMES = ("local", "ray")
 

@@ -22,6 +22,8 @@ LENGTH = {Scale.SMOKE: 8, Scale.SMALL: 40, Scale.PAPER: 40}
 WIDTH = {Scale.SMOKE: 16, Scale.SMALL: 128, Scale.PAPER: 128}
 LAYERS = dict.fromkeys(TASKS, 4) | dict.fromkeys(("D8", "Q8", "A5"), 8)
 STEPS = {GPT: 24_000, LSTM: 3000, SCRATCHPAD: 2000}
+# Q8 stood at 98.4% after the steps that were enough for the others.
+LONGER = {("Q8", GPT): 2}
 RATES = {GPT: (3e-4, 6e-4, 1e-3), LSTM: (1e-3, 3e-3), SCRATCHPAD: (3e-4, 1e-3)}
 
 
@@ -45,7 +47,7 @@ def planned(scale: Scale, task: str, model: str) -> PlannedRun:
         scale,
         TaskConfig(spec=task, length=LENGTH[scale], scratchpad=scratchpad),
         _network(scale, task, model),
-        sequences=8 * 6 if smoke else 64 * STEPS[model],
+        sequences=8 * 6 if smoke else 64 * STEPS[model] * LONGER.get((task, model), 1),
         replicates=2 if smoke else (6 if model == GPT else 4),
         stop_at=None if scratchpad else 0.9995,
         evaluations=None if smoke else 48 if model == GPT else 20,

@@ -1,15 +1,25 @@
 """C2 on other distributions than it was trained on (Figure 6 left, Appendix B.2.3)."""
 
 from collections.abc import Sequence
+from statistics import fmean
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
-from krohn.experiments.recipes.variants import DEPARTURES, GPT, LSTM, RECENCY, SHIFTED, variant
+from krohn.experiments.recipes.variants import (
+    DEPARTURES,
+    GPT,
+    LSTM,
+    NO_POSITIONS_BOS,
+    RECENCY,
+    SHIFTED,
+    SHIFTED_BOS,
+    variant,
+)
 from krohn.experiments.scale import Scale
-from krohn.experiments.summary import mean_series, summary
+from krohn.experiments.summary import SOLVED, mean_series, series_at, summary
 from krohn.figures.files import Figure
 from krohn.figures.lines import Line, Panel, line_chart
 
-SHOWN = (LSTM, RECENCY, GPT, SHIFTED)
+SHOWN = (LSTM, RECENCY, GPT, SHIFTED, SHIFTED_BOS, NO_POSITIONS_BOS)
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
@@ -27,9 +37,23 @@ def table(cells: Sequence[Cell]) -> list[Row]:
             if places:
                 worst = min(range(len(places)), key=means.__getitem__)
                 row |= {f"worst_by_{evaluation}": round(means[worst], 5), f"at_{evaluation}": places[worst]}
+        row |= _by_the_solved(cell)
         recurrent = cell.label["model"] in (LSTM, RECENCY)
         rows.append(row | {"paper": "100% everywhere" if recurrent else "fails away from 0.5"})
     return rows
+
+
+def _by_the_solved(cell: Cell) -> Row:
+    """Mean accuracy of the replicates that solve the task, at few ones and at the most."""
+    places, rows = series_at(cell, "ones")
+    able = [row for row, record in zip(rows, cell.records, strict=False) if record.accuracy >= SOLVED]
+    if not able:
+        return {}
+    few = [place for place in (2, 4, 8) if place in places]
+    return {
+        f"solved_at_{place}": round(fmean(row[places.index(place)] for row in able), 5)
+        for place in (*few, places[-1])
+    }
 
 
 def _ordered(cells: Sequence[Cell]) -> list[Cell]:

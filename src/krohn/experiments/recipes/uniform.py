@@ -25,23 +25,29 @@ BATCH = {Scale.SMOKE: 8, Scale.SMALL: 64, Scale.PAPER: 64}
 HALVING = {Scale.SMOKE: 6, Scale.SMALL: 4000, Scale.PAPER: 16_000}
 SURVIVORS = 2
 SHEETS = ("whole words", "curriculum")
+# The same recipe at other lengths, for one memory, one stack and one group.
+OTHER_LENGTHS = {"50 letters": 50, "200 letters": 200}
+OTHER_TASKS, OTHER_DEPTH = ("Grid9", "Dyck4,2", "C2"), 2
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
     """Whole words first, shallow networks first: what is cheap comes early."""
-    return [
+    cells = [
         planned(scale, task, layers, sheet)
         for sheet in SHEETS
         for layers in DEPTHS[scale]
         for task in (("Grid4", "S5") if scale is Scale.SMOKE else TASKS)
     ]
+    if scale is Scale.SMALL:
+        cells += [planned(scale, task, OTHER_DEPTH, name) for name in OTHER_LENGTHS for task in OTHER_TASKS]
+    return cells
 
 
 def planned(scale: Scale, task: str, layers: int, sheet: str) -> PlannedRun:
     """One cell; nothing but the task, the depth and the sheet differs between cells."""
     config = run(
         scale,
-        TaskConfig(spec=task, length=depth.LENGTH[scale]),
+        TaskConfig(spec=task, length=OTHER_LENGTHS.get(sheet, depth.LENGTH[scale])),
         gpt(scale, layers),
         sequences=STEPS[scale] * BATCH[scale],
         replicates=REPLICATES[scale],
@@ -62,7 +68,8 @@ def table(cells: Sequence[Cell]) -> list[Row]:
     for cell in cells:
         row = {**cell.label, **summary(cell), "solved_letters": max(map(solved_letters, positions(cell)))}
         rows.append(row | {"solved": row["max_accuracy"] >= SOLVED, "paper": "> 99% at some depth"})
-    return sorted(rows, key=lambda row: (SHEETS.index(row["sheet"]), TASKS.index(row["task"]), row["depth"]))
+    order = (*SHEETS, *OTHER_LENGTHS)
+    return sorted(rows, key=lambda row: (order.index(row["sheet"]), TASKS.index(row["task"]), row["depth"]))
 
 
 def positions(cell: Cell) -> list[Sequence[float]]:
