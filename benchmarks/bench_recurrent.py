@@ -1,8 +1,10 @@
-"""Chunked scans of the recurrent architectures against a plain loop over positions, forward and backward.
+"""Scans of the recurrent architectures against a plain loop over positions, forward and backward.
 
 Limit first: a loop over T positions is T (diagonal) or T × steps (DeltaProduct) operations that wait for
-each other; the scans need about 2√T, and T × steps / 64. The least of a few repetitions, processor time on a
-CPU, time between two synchronisations on a GPU.
+each other; scans in chunks need about 2√T, and T × steps / 64; on a GPU a kernel runs along the word by
+itself. The least of a few repetitions, processor time on a CPU, time between two synchronisations on a GPU.
+On a GPU the kernels are also compared with the loop in float64, gradients included, and with the delta rule
+of flash-linear-attention where that is installed.
 
 Run: python benchmarks/bench_recurrent.py [--device cuda] [--length 128] [--rows 64] [--repeat 5]
 """
@@ -14,7 +16,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from krohn.models.kernels.delta_scan import delta_scan
+from krohn.models.kernels.delta_scan import chunked, delta_scan
 from krohn.models.kernels.linear_scan import linear_scan
 
 CHANNELS, KEY, VALUE = 64, 16, 16
@@ -52,11 +54,43 @@ def seconds(compute: Callable[..., Tensor], inputs: list[Tensor], repeat: int, d
             torch.cuda.synchronize()
         clock = time.process_time if device == "cpu" else time.perf_counter
         begin = clock()
-        torch.autograd.grad(compute(*inputs).square().sum(), inputs)
+        torch.autograd.grad(compute(*inputs).abs().square().sum(), inputs)
         if device == "cuda":
             torch.cuda.synchronize()
         best = min(best, clock() - begin)
     return best
+
+
+def furthest(compute: Callable[..., Tensor], loop: Callable[..., Tensor], inputs: list[Tensor]) -> float:
+    """‖ours − loop‖ / ‖loop‖ of the result and of every gradient, the loop in float64; the greatest."""
+    torch.manual_seed(1)
+    wide = [part.detach().to(torch.promote_types(part.dtype, torch.float64)) for part in inputs]
+    wide = [part.requires_grad_() for part in wide]
+    found, wanted = compute(*inputs), loop(*wide)
+    weight = torch.randn_like(found)
+    pairs = [(found, wanted)]
+    ours, theirs = (
+        torch.autograd.grad(found, inputs, weight),
+        torch.autograd.grad(wanted, wide, weight.to(wide[0])),
+    )
+    pairs += zip(ours, theirs, strict=True)
+    return max(float((one - other).detach().norm() / other.detach().norm()) for one, other in pairs)
+
+
+def foreign() -> Callable[..., Tensor] | None:
+    """The chunked delta rule of flash-linear-attention, bfloat16 as it asks for; none if it is not there."""
+    try:
+        from fla.ops.delta_rule import chunk_delta_rule  # type: ignore[import-not-found]
+    except Exception as error:  # whatever its import does on this machine
+        print(f"flash-linear-attention: not here ({type(error).__name__})")
+        return None
+
+    def run(query: Tensor, key: Tensor, value: Tensor, beta: Tensor, *rest: Tensor) -> Tensor:
+        heads = [part.bfloat16()[:, :, None] for part in (query, key[:, :, 0], value[:, :, 0], beta[:, :, 0])]
+        out: Tensor = chunk_delta_rule(*heads, scale=1.0)[0]
+        return out + 0 * sum(part.sum() for part in rest)
+
+    return run
 
 
 def main() -> None:
@@ -68,25 +102,41 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     asked = parser.parse_args()
     torch.manual_seed(0)
+    length = asked.length
 
     def drawn(*shape: int) -> Tensor:
         return torch.rand(asked.rows, *shape, device=asked.device)
 
-    length = asked.length
+    Ways = dict[str, Callable[..., Tensor]]
     gate, write, first = drawn(length, CHANNELS), drawn(length, CHANNELS), drawn(CHANNELS)
-    cases: list[tuple[str, Callable[..., Tensor], Callable[..., Tensor], list[Tensor]]] = [
-        ("diagonal", linear_scan, diagonal_loop, [gate, write, first])
+    turned = torch.polar(gate, 6 * gate), torch.polar(write, write), torch.polar(first, first)
+    diagonal: Ways = {"ours": linear_scan, "loop": diagonal_loop}
+    cases: list[tuple[str, Ways, list[Tensor]]] = [
+        ("diagonal", diagonal, [gate, write, first]),
+        ("diagonal, complex", diagonal, list(turned)),
     ]
+    theirs = foreign() if asked.device == "cuda" else None
     for steps in (1, 2, 4):
         keys = torch.nn.functional.normalize(drawn(length, steps, KEY) - 0.5, dim=-1)
         inputs = [drawn(length, KEY), keys, drawn(length, steps, VALUE), 2 * drawn(length, steps)]
-        inputs += [-drawn(length), drawn(KEY, VALUE)]
-        cases.append((f"deltaproduct, {steps} steps", lambda *x: delta_scan(*x)[0], delta_loop, inputs))
-    for name, scan, loop, inputs in cases:
-        inputs = [part.requires_grad_() for part in inputs]
-        torch.testing.assert_close(scan(*inputs), loop(*inputs), rtol=1e-3, atol=1e-3)
-        ours, plain = (seconds(f, inputs, asked.repeat, asked.device) for f in (scan, loop))
-        print(f"{name}: scan {ours * 1e3:.1f} ms, loop {plain * 1e3:.1f} ms, {plain / ours:.1f} times faster")
+        inputs += [-drawn(length) * (steps > 1), drawn(KEY, VALUE)]
+        ways: Ways = {
+            "ours": lambda *x: delta_scan(*x)[0],
+            "chunks": lambda *x: chunked(*x)[0],
+            "loop": delta_loop,
+        }
+        if theirs is not None and steps == 1:
+            ways["flash-linear-attention"] = theirs
+        cases.append((f"deltaproduct, {steps} steps", ways, inputs))
+    for name, ways, given in cases:
+        inputs = [part.detach().requires_grad_() for part in given]
+        error = furthest(ways["ours"], ways["loop"], inputs)
+        assert error < 1e-3, f"{name}: {error}"
+        taken = {way: seconds(ways[way], inputs, asked.repeat, asked.device) for way in ways}
+        words = ", ".join(f"{way} {time_of * 1e3:.2f} ms" for way, time_of in taken.items())
+        print(
+            f"{name}: {words}; loop / ours {taken['loop'] / taken['ours']:.1f}; error {error:.1e}", flush=True
+        )
 
 
 if __name__ == "__main__":

@@ -88,6 +88,23 @@ def test_permutations_are_numbered_in_lexicographic_order(n: int) -> None:
     assert zoo(f"S{n}").state_names == expected
 
 
+def test_a_write_once_cell_keeps_the_first_value_until_it_is_cleared() -> None:
+    def step(value: str, letter: str) -> str:
+        if letter == "clear":
+            return "empty"
+        return letter if value == "empty" and letter != "idle" else value
+
+    agrees("WriteOnce2", "empty", step, str, 5)
+    agrees("WriteOnce3", "empty", step, str, 4)
+
+
+def test_adjacent_letters_swap_neighbours_and_generate_the_group() -> None:
+    assert zoo("S4:adjacent").letter_names == ("1023", "0213", "0132")
+    assert len(closure(zoo("S4:adjacent").letters)) == 24
+    with pytest.raises(KrohnError, match="odd"):
+        zoo("A4:adjacent")
+
+
 SETS = ("", ":minimal", ":paper", ":release2023", ":repo2026")
 ORDERS = {"S3": 6, "S4": 24, "S5": 120, "A4": 12, "A5": 60}
 

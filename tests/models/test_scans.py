@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from krohn.models.kernels.delta_scan import delta_scan
+from krohn.models.kernels.delta_scan import chunked
 from krohn.models.kernels.linear_scan import linear_scan
 from krohn.models.registry import model_config
 
@@ -69,9 +69,9 @@ def test_the_delta_scan_is_the_loop(length: int, steps: int, chunk: int) -> None
         random(2, 3, 4),
     ]
     same_with_gradients(
-        lambda *given: delta_scan(*given, chunk=chunk)[0], lambda *given: plain_delta(*given)[0], inputs
+        lambda *given: chunked(*given, chunk=chunk)[0], lambda *given: plain_delta(*given)[0], inputs
     )
-    after = delta_scan(*inputs, chunk=chunk)[1]
+    after = chunked(*inputs, chunk=chunk)[1]
     torch.testing.assert_close(after, plain_delta(*inputs)[1], rtol=0, atol=1e-9)
 
 
@@ -83,7 +83,7 @@ def test_reflections_with_dyadic_keys_are_the_same_bits_in_chunks() -> None:
     beta, value = torch.full((1, 300, 2), 2.0), torch.zeros(1, 300, 2, 1)
     query, memory = code.sum(0).expand(1, 300, -1), code[0].view(1, 6, 1)
     given = (query, keys, value, beta, torch.zeros(1, 300), memory)
-    assert torch.equal(delta_scan(*given)[1], plain_delta(*given)[1])
+    assert torch.equal(chunked(*given)[1], plain_delta(*given)[1])
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,22 @@ def memory(n: int, name: str = "") -> Semiautomaton:
     return Semiautomaton(table, state_names=names, letter_names=("read", *names), name=name or f"Memory{n}")
 
 
+def write_once(n: int) -> Semiautomaton:
+    """A cell that takes the first of ``n`` values written, until it is cleared; ``idle`` does nothing."""
+    if n < 1:
+        raise InvalidInput(f"WriteOncen must have n ≥ 1 values; got WriteOnce{n}: write WriteOnce2")
+    check_size(f"WriteOnce{n}", n + 1, n + 2)
+    states = np.arange(n + 1)
+    writes = [np.where(states == 0, value, states) for value in range(1, n + 1)]
+    names = tuple(str(value) for value in range(1, n + 1))
+    return Semiautomaton(
+        np.column_stack([*writes, np.zeros_like(states), states]),
+        state_names=("empty", *names),
+        letter_names=(*names, "clear", "idle"),
+        name=f"WriteOnce{n}",
+    )
+
+
 def abab() -> Semiautomaton:
     """The five states of (abab)*: four in a cycle that starts, and accepts, at 3, and a failure state 4."""
     table = [[4, 1], [2, 4], [4, 3], [0, 4], [4, 4]]

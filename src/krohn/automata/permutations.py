@@ -130,6 +130,13 @@ def _repository_2026(group: str, n: int) -> list[Permutation]:
     return _distinct(identity, _shift(n), _swap(n), *_lexicographic("S", n, 9))[:8]
 
 
+def _adjacent(group: str, n: int) -> list[Permutation]:
+    if group == "A":
+        raise InvalidInput(f"swaps of neighbours are odd, so they are no letters of A{n}: use S{n}:adjacent")
+    swaps = [(*range(i), i + 1, i, *range(i + 2, n)) for i in range(n - 1)]
+    return swaps or [(0,)]
+
+
 def _all(group: str, n: int) -> list[Permutation]:
     order = capped_factorial(n)
     order = order // 2 if group == "A" else order
@@ -143,6 +150,7 @@ _SETS = {
     "release2023": _release_2023,
     "repo2026": _repository_2026,
     "all": _all,
+    "adjacent": _adjacent,
 }
 
 

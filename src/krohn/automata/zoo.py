@@ -18,6 +18,7 @@ from krohn.automata.families import (
     memory,
     parity,
     quaternion,
+    write_once,
 )
 from krohn.automata.permutations import alternating, permutation_reset, symmetric
 from krohn.automata.products import direct_product
@@ -114,6 +115,13 @@ FAMILIES = (
         "FlipFlop", "FlipFlop", lambda: memory(2, "FlipFlop"), "memory of one of two values", ("FlipFlop",)
     ),
     Family("Memoryn", rf"Memory{_N}", lambda n: memory(int(n)), "memory of one of n values", ("Memory3",)),
+    Family(
+        "WriteOncen",
+        rf"WriteOnce{_N}",
+        lambda n: write_once(int(n)),
+        "cell that keeps the first of n values written to it until it is cleared",
+        ("WriteOnce2",),
+    ),
     Family("abab", "abab", abab, "the language (abab)*", ("abab",), {"accept": observations.accepted}),
     Family("Parity", "Parity", parity, "parity of the ones", ("Parity",)),
     Family(

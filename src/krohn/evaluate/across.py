@@ -44,14 +44,16 @@ class _Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class AccuracyByLength(_Sample):
-    """Words shorter and longer than the training words."""
+    """Words shorter and longer than the training words, drawn as they are or from another distribution."""
 
     lengths: tuple[int, ...]
+    distribution: str | None = None
     name: str = "length"
 
     def measure(self, trained: Trained) -> list[dict[str, Any]]:
         """See :class:`krohn.evaluate.evaluation.Evaluation`."""
-        tasks = ((length, trained.task_with(length=length)) for length in self.lengths)
+        drawn = {} if self.distribution is None else {"distribution": self.distribution}
+        tasks = ((length, trained.task_with(length=length, **drawn)) for length in self.lengths)
         return accuracy_across(trained, tasks, sequences=self.sequences, seed=self.seed)
 
 

@@ -9,6 +9,7 @@ for each step of a series of each level's group, along the levels of the holonom
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from krohn.algebra.analysis import Analysis
@@ -126,6 +127,17 @@ class _Rows:
                 return f"the group {subgroup.name} inside is not solvable; groups of diagonal layers are"
         return None
 
+    # How many steps
+
+    @cached_property
+    def points(self) -> tuple[tuple[int, ...], ...]:
+        """A group's letters as permutations of few points."""
+        return small_action(self.automaton.letters)
+
+    def swaps(self) -> int:
+        """The most swaps of two points that a letter of a group takes."""
+        return max(len(letter) - components(letter) for letter in self.points)
+
     # How many layers
 
     def layers(self, of_group: Callable[[PermutationGroup], int]) -> int | None:
@@ -149,7 +161,7 @@ class _Rows:
 
     def deltanet(self) -> Verdict:
         name = "DeltaNet [0, 2]"
-        if self.analysis.is_group and max(self.n - components(f) for f in self.automaton.letters) <= 1:
+        if self.analysis.is_group and self.swaps() <= 1:
             return Verdict(name, True, 1, 1, True, "every letter is a transposition: one reflection", SIEMS)
         obstacle = self.not_two_group()
         if obstacle is None:
@@ -163,10 +175,8 @@ class _Rows:
     def deltaproduct(self) -> Verdict:
         name = "DeltaProduct"
         if self.analysis.is_group:
-            action = small_action(self.automaton.letters)
-            steps = max(1, *(len(letter) - components(letter) for letter in action))
-            how = f"each letter as reflections that swap two of {len(action[0])} points"
-            return Verdict(name, True, 1, steps, True, how, SIEMS)
+            how = f"each letter as reflections that swap two of {len(self.points[0])} points"
+            return Verdict(name, True, 1, max(1, self.swaps()), True, how, SIEMS)
         if self.cascade is None:
             return Verdict(name, True, None, None, True, "one layer for each level of the cascade", OURS)
         levels, steps = self.cascade.num_levels, max(1, *(size - 1 for size in self.cascade.sizes))

@@ -4,6 +4,7 @@
 ``feasible``           uniform over the letters that do not lead into a sink, position by position.
 ``bernoulli:P``        letter 1 with probability P, else letter 0 (two letters).
 ``ones:K``             exactly K letters 1 among letters 0, at uniformly chosen places.
+``weights:W,W,…``      letter i in proportion to the whole number at place i.
 ``periodic:WORD:P``    WORD (digits 0–9) repeated, with probability P; uniform otherwise.
 ``auto``               feasible for Dyck, where the paper draws legal moves only; uniform for everything else.
 """
@@ -11,6 +12,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -19,7 +21,7 @@ from krohn import streams
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
 
-FORMS = "auto, uniform, feasible, bernoulli:P, ones:K, periodic:WORD:P"
+FORMS = "auto, uniform, feasible, bernoulli:P, ones:K, weights:W,W,…, periodic:WORD:P"
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ def parse_distribution(text: str, automaton: Semiautomaton) -> Distribution:
         "feasible": _feasible,
         "bernoulli": _bernoulli,
         "ones": _ones,
+        "weights": _weights,
         "periodic": _periodic,
     }
     if name not in parsers:
@@ -66,6 +69,10 @@ def letters(distribution: Distribution, keys: Tensor, num_letters: int, length: 
         # The K smallest of T independent draws mark a uniformly random K-subset.
         rank = streams.uniform(draws, torch.float64).argsort(-1).argsort(-1)
         return (rank < distribution.count).long()
+    if distribution.name == "weights":
+        drawn = streams.integers(draws, sum(distribution.word))
+        bounds = list(accumulate(distribution.word))[:-1]
+        return sum(((drawn >= bound).long() for bound in bounds), torch.zeros_like(drawn))
     random = streams.integers(draws, num_letters)
     repeated = streams.uniform(streams.derive(keys, -2))[..., None] < distribution.probability
     return torch.where(repeated, _repeat(distribution.word, place), random)
@@ -108,6 +115,20 @@ def _ones(values: list[str], automaton: Semiautomaton) -> Distribution:
     if len(values) != 1 or not re.fullmatch("[0-9]{1,18}", values[0]):
         raise InvalidInput(f"ones:K must have a count K; got {':'.join(['ones', *values])!r}")
     return Distribution("ones", count=int(values[0]))
+
+
+def _weights(values: list[str], automaton: Semiautomaton) -> Distribution:
+    if len(values) != 1 or not re.fullmatch("[0-9]{1,4}(,[0-9]{1,4})*", values[0]):
+        raise InvalidInput(
+            f"weights:W,W,… must have whole numbers below 10,000; got {':'.join(values)[:60]!r}"
+        )
+    found = tuple(map(int, values[0].split(",")))
+    if len(found) != automaton.num_letters or not any(found):
+        raise InvalidInput(
+            f"weights:W,W,… must have one for each of {automaton.num_letters} letters, not all 0; "
+            f"got {values[0][:60]!r}"
+        )
+    return Distribution("weights", word=found)
 
 
 def _periodic(values: list[str], automaton: Semiautomaton) -> Distribution:

@@ -1,7 +1,7 @@
-"""Can it, and did it learn? Small recurrent networks on automata for which "can" is decided."""
+"""Can it, and did it learn? Recurrent networks on automata for which ``krohn analyze`` decides "can"."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from krohn.evaluate.across import AccuracyByLength
@@ -12,87 +12,147 @@ from krohn.experiments.settings import run
 from krohn.experiments.summary import mean_series, series_at, summary
 from krohn.figures.files import Figure
 from krohn.figures.lines import Line, Panel, line_chart
+from krohn.models.network import ModelConfig
 from krohn.models.registry import model_config
+from krohn.recurrent.capability import capability
 from krohn.tasks.config import TaskConfig
 
 
 @dataclass(frozen=True)
 class Case:
-    """An automaton, an architecture with its options, whether it can, and why not."""
+    """An automaton and a small network of a family for which ``krohn analyze`` has a row.
+
+    Attributes:
+        task: the automaton.
+        model: the network, in words.
+        family: the row.
+        kind: the architecture in the registry.
+        options: its options beyond the sizes of the scale.
+        effort: training words, as a multiple of the scale's.
+        trained: length of the training words at scale ``paper``, where a published run has another.
+        tested: the greatest length there.
+        drawn: the distribution of the letters.
+        waiting: a second distribution, without the letters that make a memory fresh.
+    """
 
     task: str
     model: str
+    family: str
     kind: str
     options: dict[str, Any]
-    can: bool
-    why: str = ""
+    effort: int = 1
+    trained: int | None = None
+    tested: int | None = None
+    drawn: str = "auto"
+    waiting: str | None = None
+
+    def answer(self) -> tuple[bool | None, str]:
+        """Can it, and why not, from the automaton's algebra."""
+        steps = self.options.get("householders", 1)
+        return capability(self.task, self.family, self.options.get("layers", 1), steps)
 
 
-_REAL = "the group C3 inside; real diagonal layers have 2-groups only"
-_COUNTS = "the group inside counts; gates in [0, 1] only remember"
-_DEPTH = "one layer for each section of the derived series; this is one less"
+def _diagonal(task: str, gate: str, layers: int = 1, **more: Any) -> Case:
+    named = {"unit": "diagonal [0, 1]", "signed": "diagonal [-1, 1]", "complex": "diagonal complex"}[gate]
+    options: dict[str, Any] = {"gate": gate} if layers == 1 else {"gate": gate, "layers": layers}
+    if task in ("D8", "S4") or "trained" in more:
+        options |= {"conv": 2}
+    return Case(
+        task, named + (f", {layers} layers" if layers > 1 else ""), named, "diagonal", options, **more
+    )
+
+
+def _delta(task: str, steps: int, beta_max: int = 2, layers: int = 1, **more: Any) -> Case:
+    family = "DeltaProduct" if beta_max == 2 else "DeltaNet [0, 1]"
+    options: dict[str, Any] = {"householders": steps} | ({} if beta_max == 2 else {"beta_max": 1})
+    if layers > 1:
+        options |= {"layers": layers, "conv": 2}
+    words = f"DeltaProduct, {steps} step{'s' if steps > 1 else ''}" + (", β ≤ 1" if beta_max == 1 else "")
+    return Case(
+        task, words + (f", {layers} layers" if layers > 1 else ""), family, "deltaproduct", options, **more
+    )
+
+
+_ONCE: dict[str, Any] = {"drawn": "weights:9,9,1,1", "waiting": "weights:1,1,0,0", "effort": 5}
+_PARITY: dict[str, Any] = {"trained": 40, "tested": 256}
 CASES = (
-    Case("C2", "diagonal [0, 1]", "diagonal", {"gate": "unit"}, False, _COUNTS),
-    Case("C2", "diagonal [-1, 1]", "diagonal", {"gate": "signed"}, True),
-    Case("C3", "diagonal [-1, 1]", "diagonal", {"gate": "signed"}, False, _REAL),
-    Case("C3", "diagonal complex", "diagonal", {"gate": "complex"}, True),
-    Case(
-        "D6",
-        "DeltaProduct, 1 step",
-        "deltaproduct",
-        {"householders": 1},
-        False,
-        "a 3-cycle is two reflections",
-    ),
-    Case("D6", "DeltaProduct, 2 steps", "deltaproduct", {"householders": 2}, True),
-    Case(
-        "D6",
-        "DeltaProduct, 2 steps, β ≤ 1",
-        "deltaproduct",
-        {"householders": 2, "beta_max": 1},
-        False,
-        _COUNTS,
-    ),
-    Case("D8", "diagonal [-1, 1]", "diagonal", {"gate": "signed", "conv": 2}, False, _DEPTH),
-    Case("D8", "diagonal [-1, 1], 2 layers", "diagonal", {"gate": "signed", "layers": 2, "conv": 2}, True),
-    Case(
-        "S4",
-        "diagonal complex, 2 layers",
-        "diagonal",
-        {"gate": "complex", "layers": 2, "conv": 2},
-        False,
-        _DEPTH,
-    ),
-    Case("S4", "diagonal complex, 3 layers", "diagonal", {"gate": "complex", "layers": 3, "conv": 2}, True),
+    _diagonal("C2", "unit"),
+    _diagonal("C2", "signed"),
+    _diagonal("C3", "signed"),
+    _diagonal("C3", "complex"),
+    _delta("D6", 1),
+    _delta("D6", 2),
+    _delta("D6", 2, beta_max=1),
+    # Published: the four runs on S3 in DeltaProduct's README, all six elements as letters.
+    *(_delta("S3:all", steps, beta_max) for steps in (1, 2) for beta_max in (1, 2)),
+    # Published: parity on words of up to 40 letters, tested to 256, two layers (Grazzi et al. 2025).
+    *(_diagonal("C2", gate, 2, **_PARITY) for gate in ("unit", "signed")),
+    *(_delta("C2", 1, beta_max, 2, **_PARITY) for beta_max in (1, 2)),
+    *(_delta("S5:adjacent", steps, effort=5) for steps in (1, 2)),
+    *(_diagonal("D8", "signed", layers, effort=5) for layers in (1, 2)),
+    *(_diagonal("S4", "complex", layers, effort=5) for layers in (2, 3)),
+    *(_delta("WriteOnce2", 2, layers=layers, **_ONCE) for layers in (1, 2)),
+    Case("S5:adjacent", "GRU", "GRU", "gru", {}, effort=5),
+    Case("S5:adjacent", "LSTM", "LSTM", "lstm", {}, effort=5),
 )
 LENGTH = {Scale.SMOKE: 6, Scale.SMALL: 20, Scale.PAPER: 128}
-SEQUENCES = {Scale.SMOKE: 8 * 6, Scale.SMALL: 12_800, Scale.PAPER: 2_000_000}
+SEQUENCES = {Scale.SMOKE: 8 * 6, Scale.SMALL: 12_800, Scale.PAPER: 320_000}
 REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 4, Scale.PAPER: 10}
-WIDTH = {Scale.SMOKE: 8, Scale.SMALL: 16, Scale.PAPER: 128}
+WIDTH = {Scale.SMOKE: 8, Scale.SMALL: 16, Scale.PAPER: 64}
+RATES: dict[Scale, dict[str, Any]] = {
+    Scale.SMOKE: {},
+    Scale.SMALL: {"lr": (3e-3, 1e-2), "warmup": 20, "batch": 32},
+    Scale.PAPER: {
+        **{"lr": (1e-3, 3e-3), "warmup": 100, "batch": 64, "schedule": "cosine"},
+        **{"betas": (0.9, 0.98), "clip": 1.0},
+    },
+}
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
-    """A run for each case, tested to four times the trained length."""
+    """A run for each case, tested to four times the trained length or as far as was published."""
     return [_planned(scale, case) for case in CASES]
 
 
 def _planned(scale: Scale, case: Case) -> PlannedRun:
-    length, width = LENGTH[scale], WIDTH[scale]
-    sizes = {"dim": width, "mlp": 2 * width}
-    mixer = {"channels": width} if case.kind == "diagonal" else {"heads": 2, "key_dim": 8, "value_dim": 8}
-    rates: dict[str, Any] = {} if scale is Scale.SMOKE else {"lr": (3e-3, 1e-2), "warmup": 20, "batch": 32}
+    published = case.trained is not None and scale is Scale.PAPER
+    length = case.trained if case.trained and published else LENGTH[scale]
+    effort = {Scale.SMOKE: 1, Scale.SMALL: case.effort, Scale.PAPER: 1}[scale]
     config = run(
         scale,
-        TaskConfig(spec=case.task, length=length),
-        model_config(case.kind, **sizes, **mixer, **case.options),
-        sequences=SEQUENCES[scale],
+        TaskConfig(spec=case.task, length=length, distribution=case.drawn),
+        _network(scale, case),
+        sequences=SEQUENCES[scale] * effort,
         replicates=REPLICATES[scale],
         evaluations=2 if scale is Scale.SMOKE else 8,
-        **rates,
+        **RATES[scale],
     )
-    lengths = tuple(length * quarter // 2 for quarter in range(1, 9))
-    judged = AccuracyByLength(lengths=lengths, sequences=16 if scale is Scale.SMOKE else 128)
-    return PlannedRun(config=config, label={"task": case.task, "model": case.model}, evaluations=(judged,))
+    if scale is Scale.PAPER:
+        config = replace(config, precision="fp32")
+    tested = case.tested if case.tested and published else 4 * length
+    judged = AccuracyByLength(
+        lengths=tuple(tested * part // 8 for part in range(1, 9)),
+        sequences=16 if scale is Scale.SMOKE else 128,
+    )
+    evaluations = [judged]
+    if case.waiting is not None:
+        evaluations.append(replace(judged, distribution=case.waiting, name="waiting"))
+    label = {"task": case.task, "model": case.model}
+    return PlannedRun(config=config, label=label, evaluations=tuple(evaluations))
+
+
+def _network(scale: Scale, case: Case) -> ModelConfig:
+    width = WIDTH[scale]
+    if case.kind in ("gru", "lstm"):
+        return model_config(case.kind, embedding=width, hidden=2 * width)
+    if case.kind == "diagonal":
+        mixer = {"channels": width}
+    else:
+        mixer = {"heads": 4, "key_dim": 16, "value_dim": 16} if scale is Scale.PAPER else _SMALL_HEADS
+    return model_config(case.kind, dim=width, mlp=2 * width, **mixer, **case.options)
+
+
+_SMALL_HEADS = {"heads": 2, "key_dim": 8, "value_dim": 8}
 
 
 def table(cells: Sequence[Cell]) -> list[Row]:
@@ -102,10 +162,14 @@ def table(cells: Sequence[Cell]) -> list[Row]:
         for cell in cells:
             if (cell.label["task"], cell.label["model"]) == (case.task, case.model):
                 places, series = series_at(cell, "length")
+                can, why = case.answer()
                 did = {
                     f"n{share}": [reach(places, seed, share / 100) for seed in series] for share in (95, 99)
                 }
-                rows.append({**cell.label, "can": case.can, **summary(cell), **did, "why_not": case.why})
+                if case.waiting is not None:
+                    places, series = series_at(cell, "waiting")
+                    did["n95_waiting"] = [reach(places, seed, 0.95) for seed in series]
+                rows.append({**cell.label, "can": can, **summary(cell), **did, "why_not": why})
     return rows
 
 

@@ -93,6 +93,10 @@ def _input_gates(weights: Weights, tokens: Tensor) -> tuple[Tensor, ...]:
 def _cell(weights: Weights, gate: Tensor, h: Tensor) -> Tensor:
     """(1 − z)·n + z·h, where the reset gate acts on the whole recurrent part of n, bias included."""
     recurrent = torch.baddbmm(weights["bias_hh"][:, None], h, weights["weight_hh"])
+    if gate.is_cuda:  # torch's own fused cell: one kernel instead of about eight
+        flat = (part.flatten(0, 1) for part in (gate, recurrent, h))
+        fused: Tensor = torch.ops.aten._thnn_fused_gru_cell(*flat)[0]
+        return fused.view(h.shape)
     width = h.shape[-1]
     bent = (gate[..., : 2 * width] + recurrent[..., : 2 * width]).sigmoid()
     reset, update = bent.chunk(2, -1)

@@ -5,6 +5,8 @@ a chunk S = D·S₀ + Σ γ k uᵀ, where D and γ are products of gates and the
 with A = β γ k·k below the diagonal. All chunks are solved side by side; only S₀ goes from one to the next.
 """
 
+from importlib.util import find_spec
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -14,6 +16,25 @@ CHUNK = 64
 
 
 def delta_scan(
+    query: Tensor, key: Tensor, value: Tensor, beta: Tensor, log_gate: Tensor, memory: Tensor
+) -> tuple[Tensor, Tensor]:
+    """What each letter's query reads after its steps [N, T, dv], and the memory after the last letter.
+
+    ``query`` [N, T, dk] and ``log_gate`` [N, T] per letter; ``key`` [N, T, steps, dk], ``value`` [N, T,
+    steps, dv] and ``beta`` [N, T, steps] per step; ``memory`` [N, dk, dv]. On a GPU one letter after the
+    other, in a kernel; elsewhere in chunks.
+    """
+    given = query, key, value, beta, log_gate, memory
+    if memory.is_cuda and memory.dtype == torch.float32 and find_spec("triton") is not None:
+        from krohn.models.kernels.delta_loop import (
+            delta_loop,
+        )  # Triton exists only beside CUDA builds of torch
+
+        return delta_loop(*given)
+    return chunked(*given)
+
+
+def chunked(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -22,11 +43,7 @@ def delta_scan(
     memory: Tensor,
     chunk: int = CHUNK,
 ) -> tuple[Tensor, Tensor]:
-    """What each letter's query reads after its steps [N, T, dv], and the memory after the last letter.
-
-    ``query`` [N, T, dk] and ``log_gate`` [N, T] per letter; ``key`` [N, T, steps, dk], ``value`` [N, T,
-    steps, dv] and ``beta`` [N, T, steps] per step; ``memory`` [N, dk, dv].
-    """
+    """As ``delta_scan``, in plain torch on any device."""
     length, steps = key.shape[1:3]
     letters = min(length, max(1, chunk // steps))
     query, key, value, beta, log_gate = (

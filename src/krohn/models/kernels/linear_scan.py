@@ -5,6 +5,7 @@ divisions: gates may be 0, negative or complex, and where they are 0, ±1 or ±i
 gradient runs the same recurrence backwards.
 """
 
+from importlib.util import find_spec
 from math import isqrt
 from typing import Any
 
@@ -22,17 +23,34 @@ def linear_scan(gate: Tensor, write: Tensor, first: Tensor) -> Tensor:
 class _Scan(Function):
     @staticmethod
     def forward(ctx: Any, gate: Tensor, write: Tensor, first: Tensor) -> Tensor:
-        states = _states(gate, write, first)
+        states = _loop().states_in_order(gate, write, first) if _fits(gate) else _states(gate, write, first)
         ctx.save_for_backward(gate, states, first)
         return states
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         gate, states, first = ctx.saved_tensors
-        later = torch.cat([gate[..., 1:, :], torch.zeros_like(gate[..., :1, :])], -2).conj().flip(-2)
-        flow = _states(later, gradients[0].flip(-2), torch.zeros_like(first)).flip(-2)
+        flow = _loop().flow_in_reverse(gate, gradients[0]) if _fits(gate) else _flow(gate, gradients[0])
         before = torch.cat([first.unsqueeze(-2), states[..., :-1, :]], -2)
         return flow * before.conj(), flow, flow[..., 0, :] * gate[..., 0, :].conj()
+
+
+def _fits(gate: Tensor) -> bool:
+    """Whether the kernel for a GPU takes these numbers."""
+    known = gate.dtype in (torch.float32, torch.complex64)
+    return gate.is_cuda and known and find_spec("triton") is not None
+
+
+def _loop() -> Any:
+    from krohn.models.kernels import linear_loop  # Triton exists only beside CUDA builds of torch
+
+    return linear_loop
+
+
+def _flow(gate: Tensor, gradient: Tensor) -> Tensor:
+    """f_t = gradient_t + conj(gate_(t+1))·f_(t+1), as the recurrence on the reversed word."""
+    later = torch.cat([gate[..., 1:, :], torch.zeros_like(gate[..., :1, :])], -2).conj().flip(-2)
+    return _states(later, gradient.flip(-2), torch.zeros_like(gate[..., 0, :])).flip(-2)
 
 
 def _states(gate: Tensor, write: Tensor, first: Tensor) -> Tensor:

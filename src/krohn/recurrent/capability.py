@@ -1,0 +1,58 @@
+"""Whether so many layers of a family, with so many steps a letter, can track an automaton: yes, no or open.
+
+The rows of ``verdicts`` say what suffices. Where a network has less, three facts decide.
+
+- Diagonal layers on a group: the number of layers is the least. The groups of one layer are subgroups of
+  products of those of its channels, so elementary 2-groups or abelian ones; a group inside a cascade of k
+  layers has a subnormal series of k such sections, and so have its subgroups and quotients.
+- One layer with one step a letter that keeps finitely many points apart: the step moves them as a reflection,
+  so every letter has order at most two. A window of letters does not help: read one letter again and again.
+- One layer of contractions on two idempotents with one image: only with a margin that shrinks.
+"""
+
+from functools import cache
+
+from krohn.algebra.analysis import analyze
+from krohn.automata.spec import parse_spec
+from krohn.errors import InvalidInput
+from krohn.recurrent.verdicts import Verdict, verdicts
+
+Answer = tuple[bool | None, str]
+
+
+@cache
+def capability(spec: str, family: str, layers: int, steps: int) -> Answer:
+    """Can it, and why not: ``None`` where it is open, or possible only with a margin that shrinks."""
+    automaton = parse_spec(spec)
+    analysis = analyze(automaton)
+    rows = {row.name: row for row in verdicts(automaton, analysis)}
+    if family not in rows:
+        raise InvalidInput(f"family must be one of: {'; '.join(rows)}; got {family[:40]!r}")
+    row = rows[family]
+    if row.can is False:
+        return False, row.reason
+    turning = [
+        name
+        for name, letter in zip(automaton.letter_names, automaton.letters, strict=True)
+        if any(letter[letter[state]] != state for state in letter)
+    ]
+    if analysis.is_group and family.startswith("Delta") and (layers, steps) == (1, 1) and turning:
+        return False, f"one reflection has order two, and {turning[0]} has not"
+    if row.can is None or row.layers is None:
+        return None, row.reason
+    if layers >= row.layers and steps >= (row.steps or 1):
+        return True, ""
+    return _with_less(row, layers, steps, is_group=analysis.is_group)
+
+
+def _with_less(row: Verdict, layers: int, steps: int, *, is_group: bool) -> Answer:
+    """The answer for fewer layers or steps than suffice."""
+    if row.name.startswith("diagonal") and is_group:
+        return False, f"the group takes {row.layers} layers at least; here {layers}"
+    law = row.reason.partition("; not one layer with a fixed margin: ")[2]
+    if layers == 1 and law:
+        return None, f"only with a margin that shrinks: {law}"
+    return (
+        None,
+        f"{row.layers} layers with {row.steps or 1} steps suffice; whether {layers} with {steps} do is open",
+    )
