@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluate": CORE | {"bridge", "models", "recurrent", "tasks", "training"},
     "trained": CORE | {"certify", "bridge", "models", "tasks", "training", "evaluate"},
     "figures": GROUND,
-    "experiments": CORE | {"models", "tasks", "training", "evaluate", "figures"},
+    "experiments": CORE | {"models", "recurrent", "tasks", "training", "evaluate", "figures"},
     "exporting": CORE | {"certify", "models", "tasks", "training", "evaluate"},
     "understand": CORE | {"models", "tasks", "training", "evaluate", "exporting"},
     "web": CORE | {"construct", "certify"},
