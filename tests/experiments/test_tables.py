@@ -155,7 +155,6 @@ def test_attention_frames_the_heads_that_are_of_a_kind_and_no_others() -> None:
         ("depth", {"task": "S5", "depth": 8}),
         ("curves", {"task": "S5", "depth": 8}),
         ("stability", {"task": "D8", "factor": "dropout", "value": 0.1}),
-        ("indirect", {"task": "S5 first", "model": "GPT"}),
         ("incomplete", {"task": "S5", "model": "GPT", "reveal": 0.1}),
     ],
 )

@@ -111,10 +111,13 @@ def _draw(stored: dict[str, Any], scores: list[HeadScore], caption: str) -> dict
 
 
 def _title(score: HeadScore, kind: str) -> str:
-    """The score that won, and a detector's other side: many heads follow whichever wall came last."""
+    """The score that won, a detector's other side, and what it spends before the last wall.
+
+    Many heads follow whichever wall came last, and none forgets all that lies before it.
+    """
     other = {"left": "right", "right": "left"}.get(kind)
     won = f"{kind} {getattr(score, kind):.2f}"
-    return f"{won}, {other} {getattr(score, other):.2f}" if other else won
+    return f"{won}, {other} {getattr(score, other):.2f}, before {score.before:.2f}" if other else won
 
 
 EXPERIMENT = Experiment(

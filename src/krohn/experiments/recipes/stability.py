@@ -138,9 +138,20 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
         if not own:
             continue
         figures[f"stability-{factor.lower().replace(' ', '-')}"] = bar_chart(
-            bars, title=title, y_axis="mean accuracy, standard error", note=note_on(caption, own)
+            bars,
+            title=title,
+            y_axis="mean accuracy, standard error",
+            note=note_on(_caption(caption, own), own),
         )
     return figures
+
+
+def _caption(caption: str, rows: Sequence[Row]) -> str:
+    """What the runs of one figure have in common: short and long training differ in everything."""
+    words = " or ".join(f"{count:,}" for count in sorted({row["sequences"] for row in rows}))
+    replicates = " or ".join(map(str, sorted({row["replicates"] for row in rows})))
+    scale = caption.split(",")[0]
+    return f"{scale}, {replicates} replicates, {words} sequences each, T = {rows[0]['length']}"
 
 
 EXPERIMENT = Experiment(
