@@ -1,8 +1,9 @@
-"""Learned against compiled depth: the table and the rank correlations of docs/learned-depth.md.
+"""Learned against compiled depth: the tables and rank correlations of docs/learned-depth.md.
 
-Run: python benchmarks/learned_depth.py
+`python benchmarks/published_tables.py` writes them there.
 """
 
+import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from krohn.automata.spec import parse_spec
 from krohn.cascade.holonomy import decompose
 from krohn.experiments.catalogue import EXPERIMENTS
 from krohn.experiments.experiment import Row, cells_of
+from krohn.experiments.recipes.sample import COUNT, specs
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
@@ -40,27 +42,43 @@ class Line:
     shown: str
     half: str
     steps: str
+    lower: int
 
 
-def compiled_depths() -> dict[str, int]:
+def compiled_depths() -> dict[str, tuple[int, int]]:
+    """Layers and lower bound of the paper's automata."""
     rows = [line for line in (ROOT / "docs" / "sizes.md").read_text().splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-    place = cells[0].index("layers")
-    found: dict[str, int] = {}
+    place, bound = cells[0].index("layers"), cells[0].index("least layers known")
+    found: dict[str, tuple[int, int]] = {}
     for row in cells[2:]:
         if row[0] in TASKS and row[0] not in found:
-            found[row[0]] = int(row[place])
+            found[row[0]] = int(row[place]), int(row[bound].removeprefix("≥ "))
     return found
 
 
-def map_rows() -> list[Row]:
+def rows_of(name: str) -> list[Row]:
+    """An experiment's published cells: whole runs on whole words."""
+    file = ROOT / "results" / f"{name}-small.jsonl"
+    if not file.is_file():
+        return []
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "results.sqlite") as store:
-        import_text(store, ROOT / "results" / "uniform-small.jsonl")
-        rows = EXPERIMENTS["uniform"].table(cells_of(store, "uniform", Scale.SMALL))
-    return [row for row in rows if row["sheet"] == "whole words" and not row["partial"]]
+        import_text(store, file)
+        rows = EXPERIMENTS[name].table(cells_of(store, name, Scale.SMALL))
+    return [row for row in rows if row.get("sheet", "whole words") == "whole words" and not row["partial"]]
 
 
-def line_of(task: str, rows: list[Row], compiled: int) -> Line:
+def atlas_depths() -> dict[str, tuple[int, int]]:
+    """Layers and lower bound of the sample's automata, by their tables."""
+    atlas = json.loads((ROOT / "docs" / "atlas.json").read_text())
+    return {
+        "table:" + ".".join("".join(map(str, row)) for row in one["table"]): (one["depth"], one["lower"])
+        for part in atlas.values()
+        for one in part
+    }
+
+
+def line_of(task: str, rows: list[Row], compiled: int, lower: int) -> Line:
     automaton = parse_spec(task)
     found = analyze(automaton)
     lengths = [derived_length(subgroup.group) for subgroup in found.groups]
@@ -70,7 +88,7 @@ def line_of(task: str, rows: list[Row], compiled: int) -> Line:
     if solved is not None:
         learned, shown = float(solved["depth"]), str(solved["depth"])
         shallow = [row for row in own if 2 * row["depth"] <= solved["depth"]]
-        half = f"{shallow[-1]['solved_letters']} (L = {shallow[-1]['depth']})" if shallow else ""
+        half = f"{shallow[-1].get('solved_letters', '')} (L = {shallow[-1]['depth']})" if shallow else ""
         steps = f"{solved['sequences'] // 64:,}"
     elif own:
         learned, shown = own[-1]["depth"] + 0.5, f"more than {own[-1]['depth']}"
@@ -85,6 +103,7 @@ def line_of(task: str, rows: list[Row], compiled: int) -> Line:
         shown=shown,
         half=half,
         steps=steps,
+        lower=lower,
     )
 
 
@@ -103,42 +122,84 @@ def ranks(values: list[float]) -> NDArray[np.float64]:
 def spearman(one: list[float], other: list[float]) -> tuple[float, float]:
     """The correlation of the ranks, and the share of shuffles with one as large."""
     first, second = ranks(one), ranks(other)
-    if first.std() == 0 or second.std() == 0:
+    if len(first) < 2 or first.std() == 0 or second.std() == 0:
         return float("nan"), 1.0
     found = float(np.corrcoef(first, second)[0, 1])
     rng = np.random.default_rng(0)
-    chance = [np.corrcoef(rng.permutation(first), second)[0, 1] for _ in range(SHUFFLES)]
+    shuffled = rng.permuted(np.tile(first - first.mean(), (SHUFFLES, 1)), axis=1)
+    chance = shuffled @ (second - second.mean()) / (len(first) * first.std() * second.std())
     return found, float(np.mean(np.abs(chance) >= abs(found) - 1e-12))
 
 
-def main() -> None:
-    rows, depths = map_rows(), compiled_depths()
-    lines = [line_of(task, rows, depths[task]) for task in TASKS]
-    print(table(lines))
+PROPERTIES = ("compiled", "derived_length", "levels", "order", "verdict")
+
+
+def blocks() -> dict[str, str]:
+    """The tables by the name of their place in the page."""
+    rows, depths = rows_of("uniform"), compiled_depths()
+    lines = [line_of(task, rows, *depths[task]) for task in TASKS]
+    found = {"learned": table(lines), "learned-ranks": correlations(lines)}
+    small, atlas = rows_of("sample"), atlas_depths()
+    drawn = [line_of(spec, small, *atlas[spec]) for spec in specs()[: COUNT[Scale.SMALL]]]
+    return found | {"sample": sample_table(drawn), "sample-ranks": correlations(drawn)}
+
+
+def correlations(lines: list[Line]) -> str:
+    """Rank correlations with learned depth, over all and without the non-solvable ones."""
     known = [line for line in lines if line.learned is not None]
     solvable = [line for line in known if line.verdict < 2]
-    print(f"\nRank correlation with learned depth ({len(known)} automata; p by {SHUFFLES:,} shuffles):\n")
-    print("| property | all | p | solvable only | p |\n| --- | --- | --- | --- | --- |")
-    for name in ("compiled", "derived_length", "levels", "order", "verdict"):
+    text = f"Rank correlation with learned depth ({len(known)} automata; p by {SHUFFLES:,} shuffles):\n\n"
+    body = []
+    for name in PROPERTIES:
         cells = []
         for chosen in (known, solvable):
             value, chance = spearman(
                 [float(getattr(line, name)) for line in chosen], [float(line.learned or 0) for line in chosen]
             )
-            cells += [f"{value:.2f}", f"{chance:.3f}"]
-        print(f"| {name.replace('_', ' ')} | {' | '.join(cells)} |")
+            cells += ["–", "–"] if value != value else [f"{value:.2f}", f"{chance:.3f}"]
+        body.append([name.replace("_", " "), *cells])
+    return text + markdown(["property", "all", "p", "solvable only", "p"], body)
+
+
+def sample_table(lines: list[Line]) -> str:
+    header = ["table", "verdict", "derived length", "levels", "order", "least depth, bound", "compiled"]
+    header += ["learned", "steps"]
+    body = [
+        [
+            line.task.removeprefix("table:"),
+            VERDICTS[line.verdict],
+            infinite(line.derived_length),
+            f"{line.levels}",
+            f"{line.order:,}",
+            f"≥ {line.lower}",
+            f"{line.compiled}",
+            line.shown,
+            line.steps,
+        ]
+        for line in lines
+    ]
+    return markdown(header, body)
+
+
+def infinite(length: float) -> str:
+    return "∞" if length == float("inf") else f"{length:.0f}"
+
+
+def markdown(header: list[str], body: list[list[str]]) -> str:
+    return "\n".join("| " + " | ".join(row) + " |" for row in [header, ["---"] * len(header), *body])
 
 
 def table(lines: list[Line]) -> str:
-    header = ["automaton", "verdict", "derived length", "levels", "order", "compiled", "learned"]
-    header += ["solved letters at half", "steps"]
+    header = ["automaton", "verdict", "derived length", "levels", "order", "least depth, bound", "compiled"]
+    header += ["learned", "solved letters at half", "steps"]
     body = [
         [
             line.task,
             VERDICTS[line.verdict],
-            "∞" if line.derived_length == float("inf") else f"{line.derived_length:.0f}",
+            infinite(line.derived_length),
             f"{line.levels}",
             f"{line.order:,}",
+            f"≥ {line.lower}",
             f"{line.compiled}",
             line.shown,
             line.half,
@@ -146,8 +207,8 @@ def table(lines: list[Line]) -> str:
         ]
         for line in lines
     ]
-    return "\n".join("| " + " | ".join(row) + " |" for row in [header, ["---"] * len(header), *body])
+    return markdown(header, body)
 
 
 if __name__ == "__main__":
-    main()
+    print("\n\n".join(blocks().values()))

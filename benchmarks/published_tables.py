@@ -13,6 +13,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from click.testing import CliRunner
+from learned_depth import blocks
 
 import krohn
 from krohn.cli.reproduce import command as reproduce
@@ -67,6 +68,7 @@ def depths() -> str:
             row
             for name in ("depth", "uniform")
             for row in EXPERIMENTS[name].table(cells_of(store, name, Scale.SMALL))
+            if row["length"] == 100
         ]
     header = ["task", "whole words: layers", "letters", "words", "reach 99%", "words read"]
     header += ["curriculum: layers", "letters", "words", "words read"]
@@ -131,10 +133,12 @@ def picture() -> str:
     return krohn.compile("abab", length=12, method="features").explain("abababbaabab")._repr_svg_()
 
 
+ELSEWHERE = ("expressivity", "sample")  # experiments whose tables stand on pages of their own
 PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "README.md": lambda: {"sizes": sizes()},
     "docs/why.md": lambda: {"depths": depths()},
-    "docs/findings.md": lambda: tables(name for name in EXPERIMENTS if name != "expressivity"),
+    "docs/findings.md": lambda: tables(name for name in EXPERIMENTS if name not in ELSEWHERE),
+    "docs/learned-depth.md": blocks,
     "docs/expressivity.md": lambda: tables(["expressivity"]),
 }
 

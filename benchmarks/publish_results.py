@@ -1,0 +1,65 @@
+"""Adds the results of stores made elsewhere to results/: text files, and the figures drawn from them.
+
+Run: python benchmarks/publish_results.py STORE.sqlite … [--no-figures]
+
+What is published already is read first; of two results of one replicate one stays by the rule of
+`krohn results merge`. A run that was made for one experiment is published with every other that plans it too.
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from krohn.experiments.catalogue import EXPERIMENTS
+from krohn.experiments.record import Member, conflict_lines
+from krohn.experiments.reproduce import reproduce
+from krohn.experiments.scale import Scale
+from krohn.experiments.store import Store
+from krohn.experiments.text_form import export_text, import_text
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+
+def gather(store: Store, stores: list[Path]) -> None:
+    """Everything that is published, then everything that is new."""
+    for file in sorted(RESULTS.glob("*-small.jsonl")):
+        import_text(store, file)
+    for path in stores:
+        with Store(path, writable=False) as new:
+            for line in conflict_lines(store.put(new.records(), new.members())):
+                print(f"{path.name}: {line}")
+
+
+def join(store: Store, name: str) -> int:
+    """Makes an experiment's own what was made for another; the number of its runs that have results."""
+    planned = [run for run in EXPERIMENTS[name].plan(Scale.SMALL) if store.of_run(run.config.run_id)]
+    store.put(
+        [],
+        [
+            Member(experiment=name, scale=Scale.SMALL, run_id=run.config.run_id, label=run.label)
+            for run in planned
+        ],
+    )
+    return len(planned)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("stores", type=Path, nargs="*")
+    parser.add_argument("--no-figures", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "results.sqlite") as store:
+        gather(store, options.stores)
+        for name in EXPERIMENTS:
+            if not join(store, name):
+                continue
+            count = export_text(store, RESULTS / f"{name}-small.jsonl", experiment=name, scale=Scale.SMALL)
+            found = reproduce(name, Scale.SMALL, store, figures=None if options.no_figures else RESULTS)
+            tested = found.report.done
+            print(f"{name}: {count} records, {tested} of {found.report.runs} runs done and tested")
+
+
+if __name__ == "__main__":
+    main()
