@@ -41,6 +41,7 @@ def long_words(automaton: Semiautomaton, seed: int = 0) -> np.ndarray:
 CASES = [(kind, name) for kind in ("rankone", "lstm", "gru") for name in (*ANY, "write-once")] + [
     ("deltaproduct", name) for name in (*PERMUTATION_RESET, "abab", "T3", "Grid4", "write-once", "Dyck2,2")
 ]
+CASES += [("deltanet", name) for name in ("D6", "abab", "write-once")]
 CASES += [
     ("diagonal", name)
     for name in ("C2", "C4", "FlipFlop", "Memory3", "D8", "Q8", "abab", "Grid4", "write-once")
@@ -71,7 +72,7 @@ def test_few_vectors_are_reached() -> None:
 @pytest.mark.parametrize(
     ("kind", "name"),
     [(kind, name) for kind in ("lstm", "gru", "deltaproduct") for name in ("abab", "T3", "write-once")]
-    + [("deltaproduct", "S5"), ("diagonal", "D8"), ("diagonal", "write-once"), ("diagonal", "T3")],
+    + [("deltaproduct", "S5"), ("deltanet", "A4"), ("diagonal", "D8"), ("diagonal", "write-once"), ("diagonal", "T3")],
 )
 def test_the_training_architecture_computes_the_witness(kind, name) -> None:
     automaton = automaton_of(name)
@@ -263,3 +264,11 @@ def test_what_one_layer_cannot_do_is_refused_with_a_way_out() -> None:
     tensors = gru(parse_spec("C2")).tensors
     with pytest.raises(InvalidInput, match="bias_ih does not"):
         Gru({**tensors, "bias_ih": np.zeros(3, dtype=np.float32)})
+
+
+@pytest.mark.parametrize(("name", "layers"), [("D6", 4), ("A4", 4), ("C5:01", 7), ("T3", 7)])
+def test_one_step_a_letter_suffices_with_more_layers(name, layers) -> None:
+    cell = WITNESSES["deltanet"](parse_spec(name))
+    assert (cell.options["householders"], cell.layers) == (1, layers)
+    assert close(cell, parse_spec(name)).every_length
+    assert deltaproduct(parse_spec(name)).steps > 1

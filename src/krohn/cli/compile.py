@@ -39,10 +39,10 @@ def _choice(name: str) -> click.Choice[str]:
 @click.option("--length", "-T", type=click.IntRange(min=1), help="The longest word; for Transformers only.")
 @click.option(
     "--architecture",
-    type=click.Choice(["transformer", "deltaproduct", "diagonal", "rankone", "lstm", "gru"]),
+    type=click.Choice(["transformer", "deltaproduct", "deltanet", "diagonal", "rankone", "lstm", "gru"]),
     default="transformer",
     show_default=True,
-    help="Recurrent ones are for words of every length.",
+    help="Recurrent ones are for words of every length; deltanet is deltaproduct with one step a letter.",
 )
 @click.option(
     "--method",

@@ -18,7 +18,16 @@ from krohn.cascade.holonomy import Cascade, decompose
 from krohn.recurrent.elementary import swaps_and_merges
 from krohn.recurrent.small_action import small_action
 from krohn.recurrent.stack_cells import DeltaStack
-from krohn.recurrent.stack_weights import Action, Array, Cascaded, Code, Value, Values, stack_weights
+from krohn.recurrent.stack_weights import (
+    Action,
+    Array,
+    Cascaded,
+    Code,
+    Value,
+    Values,
+    all_actions,
+    stack_weights,
+)
 from krohn.work import UNITS, Work
 
 WIDE = 128.0
@@ -28,14 +37,37 @@ Steps = list[tuple[float, Array, Array]]
 """β, k, v of each step; a memory's column holds the code of its point's image less that of the point."""
 
 
+@dataclass(frozen=True)
+class Columns:
+    """An automaton as layers that hold places: each layer's columns follow points by moves and resets."""
+
+    machine: Cascaded
+    points: int
+
+    def codes(self, steps: int) -> list["DeltaCode"]:
+        """A code for each layer, all of one size."""
+        return [DeltaCode(self.points, columns, steps) for columns in self.machine.start]
+
+    def network(self) -> DeltaStack:
+        """Weights with as many steps for each letter as the longest action needs."""
+        code = DeltaCode(self.points, self.machine.start[0])
+        steps = code.needed([action for layer in all_actions(self.machine) for action in layer])
+        return DeltaStack(stack_weights(self.machine, self.codes(steps)))
+
+
 def deltaproduct(automaton: Semiautomaton) -> DeltaStack:
     """One layer for permutations and resets; stacks follow the holonomy cascade."""
+    return in_columns(automaton).network()
+
+
+def in_columns(automaton: Semiautomaton, *, resets_in_one_step: bool = False) -> Columns:
+    """The automaton as columns that follow points; a reset is one step for each column."""
     part = set(reachable_states(automaton))
     permuting = [a for a, letter in enumerate(automaton.letters) if is_permutation(letter)]
     rest = set(range(automaton.num_letters)) - set(permuting)
     if any(len({automaton.letters[a][q] for q in part}) > 1 for a in rest):
         return _stacked(decompose(automaton, work=Work(UNITS)))
-    if permuting:
+    if permuting and not (rest and resets_in_one_step):
         action = dict(zip(permuting, small_action([automaton.letters[a] for a in permuting]), strict=True))
         columns, places = _tracked(automaton, action)
         if part <= places.keys():
@@ -66,7 +98,7 @@ def _tracked(automaton: Semiautomaton, action: dict[int, Permutation]) -> tuple[
 
 def _single(
     automaton: Semiautomaton, action: dict[int, Permutation], columns: Places, places: dict[int, Places]
-) -> DeltaStack:
+) -> Columns:
     """``places[q]`` lists where the columns' points are in state q; letters without an action are resets."""
     points = len(next(iter(action.values()))) if action else automaton.num_states
     states = {place: q for q, place in places.items()}
@@ -76,16 +108,14 @@ def _single(
     ]
 
     def step(values: Values, letter: int) -> tuple[tuple[Action, ...], Values]:
-        return (moves[letter],), (_moved(values[0], moves[letter]),)
+        return (moves[letter],), (moved(values[0], moves[letter]),)
 
-    machine = Cascaded(automaton, (columns,), step, lambda values: states[values[0]])
-    code = DeltaCode(points, columns)
-    return DeltaStack(stack_weights(machine, [code.with_steps(code.needed(moves))]))
+    return Columns(Cascaded(automaton, (columns,), step, lambda values: states[values[0]]), points)
 
 
-def _stacked(cascade: Cascade) -> DeltaStack:
+def _stacked(cascade: Cascade) -> Columns:
     """A layer for each level; a level that is not read goes back to where it started."""
-    frame, sizes, start = cascade.skeleton, cascade.sizes, cascade.initial
+    frame, most, start = cascade.skeleton, max(cascade.sizes), cascade.initial
 
     def step(values: Values, letter: int) -> tuple[tuple[Action, ...], Values]:
         places = tuple(value[0] for value in values)
@@ -97,9 +127,9 @@ def _stacked(cascade: Cascade) -> DeltaStack:
                 action: Action = (
                     ("reset", (change,))
                     if isinstance(change, int)
-                    else ("move", (*change, *range(len(change), sizes[level])))
+                    else ("move", (*change, *range(len(change), most)))
                 )
-                after.append(_moved(values[level], action))
+                after.append(moved(values[level], action))
                 target = frame.tiles[target][after[-1][0]]
             else:
                 action = ("reset", (start[level],))
@@ -113,18 +143,11 @@ def _stacked(cascade: Cascade) -> DeltaStack:
         step,
         lambda values: cascade.state(tuple(value[0] for value in values)),
     )
-    most = max(sizes)
-    codes = [DeltaCode(most, (start[level],)) for level in range(len(sizes))]
-    steps = max(
-        code.needed([("move", (*move, *range(len(move), most))) for move in moves if isinstance(move, tuple)])
-        for code, moves in (
-            (code, level.values()) for code, level in zip(codes, cascade.transitions, strict=True)
-        )
-    )
-    return DeltaStack(stack_weights(machine, [code.with_steps(steps) for code in codes]))
+    return Columns(machine, most)
 
 
-def _moved(value: Value, action: Action) -> Places:
+def moved(value: Value, action: Action) -> Places:
+    """Places after a move or a reset."""
     kind, images = action
     return images if kind == "reset" else tuple(images[place] for place in value)
 
@@ -136,10 +159,6 @@ class DeltaCode(Code):
     points: int
     columns: Places
     steps: int = 1
-
-    def with_steps(self, steps: int) -> "DeltaCode":
-        """The same with that many steps for each letter."""
-        return DeltaCode(self.points, self.columns, steps)
 
     def needed(self, actions: Sequence[Action]) -> int:
         """Steps that the longest action takes."""
@@ -191,14 +210,12 @@ class DeltaCode(Code):
 
 
 def _writes(wanted: Array) -> Steps:
-    """After the gate has emptied the memory: one write a column, which leaves those before as they are."""
+    """After the gate has emptied the memory: a write for each row there is; those before stay as they are."""
     done = np.zeros_like(wanted)
     steps: Steps = []
-    for column, row in enumerate(wanted):
-        if row.any():
-            key = row / 2
-            value = done @ key
-            value[column] = 2.0
-            steps.append((1.0, key, value))
-            done[column] = row
+    for row in dict.fromkeys(map(tuple, wanted)):
+        if any(row):
+            key, own = np.array(row) / 2, (wanted == row).all(axis=1)
+            steps.append((1.0, key, np.where(own, 2.0, done @ key)))
+            done[own] = row
     return steps

@@ -89,6 +89,11 @@ def _explore(machine: Cascaded) -> _Cases:
     return cases
 
 
+def all_actions(machine: Cascaded) -> list[list[Action]]:
+    """For each layer what letters may do to it, each action once."""
+    return [list(dict.fromkeys(layer.values())) for layer in _explore(machine).by_layer]
+
+
 def stack_weights(machine: Cascaded, codes: Sequence[Code]) -> Tensors:
     """Tensors by the names of the training architecture: no norm, ReLU, a window of two letters if needed."""
     return _Builder(machine, codes, _explore(machine)).tensors()

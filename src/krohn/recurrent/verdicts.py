@@ -19,7 +19,9 @@ from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Cascade, decompose
 from krohn.errors import LimitExceeded
+from krohn.recurrent.delta_witness import in_columns
 from krohn.recurrent.elementary import components
+from krohn.recurrent.one_step import block_length
 from krohn.recurrent.small_action import small_action
 from krohn.work import UNITS, Work
 
@@ -167,10 +169,25 @@ class _Rows:
         if obstacle is None:
             how = "reflections along one direction are the signs of real diagonal layers"
             return Verdict(name, True, self.layers(_two_series), 1, True, how, OURS)
-        why = (
-            "one reflection a letter gives transpositions in one layer and 2-groups in several; more is open"
+        block, levels = self.block_and_levels()
+        if block is None or levels is None:
+            return Verdict(name, True, None, 1, True, "blocks of letters, along the cascade", OURS)
+        how = (
+            f"blocks of {block} letters: what a block does is done, one step a letter, while the next is read"
         )
-        return Verdict(name, None, None, None, None, why, SIEMS)
+        return Verdict(name, True, block.bit_length() - 1 + levels * (block + 1), 1, True, how, OURS)
+
+    def block_and_levels(self) -> tuple[int | None, int | None]:
+        """Letters in a block whose work is one step a letter, and levels of the cascade."""
+        if self.analysis.is_group:
+            try:
+                return block_length(in_columns(self.automaton)), 1
+            except LimitExceeded:
+                return None, None
+        if self.cascade is None:
+            return None, None
+        longest = max(1, *(size - 1 for size in self.cascade.sizes))
+        return 1 << (longest - 1).bit_length(), self.cascade.num_levels
 
     def deltaproduct(self) -> Verdict:
         name = "DeltaProduct"

@@ -11,6 +11,7 @@ from krohn.recurrent.cells import Cell, Gru, Lstm, RankOne, Tensors
 from krohn.recurrent.delta_witness import deltaproduct
 from krohn.recurrent.diagonal_witness import diagonal
 from krohn.recurrent.elementary import swaps_and_merges
+from krohn.recurrent.one_step import deltanet
 from krohn.recurrent.stack_weights import MAX_PARAMETERS
 
 GAIN = 512.0
@@ -123,6 +124,7 @@ def _check_size(count: int) -> None:
 
 WITNESSES: dict[str, Callable[[Semiautomaton], Cell]] = {
     "deltaproduct": deltaproduct,
+    "deltanet": deltanet,
     "diagonal": diagonal,
     "rankone": rankone,
     "lstm": lstm,

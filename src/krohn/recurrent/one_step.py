@@ -1,0 +1,174 @@
+"""DeltaNet: every automaton with a single reflection or write for each letter, by more layers.
+
+Letters come in blocks of m. What a block does to a layer of ``delta_witness`` is at most m steps, and it is
+done while the next block is read, one step at each letter. So each such layer becomes m + 1 layers: m − 1
+slots for what the letters of the block so far do, the *pending* work of the block before, and the places,
+which lag behind. The first layers count the letters modulo m in binary; m is a power of two.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.errors import LimitExceeded
+from krohn.recurrent.delta_witness import Columns, Places, in_columns, moved
+from krohn.recurrent.elementary import swaps_and_merges
+from krohn.recurrent.stack_cells import DeltaStack
+from krohn.recurrent.stack_weights import Action, Cascaded, Values, all_actions
+
+MAX_WORK = 500
+"""Different works of a block that a layer may have pending."""
+
+
+def deltanet(automaton: Semiautomaton) -> DeltaStack:
+    """Weights with one step for each letter, for words of every length."""
+    return with_one_step(in_columns(automaton, resets_in_one_step=True)).network()
+
+
+@dataclass(frozen=True)
+class _Level:
+    """A layer of the plain machine: what letters do to it, and what blocks do."""
+
+    actions: list[Action]
+    blocks: list[Action]
+
+
+def with_one_step(plain: Columns) -> Columns:
+    """The same automaton in blocks; unchanged if every action is one step as it is."""
+    block, levels = _blocks(plain)
+    if block == 1:
+        return plain
+    points = max(plain.points, *(max(len(level.actions) + 1, len(level.blocks)) for level in levels))
+    blocked = _Blocked(plain.machine, block, levels, points)
+    machine = Cascaded(plain.machine.automaton, blocked.start(), blocked.step, blocked.state)
+    return Columns(machine, points)
+
+
+@dataclass(frozen=True)
+class _Blocked:
+    """The machine in blocks; values: bits of the count, then slots, pending work and places of each level."""
+
+    plain: Cascaded
+    block: int
+    levels: list[_Level]
+    points: int
+
+    @property
+    def bits(self) -> int:
+        return self.block.bit_length() - 1
+
+    @property
+    def nothing(self) -> Action:
+        return "move", tuple(range(self.points))
+
+    def single(self, place: int) -> Places:
+        """A place in a layer with one number to hold: all columns are alike."""
+        return (place,) * len(self.plain.start[0])
+
+    def start(self) -> Values:
+        """No letter was read, nothing is pending."""
+        values = [self.single(0)] * self.bits
+        for places in self.plain.start:
+            values += [*([self.single(0)] * self.block), places]
+        return tuple(values)
+
+    def state(self, values: Values) -> int:
+        """The automaton's state."""
+        return self.plain.state(self.caught_up(values))
+
+    def caught_up(self, values: Values) -> Values:
+        """The plain machine's values: the rest of the pending work, then the block so far."""
+        found, count = [], self.count(values)
+        for number in range(len(self.levels)):
+            done, pending, places = self.parts(values, number)
+            for action in (*_elementary(pending)[count:], *done):
+                places = moved(places, action)
+            found.append(places)
+        return tuple(found)
+
+    def count(self, values: Values) -> int:
+        """Letters of the block so far."""
+        return sum(value[0] << bit for bit, value in enumerate(values[: self.bits]))
+
+    def parts(self, values: Values, number: int) -> tuple[list[Action], Action, Places]:
+        """Of one level: what the letters of the block did so far, the pending work, the places."""
+        first = self.bits + number * (self.block + 1)
+        *slots, pending, places = values[first : first + self.block + 1]
+        level = self.levels[number]
+        return [level.actions[slot[0] - 1] for slot in slots if slot[0]], level.blocks[pending[0]], places
+
+    def step(self, values: Values, letter: int) -> tuple[tuple[Action, ...], Values]:
+        """What a letter does to all layers, and their values after it."""
+        count = self.count(values)
+        flip: Action = ("move", (1, 0, *range(2, self.points)))
+        actions = [flip if (count + 1) % (1 << bit) == 0 else self.nothing for bit in range(self.bits)]
+        for number, action in enumerate(self.plain.actions(self.caught_up(values), letter)[0]):
+            actions += self.of_level(values, number, action, count)
+        return tuple(actions), tuple(map(moved, values, actions))
+
+    def of_level(self, values: Values, number: int, action: Action, count: int) -> list[Action]:
+        """What a letter does to slots, pending work and places if it does ``action`` to the plain layer."""
+        level, last = self.levels[number], count == self.block - 1
+        done, pending, _ = self.parts(values, number)
+        slots = [self.nothing] * (self.block - 1)
+        work = self.nothing
+        if last:
+            slots = [("reset", self.single(0))] * (self.block - 1)
+            work = ("reset", self.single(level.blocks.index(_composed((*done, action)))))
+        else:
+            slots[count] = ("reset", self.single(level.actions.index(action) + 1))
+        steps = _elementary(pending)
+        return [*slots, work, _padded(steps[count], self.points) if count < len(steps) else self.nothing]
+
+
+def _padded(action: Action, points: int) -> Action:
+    kind, images = action
+    return action if kind == "reset" else (kind, (*images, *range(len(images), points)))
+
+
+def block_length(plain: Columns) -> int:
+    """Letters whose work together is at most one step a letter."""
+    return _blocks(plain)[0]
+
+
+def _blocks(plain: Columns) -> tuple[int, list[_Level]]:
+    """The shortest block, a power of two, whose work is at most one step a letter; first the idle work."""
+    found = all_actions(plain.machine)
+    works, block = found, 1
+    while any(len(_elementary(action)) > block for layer in works for action in layer):
+        works, block = [_products(layer) for layer in works], 2 * block
+    idle: Action = ("move", tuple(range(plain.points)))
+    lists = [[idle, *(work for work in layer if work != idle)] for layer in works]
+    return block, [_Level(actions, blocks) for actions, blocks in zip(found, lists, strict=True)]
+
+
+def _products(actions: Sequence[Action]) -> list[Action]:
+    found = list(dict.fromkeys(_composed((first, second)) for first in actions for second in actions))
+    if len(found) > MAX_WORK:
+        raise LimitExceeded(
+            f"one step for each letter is built where blocks of letters do at most {MAX_WORK} different "
+            "things to a layer; this automaton has more: choose deltaproduct"
+        )
+    return found
+
+
+def _composed(actions: Sequence[Action]) -> Action:
+    """What the actions do together, the first one first."""
+    kind, images = actions[0]
+    for action in actions[1:]:
+        kind = "reset" if "reset" in (kind, action[0]) else "move"
+        images = moved(images, action)
+    return kind, images
+
+
+def _elementary(action: Action) -> list[Action]:
+    """The steps of an action, each a swap of two points, or the reset it is."""
+    kind, images = action
+    if kind == "reset":
+        return [action]
+    steps: list[Action] = []
+    for _, i, j in swaps_and_merges(images):
+        swap = list(range(len(images)))
+        swap[i], swap[j] = j, i
+        steps.append(("move", tuple(swap)))
+    return steps
