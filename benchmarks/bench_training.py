@@ -24,8 +24,7 @@ from krohn.tasks.batches import Task
 from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig, TaskConfig, model_config
 from krohn.training.device import choose_device, choose_precision
 from krohn.training.loop import train
-from krohn.training.optimizer import ema_window
-from krohn.training.state import TrainState
+from krohn.training.state import TrainState, ema_window
 from krohn.training.step import Stepper
 
 

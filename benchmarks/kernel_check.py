@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from krohn import streams
-from krohn.models.kernels import operations, plain
-from krohn.training.optimizer import plain_update
+from krohn.models.kernels import plain
+from krohn.training.step import plain_update
 
 Function = Callable[[list[Tensor], dict[str, Tensor]], Tensor | tuple[Tensor, ...]]
 
@@ -16,7 +16,7 @@ Function = Callable[[list[Tensor], dict[str, Tensor]], Tensor | tuple[Tensor, ..
 def check_kernels() -> list[dict[str, Any]]:
     """‖out − ref‖ / ‖ref‖ for outputs, input gradients and parameter gradients; bf16 allows about 1e-2."""
     rows: list[dict[str, Any]] = []
-    fused = operations._fused()
+    fused = plain._fused()
     for batch, length, heads, head_dim in (
         (16, 100, 8, 64),
         (3, 20, 2, 32),

@@ -16,7 +16,7 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
-from krohn.construct.paper.counter_and_memory import build_counter, build_memory
+from krohn.construct.paper.attention_lemmas import build_counter, build_memory
 from krohn.construct.paper.grid import build_grid
 from krohn.construct.paper.scan import build_scan
 from krohn.construct.paper.theorem2 import build_paper

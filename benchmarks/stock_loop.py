@@ -8,12 +8,11 @@ from torch import Tensor, nn
 
 from krohn.automata.spec import parse_spec
 from krohn.models.architectures.gpt import GptConfig
-from krohn.models.layout import Weights
+from krohn.models.network import Weights
 from krohn.models.stock import gpt_to_stock
 from krohn.tasks.batches import Task
 from krohn.training.config import RunConfig
-from krohn.training.optimizer import shape
-from krohn.training.state import replicate_keys
+from krohn.training.state import replicate_keys, shape
 from krohn.training.step import Stepper
 
 

@@ -144,9 +144,9 @@ def test_the_rotation_as_printed_is_caught(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_bug_in_the_grid_heads_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    from krohn.construct.paper import grid_mod_heads
+    from krohn.construct.paper import grid_heads
 
-    monkeypatch.setattr(grid_mod_heads, "key_gap", lambda walls: 0.3)
+    monkeypatch.setattr(grid_heads, "key_gap", lambda walls: 0.3)
     automaton = compiled("Grid4", 7, "grid").automaton
     network = build_grid(automaton, 7).transformer
     refused = attempt(network, automaton, 7, arithmetic("float64"))[1] is not None

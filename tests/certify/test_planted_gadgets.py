@@ -7,12 +7,12 @@ import pytest
 import krohn
 from certify.mutants import Mutant, is_wrong
 from certify.planting import gadgets, planted
+from construct_paper.lemma_networks import build_memory
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.arithmetic import arithmetic
 from krohn.certify.verification import attempt, verify
 from krohn.construct.lowering import map_gadgets
 from krohn.construct.lowering.assembly import lower
-from krohn.construct.paper.counter_and_memory import build_memory
 from krohn.network.attention_operations import PrefixSum
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Linear
@@ -49,16 +49,16 @@ EFFECT: dict[str, Network] = {
     "paper.blocks.sum_of": PAPER_GRID,
     "paper.attention_lemmas.circle": SCAN,
     "paper.attention_lemmas.rotation": SCAN,
-    "paper.grid_axis.circular_mlp": GRID,
+    "paper.grid_heads.circular_mlp": GRID,
     "paper.composition.composition_mlp": SCAN,
-    "paper.counter_and_memory.counter_layer": COUNTER,
+    "paper.attention_lemmas.counter_layer": COUNTER,
     "paper.group_products.direct_product": PRODUCT,
     "paper.group_products.side_by_side": PRODUCT,
     "paper.grid.position_column": GRID,
-    "paper.grid_mod_heads.mod_axis": GRID,
-    "paper.grid_paper_heads.paper_axis": PAPER_GRID,
-    "paper.grid_paper_heads.query_block": PAPER_GRID,
-    "paper.grid_paper_heads.visit_head": PAPER_GRID,
+    "paper.grid_heads.mod_axis": GRID,
+    "paper.grid_heads.paper_axis": PAPER_GRID,
+    "paper.grid_heads.query_block": PAPER_GRID,
+    "paper.grid_heads.visit_head": PAPER_GRID,
     "paper.grid_states.state_mlp": PAPER_GRID,
     "paper.group_products.cyclic_simulator": COUNTER,
     "paper.blocks.integer_readout": COUNTER,
@@ -69,9 +69,9 @@ EFFECT: dict[str, Network] = {
     "paper.interpolation.table_mlp": COUNTER,
     "paper.attention_lemmas.binary_code": ("C3", "scan", {"positions": "binary"}),
     "paper.attention_lemmas.circle_code": SCAN,
-    "paper.counter_and_memory.memory_head": FLIP_FLOP,
+    "paper.attention_lemmas.memory_head": FLIP_FLOP,
     "paper.blocks.then_table": COUNTER,
-    "paper.counter_and_memory.modular_mlp": COUNTER,
+    "paper.attention_lemmas.modular_mlp": COUNTER,
     "paper.permutation_reset.reset_simulator": COUNTER,
     "paper.attention_lemmas.absorber": COUNTER,
     "paper.attention_lemmas.prefix_sum_head": COUNTER,
@@ -105,7 +105,7 @@ ELSEWHERE = {
     "paper.blocks.identity_layer": "adds nothing, so there is no sign to change",
     "paper.blocks.zero_mlp": "adds nothing",
     "paper.group_products.trivial_simulator": "has no weights",
-    "paper.counter_and_memory.memory_layer": "the memory alone, below",
+    "paper.attention_lemmas.memory_layer": "the memory alone, below",
     "paper.group_products.semidirect_product": "groups take the wreath product instead",
 }
 
@@ -141,7 +141,7 @@ def test_a_description_that_does_not_fit_is_caught(gadget: str) -> None:
 
 
 def test_a_bug_in_the_memory_alone_is_caught() -> None:
-    with planted(gadgets()["paper.counter_and_memory.memory_layer"]):
+    with planted(gadgets()["paper.attention_lemmas.memory_layer"]):
         network = build_memory(3, 7)
     refused(network)
 

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from construct_paper.lemma_networks import build_memory
 from construct_paper.lemmas import threshold
 from construct_paper.paper_oracles import all_words, assert_simulates, line, naive_states
 from krohn.automata.spec import parse_spec
@@ -21,8 +22,7 @@ from krohn.construct.paper.blocks import (
     then_table,
     zero_mlp,
 )
-from krohn.construct.paper.counter_and_memory import build_memory
-from krohn.construct.paper.grid_axis import circular_mlp
+from krohn.construct.paper.grid_heads import circular_mlp
 from krohn.construct.paper.interpolation import interpolate_1d, interpolate_nd
 from krohn.construct.paper.relu_program import ReluProgram, Wire
 from krohn.network.compiled import CompiledNetwork

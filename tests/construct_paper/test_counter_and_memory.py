@@ -3,18 +3,11 @@
 import numpy as np
 import pytest
 
+from construct_paper.lemma_networks import build_counter, build_memory, counter_automaton, memory_automaton
 from construct_paper.lemmas import modular_meaning
 from construct_paper.paper_oracles import all_words, assert_simulates, random_words
+from krohn.construct.paper.attention_lemmas import COUNTINGS, memory_score, modular_mlp
 from krohn.construct.paper.bounds import bounds_for
-from krohn.construct.paper.counter_and_memory import (
-    COUNTINGS,
-    build_counter,
-    build_memory,
-    counter_automaton,
-    memory_automaton,
-    memory_score,
-    modular_mlp,
-)
 from krohn.errors import InvalidInput
 from krohn.network.forward import apply_mlp
 

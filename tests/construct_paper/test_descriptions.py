@@ -2,11 +2,11 @@
 
 import pytest
 
+from construct_paper.lemma_networks import build_counter, build_memory
 from construct_paper.test_grid_recognition import CASES, renamed_grid
 from krohn.automata.spec import parse_spec
 from krohn.certify.findings import Record
 from krohn.certify.hints import check_hints
-from krohn.construct.paper.counter_and_memory import build_counter, build_memory
 from krohn.construct.paper.grid import VARIANTS, build_grid
 from krohn.construct.paper.scan import build_scan
 from krohn.construct.paper.theorem2 import build_paper

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import krohn
+from construct_paper.lemma_networks import IDLE, build_counter, build_memory
 from construct_paper.lemmas import product_bound, threshold
 from construct_paper.paper_oracles import all_words, assert_simulates, random_automaton, random_words
 from construct_paper.printed_versions import error_rate, with_heads, with_layer
-from krohn.construct.paper.attention_lemmas import circle, circle_code
+from krohn.construct.paper.attention_lemmas import circle, circle_code, memory_score
 from krohn.construct.paper.blocks import basis, lift_mlp
 from krohn.construct.paper.bounds import counter_bounds, memory_bounds, scan_bounds
 from krohn.construct.paper.composition import composition_mlp, composition_width
-from krohn.construct.paper.counter_and_memory import IDLE, build_counter, build_memory, memory_score
 from krohn.construct.paper.interpolation import interpolate_1d, interpolate_nd
 from krohn.construct.paper.scan import build_scan, scan_gamma
 from krohn.network.forward import apply_mlp, logits

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from construct_paper.lemma_networks import semidirect_product
 from construct_paper.paper_oracles import all_words, assert_simulates, naive_states
 from construct_paper.printed_versions import error_rate, with_heads
 from construct_paper.test_group_products import GROUPS, LENGTH, prefix_codes
@@ -21,7 +22,6 @@ from krohn.construct.paper.cascade_components import PermutationReset, component
 from krohn.construct.paper.group_products import (
     GroupSimulator,
     cyclic_simulator,
-    semidirect_product,
     solvable_simulator,
     wreath_product,
 )

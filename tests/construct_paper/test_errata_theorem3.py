@@ -11,8 +11,7 @@ from construct_paper.paper_oracles import all_words, assert_simulates, line
 from construct_paper.printed_versions import error_rate, with_heads, with_layer
 from krohn.construct.paper.blocks import lift_mlp
 from krohn.construct.paper.grid import _assemble, build_grid
-from krohn.construct.paper.grid_axis import circular_mlp
-from krohn.construct.paper.grid_paper_heads import FIRST, LOG, MOVE, ONE, SHARED, paper_axis
+from krohn.construct.paper.grid_heads import PAPER_SHARED, circular_mlp, paper_axis, places_of
 from krohn.construct.paper.grid_recognition import GridRun, grid_run, padding_moves, recognise_grid
 from krohn.construct.paper.grid_states import (
     attainable_features,
@@ -25,6 +24,7 @@ from krohn.construct.paper.relu_program import ReluProgram, Wire
 from krohn.network.forward import logits
 
 WALLS, LENGTH = 3, 6
+LOG, ONE, MOVE, FIRST = (places_of(PAPER_SHARED)[name] for name in ("log", "one", "move", "heads"))
 WORDS = all_words(3, LENGTH)
 
 
@@ -171,7 +171,7 @@ def test_erratum_22_without_padding_moves_the_network_is_wrong() -> None:
     assert grid is not None
     bare = GridRun(grid, grid_run(automaton, grid, LENGTH).start, (), LENGTH)
     net = build_grid(automaton, LENGTH, "count")
-    network = _assemble(automaton, bare, SHARED, [paper_axis(WALLS, LENGTH, "relu", "count")])
+    network = _assemble(automaton, bare, PAPER_SHARED, [paper_axis(WALLS, LENGTH, "relu", "count")])
     assert error_rate(net, network, WORDS) > 0.3
     assert len(padding_moves(WALLS, 1)) == WALLS + 1
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from construct_paper.lemma_networks import build_counter
 from krohn.automata.spec import parse_spec
 from krohn.construct.barrington import barrington
 from krohn.construct.compiling import compile
-from krohn.construct.paper.counter_and_memory import build_counter
 from krohn.construct.threshold_circuit import threshold_circuit
 from krohn.construct.word_problem import alphabet
 

@@ -10,7 +10,7 @@ from construct_paper.paper_oracles import all_words, assert_simulates, line, ran
 from construct_paper.test_grid_recognition import CASES, renamed_grid
 from krohn.automata.spec import parse_spec
 from krohn.construct.paper.grid import VARIANTS, build_grid
-from krohn.construct.paper.grid_axis import EMBEDDINGS, circular_mlp
+from krohn.construct.paper.grid_heads import EMBEDDINGS, circular_mlp
 from krohn.construct.paper.grid_recognition import grid_run, recognise_grid
 from krohn.construct.paper.grid_states import attainable_features, comparisons, interleaved_ages, state_mlp
 from krohn.errors import InvalidInput, Unsupported

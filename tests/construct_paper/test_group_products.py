@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from construct_paper.lemma_networks import semidirect_product
 from construct_paper.lemmas import reindex_meaning
 from krohn.algebra.permutation import compose
 from krohn.algebra.solvable import solvable_series
@@ -16,7 +17,6 @@ from krohn.construct.paper.group_products import (
     cyclic_simulator,
     direct_product,
     reindex_mlp,
-    semidirect_product,
     solvable_simulator,
     trivial_simulator,
     wreath_product,

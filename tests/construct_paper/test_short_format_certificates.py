@@ -7,8 +7,8 @@ from construct_paper.lemmas import interpolation_nd_meaning, modular_meaning
 from krohn.automata.spec import parse_spec
 from krohn.certify.verification import verify
 from krohn.construct.compiling import compile
-from krohn.construct.paper.counter_and_memory import modular_mlp
-from krohn.construct.paper.grid_axis import circular_mlp
+from krohn.construct.paper.attention_lemmas import modular_mlp
+from krohn.construct.paper.grid_heads import circular_mlp
 from krohn.construct.paper.interpolation import saturating_nd
 from krohn.network.transformer import Mlp
 

@@ -9,8 +9,7 @@ from krohn.automata.spec import parse_spec
 from krohn.evaluate.trained import Trained
 from krohn.models.architectures.gpt import Gpt, GptConfig
 from krohn.models.architectures.lstm import LstmConfig
-from krohn.models.layout import Weights
-from krohn.models.network import ModelConfig, Noise
+from krohn.models.network import ModelConfig, Noise, Weights
 from krohn.tasks.batches import Task
 from krohn.tasks.config import TaskConfig
 

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from krohn.models.contract import broken_laws
-from krohn.models.layout import Layout, Parameter, Weights
-from krohn.models.network import Decoder, ModelConfig, Network, Noise, one_hot
+from krohn.models.network import Decoder, Layout, ModelConfig, Network, Noise, Parameter, Weights, one_hot
 
 
 class Sums(Network):

@@ -6,7 +6,7 @@ from torch import nn
 from krohn.models.architectures.gpt import GptConfig
 from krohn.models.stock import gpt_to_stock
 from krohn.training.config import OptimizerConfig
-from krohn.training.optimizer import shape
+from krohn.training.state import shape
 from training.small_runs import run_steps, small_run, stepper_of
 
 

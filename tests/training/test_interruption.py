@@ -29,7 +29,7 @@ from krohn.training.interruption import CheckpointClock, Interruption
 from krohn.training.loop import train
 from krohn.training.metrics import HeldOut
 from krohn.training.run import Run
-from krohn.training.slots import Interval
+from krohn.training.state import Interval
 from krohn.training.step import Stepper
 from training.small_runs import LINE, small_run
 from training.test_resume import outcome

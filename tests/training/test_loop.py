@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from krohn.errors import InvalidFile, Unsupported
-from krohn.models.layout import Weights
-from krohn.models.network import Network
+from krohn.models.network import Network, Weights
 from krohn.tasks.batches import Task
 from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig, TaskConfig, model_config
 from krohn.training.directory import read_config, read_weights

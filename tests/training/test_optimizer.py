@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from krohn.training.config import OptimizerConfig
-from krohn.training.optimizer import AdamW, Plateau, ema_window, rate_table, shape
-from krohn.training.state import TrainState
+from krohn.training.state import Plateau, TrainState, ema_window, rate_table, shape
+from krohn.training.step import AdamW
 from training.small_runs import run_steps, small_run, stepper_of
 
 

@@ -13,7 +13,7 @@ from krohn.training.loop import train
 from krohn.training.metrics import scores_of
 from krohn.training.progress import Silence
 from krohn.training.run import Run
-from krohn.training.slots import Interval
+from krohn.training.state import Interval
 from krohn.training.step import Stepper
 from training.small_runs import LINE, run_steps, small_run, stepper_of
 

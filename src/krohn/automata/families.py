@@ -5,8 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.limits import capped_power, check_size
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, capped_power, check_size
 from krohn.errors import InvalidInput
 
 # Gridworlds on a line, in the plane and beyond: moves that stop at the walls (Theorem 3).

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from krohn.atomic import write_json
-from krohn.automata.limits import check_size
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, check_size
 from krohn.errors import InvalidAutomaton, LimitExceeded
 from krohn.strict_json import read_json, short, shown
 

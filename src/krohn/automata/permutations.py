@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.limits import capped_factorial, check_size
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, capped_factorial, check_size
 from krohn.errors import InvalidInput, UnknownName
 
 # Generator sets of Sₙ and Aₙ: those found in the wild by name, and any list of permutations.

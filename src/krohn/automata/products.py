@@ -10,8 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.limits import capped_power, check_size
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, capped_power, check_size
 from krohn.errors import InvalidInput
 
 

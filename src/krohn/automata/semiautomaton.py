@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from krohn.automata.diagram import MAX_DRAWN, diagram
 from krohn.automata.words import Word, letter_numbers
-from krohn.errors import InvalidAutomaton
+from krohn.errors import InvalidAutomaton, LimitExceeded
 
 StateArray = npt.NDArray[np.int32]
 Transformation = tuple[int, ...]
@@ -211,3 +211,46 @@ def _validate_observation(observe: tuple[int, ...] | None, num_states: int) -> N
         )
     if min(observe) < 0:
         raise InvalidAutomaton(f"observations must be integers ≥ 0; got {min(observe)}")
+
+
+# How large an automaton may be, checked before anything is built.
+
+
+MAX_STATES = 500_000
+MAX_ENTRIES = 20_000_000
+
+
+def check_size(name: str, num_states: int, num_letters: int) -> None:
+    """Refuses a table that would not fit the limits; the counts may be capped from above."""
+    if num_states > MAX_STATES:
+        count = f"{num_states:,}" if num_states < 10**12 else "more than a trillion"
+        raise LimitExceeded(
+            f"an automaton may have at most {MAX_STATES:,} states; {name} has {count}: choose a smaller one"
+        )
+    if num_states * num_letters > MAX_ENTRIES:
+        raise LimitExceeded(
+            f"a transition table may have at most {MAX_ENTRIES:,} entries; "
+            f"{name} has {num_states:,} states × {num_letters:,} letters: choose fewer letters"
+        )
+
+
+def capped_factorial(n: int) -> int:
+    """``n!``, or some number beyond every limit once it is that large."""
+    product = 1
+    for factor in range(2, n + 1):
+        product *= factor
+        if product > 10**12:
+            break
+    return product
+
+
+def capped_power(base: int, exponent: int) -> int:
+    """``base ** exponent``, or some number beyond every limit once it is that large."""
+    product = 1
+    if base < 2:
+        return base if exponent else 1
+    for _ in range(exponent):
+        product *= base
+        if product > 10**12:
+            break
+    return product

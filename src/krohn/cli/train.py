@@ -120,7 +120,7 @@ def _provable_text(made: dict[str, Any]) -> str:
 
 def _refuse_early(spec: str | None, config: Path | None, options: dict[str, Any]) -> None:
     """Refuses what can be seen to be wrong before torch is imported, all of it at once."""
-    from krohn.training.reading import early_reasons
+    from krohn.training.sections import early_reasons
 
     typed = typed_settings(options)
     if config is not None:

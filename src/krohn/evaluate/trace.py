@@ -9,7 +9,7 @@ from krohn.errors import Unsupported
 from krohn.evaluate.trained import Trained
 from krohn.models.architectures.gpt import Gpt
 from krohn.models.kernels import plain
-from krohn.models.layout import Weights
+from krohn.models.network import Weights
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.models.layout import Weights
-from krohn.models.network import Network
+from krohn.models.network import Network, Weights
 from krohn.tasks.batches import Task
 from krohn.tasks.config import TaskConfig
 

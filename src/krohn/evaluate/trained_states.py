@@ -10,8 +10,7 @@ import torch
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.errors import InvalidFile, Unsupported
-from krohn.models.layout import Weights
-from krohn.models.network import Network
+from krohn.models.network import Network, Weights
 from krohn.strict_json import read_json
 from krohn.tasks.batches import Task
 from krohn.training.device import device_reasons

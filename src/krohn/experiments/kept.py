@@ -10,7 +10,7 @@ import torch
 
 from krohn import atomic
 from krohn.training.directory import CONFIG, RESULT, write_weights
-from krohn.training.result import TrainResult
+from krohn.training.loop import TrainResult
 
 
 def keep(result: TrainResult, folder: Path) -> Path:

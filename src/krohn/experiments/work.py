@@ -12,8 +12,7 @@ from krohn.experiments.code_version import code_version
 from krohn.experiments.engines.job import Job
 from krohn.experiments.kept import keep
 from krohn.experiments.record import Record
-from krohn.models.layout import Weights
-from krohn.models.network import Network
+from krohn.models.network import Network, Weights
 from krohn.tasks.batches import Task
 from krohn.training.device import choose_device, choose_precision, environment
 from krohn.training.loop import Evaluate, TrainResult, train

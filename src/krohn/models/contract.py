@@ -14,8 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from krohn import streams
-from krohn.models.layout import Weights
-from krohn.models.network import ModelConfig, Network, Noise
+from krohn.models.network import ModelConfig, Network, Noise, Weights
 
 VOCABULARY, CLASSES, BATCH, LENGTH = 5, 3, 2, 7
 _TOLERANCE = 1e-12  # everything is computed in float64

@@ -7,6 +7,8 @@ from it.
 
 import json
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,43 @@ from torch import Tensor
 
 from krohn import atomic
 from krohn.errors import InvalidFile, Unsupported
-from krohn.models.layout import Layout
+from krohn.models.network import Layout
 from krohn.strict_json import read_json
 from krohn.training.config import RunConfig
 from krohn.training.device import changes
-from krohn.training.lock import LOCK
+
+# One process at a time trains into a directory.
+
+
+try:
+    import fcntl
+except ImportError:  # Windows has none: there the lock is left out
+    fcntl = None  # type: ignore[assignment]
+
+LOCK = "lock"
+
+
+@contextmanager
+def sole_user(path: Path) -> Iterator[None]:
+    """Creates the directory and holds it against other processes and threads.
+
+    The lock belongs to the open file, not to the file's existence: it ends with its process, however that
+    ends, and what lies in the directory afterwards means nothing.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    with (path / LOCK).open("ab") as file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise Unsupported(
+                    f"{path} must be trained by one process at a time; another is at work there: "
+                    "wait for it or choose another directory"
+                ) from error
+            except OSError as error:  # some network file systems
+                logging.getLogger(__name__).warning("%s cannot be locked (%s)", path, error)
+        yield
+
 
 STATE, WEIGHTS, METRICS = "state.safetensors", "weights.safetensors", "metrics.jsonl"
 CONFIG, ENVIRONMENT, RESULT = "config.json", "environment.json", "result.json"

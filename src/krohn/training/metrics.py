@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from krohn.models.layout import Weights
-from krohn.models.network import Network
+from krohn.models.network import Network, Weights
 from krohn.tasks.batches import Batch, Task
 
 # What is measured of each replicate, and how a run's numbers are kept.

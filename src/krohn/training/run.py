@@ -10,18 +10,16 @@ from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidFile
-from krohn.models.layout import Weights
+from krohn.models.network import Weights
 from krohn.tasks.batches import Task
 from krohn.training.config import RunConfig
 from krohn.training.device import choose_precision, environment
 from krohn.training.directory import RunDirectory
 from krohn.training.interruption import Interruption
 from krohn.training.metrics import HeldOut, History, Scores, trained_steps
-from krohn.training.optimizer import Plateau
 from krohn.training.progress import Progress
 from krohn.training.sections import tokens_read
-from krohn.training.slots import Interval, Slots
-from krohn.training.state import TrainState
+from krohn.training.state import Interval, Plateau, Slots, TrainState
 from krohn.training.step import Stepper
 
 PLATEAU = ("cuts", "lowest", "waited")

@@ -1,5 +1,6 @@
-"""The tensors a run consists of: one row per replicate in each flat buffer."""
+"""The tensors a run consists of, one row per replicate, and which replicates are at work."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,8 +8,8 @@ import torch
 from torch import Tensor
 
 from krohn import streams
-from krohn.models.layout import Layout
-from krohn.training.config import RunConfig
+from krohn.models.network import Layout
+from krohn.training.config import OptimizerConfig, RunConfig
 
 # Independent streams of a replicate's key.
 DATA, WEIGHTS, NOISE = 1, 2, 3
@@ -95,3 +96,150 @@ class TrainState:
 def replicate_keys(config: RunConfig, device: torch.device) -> Tensor:
     """One key per replicate, from (seed, r) alone."""
     return streams.replicate_keys(config.seed, config.replicates, device=device)
+
+
+# Learning rates: warm-up and shape are functions of the step, cuts on a plateau a state of the replicate.
+
+
+def shape(config: OptimizerConfig, step: int, steps: int) -> float:
+    """Factor on the learning rate of step ``step`` = 0, 1, … of ``steps``."""
+    warm = min(1.0, (step + 1) / config.warmup) if config.warmup else 1.0
+    if config.schedule != "cosine":
+        return warm
+    progress = min(1.0, step / max(1, steps - 1))
+    return warm * (config.floor + (1.0 - config.floor) * 0.5 * (1.0 + math.cos(math.pi * progress)))
+
+
+def rate_table(
+    config: OptimizerConfig, rates: Tensor, cuts: Tensor, first: int, count: int, steps: int
+) -> Tensor:
+    """Per step and replicate [count, R, 3]: step size with bias correction, root correction, learning rate.
+
+    AdamW's update is w ← w(1 − lr·decay) − [lr/(1 − β₁ᵗ)]·m/(√v·[1/√(1 − β₂ᵗ)] + ε) with t = step + 1.
+    """
+    beta1, beta2 = config.betas
+    rows = []
+    for step in range(first, first + count):
+        rate = rates * cuts * shape(config, step, steps)
+        root = 1.0 / math.sqrt(1.0 - beta2 ** (step + 1))
+        rows.append(torch.stack((rate / (1.0 - beta1 ** (step + 1)), torch.full_like(rate, root), rate), -1))
+    return torch.stack(rows)
+
+
+@dataclass
+class Plateau:
+    """Cuts a replicate's rate when its held-out loss has not improved for ``patience`` evaluations."""
+
+    config: OptimizerConfig
+    cuts: Tensor
+    lowest: Tensor
+    waited: Tensor
+
+    @classmethod
+    def start(cls, config: OptimizerConfig, replicates: int) -> "Plateau":
+        """No cut yet."""
+        infinite = torch.full((replicates,), float("inf"), dtype=torch.float64)
+        ones = torch.ones(replicates, dtype=torch.float64)
+        return cls(config, ones, infinite, torch.zeros(replicates, dtype=torch.int64))
+
+    def observe(self, loss: Tensor) -> None:
+        """Takes the held-out losses [R] of one evaluation."""
+        better = loss < self.lowest
+        self.lowest = torch.where(better, loss, self.lowest)
+        self.waited = torch.where(better, 0, self.waited + 1)
+        due = self.waited >= self.config.patience
+        if self.config.schedule == "plateau":
+            cut = (self.cuts * self.config.factor).clamp(min=self.config.floor)
+            self.cuts = torch.where(due, cut, self.cuts)
+        self.waited = torch.where(due, 0, self.waited)
+
+
+# The steps between two evaluations.
+
+
+def ema_window(decay: float) -> int:
+    """Steps after which the weight of everything older in the average is below half a unit of float32.
+
+    Averaging only that many steps before an evaluation gives the same average to rounding, for less traffic.
+    """
+    return 1 if decay == 0.0 else math.ceil(-24.0 * math.log(2.0) / math.log(decay))
+
+
+# The steps between two evaluations.
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The steps ``first`` … ``end − 1``, from one evaluation to the next.
+
+    All of it follows from the configuration and the evaluation before, so that a run can stop after any step
+    and go on as if it had not.
+
+    Attributes:
+        first: the step of the evaluation before.
+        averaged: the step from which weights are averaged, as late as rounding allows.
+        end: the step of the evaluation to come.
+    """
+
+    first: int
+    averaged: int
+    end: int
+
+    @classmethod
+    def after(cls, first: int, config: RunConfig) -> "Interval":
+        """The interval after the evaluation at step ``first``."""
+        end = min(first + config.evaluation.every, config.steps)
+        return cls(first, max(first, end - ema_window(config.optimizer.ema)), end)
+
+    def restarts_average(self, step: int) -> bool:
+        """Whether the average starts afresh before ``step``: it goes on if every step is averaged."""
+        return step == self.averaged > self.first
+
+    def piece(self, step: int, most: int) -> tuple[int, bool]:
+        """How many steps of one kind lie ahead, at most ``most``, and whether they are averaged."""
+        average = step >= self.averaged
+        return min(most, (self.end if average else self.averaged) - step), average
+
+
+# Where replicates lie in the buffers, so that those that are done cost nothing.
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The replicate in each row of the buffers; only the first ``width`` rows are trained and judged.
+
+    Attributes:
+        order: ``order[row]`` is the replicate in a row.
+        width: the number of rows in work. Some of their replicates may be done already: making the work
+            narrower prepares new steps, which must be worth it.
+    """
+
+    order: tuple[int, ...]
+    width: int
+
+    @classmethod
+    def start(cls, replicates: int) -> "Slots":
+        """Every replicate in its own row."""
+        return cls(tuple(range(replicates)), replicates)
+
+    @property
+    def working(self) -> tuple[int, ...]:
+        """The replicates in the rows in work."""
+        return self.order[: self.width]
+
+    @property
+    def rows(self) -> list[int]:
+        """The row of each replicate."""
+        return sorted(range(len(self.order)), key=self.order.__getitem__)
+
+    def narrowed(self, training: Sequence[bool]) -> "Slots":
+        """Those in training first, once they fill at most half the rows in work; otherwise the same.
+
+        Args:
+            training: for each replicate, whether it is still in training.
+        """
+        kept = [replicate for replicate in self.working if training[replicate]]
+        if not 0 < 2 * len(kept) <= self.width:
+            return self
+        rest = [replicate for replicate in self.order if replicate not in kept]
+        return Slots((*kept, *rest), len(kept))

@@ -11,10 +11,9 @@ from typing import Literal, get_args
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.paper import grid_mod_heads, grid_paper_heads
 from krohn.construct.paper.attention_lemmas import absorber
 from krohn.construct.paper.blocks import integer_readout, lift_layer, parallel_layers
-from krohn.construct.paper.grid_axis import Axis
+from krohn.construct.paper.grid_heads import MOD_SHARED, PAPER_SHARED, Axis, mod_axis, paper_axis
 from krohn.construct.paper.grid_recognition import GridRun, grid_run, recognise_grid
 from krohn.construct.paper.grid_states import STATE_MLPS
 from krohn.errors import InvalidInput, Unsupported
@@ -138,7 +137,7 @@ def build_grid(
             f"{automaton!r} is none; use method cascade or scan"
         )
     run = grid_run(automaton, grid, length)
-    shared = grid_mod_heads.SHARED if variant.startswith("mod") else grid_paper_heads.SHARED
+    shared = MOD_SHARED if variant.startswith("mod") else PAPER_SHARED
     axes = [_axis(size - 1, run.total, activation, variant) for size in grid.shape]
     network = _assemble(automaton, run, shared, axes)
     program = mod_program(automaton, run) if variant == "mod" else None
@@ -149,8 +148,8 @@ def build_grid(
 
 def _axis(walls: int, total: int, activation: str, variant: str) -> Axis:
     if variant in STATE_MLPS:
-        return grid_paper_heads.paper_axis(walls, total, activation, variant)
-    return grid_mod_heads.mod_axis(walls, total, activation, summed=variant == "mod_sum")
+        return paper_axis(walls, total, activation, variant)
+    return mod_axis(walls, total, activation, summed=variant == "mod_sum")
 
 
 def _assemble(

@@ -16,9 +16,9 @@ import numpy as np
 from krohn.algebra.permutation import compose, inverse
 from krohn.algebra.solvable import SolvableSeries, solvable_series
 from krohn.cascade.holonomy import Update
+from krohn.construct.paper.attention_lemmas import memory_head, memory_score
 from krohn.construct.paper.blocks import lift_mlp
 from krohn.construct.paper.cascade_components import PermutationReset
-from krohn.construct.paper.counter_and_memory import memory_head, memory_score
 from krohn.construct.paper.group_products import solvable_simulator
 from krohn.construct.paper.interpolation import interpolate_1d, table_mlp
 from krohn.network.transformer import Layer

@@ -13,8 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from krohn.models.kernels.delta_scan import delta_scan
-from krohn.models.layout import Parameter, Weights
-from krohn.models.network import Network
+from krohn.models.network import Network, Parameter, Weights
 from krohn.models.recurrent_stack import Stack, StackConfig, rows
 
 

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from krohn.models.kernels.linear_scan import linear_scan
-from krohn.models.layout import Parameter, Weights
-from krohn.models.network import Network
+from krohn.models.network import Network, Parameter, Weights
 from krohn.models.recurrent_stack import Stack, StackConfig, rows
 
 

@@ -9,9 +9,8 @@ from torch import Tensor
 from krohn import streams
 from krohn.models import positions
 from krohn.models.architectures.gpt_decoder import GptDecoder, GptShape
-from krohn.models.kernels import operations, plain
-from krohn.models.layout import Layout, Parameter, Weights
-from krohn.models.network import Decoder, ModelConfig, Network, Noise, padded
+from krohn.models.kernels import plain
+from krohn.models.network import Decoder, Layout, ModelConfig, Network, Noise, Parameter, Weights, padded
 
 _INIT_STD = 0.02
 
@@ -81,7 +80,7 @@ class Gpt(Network):
 
     def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
         """See ``Network.logits``."""
-        ops = operations.choose(weights["head.bias"])
+        ops = plain.choose(weights["head.bias"])
         scores = self._scores(weights, tokens, noise, ops) + weights["head.bias"][:, None]
         return scores[..., : self.classes].reshape(*tokens.shape, self.classes)
 
@@ -90,7 +89,7 @@ class Gpt(Network):
     ) -> Tensor:
         """See ``Network.loss``."""
         bias = weights["head.bias"]
-        ops = operations.choose(bias)
+        ops = plain.choose(bias)
         scores = self._scores(weights, tokens, noise, ops)
         return ops.cross_entropy(scores, bias, targets.flatten(1), shown.flatten(1), self.classes)
 
@@ -102,11 +101,9 @@ class Gpt(Network):
 
     def writes_gradients(self, weights: Weights) -> bool:
         """See ``Network.writes_gradients``."""
-        return operations.choose(weights["head.bias"]) is not operations.PLAIN
+        return plain.choose(weights["head.bias"]) is not plain.PLAIN
 
-    def _scores(
-        self, weights: Weights, tokens: Tensor, noise: Noise | None, ops: operations.Operations
-    ) -> Tensor:
+    def _scores(self, weights: Weights, tokens: Tensor, noise: Noise | None, ops: plain.Operations) -> Tensor:
         config = self.config
         _, batch, length = tokens.shape
         slopes = plain.alibi_slopes(config.heads, tokens.device) if config.recency else None
@@ -134,7 +131,7 @@ class Gpt(Network):
         weights: Weights,
         tokens: Tensor,
         noise: Noise | None = None,
-        ops: operations.Operations = operations.PLAIN,
+        ops: plain.Operations = plain.PLAIN,
     ) -> Tensor:
         """The residual stream [R, B·T, d] before the first block, for tokens [R, B, T]."""
         x = ops.lookup(tokens, weights["wte"])

@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from krohn.models.kernels import plain
-from krohn.models.layout import Weights
-from krohn.models.network import Decoder, one_hot
+from krohn.models.kernels.plain import one_hot
+from krohn.models.network import Decoder, Weights
 
 
 @dataclass(frozen=True)

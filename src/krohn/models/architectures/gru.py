@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from krohn.models.kernels import plain
-from krohn.models.layout import Layout, Parameter, Weights
-from krohn.models.network import Decoder, ModelConfig, Network, Noise, one_hot, padded
+from krohn.models.kernels.plain import one_hot
+from krohn.models.network import Decoder, Layout, ModelConfig, Network, Noise, Parameter, Weights, padded
 
 
 @dataclass(frozen=True, kw_only=True)

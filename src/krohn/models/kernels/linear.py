@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from krohn.models.network import one_hot
+from krohn.models.kernels.plain import one_hot
 
 
 class _Linear(Function):

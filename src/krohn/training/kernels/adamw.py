@@ -77,7 +77,7 @@ def update(
     scale: Tensor,
     constants: tuple[float, float, float, float, float],
 ) -> None:
-    """As ``krohn.training.optimizer.plain_update``."""
+    """As ``krohn.training.step.plain_update``."""
     replicates, size = weight.shape
     beta1, beta2, epsilon, decay, keep = constants
     _adamw_update[(triton.cdiv(size, _BLOCK), replicates)](
