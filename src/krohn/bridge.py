@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.rounding import caster
+from krohn.network.forward import caster
 from krohn.network.transformer import SIN, Head, Layer, Mlp, Transformer
 
 # Entries of the score matrices held at once: long words are attended to in blocks of rows.

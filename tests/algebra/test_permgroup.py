@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algebra import named_groups as named
+from krohn.algebra.generated_group import semiregular_order
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import commutator, compose
-from krohn.algebra.semiregular import semiregular_order
 from krohn.errors import InvalidInput, LimitExceeded
 
 generator_lists = st.integers(2, 6).flatmap(

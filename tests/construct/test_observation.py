@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from krohn.automata.observed import Observed, asked
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.spec import Observed, asked, parse_spec
 from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import checkable
 from krohn.certify.second_opinion import exhaustive

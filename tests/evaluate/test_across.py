@@ -5,7 +5,7 @@ import torch
 
 from evaluate.made_networks import knowing, untrained
 from krohn.evaluate.across import AccuracyByLength, AccuracyByOnes, AccuracyByProbability
-from krohn.evaluate.evaluation import Evaluation
+from krohn.evaluate.trained import Evaluation
 from krohn.tasks.config import TaskConfig
 
 C2 = TaskConfig(spec="C2", length=8)

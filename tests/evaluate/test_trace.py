@@ -6,9 +6,8 @@ import torch
 
 from evaluate.made_networks import LSTM, untrained
 from krohn.errors import InvalidInput, Unsupported
-from krohn.evaluate.attention import AttentionHeads, score_from_row
+from krohn.evaluate.attention import AttentionHeads, pack_shares, score_from_row, unpack_shares
 from krohn.evaluate.heads import telling_words
-from krohn.evaluate.packing import pack_shares, unpack_shares
 from krohn.evaluate.trace import trace
 from krohn.models.architectures.gpt import GptConfig
 from krohn.tasks.config import TaskConfig

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments.made_up_records import record
-from krohn.evaluate.packing import pack_shares
+from krohn.evaluate.attention import pack_shares
 from krohn.experiments.catalogue import EXPERIMENTS
 from krohn.experiments.experiment import Cell
 from krohn.experiments.recipes.curves import largest_drop

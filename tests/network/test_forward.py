@@ -5,8 +5,7 @@ import pytest
 
 from krohn.errors import InvalidInput
 from krohn.network import forward
-from krohn.network.forward import apply_mlp, logits, visible
-from krohn.network.rounding import caster
+from krohn.network.forward import apply_mlp, caster, logits, visible
 from krohn.network.transformer import SIN, Head, Mlp
 from network.hand_written_network import parity_transformer
 

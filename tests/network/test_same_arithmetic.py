@@ -20,8 +20,7 @@ from krohn.certify.running import run_in
 from krohn.certify.word_tree import outputs_below
 from krohn.construct.compiling import compile
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.forward import apply_mlp
-from krohn.network.rounding import caster
+from krohn.network.forward import apply_mlp, caster
 
 LENGTH = 7
 States = npt.NDArray[np.int64]

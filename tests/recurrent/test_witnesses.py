@@ -72,7 +72,13 @@ def test_few_vectors_are_reached() -> None:
 @pytest.mark.parametrize(
     ("kind", "name"),
     [(kind, name) for kind in ("lstm", "gru", "deltaproduct") for name in ("abab", "T3", "write-once")]
-    + [("deltaproduct", "S5"), ("deltanet", "A4"), ("diagonal", "D8"), ("diagonal", "write-once"), ("diagonal", "T3")],
+    + [
+        ("deltaproduct", "S5"),
+        ("deltanet", "A4"),
+        ("diagonal", "D8"),
+        ("diagonal", "write-once"),
+        ("diagonal", "T3"),
+    ],
 )
 def test_the_training_architecture_computes_the_witness(kind, name) -> None:
     automaton = automaton_of(name)

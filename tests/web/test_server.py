@@ -16,9 +16,9 @@ from selenium.webdriver.common.by import By
 
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
-from krohn.web.guard import Guard, is_loopback
 from krohn.web.jobs import Jobs
 from krohn.web.request import MAX_BYTES, MachineRequest, read_request
+from krohn.web.server import Guard, is_loopback
 from krohn.web.worker import answer
 
 SLOW = (sys.executable, "-c", "import time; time.sleep(60)")

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from krohn.automata.observed import asked
 from krohn.automata.quotients import minimize
 from krohn.automata.renaming import listed_as, renaming
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import asked
 
 SHOWN = 6
 """Names of states and letters that a report lists."""

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.certify.arithmetic import Arithmetic
-from krohn.network.forward import apply_mlp
-from krohn.network.rounding import Cast, Floats, caster
+from krohn.network.forward import Cast, Floats, apply_mlp, caster
 from krohn.network.transformer import Head, Transformer
 
 States = npt.NDArray[np.int64]

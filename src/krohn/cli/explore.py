@@ -13,9 +13,9 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput, MissingDependency
-from krohn.web.gallery import GALLERY
 from krohn.web.machine import LENGTH, build_machine
 from krohn.web.page import render_page
+from krohn.web.results import GALLERY
 
 _file = click.Path(dir_okay=False, path_type=Path)
 

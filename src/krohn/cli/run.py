@@ -13,7 +13,7 @@ from krohn.cli.output import emit, json_option
 from krohn.cli.words_on_stdin import read_words
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.rounding import CASTS
+from krohn.network.forward import CASTS
 from krohn.network.storage import load
 from krohn.recurrent.files import Witness, is_witness
 from krohn.recurrent.files import load as load_witness

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from textwrap import shorten
 
-from krohn.automata.observed import Target, asked
 from krohn.automata.quotients import minimize
-from krohn.automata.spec import AutomatonLike, as_automaton
+from krohn.automata.spec import AutomatonLike, Target, as_automaton, asked
 from krohn.construct.lowering.assembly import lower
 from krohn.construct.lowering.mlp_builder import Activation
 from krohn.construct.lowering.precision import HALF_TYPES, largest_length, precision_faults

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from krohn.automata.observed import Target
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.spec import Target
 from krohn.construct.lowering.mlp_builder import Activation
 from krohn.construct.lowering.precision import UNIT
 from krohn.construct.paper.composition import Gadget

@@ -1,12 +1,15 @@
 """The heads of gridworld networks: scores of all of them, and the maps of those worth drawing."""
 
+import base64
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from krohn.errors import InvalidInput
 from krohn.evaluate.heads import HeadScore, best_heads, score_heads, telling_words
-from krohn.evaluate.packing import pack_shares
 from krohn.evaluate.trace import trace
 from krohn.evaluate.trained import Trained
 
@@ -26,7 +29,7 @@ class AttentionHeads:
     name: str = "attention"
 
     def measure(self, trained: Trained) -> list[dict[str, Any]]:
-        """See :class:`krohn.evaluate.evaluation.Evaluation`."""
+        """See :class:`krohn.evaluate.trained.Evaluation`."""
         task = trained.task_with(length=self.length)
         words, batch = task.held_out(self.seed, self.words)
         states = batch.targets[0].cpu().numpy()
@@ -90,3 +93,20 @@ def score_from_row(row: list[float]) -> HeadScore:
 def _only(trained: Trained, replicate: int) -> Trained:
     weights = {name: value[replicate : replicate + 1] for name, value in trained.weights.items()}
     return Trained(network=trained.network, weights=weights, task=trained.task, automaton=trained.automaton)
+
+
+# Arrays of shares as short text: one byte a number, compressed, base64.
+
+
+def pack_shares(values: NDArray[np.floating]) -> dict[str, Any]:
+    """Numbers between 0 and 1, kept to 1/255, as a JSON value."""
+    if values.size and not (values.min() >= 0 and values.max() <= 1):
+        raise InvalidInput(f"shares must lie in [0, 1]; got {values.min()} to {values.max()}")
+    data = zlib.compress(np.rint(values * 255).astype(np.uint8).tobytes(), level=9)
+    return {"shape": list(values.shape), "data": base64.b64encode(data).decode("ascii")}
+
+
+def unpack_shares(packed: dict[str, Any]) -> NDArray[np.float64]:
+    """The inverse of :func:`pack_shares`, up to 1/510."""
+    data = zlib.decompress(base64.b64decode(packed["data"]))
+    return np.frombuffer(data, dtype=np.uint8).reshape(packed["shape"]) / 255

@@ -38,7 +38,7 @@ class CascadeProbe:
     name: str = "cascade"
 
     def measure(self, trained: Trained) -> list[dict[str, Any]]:
-        """See :class:`krohn.evaluate.evaluation.Evaluation`."""
+        """See :class:`krohn.evaluate.trained.Evaluation`."""
         words, batch = trained.task_with().held_out(self.seed, self.words)
         coordinates = coordinates_along(decompose(trained.automaton), words[0].cpu())
         targets = {"state": batch.targets[0].long()}

@@ -1,6 +1,7 @@
-"""Trained networks as evaluations see them."""
+"""Trained networks as evaluations see them, and what an evaluation is."""
 
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import torch
 
@@ -32,3 +33,14 @@ class Trained:
     def task_with(self, **changes: object) -> Task:
         """The same task on words of another length or distribution."""
         return Task(replace(self.task, **changes), self.automaton, self.device)  # type: ignore[arg-type]
+
+
+class Evaluation(Protocol):
+    """A measurement with a name; ``measure`` gives one JSON value for each replicate."""
+
+    @property
+    def name(self) -> str:
+        """The key under which the result is stored."""
+
+    def measure(self, trained: Trained) -> list[Any]:
+        """The results, replicate by replicate."""

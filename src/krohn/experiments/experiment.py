@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from krohn.evaluate.evaluation import Evaluation
+from krohn.evaluate.trained import Evaluation
 from krohn.experiments.record import Member, Record, canonical
 from krohn.experiments.scale import Scale
 from krohn.experiments.store import Store

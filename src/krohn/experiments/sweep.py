@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from krohn.errors import InvalidInput
-from krohn.evaluate.evaluation import Evaluation
+from krohn.evaluate.trained import Evaluation
 from krohn.experiments.catalogue import EXPERIMENTS
 from krohn.experiments.engines.cluster import run_on_ray
 from krohn.experiments.engines.job import Engine, Job, Outcome, Work

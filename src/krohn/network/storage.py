@@ -13,14 +13,12 @@ from safetensors.numpy import save as save_tensors
 
 from krohn.atomic import json_bytes, write_folder
 from krohn.automata.files import automaton_from_payload, automaton_payload
-from krohn.automata.observed import Target, asked
-from krohn.automata.spec import true_name
+from krohn.automata.spec import Target, asked, true_name
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.json_types import built_from_list, named
 from krohn.network.layout import Channel, HeadMeaning, Layout
 from krohn.network.program import Program
-from krohn.network.program_json import program_from_json, program_to_json
+from krohn.network.program_json import built_from_list, named, program_from_json, program_to_json
 from krohn.network.transformer import Head, Layer, Mask, Mlp, Transformer
 from krohn.strict_json import read_json, require_keys, short, shown
 

@@ -14,7 +14,13 @@ from krohn.automata.zoo import zoo
 from krohn.construct.compiling import compile
 from krohn.errors import KrohnError
 from krohn.network.explanation import explain_word
-from krohn.web.gallery import GALLERY
+
+GALLERY = (
+    *("Grid4", "Grid9", "Dyck4,2"),
+    *(f"C{order}" for order in range(2, 9)),
+    *("C2xC2", "C2xC2xC2", "D6", "D8", "Q8", "A4", "S4", "A5", "S5"),
+)
+
 
 SHOWN = 64
 """Positions of an attention map that are drawn."""

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from krohn.evaluate.attention import AttentionHeads, score_from_row
+from krohn.evaluate.attention import AttentionHeads, score_from_row, unpack_shares
 from krohn.evaluate.heads import HeadScore, best_heads, telling_words
-from krohn.evaluate.packing import unpack_shares
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.record import Record
 from krohn.experiments.scale import Scale

@@ -5,7 +5,7 @@ kinds of evaluation, so that whichever runs first serves the other.
 """
 
 from krohn.evaluate.across import AccuracyByLength, AccuracyByOnes, AccuracyByProbability
-from krohn.evaluate.evaluation import Evaluation
+from krohn.evaluate.trained import Evaluation
 from krohn.experiments.experiment import PlannedRun
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
