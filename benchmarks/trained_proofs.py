@@ -1,10 +1,11 @@
-"""Trains recurrent networks, fine-tunes them until a proof for every length closes, and makes a table.
+"""Proofs of recurrent networks for words of every length: runs, and the tables in the docs.
 
-    python benchmarks/trained_proofs.py FOLDER [KIND:SPEC:HIDDEN[:SEED] …]   # runs, a line of JSON each
-    python benchmarks/trained_proofs.py FOLDER --table                       # the table in the docs
+    python benchmarks/trained_proofs.py FOLDER [WAY:KIND:SPEC[:SEED[:HIDDEN]] …]   # a line of JSON each
+    python benchmarks/trained_proofs.py FOLDER --table                             # the tables in the docs
 
-Runs already in FOLDER/runs.jsonl are not made again. Seconds are processor time. Ordinary training is a few
-steps only: boxes begin with codes, and the fine-tune does the work.
+WAY is ``network`` (an ordinary network is trained until all held-out words are right, and fine-tuned from
+where it is) or ``code`` (first weights learn a code; HIDDEN is what the code needs). Runs already in
+FOLDER/runs.jsonl are not made again. Seconds are processor time on one thread.
 """
 
 import json
@@ -12,57 +13,86 @@ import re
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
+from certify_all import PAPER
 
 from krohn.automata.spec import parse_spec
 from krohn.trained.box_certificate import NAME
+from krohn.trained.box_search import all_words, contexts
+from krohn.trained.codes import code_of
 from krohn.trained.provable_run import make_provable
 from krohn.training.loop import train
 
 PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
-BEGIN, END = "<!-- proofs: begin -->", "<!-- proofs: end -->"
-FLOOR = ("C2:16", "C3:16", "Grid4:16", "D6:16", "Grid9:24", "S3:40", "Dyck4,2:72")
-SETTINGS = {
-    "length": 24,
-    "lr": 1e-2,
-    "batch": 64,
-    "steps": 20,
-    "evaluation": {"every": 20, "sequences": 128, "stop_at": 1.0},
+AUTOMATA = (*PAPER, "S3")
+CELLS = ("lstm", "gru")
+WIDER = 2
+"""An ordinary network has this many units for each that a code needs, and at least 32."""
+SHORT = {"length": 24, "steps": 1, "warmup": 1, "evaluation": {"every": 1, "sequences": 16}}
+LONG = {
+    "length": 40,
+    "steps": 3000,
     "warmup": 20,
+    "evaluation": {"every": 50, "sequences": 512, "stop_at": 1.0},
 }
 
 
-def one(folder: Path, name: str) -> dict[str, object]:
-    kind, spec, hidden, *seed = name.split(":")
-    number = int(seed[0]) if seed else 0
+def one(folder: Path, name: str) -> dict[str, Any]:
+    """Trains and fine-tunes one network; its line."""
+    way, kind, spec, *rest = name.split(":")
+    seed = int(rest[0]) if rest else 0
+    automaton = parse_spec(spec)
+    found = contexts(all_words(automaton))
+    assert found is not None
+    units = code_of(automaton, found).shape[1]
+    hidden = int(rest[1]) if len(rest) > 1 else units if way == "code" else max(32, WIDER * units)
     place = folder / name.replace(":", "-").replace(",", "-")
     began = time.process_time()
-    size = {"model": kind, "hidden": int(hidden), "embedding": max(8, parse_spec(spec).num_letters)}
-    result = train(spec, directory=place, device="cpu", seed=number, **size, **SETTINGS)
+    size = {"model": kind, "hidden": hidden, "embedding": max(8, automaton.num_letters)}
+    settings = SHORT if way == "code" else LONG
+    result = train(spec, directory=place, device="cpu", seed=seed, lr=1e-2, batch=64, **size, **settings)
     trained = time.process_time() - began
-    made = make_provable(place).to_json()
+    made = make_provable(place, ways=(way,)).to_json()
     del made["folder"]
     made["seconds"] = time.process_time() - began - trained
-    kept = (place / "provable" / NAME).stat().st_size if made["proved"] else 0
-    about = {"name": name, "kind": kind, "spec": spec, "hidden": int(hidden), "seed": number}
-    before = result.replicates[0]["accuracy"]
-    return {**about, "training_seconds": trained, "before": before, "bytes": kept, **made}
+    files = [file for file in (place / "provable").iterdir() if file.is_file()]
+    about = {"name": name, "kind": kind, "spec": spec, "hidden": hidden, "seed": seed}
+    about |= {"training_seconds": trained, "before": result.replicates[0]["accuracy"]}
+    about |= {"weights_bytes": (place / "provable" / "weights.safetensors").stat().st_size}
+    return {**about, "boxes_bytes": sum(f.stat().st_size for f in files if f.name == NAME), **made}
 
 
-def table(rows: list[dict[str, object]]) -> str:
+def table(rows: list[dict[str, Any]], way: str) -> str:
+    """A line for each automaton and cell: all seeds together."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["name"].startswith(f"{way}:"):
+            groups.setdefault((row["spec"], row["kind"]), []).append(row)
+    order = sorted(groups, key=lambda key: (AUTOMATA.index(key[0]), key[1] != "lstm"))
     lines = [
-        "| automaton | cell | width | seed | train + tune | steps | boxes | margin | widest | proved |",
+        "| automaton | cell | width | boxes | proved | steps | seconds | margin | widest | weights, boxes |",
         "| --- " * 10 + "|",
     ]
-    for row in rows:
-        taken = f"{row['training_seconds']:.0f} + {row['seconds']:.0f} s"
-        cells = [row["spec"], row["kind"], row["hidden"], row["seed"], taken, row["steps"], row["boxes"]]
-        cells += (
-            [f"{row['margin']:.1f}", f"{row['widest']:.2f}", "yes"] if row["proved"] else ["–", "–", "no"]
-        )
+    for spec, kind in order:
+        group = groups[spec, kind]
+        good = [row for row in group if row["proved"]]
+        sizes = f"{group[0]['weights_bytes'] / 1000:.0f}"
+        cells = [spec, kind, _span(group, "hidden"), group[0]["boxes"], f"{len(good)} of {len(group)}"]
+        cells += [_span(good, "steps"), _span(good or group, "seconds", 1)]
+        cells += [_span(good, "margin", 1), _span(good, "widest", 2)]
+        cells += [f"{sizes}, {good[0]['boxes_bytes'] / 1000:.0f} kB" if good else f"{sizes} kB"]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines)
+
+
+def _span(rows: list[dict[str, Any]], key: str, digits: int = 0) -> str:
+    """The least and the largest value."""
+    if not rows:
+        return "–"
+    low, high = (f"{pick(row[key] for row in rows):.{digits}f}" for pick in (min, max))
+    return low if low == high else f"{low}–{high}"
 
 
 def main() -> None:
@@ -71,14 +101,18 @@ def main() -> None:
     rows = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     if names == ["--table"]:
         text = PAGE.read_text()
-        PAGE.write_text(re.sub(f"{BEGIN}.*{END}", f"{BEGIN}\n{table(rows)}\n{END}", text, flags=re.S))
+        for way in ("code", "network"):
+            begin, end = f"<!-- proofs-{way}: begin -->", f"<!-- proofs-{way}: end -->"
+            text = re.sub(f"{begin}.*{end}", f"{begin}\n{table(rows, way)}\n{end}", text, flags=re.S)
+        PAGE.write_text(text)
         return
     torch.set_num_threads(1)
-    for name in names or [f"lstm:{entry}" for entry in FLOOR]:
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for name in names or [f"code:{kind}:{spec}" for spec in AUTOMATA for kind in CELLS]:
         if name not in {row["name"] for row in rows}:
-            Path(folder).mkdir(parents=True, exist_ok=True)
+            line = json.dumps(one(Path(folder), name)) + "\n"
             with log.open("a") as file:
-                file.write(json.dumps(one(Path(folder), name)) + "\n")
+                file.write(line)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from krohn.automata.spec import parse_spec
 from krohn.cli.app import run
+from krohn.trained.box_search import all_words, contexts
+from krohn.trained.codes import code_of
+from krohn.trained.provable_run import make_provable
+from krohn.training.loop import train
 
 CELL = ["--hidden", "8", "--embedding", "3", "--length", "8", "--warmup", "1", "--batch", "8"]
 
@@ -41,3 +46,40 @@ def test_what_cannot_be_proved_is_refused_before_training(
     assert run(["train", "Parity", "--length", "6", "--steps", "2", "--provable", *given]) == 2
     assert says in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_too_many_boxes_are_refused_before_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    arguments = ["train", "C70", "--model", "lstm", "--length", "6", "--steps", "2", "--out", str(out)]
+    assert run([*arguments, "--provable"]) == 2
+    assert "at most 4096 pairs of a state and a letter" in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("spec", ["C6", "S3", "Grid4", "Dyck2,2", "A4", "T3"])
+def test_units_of_a_code_are_thresholds(spec: str) -> None:
+    """Whether a unit is on after a letter is an "or" of units before it; states are told apart."""
+    automaton = parse_spec(spec)
+    found = contexts(all_words(automaton))
+    assert found is not None
+    code = code_of(automaton, found)
+    assert len({(*row, state) for row, state in zip(code.tolist(), found.state, strict=True)}) == len(
+        {tuple(row) for row in code.tolist()}
+    )
+    for letter in range(automaton.num_letters):
+        after = code[found.follower[:, letter]]
+        for unit in range(1, code.shape[1]):
+            before = [v for v in range(1, code.shape[1]) if not (code[1:, v] & ~after[1:, unit]).any()]
+            assert (code[1:, before].any(axis=1) == after[1:, unit]).all()
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_first_weights_learn_the_code_of_a_group(kind: str, tmp_path: Path) -> None:
+    size = {"hidden": 26, "embedding": 5, "length": 8, "batch": 8, "steps": 1, "warmup": 1}
+    train("S3", model=kind, directory=tmp_path, device="cpu", **size)
+    made = make_provable(tmp_path)
+    assert made.way == "code"
+    assert made.tuned.verdict.proved
+    assert made.accuracy == 1.0

@@ -12,6 +12,7 @@ from krohn.errors import KrohnError, Unsupported
 from krohn.strict_json import read_json
 
 if TYPE_CHECKING:
+    from krohn.automata.semiautomaton import Semiautomaton
     from krohn.training.config import RunConfig
 
 CHECKPOINT_SECONDS = 120.0
@@ -65,7 +66,7 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
     run = _run_in(config) if config is not None else run_of(str(spec), options)
     automaton = parse_spec(run.task.spec)
     found = [*start_reasons(run, automaton, options["device"]), *_directory_reasons(options)]
-    _refuse([*found, *(_provable_reasons(run) if options["provable"] else [])])
+    _refuse([*found, *(_provable_reasons(run, automaton) if options["provable"] else [])])
     note(
         f"run {run.run_id}: {run.task.spec}, {run.model.kind}, {run.replicates} replicates, {run.steps} steps"
     )
@@ -90,10 +91,10 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
         raise click.exceptions.Exit(1)
 
 
-def _provable_reasons(run: "RunConfig") -> list[str]:
+def _provable_reasons(run: "RunConfig", automaton: "Semiautomaton") -> list[str]:
     from krohn.trained.provable_run import provable_reasons
 
-    return provable_reasons(run)
+    return provable_reasons(run, automaton)
 
 
 def _made_provable(out: Path) -> dict[str, Any]:

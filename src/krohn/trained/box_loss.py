@@ -9,12 +9,12 @@ Box = tuple[Tensor, Tensor]
 Tensors = Mapping[str, Tensor]
 
 
-def lstm_image(weights: Tensors, low: Tensor, high: Tensor, letter: Tensor) -> Box:
-    """Images of boxes [N, 2H] under letters [N], without rounding errors."""
+def lstm_image(weights: Tensors, low: Tensor, high: Tensor, source: Tensor, letter: Tensor) -> Box:
+    """Images of the boxes ``source`` [N] of [K, 2H] under letters [N], without rounding errors."""
     hidden = weights["weight_hh"].shape[0]
     letters = weights["wte"] @ weights["weight_ih"] + weights["bias"]
-    middle, radius = _sums(weights, low[:, :hidden], high[:, :hidden])
-    middle = middle + letters[letter]
+    middle, radius = (part[source] for part in _sums(weights, low[:, :hidden], high[:, :hidden]))
+    middle, low, high = middle + letters[letter], low[source], high[source]
     i, f, g, o = zip((middle - radius).chunk(4, 1), (middle + radius).chunk(4, 1), strict=True)
     kept = _times(_each(f, torch.sigmoid), (low[:, hidden:], high[:, hidden:]))
     added = _times(_each(i, torch.sigmoid), _each(g, torch.tanh))
@@ -23,12 +23,12 @@ def lstm_image(weights: Tensors, low: Tensor, high: Tensor, letter: Tensor) -> B
     return torch.cat((h[0], cell[0]), 1), torch.cat((h[1], cell[1]), 1)
 
 
-def gru_image(weights: Tensors, low: Tensor, high: Tensor, letter: Tensor) -> Box:
-    """Images of boxes [N, H] under letters [N], without rounding errors."""
+def gru_image(weights: Tensors, low: Tensor, high: Tensor, source: Tensor, letter: Tensor) -> Box:
+    """Images of the boxes ``source`` [N] of [K, H] under letters [N], without rounding errors."""
     n = 2 * weights["weight_hh"].shape[0]
     constant = (weights["wte"] @ weights["weight_ih"] + weights["bias_ih"])[letter]
-    middle, radius = _sums(weights, low, high)
-    middle = middle + weights["bias_hh"]
+    middle, radius = (part[source] for part in _sums(weights, low, high))
+    middle, low, high = middle + weights["bias_hh"], low[source], high[source]
     gates = middle[:, :n] + constant[:, :n]
     r, z = zip((gates - radius[:, :n]).chunk(2, 1), (gates + radius[:, :n]).chunk(2, 1), strict=True)
     part = middle[:, n:] - radius[:, n:], middle[:, n:] + radius[:, n:]

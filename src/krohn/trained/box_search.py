@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.trained.box_check import Box, Boxes, BoxVerdict, Cell, Floats, Ints, check, margins
 
 MAX_BOXES = 4096
@@ -24,6 +25,12 @@ class Claim:
     table: Ints
     start: int
     allowed: npt.NDArray[np.bool_]
+
+
+def all_words(automaton: Semiautomaton) -> Claim:
+    """The claim about every word."""
+    table = automaton.table.astype(np.int64)
+    return Claim(table, int(automaton.start), np.ones(table.shape, dtype=bool))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,17 +8,16 @@ it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from krohn.automata.semiautomaton import Semiautomaton
-from krohn.trained.box_check import CELLS, Boxes, BoxVerdict, Cell, Floats
+from krohn.trained.box_check import Boxes, BoxVerdict, Floats
 from krohn.trained.box_loss import IMAGES, memory_gate, worst_leads
-from krohn.trained.box_search import Claim, Contexts, search
+from krohn.trained.box_search import search
+from krohn.trained.goal import FineTuned, Goal, Weights, cell_of
 from krohn.trained.sampled import habitual, legal, uniform
 
 STEPS, RATE = 3000, 1e-2
@@ -30,28 +29,6 @@ WARM = 0.3
 EVERY, LONG_EVERY = 50, 200
 """Steps between two searches from the boxes of the loss, and from the empty word."""
 
-Weights = dict[str, Tensor]
-
-
-@dataclass(frozen=True, eq=False)
-class FineTuned:
-    """The weights after so many steps; ``verdict`` says whether the boxes prove them right."""
-
-    weights: Weights
-    steps: int
-    boxes: Boxes
-    verdict: BoxVerdict
-
-
-@dataclass(frozen=True, eq=False)
-class Goal:
-    """What is to be proved: the kind of cell, the words, the boxes that are looked for."""
-
-    kind: str
-    automaton: Semiautomaton
-    claim: Claim
-    found: Contexts
-
 
 def fine_tune(
     goal: Goal,
@@ -59,32 +36,26 @@ def fine_tune(
     *,
     steps: int = STEPS,
     seed: int = 0,
-    codes: bool = False,
-    rate: float = RATE,
     tell: Callable[[int, float], None] = lambda step, violation: None,
 ) -> FineTuned:
     """Trains until a search proves the network, or for so many steps.
 
-    Boxes begin where the network is after each context; with ``codes`` at random signs, for networks that are
-    far from provable or not trained at all.
+    Boxes begin where the network is after each context.
     """
     tuned = {name: value.detach().clone().requires_grad_(True) for name, value in weights.items()}
-    first = _codes(goal, weights, seed) if codes else _centres(goal, weights, seed)
-    centre = torch.tensor(first, dtype=torch.float32, requires_grad=True)
+    centre = torch.tensor(_centres(goal, weights, seed), dtype=torch.float32, requires_grad=True)
     shape = torch.zeros_like(centre, requires_grad=True)
     everything = [*tuned.values(), centre, shape]
-    optimiser = torch.optim.Adam(everything, lr=rate, betas=(0.9, 0.98))
+    optimiser = torch.optim.Adam(everything, lr=RATE, betas=(0.9, 0.98))
     loss_of = _Loss(goal)
     last: tuple[Boxes, BoxVerdict] | None = None
     for step in range(1, steps + 1):
         for group in optimiser.param_groups:
-            group["lr"] = rate * min(1.0, step / 20) * max(0.05, min(1.0, 1.6 * (1 - (step - 1) / steps)))
+            group["lr"] = RATE * min(1.0, step / 20) * max(0.05, min(1.0, 1.6 * (1 - (step - 1) / steps)))
         radius = min(1.0, step / (WARM * steps)) * _radius(goal.kind, shape, weights["weight_hh"].shape[0])
         loss, violation = loss_of(tuned, centre, radius)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        if codes and step < WARM * steps and centre.grad is not None:
-            centre.grad.zero_()  # codes that may move at once fall together
         torch.nn.utils.clip_grad_norm_(everything, 1.0)
         optimiser.step()
         if step % EVERY == 0 or step == steps:
@@ -105,12 +76,12 @@ class _Loss:
         self._source, self._letter = torch.tensor(source), torch.tensor(letter)
         self._target = torch.tensor(goal.found.follower[source, letter])
         self._answer = torch.tensor(goal.found.state[1:])
-        self._empty = (self._source == 0)[:, None]
+        self._empty = (torch.arange(len(goal.found.state)) == 0)[:, None]
 
     def __call__(self, weights: Weights, centre: Tensor, radius: Tensor) -> tuple[Tensor, float]:
         low, high = centre - radius, centre + radius
-        first, last = (side[self._source].masked_fill(self._empty, 0.0) for side in (low, high))
-        image = IMAGES[self._kind](weights, first, last, self._letter)
+        first, last = (side.masked_fill(self._empty, 0.0) for side in (low, high))
+        image = IMAGES[self._kind](weights, first, last, self._source, self._letter)
         goal_radius = radius[self._target]
         slack = 0.03 * goal_radius + 1e-4
         out = (low[self._target] + slack - image[0]).relu() + (image[1] - high[self._target] + slack).relu()
@@ -133,7 +104,7 @@ def _radius(kind: str, shape: Tensor, hidden: int) -> Tensor:
 
 def _centres(goal: Goal, weights: Weights, seed: int) -> Floats:
     """Where the network is after each context, on average over words with and without habits."""
-    cell = _cell(goal, weights)
+    cell = cell_of(goal, weights)
     words = np.concatenate([make(goal.automaton, 64, seed)[:128] for make in (uniform, habitual)])
     words = legal(goal.automaton, words, goal.claim.allowed, seed)
     total, count = np.zeros((len(goal.found.state), cell.size)), np.zeros(len(goal.found.state))
@@ -149,33 +120,12 @@ def _centres(goal: Goal, weights: Weights, seed: int) -> Floats:
     return np.asarray(total / np.maximum(count, 1)[:, None])
 
 
-def _codes(goal: Goal, weights: Weights, seed: int) -> Floats:
-    """A code of signs for each context: a unit of its own where there are enough, random signs otherwise.
-
-    With a unit for each state and last letter, the unit of (p, b) must be on if the letter is b and a unit of
-    some (q, a) with δ(q, b) = p was on: a threshold, whatever the automaton.
-    """
-    count, hidden = len(goal.found.state), weights["weight_hh"].shape[0]
-    if hidden >= count - 1:
-        signs = -np.ones((count, hidden))
-        signs[np.arange(1, count), np.arange(count - 1)] = 1.0
-    else:
-        signs = np.where(np.random.default_rng(seed).random((count, hidden)) < 0.5, -1.0, 1.0)
-    return 0.6 * signs if goal.kind == "gru" else np.concatenate([0.4 * signs, 0.8 * signs], 1)
-
-
 def _proof(
     goal: Goal, weights: Weights, centre: Tensor, radius: Tensor, *, from_nothing: bool
 ) -> tuple[Boxes, BoxVerdict]:
-    cell = _cell(goal, weights)
+    cell = cell_of(goal, weights)
     middle, half = (value.detach().double().numpy() for value in (centre, radius))
     found = search(cell, goal.claim, goal.found, (middle - half, middle + half), rounds=60)
     if not found[1].proved and from_nothing:
         return search(cell, goal.claim, goal.found)
     return found
-
-
-def _cell(goal: Goal, weights: Weights) -> Cell:
-    states, letters = goal.claim.table.shape
-    arrays = {name: value.detach().numpy() for name, value in weights.items()}
-    return CELLS[goal.kind](arrays, letters, states)

@@ -1,6 +1,6 @@
 """From a finished run to a provable one: fine-tuned weights and their certificate, as a run directory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -9,14 +9,18 @@ from typing import Any
 import torch
 
 from krohn import atomic, streams
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import Unsupported
 from krohn.evaluate.trained_states import TrainedStates, trained_states
 from krohn.trained.box_certificate import NAME
 from krohn.trained.box_check import CELLS
-from krohn.trained.box_search import MAX_BOXES, contexts
+from krohn.trained.box_search import MAX_BOXES, all_words, contexts
+from krohn.trained.code_training import learn_code
+from krohn.trained.codes import code_of
 from krohn.trained.examined import kind_of
-from krohn.trained.fine_tune import STEPS, FineTuned, Goal, fine_tune
-from krohn.trained.proving import Proof, certificate_of, claim_of
+from krohn.trained.fine_tune import fine_tune
+from krohn.trained.goal import FineTuned, Goal
+from krohn.trained.proving import Proof, certificate_of
 from krohn.training.config import RunConfig
 from krohn.training.directory import CONFIG, RESULT, read_config, write_weights
 from krohn.training.metrics import HeldOut
@@ -24,8 +28,8 @@ from krohn.training.sections import TEST_SEED
 
 FOLDER = "provable"
 TEST_WORDS = 1024
-CODES = ((1e-2, 3), (3e-2, 1))
-"""Learning rates for codes, and the share of the steps each is given: a third, then all."""
+WAYS = ("network", "code")
+"""Boxes begin where the trained network is, if it is right; then with a code and first weights."""
 TOO_MANY = f"--provable needs at most {MAX_BOXES} pairs of a state and a letter; this automaton has more"
 
 Tell = Callable[[int, float], None]
@@ -36,6 +40,7 @@ class ProvableRun:
     """Where the fine-tuned network is, and what became of it."""
 
     folder: Path
+    way: str
     tuned: FineTuned
     seconds: float
     accuracy: float
@@ -45,6 +50,7 @@ class ProvableRun:
         found = self.tuned.verdict
         return {
             "proved": found.proved,
+            "way": self.way,
             "folder": str(self.folder),
             "steps": self.tuned.steps,
             "boxes": len(self.tuned.boxes.state),
@@ -56,7 +62,7 @@ class ProvableRun:
         }
 
 
-def provable_reasons(config: RunConfig) -> list[str]:
+def provable_reasons(config: RunConfig, automaton: Semiautomaton) -> list[str]:
     """Every reason why no proof for every length can be looked for."""
     task, kind = config.task, config.model.kind
     reasons = {
@@ -64,32 +70,31 @@ def provable_reasons(config: RunConfig) -> list[str]:
         "--provable needs words of letters alone: leave out --scratchpad and --bos": task.scratchpad
         or task.bos,
         "--provable needs --target state": task.target != "state",
+        TOO_MANY: contexts(all_words(automaton)) is None,
     }
     return [reason for reason, holds in reasons.items() if holds]
 
 
 def make_provable(
-    directory: Path, *, steps: int = STEPS, tell: Tell = lambda step, violation: None
+    directory: Path, *, ways: Sequence[str] = WAYS, tell: Tell = lambda step, violation: None
 ) -> ProvableRun:
-    """Fine-tunes the best replicate of a run; writes it, with its boxes if it is proved, into a subfolder.
-
-    Boxes begin where the network is, if it is right; where they do not close, with codes and first weights.
-    """
+    """Fine-tunes the best replicate of a run; writes it, with its boxes if it is proved, into a subfolder."""
     trained, config = trained_states(directory), read_config(directory)
-    claim = claim_of(trained, trained.automaton, "all")
+    claim = all_words(trained.automaton)
     found = contexts(claim)
     if found is None:
         raise Unsupported(TOO_MANY)
     goal = Goal(kind_of(trained), trained.automaton, claim, found)
-    began, seed, tuned = perf_counter(), config.seed, None
-    if _accuracy(trained)["accuracy"] == 1.0:
-        tuned = fine_tune(goal, _used(trained), steps=steps // 2, seed=seed, tell=tell)
-    for rate, share in CODES:
-        if tuned is None or not tuned.verdict.proved:
-            fresh, length = _fresh(trained, seed), max(1, steps // share)
-            tuned = fine_tune(goal, fresh, steps=length, seed=seed, codes=True, rate=rate, tell=tell)
-    assert tuned is not None
-    return _write(directory / FOLDER, trained, config, tuned, perf_counter() - began)
+    began, seed, code = perf_counter(), config.seed, code_of(trained.automaton, found)
+    first, tuned, way = _used(trained), None, "network"
+    fits = "code" in ways and code.shape[1] <= first["weight_hh"].shape[0]
+    if way in ways and (_accuracy(trained)["accuracy"] == 1.0 or not fits):
+        tuned = fine_tune(goal, first, seed=seed, tell=tell)
+    if fits and (tuned is None or not tuned.verdict.proved):
+        tuned, way = learn_code(goal, _fresh(trained, seed), code, seed=seed, tell=tell), "code"
+    if tuned is None:
+        raise Unsupported(f"a code for this automaton needs --hidden {code.shape[1]} or more")
+    return _write(directory / FOLDER, trained, config, tuned, way, perf_counter() - began)
 
 
 def _accuracy(trained: TrainedStates) -> dict[str, Any]:
@@ -116,7 +121,7 @@ def _used(trained: TrainedStates) -> dict[str, torch.Tensor]:
 
 
 def _write(
-    folder: Path, trained: TrainedStates, config: RunConfig, tuned: FineTuned, seconds: float
+    folder: Path, trained: TrainedStates, config: RunConfig, tuned: FineTuned, way: str, seconds: float
 ) -> ProvableRun:
     weights = {}
     for part in trained.network.layout.parameters:
@@ -125,7 +130,7 @@ def _write(
         weights[part.name][0][tuple(slice(extent) for extent in value.shape)] = value
     proved = TrainedStates(trained.network, weights, trained.task, 0)
     scores = _accuracy(proved)
-    made = ProvableRun(folder, tuned, seconds, scores["accuracy"])
+    made = ProvableRun(folder, way, tuned, seconds, scores["accuracy"])
     entry = {"status": "proved" if tuned.verdict.proved else "not proved", **scores}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / NAME).unlink(missing_ok=True)

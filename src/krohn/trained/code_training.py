@@ -1,0 +1,151 @@
+"""Teaches a cell the code of ``codes``: every gate must be open or closed on the whole box of a code.
+
+How far a gate is from that, at the worst point of the box, is the loss; for given boxes it is convex in the
+weights. Where gates are decided, the cell forgets all but the code, errors shrink, and boxes close.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from krohn.trained.box_loss import Tensors
+from krohn.trained.box_search import search
+from krohn.trained.codes import Code
+from krohn.trained.goal import FineTuned, Goal, Weights, cell_of
+
+
+@dataclass(frozen=True)
+class Gates:
+    """Sums of a cell in their order: wanted far above 0 where a unit is on, far below 0 where it is off."""
+
+    names: str
+    on: str
+    off: str
+    always: dict[str, float]
+    biases: tuple[str, ...]
+
+
+GATES = {
+    "lstm": Gates("ifgo", "igo", "io", {"f": -3.0}, ("bias",)),
+    "gru": Gates("rzn", "n", "n", {"r": 3.0, "z": -5.0}, ("bias_ih", "bias_hh")),
+}
+"""Gates f and z keep the old state: they are closed always."""
+STEPS, RATE, EVERY = 1200, 0.15, 25
+"""Steps, their rate, and how many lie between two searches."""
+DECIDED = 3.0
+"""How far from 0 a gate is that is open or closed."""
+ENOUGH = 1.0
+"""Training ends with a proof whose margin is at least this."""
+FIRST = 0.1
+"""Steps from the empty word count as much as this share of all contexts: no other box is like theirs."""
+
+
+def learn_code(
+    goal: Goal,
+    weights: Weights,
+    code: Code,
+    *,
+    steps: int = STEPS,
+    seed: int = 0,
+    tell: Callable[[int, float], None] = lambda step, violation: None,
+) -> FineTuned:
+    """Trains first weights until a search proves the network with some margin, or for so many steps."""
+    letters = goal.claim.table.shape[1]
+    given = {**weights, "wte": _embedding(weights["wte"], letters, seed)}
+    tuned = {name: value.detach().clone().requires_grad_(name != "wte") for name, value in given.items()}
+    moving = [value for value in tuned.values() if value.requires_grad]
+    optimiser = torch.optim.Adam(moving, lr=RATE, betas=(0.9, 0.98))
+    loss_of = _Loss(goal, code, weights["weight_hh"].shape[0])
+    best: FineTuned | None = None
+    for step in range(1, steps + 1):
+        for group in optimiser.param_groups:
+            group["lr"] = RATE * min(1.0, step / 20) * max(0.05, min(1.0, 1.6 * (1 - (step - 1) / steps)))
+        loss = loss_of(tuned)
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        if step % EVERY == 0 or step == steps:
+            tell(step, float(loss.detach()))
+            now = {name: value.detach().clone() for name, value in tuned.items()}
+            found = FineTuned(now, step, *search(cell_of(goal, now), goal.claim, goal.found))
+            if best is None or found.verdict.proved or not best.verdict.proved:
+                best = found
+            if found.verdict.proved and found.verdict.margin >= ENOUGH:
+                break
+    assert best is not None
+    return best
+
+
+class _Loss:
+    """How far gates are from decided on the boxes of the code, and the worst-case cross-entropy there."""
+
+    def __init__(self, goal: Goal, code: Code, hidden: int) -> None:
+        source, letter = np.nonzero(goal.found.follower >= 0)
+        target = goal.found.follower[source, letter]
+        self._gates, self._source, self._letter = GATES[goal.kind], torch.tensor(source), torch.tensor(letter)
+        self._answer = torch.tensor(goal.found.state[1:])
+        on = np.zeros((len(code), hidden), dtype=bool)
+        on[:, : code.shape[1]] = code
+        self._middle, self._half = _boxes(goal.kind, torch.tensor(on))
+        rows = np.where(source == 0, max(1.0, FIRST * len(code)), 1.0)[:, None]
+        shares = (rows * on[target], rows * ~on[target], rows * np.ones((1, hidden)))
+        self._on, self._off, self._all = (
+            torch.tensor(share / share.sum(), dtype=torch.float32) for share in shares
+        )
+
+    def __call__(self, weights: Tensors) -> Tensor:
+        recurrent, gates = weights["weight_hh"], self._gates
+        letters = weights["wte"] @ weights["weight_ih"] + sum(weights[name] for name in gates.biases)
+        middle = (self._middle @ recurrent)[self._source] + letters[self._letter]
+        half = (self._half @ recurrent.abs())[self._source]
+        sums = dict(
+            zip(
+                gates.names,
+                zip(*(part.chunk(len(gates.names), 1) for part in (middle, half)), strict=True),
+                strict=True,
+            )
+        )
+        short = [(self._on * _short(sums[name], DECIDED)).sum() for name in gates.on]
+        short += [(self._off * _short(sums[name], -DECIDED)).sum() for name in gates.off]
+        short += [(self._all * _short(sums[name], wanted)).sum() for name, wanted in gates.always.items()]
+        return torch.stack(short).sum() + self._read_out(weights)
+
+    def _read_out(self, weights: Tensors) -> Tensor:
+        """Cross-entropy where every other answer is as large, and the right one as small, as may be."""
+        head, bias, answer = weights["head.weight"], weights["head.bias"], self._answer[:, None]
+        logits, half = self._middle[1:] @ head + bias, self._half[1:] @ head.abs()
+        worst = (logits + half).scatter(1, answer, (logits - half).gather(1, answer))
+        return functional.cross_entropy(worst, self._answer)
+
+
+def _boxes(kind: str, on: Tensor) -> tuple[Tensor, Tensor]:
+    """Middles and half widths of h that decided gates give; the empty word is all zeros."""
+    if kind == "lstm":
+        middle, half = torch.where(on, 0.72, 0.0), torch.where(on, 0.06, 0.01)
+    else:
+        middle, half = torch.where(on, 0.98, -0.98), torch.full(on.shape, 0.015)
+    middle[0], half[0] = 0.0, 0.0
+    return middle, half
+
+
+def _short(gate: tuple[Tensor, Tensor], wanted: float) -> Tensor:
+    """By how much a gate misses the wanted value at the worst point, plus its square."""
+    middle, half = gate
+    short = (wanted - middle + half if wanted > 0 else middle - wanted + half).relu()
+    return short + short.pow(2)
+
+
+def _embedding(first: Tensor, letters: int, seed: int) -> Tensor:
+    """A unit of its own for each letter where there are enough, random signs otherwise; it is not trained."""
+    size = first.shape[1]
+    made = torch.zeros_like(first)
+    if size >= letters:
+        made[:letters, :letters] = torch.eye(letters)
+    else:
+        signs = np.random.default_rng(seed).choice((-1.0, 1.0), size=(letters, size))
+        made[:letters] = torch.tensor(signs, dtype=first.dtype)
+    return made

@@ -1,0 +1,38 @@
+"""What a fine-tune is to prove, and what it ends with."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.trained.box_check import CELLS, Boxes, BoxVerdict, Cell
+from krohn.trained.box_search import Claim, Contexts
+
+Weights = dict[str, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """What is to be proved: the kind of cell, the words, the boxes that are looked for."""
+
+    kind: str
+    automaton: Semiautomaton
+    claim: Claim
+    found: Contexts
+
+
+@dataclass(frozen=True, eq=False)
+class FineTuned:
+    """The weights after so many steps; ``verdict`` says whether the boxes prove them right."""
+
+    weights: Weights
+    steps: int
+    boxes: Boxes
+    verdict: BoxVerdict
+
+
+def cell_of(goal: Goal, weights: Weights) -> Cell:
+    """The weights as the checker reads them."""
+    states, letters = goal.claim.table.shape
+    arrays = {name: value.detach().numpy() for name, value in weights.items()}
+    return CELLS[goal.kind](arrays, letters, states)
