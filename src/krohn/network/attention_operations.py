@@ -99,6 +99,10 @@ class PrefixSum(_Copies):
             sums = {name: _shifted(total) for name, total in sums.items()}
         return {target: sums[source] for source, target in zip(self.sources, self.targets, strict=True)}
 
+    def attends(self, own: str) -> str:
+        """Where the head looks, in words; ``own`` says up to which position, ⊥ is the beginning."""
+        return f"every position {own}, all with the same weight; ⊥ takes the rest"
+
     def describe(self) -> str:
         """One line for people."""
         return f"prefix sum of {', '.join(self.sources)}"
@@ -129,6 +133,10 @@ class PlaceSum(_Copies):
         chosen = {name: np.where(values[self.flag] == 1, values[name], 0) for name in self.sources}
         return PrefixSum(self.sources, self.targets).apply(chosen, mask)
 
+    def attends(self, own: str) -> str:
+        """Where the head looks, in words."""
+        return f"every position {own} where {self.flag} = 1, all with the same weight; ⊥ takes the rest"
+
     def describe(self) -> str:
         """One line for people."""
         return f"sum of {', '.join(self.sources)} where {self.flag} = 1"
@@ -158,6 +166,10 @@ class LatestWrite(_Copies):
         where = latest(values[self.flag] == 1, mask)
         return _fetch(values, self.sources, self.targets, where)
 
+    def attends(self, own: str) -> str:
+        """Where the head looks, in words."""
+        return f"the latest position {own} where {self.flag} = 1, else ⊥"
+
     def describe(self) -> str:
         """One line for people."""
         return f"most recent {', '.join(self.sources)} where {self.flag} = 1"
@@ -182,6 +194,10 @@ class LookBack(_Copies):
         shape = values[self.sources[0]].shape
         where = np.broadcast_to(np.maximum(np.arange(shape[1]) - self.distance, 0), shape)
         return _fetch(values, self.sources, self.targets, where)
+
+    def attends(self, own: str) -> str:
+        """Where the head looks, in words."""
+        return f"the position {self.distance} back, else ⊥"
 
     def describe(self) -> str:
         """One line for people."""
@@ -229,6 +245,12 @@ class LatestMatch(_Copies):
         for value in np.unique(wanted).tolist():
             where = np.where(wanted == value, latest(key == value, mask), where)
         return _fetch(values, self.sources, self.targets, where)
+
+    def attends(self, own: str) -> str:
+        """Where the head looks, in words."""
+        shift = f" {self.shift:+d}" if self.shift else ""
+        wanted = f"{self.query}{shift} mod {self.modulus}" if self.query else f"{self.shift}"
+        return f"the latest position {own} where {self.key} = {wanted}, else ⊥"
 
     def describe(self) -> str:
         """One line for people."""

@@ -6,14 +6,6 @@ Layers and heads are numbered from 1; layer 0 is what tokens and positions bring
 from collections.abc import Iterator
 from typing import Any
 
-from krohn.network.attention_operations import (
-    AttentionOperation,
-    LatestMatch,
-    LatestWrite,
-    LookBack,
-    PlaceSum,
-    PrefixSum,
-)
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import Program, Register, Source
 from krohn.network.program_json import operation_to_json
@@ -97,6 +89,7 @@ def _codes(network: CompiledNetwork, program: Program, register: Register) -> Js
 
 def _heads(network: CompiledNetwork) -> Iterator[Json]:
     program = network.program
+    own = "up to its own" if network.mask == "causal" else "before its own"
     for index, heads in enumerate(network.layout.heads):
         for number, head in enumerate(heads, start=1):
             made = [] if program is None else [program.layers[index].attention[o] for o in head.operations]
@@ -104,29 +97,11 @@ def _heads(network: CompiledNetwork) -> Iterator[Json]:
                 "layer": index + 1,
                 "head": number,
                 "text": head.text,
-                "attends": "; ".join(dict.fromkeys(attends(each, network.mask) for each in made))
-                or head.text,
+                "attends": "; ".join(dict.fromkeys(each.attends(own) for each in made)) or head.text,
                 "operations": [operation_to_json(each) for each in made],
                 "reads": list(dict.fromkeys(name for each in made for name in each.reads)),
                 "writes": [name for each in made for name in each.writes],
             }
-
-
-def attends(operation: AttentionOperation, mask: str) -> str:
-    """Where a head looks, in words; ⊥ is the beginning."""
-    own = "up to its own" if mask == "causal" else "before its own"
-    if isinstance(operation, PrefixSum):
-        return f"every position {own}, all with the same weight; ⊥ takes the rest"
-    if isinstance(operation, PlaceSum):
-        return f"every position {own} where {operation.flag} = 1, all with the same weight; ⊥ takes the rest"
-    if isinstance(operation, LatestWrite):
-        return f"the latest position {own} where {operation.flag} = 1, else ⊥"
-    if isinstance(operation, LookBack):
-        return f"the position {operation.distance} back, else ⊥"
-    assert isinstance(operation, LatestMatch)
-    shift = f" {operation.shift:+d}" if operation.shift else ""
-    wanted = f"{operation.query}{shift} mod {operation.modulus}" if operation.query else f"{operation.shift}"
-    return f"the latest position {own} where {operation.key} = {wanted}, else ⊥"
 
 
 def _maps(program: Program) -> Iterator[Json]:

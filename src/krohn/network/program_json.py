@@ -7,8 +7,8 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.network.attention_operations import LatestMatch, LatestWrite, LookBack, PlaceSum, PrefixSum
-from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table
+from krohn.network.attention_operations import AttentionOperation
+from krohn.network.position_maps import PositionMap
 from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, Source
 from krohn.network.transformer import Mask
 from krohn.strict_json import require_keys, shown
@@ -87,8 +87,8 @@ def _wanted(annotation: Any) -> str:
     return {int: "an integer of at most 53 bits", float: "a number", str: "a printable string"}[annotation]
 
 
-ATTENTION = {kind.__name__: kind for kind in (PrefixSum, PlaceSum, LatestWrite, LookBack, LatestMatch)}
-MAPS = {kind.__name__: kind for kind in (Table, Modulo, Linear, Clamp, Select)}
+ATTENTION = {kind.__name__: kind for kind in get_args(AttentionOperation)}
+MAPS = {kind.__name__: kind for kind in get_args(PositionMap)}
 
 
 def program_to_json(program: Program) -> dict[str, Any]:
