@@ -1,13 +1,15 @@
 """Training that starts from compiled weights and noise: does it come back, how far, to which algorithm?
 
-Run: python benchmarks/from_compiled.py    (some ten minutes of one core; writes results/understand/)
+Run: python benchmarks/from_compiled.py OUT [PART/PARTS]
 
 Networks are compiled for words of 16 letters, disturbed, and trained on words of 8. Kept are the shares of
-right states in the first and in the last 8 letters, before and after training, and what krohn understand
-says.
+right states in the first and in the last 8 letters, and what krohn understand finds, before and after
+training. A trial takes some 40 seconds of one core; PART/PARTS takes every PARTS-th of them, so that several
+processes may share the work, each with an OUT of its own. Trials that are in OUT already are not made again.
 """
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +25,17 @@ from krohn.understand.stages import stages_of_decoder
 from krohn.understand.study import Amount, Study
 from krohn.understand.subject import subject_of_decoder
 
-STORE = Path(__file__).parents[1] / "results" / "understand" / "from-compiled.jsonl"
-SIZES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-TRIALS = ((1e-3, 0), (1e-3, 1), (1e-4, 0))
-NETWORKS = {
-    "C2, cascade": ("C2", {"method": "cascade", "objective": "blocks"}, TRIALS),
-    "Grid4, grid": ("Grid4", {"method": "grid"}, TRIALS[:1]),
-    "C2, scan": ("C2", {"method": "scan"}, TRIALS[:1]),
+NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "C2, cascade": ("C2", {"method": "cascade", "objective": "blocks"}),
+    "C2, scan": ("C2", {"method": "scan"}),
+    "Grid4, grid": ("Grid4", {"method": "grid"}),
+    "Grid4, scan": ("Grid4", {"method": "scan"}),
+    "Grid4, cascade": ("Grid4", {"method": "cascade"}),
 }
-LONG, SHORT, STEPS = 16, 8, 400
-KEYS = ("network", "noise", "rate", "seed")
+SIZES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+SEEDS = range(6)
+LONG, SHORT, STEPS, RATE = 16, 8, 1000, 1e-3
+KEYS = ("network", "noise", "seed")
 
 
 def right(decoder: Decoder, automaton: Semiautomaton) -> list[float]:
@@ -56,32 +59,31 @@ def found(decoder: Decoder, automaton: Semiautomaton) -> dict[str, list[float]]:
     return best
 
 
-def done() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in STORE.read_text().splitlines()] if STORE.exists() else []
+def trial(name: str, size: float, seed: int) -> dict[str, Any]:
+    """One network, disturbed and trained."""
+    spec, options = NETWORKS[name]
+    network = krohn.compile(spec, length=LONG, **options)
+    automaton = network.automaton
+    begun = disturbed(decoder_of_compiled(network, normalized=True), size, seed)
+    ended = trained(begun, automaton, Training(length=SHORT, steps=STEPS, rate=RATE), seed)
+    row: dict[str, Any] = {"network": name, "noise": size, "seed": seed}
+    for when, decoder in (("before", begun), ("after", ended)):
+        row[when] = {"right": right(decoder, automaton), "found": found(decoder, automaton)}
+    return row
 
 
 def main() -> None:
-    """Every trial that is not in the store yet, one line each."""
-    known = [{key: row.get(key) for key in KEYS} for row in done()]
-    for name, (spec, options, trials) in NETWORKS.items():
-        network = krohn.compile(spec, length=LONG, **options)
-        compiled, automaton = decoder_of_compiled(network, normalized=True), network.automaton
-        for rate, seed, size in [(None, None, None), *((*trial, size) for trial in trials for size in SIZES)]:
-            row: dict[str, Any] = {"network": name, "noise": size, "rate": rate, "seed": seed}
-            if row in known:
-                continue
-            if rate is None:
-                ended = compiled
-            else:
-                begun = disturbed(compiled, size, seed)
-                row["before"] = right(begun, automaton)
-                ended = trained(begun, automaton, Training(length=SHORT, steps=STEPS, rate=rate), seed)
-            row["after"] = right(ended, automaton)
-            if rate is None or (rate, seed) == trials[0]:
-                row["found"] = found(ended, automaton)
-            print(row, flush=True)
-            with STORE.open("a") as file:
-                file.write(json.dumps(row) + "\n")
+    """Every trial of this part that is not in the file yet, one line each."""
+    out = Path(sys.argv[1])
+    part, parts = map(int, sys.argv[2].split("/")) if len(sys.argv) > 2 else (0, 1)
+    rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    known = [tuple(row[key] for key in KEYS) for row in rows]
+    trials = [(name, size, seed) for seed in SEEDS for size in SIZES for name in NETWORKS]
+    for name, size, seed in trials[part::parts]:
+        if (name, size, seed) not in known:
+            line = json.dumps(trial(name, size, seed)) + "\n"
+            with out.open("a") as file:
+                file.write(line)
 
 
 if __name__ == "__main__":
