@@ -56,8 +56,8 @@ def work(job: Job) -> tuple[Record, ...]:
 
 def _free() -> None:
     """Captured graphs refer to themselves in circles; without this the next run finds the GPU full."""
-    gc.collect()
     if torch.cuda.is_available():
+        gc.collect()
         torch.cuda.empty_cache()
 
 

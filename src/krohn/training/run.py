@@ -184,7 +184,8 @@ class Run:
         self.state.reorder([rows[replicate] for replicate in narrowed.order])
         self.slots = narrowed
         self._steppers.clear()
-        gc.collect()  # captured graphs refer to themselves in circles
+        if self.task.device.type == "cuda":
+            gc.collect()  # captured graphs refer to themselves in circles
 
     def numbers(self, scores: Scores) -> dict[str, float]:
         """What a display shows of an evaluation."""
