@@ -20,10 +20,10 @@ import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.exporting.compiled import decoder_of_compiled
 from krohn.exporting.decoder import Decoder
-from krohn.understand.returning import Training, disturbed, trained
-from krohn.understand.stages import stages_of_decoder
-from krohn.understand.study import Amount, Study
-from krohn.understand.subject import subject_of_decoder
+from krohn.understanding.returning import Training, disturbed, trained
+from krohn.understanding.stages import stages_of_decoder
+from krohn.understanding.study import Amount, Study
+from krohn.understanding.subject import subject_of_decoder
 
 NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
     "C2, cascade": ("C2", {"method": "cascade", "objective": "blocks"}),

@@ -15,11 +15,11 @@ from typing import Any
 import torch
 
 import krohn
-from krohn.understand.disguise import disguised
-from krohn.understand.page import write_page
-from krohn.understand.report import Report
-from krohn.understand.subject import subject_of_decoder
-from krohn.understand.understanding import understand
+from krohn.understanding.disguise import disguised
+from krohn.understanding.page import write_page
+from krohn.understanding.report import Report
+from krohn.understanding.subject import subject_of_decoder
+from krohn.understanding.understand import understand
 
 ROOT = Path(__file__).parents[1]
 STORE = ROOT / "results" / "understand"

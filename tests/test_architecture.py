@@ -39,11 +39,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "figures": GROUND,
     "experiments": CORE | {"models", "recurrent", "tasks", "training", "evaluate", "figures"},
     "exporting": CORE | {"certify", "models", "tasks", "training", "evaluate"},
-    "understand": CORE | {"models", "tasks", "training", "evaluate", "exporting"},
+    "understanding": CORE | {"models", "tasks", "training", "evaluate", "exporting"},
     "web": CORE | {"construct", "certify"},
     "cli": CORE
     | {"construct", "certify", "models", "tasks", "bridge", "training", "evaluate", "figures"}
-    | {"experiments", "exporting", "recurrent", "trained", "understand", "web"},
+    | {"experiments", "exporting", "recurrent", "trained", "understanding", "web"},
     "__init__": set(),
     "__main__": {"cli"},
 }
@@ -60,7 +60,7 @@ HEAVY: dict[str, set[str]] = {
         "experiments",
         "exporting",
         "trained",
-        "understand",
+        "understanding",
     },
     "triton": {"models", "training"},
     "matplotlib": {"figures"},

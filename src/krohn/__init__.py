@@ -25,6 +25,8 @@ Training
     train             trains networks on an automaton, several replicates at once
     RunConfig         everything that decides a training run
     state_tracking    a torch module of your own on automata: can it, did it learn, how far
+Understanding
+    understand        which variables of the algebra a network uses in which layer, by interventions
 Errors
     KrohnError        the root of all errors; the message is one line
 
@@ -59,6 +61,7 @@ _PUBLIC = {
     "KrohnError": "krohn.errors:KrohnError",
     "RunConfig": "krohn.training.config:RunConfig",
     "train": "krohn.training.loop:train",
+    "understand": "krohn.understanding.understand:understand",
     "state_tracking": "krohn.evaluate.harness:state_tracking",
 }
 

@@ -28,8 +28,8 @@ def command(
     Example:  krohn compile Grid4 --length 8 --method scan --out nets/scan
               krohn understand nets/scan --out scan.html
     """
-    from krohn.understand.page import check_page, write_page
-    from krohn.understand.understanding import understand
+    from krohn.understanding.page import check_page, write_page
+    from krohn.understanding.understand import understand
 
     if out is not None:
         check_page(out)  # before the work

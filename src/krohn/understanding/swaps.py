@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from krohn.understand.readings import Numbers, Pairs, Predict, Readings, draw_pairs
-from krohn.understand.stages import Passed, Stages
-from krohn.understand.variables import Variable
+from krohn.understanding.readings import Numbers, Pairs, Predict, Readings, draw_pairs
+from krohn.understanding.stages import Passed, Stages
+from krohn.understanding.variables import Variable
 
 DRAWN = 24
 """Pairs drawn for each that is wanted."""

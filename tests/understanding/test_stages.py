@@ -9,9 +9,9 @@ import torch
 import krohn
 from krohn.errors import InvalidFile
 from krohn.exporting.reading import read_export
-from krohn.understand.disguise import disguised
-from krohn.understand.stages import Stages, stages_of_decoder, stages_of_transformer
-from krohn.understand.subject import subject_of
+from krohn.understanding.disguise import disguised
+from krohn.understanding.stages import Stages, stages_of_decoder, stages_of_transformer
+from krohn.understanding.subject import subject_of
 
 KEPT = Path(__file__).parents[2] / "results" / "networks"
 

@@ -16,7 +16,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import decompose
 from krohn.cascade.plan_search import cascade_plans
 from krohn.errors import KrohnError, LimitExceeded
-from krohn.understand.readings import Numbers, Pairs, Readings
+from krohn.understanding.readings import Numbers, Pairs, Readings
 from krohn.work import Work
 
 MAX_TUPLES = 4_096

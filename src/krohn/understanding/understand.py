@@ -4,10 +4,10 @@ from pathlib import Path
 
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
-from krohn.understand.heads import classified
-from krohn.understand.report import Report
-from krohn.understand.study import Amount, Study
-from krohn.understand.subject import Subject, subject_of, subject_of_compiled
+from krohn.understanding.heads import classified
+from krohn.understanding.report import Report
+from krohn.understanding.study import Amount, Study
+from krohn.understanding.subject import Subject, subject_of, subject_of_compiled
 
 LONGEST = 40
 """Letters of the words that are drawn, unless asked for more."""

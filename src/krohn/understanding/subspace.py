@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from krohn.understand.readings import Numbers
+from krohn.understanding.readings import Numbers
 
 RIDGES = (1e-9, 1e-3, 1e3)
 """Added to the scatter within cells, in units of the mean variance of a channel."""

@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
-from krohn.understand.heads import HeadReport
-from krohn.understand.study import Finding, Share
-from krohn.understand.variables import Variable
+from krohn.understanding.heads import HeadReport
+from krohn.understanding.study import Finding, Share
+from krohn.understanding.variables import Variable
 
 HELD_FROM = 0.9
 """Lower end of the causal interval, and share of quiet swaps, from which a variable is said to be held."""

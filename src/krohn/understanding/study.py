@@ -15,12 +15,12 @@ from torch import Tensor
 from krohn.errors import InvalidInput
 from krohn.evaluate.intervals import wilson
 from krohn.evaluate.probe import LinearProbe
-from krohn.understand.readings import Numbers, Readings, draw_pairs
-from krohn.understand.stages import Block, Passed, Stages
-from krohn.understand.subject import Subject
-from krohn.understand.subspace import RIDGES, Spread, directions, random_directions
-from krohn.understand.swaps import Bench, Telling, telling_pairs
-from krohn.understand.variables import Variable, candidates, distinct, letter_variable, state_variable
+from krohn.understanding.readings import Numbers, Readings, draw_pairs
+from krohn.understanding.stages import Block, Passed, Stages
+from krohn.understanding.subject import Subject
+from krohn.understanding.subspace import RIDGES, Spread, directions, random_directions
+from krohn.understanding.swaps import Bench, Telling, telling_pairs
+from krohn.understanding.variables import Variable, candidates, distinct, letter_variable, state_variable
 
 Hits = npt.NDArray[np.bool_]
 

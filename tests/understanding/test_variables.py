@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import krohn
-from krohn.understand.lift import holonomy_lift, series_lift
-from krohn.understand.readings import Pairs, Readings, draw_pairs
-from krohn.understand.variables import Variable, candidates, distinct
+from krohn.understanding.lift import holonomy_lift, series_lift
+from krohn.understanding.readings import Pairs, Readings, draw_pairs
+from krohn.understanding.variables import Variable, candidates, distinct
 
 LENGTH = 9
 

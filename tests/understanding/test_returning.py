@@ -7,8 +7,8 @@ import torch
 import krohn
 from krohn.exporting.compiled import decoder_of_compiled
 from krohn.exporting.decoder import Decoder
-from krohn.understand.returning import Training, disturbed, trained
-from krohn.understand.stages import stages_of_decoder
+from krohn.understanding.returning import Training, disturbed, trained
+from krohn.understanding.stages import stages_of_decoder
 
 
 @pytest.fixture(scope="module")

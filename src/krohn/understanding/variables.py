@@ -13,8 +13,8 @@ from math import lcm
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.understand.lift import Lift, lifts
-from krohn.understand.readings import Numbers, Pairs, Predict, Readings
+from krohn.understanding.lift import Lift, lifts
+from krohn.understanding.readings import Numbers, Pairs, Predict, Readings
 
 MAX_VALUES = 256
 """Values of a variable: more are not told apart by the words that are drawn."""

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from krohn.evaluate.heads import last_visit
-from krohn.understand.readings import Numbers, Readings
-from krohn.understand.stages import Passed, Stages
-from krohn.understand.variables import wall_states
+from krohn.understanding.readings import Numbers, Readings
+from krohn.understanding.stages import Passed, Stages
+from krohn.understanding.variables import wall_states
 
 NAMED_FROM = 0.8
 """One minus the mean distance from which a head has the pattern's name."""

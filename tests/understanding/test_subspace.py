@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from krohn.understand.subspace import RIDGES, Spread, directions, random_directions
+from krohn.understanding.subspace import RIDGES, Spread, directions, random_directions
 
 
 def made(rng: np.random.Generator) -> tuple[torch.Tensor, np.ndarray]:

@@ -14,8 +14,8 @@ from krohn.exporting.decoder import Decoder
 from krohn.exporting.reading import is_export, read_export
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import is_run, load
-from krohn.understand.readings import Numbers
-from krohn.understand.stages import Stages, stages_of_decoder, stages_of_transformer
+from krohn.understanding.readings import Numbers
+from krohn.understanding.stages import Stages, stages_of_decoder, stages_of_transformer
 
 NO_STATES = "a network can be understood if it outputs states; this one outputs observations"
 

@@ -5,10 +5,10 @@ from functools import cache
 import pytest
 
 import krohn
-from krohn.understand.disguise import disguised
-from krohn.understand.report import status
-from krohn.understand.study import Amount, Finding, Study
-from krohn.understand.subject import subject_of_decoder
+from krohn.understanding.disguise import disguised
+from krohn.understanding.report import status
+from krohn.understanding.study import Amount, Finding, Study
+from krohn.understanding.subject import subject_of_decoder
 
 RIGHT = {
     "scan": ("map of the last 2 letters", "map of the last 4 letters"),
