@@ -116,8 +116,9 @@ def action_on_cosets(group: GeneratedGroup, normal: GeneratedGroup, limit: int =
     chain = normal.chain
     numbers = chain.numbers
     generators = [numbers.pack(generator) for generator in group.generators]
-    coset = {numbers.unpack(numbers.one): 0}
-    cosets = [numbers.one]
+    # The identity stands for its coset only if no element of N moves a base point down.
+    cosets = [_least_in_coset(chain, numbers.one)]
+    coset = {numbers.unpack(cosets[0]): 0}
     images: list[list[int]] = [[] for _ in generators]
     for representative in cosets:
         for number, generator in enumerate(generators):

@@ -1,0 +1,69 @@
+"""The classes of small automata against what they mean for words and states, not for idempotents."""
+
+from itertools import product
+
+from krohn.algebra.varieties import varieties
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.small import small_automata
+
+Map = tuple[int, ...]
+
+
+def maps_of_words(automaton: Semiautomaton) -> dict[Map, tuple[int, ...]]:
+    """Every map that a word induces, with a shortest word, breadth first."""
+    found: dict[Map, tuple[int, ...]] = {}
+    waiting: list[tuple[Map, tuple[int, ...]]] = [(tuple(range(automaton.num_states)), ())]
+    for images, word in waiting:
+        for letter in range(automaton.num_letters):
+            after = tuple(int(automaton.table[q, letter]) for q in images)
+            if after not in found:
+                found[after] = (*word, letter)
+                waiting.append((after, found[after]))
+    return found
+
+
+def some_word_goes_round(automaton: Semiautomaton) -> bool:
+    """A word that leads some state away from itself and, repeated, back to it."""
+    for images in maps_of_words(automaton):
+        for state in range(automaton.num_states):
+            place = images[state]
+            for _ in range(automaton.num_states):
+                if place == state != images[state]:
+                    return True
+                place = images[place]
+    return False
+
+
+def some_prefix_comes_back(automaton: Semiautomaton) -> bool:
+    """Two different maps, each of which is the other followed by a word: then it is not R-trivial."""
+    maps = maps_of_words(automaton)
+    after = {m: {tuple(word[q] for q in m) for word in maps} for m in maps}
+    return any(m in after[other] for m in maps for other in after[m] - {m})
+
+
+def windows_decide(automaton: Semiautomaton, width: int) -> bool:
+    """Words with the same first and last letters and the same set of windows act alike."""
+    acts: dict[object, Map] = {}
+    for length in range(3 * width - 1, 3 * width + 2):
+        for word in product(range(automaton.num_letters), repeat=length):
+            images = tuple(automaton.run(word, q)[-1] for q in range(automaton.num_states))
+            windows = frozenset(word[i : i + width] for i in range(length - width + 1))
+            if acts.setdefault((word[: width - 1], word[len(word) - width + 1 :], windows), images) != images:
+                return False
+    return True
+
+
+def test_classes_say_what_words_do() -> None:
+    kinds = set()
+    for automaton in small_automata(3, 2):
+        found = varieties(automaton)
+        kinds.add(found)
+        assert ("aperiodic" in found) != some_word_goes_round(automaton)
+        assert ("R-trivial" in found) != some_prefix_comes_back(automaton)
+    assert len(kinds) >= 8
+
+
+def test_where_windows_do_not_decide_an_automaton_is_not_locally_testable() -> None:
+    """Windows of three letters suffice for every automaton tried that is locally testable."""
+    for automaton in small_automata(3, 2)[::9]:
+        assert ("locally testable" in varieties(automaton)) == windows_decide(automaton, 3)
