@@ -149,8 +149,10 @@ def definitions(module: str, text: str) -> dict[Definition, set[Definition]]:
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "krohn." in node.value:
                 part, _, name = node.value.partition(":")
                 found.add((part, name))
-        registered = bool(getattr(statement, "decorator_list", []))
-        for name in (bound_names(statement) or {""}) | ({""} if registered else set()):
+        names = bound_names(statement) or {""}
+        if isinstance(statement, ast.FunctionDef) and statement.decorator_list:
+            uses[module, ""] |= {(module, name) for name in names}  # whoever decorates it calls it
+        for name in names:
             uses.setdefault((module, name), set()).update(found - {(module, name)})
     return uses
 
@@ -177,6 +179,12 @@ def entrances() -> set[Definition]:
     for place in _PUBLIC.values():
         module, _, name = place.partition(":")
         found.add((module, name))
+    # The registry of models finds these by looking into the folder.
+    found |= {
+        (f"krohn.models.architectures.{path.stem}", "ARCHITECTURE")
+        for path in (PACKAGE / "models" / "architectures").glob("*.py")
+        if "ARCHITECTURE" in path.read_text()
+    }
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL):
             for uses in definitions("page", block).values():

@@ -19,14 +19,19 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def apply(change: str, root: Path) -> None:
-    """Finds the lines without a plus, which must be there, and puts those without a minus in their place."""
+    """Finds the lines without a plus, which must be there once, and puts those without a minus there.
+
+    Where a line ends with an ellipsis, the rest of it is whatever it is.
+    """
     head, *lines = change.splitlines()
     path = root / head.removeprefix("--- ")
     old = "".join(f"{line[1:]}\n" for line in lines if not line.startswith("+"))
     new = "".join(f"{line[1:]}\n" for line in lines if not line.startswith("-"))
     text = path.read_text()
-    assert text.count(old) == 1, f"{path.name} must have these lines once: {old!r}"
-    path.write_text(text.replace(old, new))
+    found = re.findall(f"^{re.escape(old).replace('…', '(.*)')}", text, flags=re.M)
+    assert len(found) == 1, f"{path.name} must have these lines once: {old!r}"
+    rest = found[0] if "…" in old else ""
+    path.write_text(text.replace(old.replace("…", rest), new.replace("…", rest)))
 
 
 TITLES = ["An automaton family", "An experiment", "An export format", "An attention operation"]

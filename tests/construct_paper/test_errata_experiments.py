@@ -1,10 +1,10 @@
 """What is printed about experiments and cannot be so."""
 
 import torch
+from krohn.tasks.ceiling import position_free_ceiling
 
 from krohn.automata.spec import parse_spec
 from krohn.models.registry import model_config
-from krohn.tasks.ceiling import position_free_ceiling
 
 
 def test_erratum_e1_without_positions_and_a_beginning_repeated_letters_get_one_answer() -> None:

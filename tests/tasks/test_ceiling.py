@@ -4,10 +4,10 @@ from collections import Counter, defaultdict
 from itertools import product
 
 import pytest
+from ceilings import position_free_ceiling
 
 from krohn.automata.spec import parse_spec
 from krohn.errors import Unsupported
-from krohn.tasks.ceiling import position_free_ceiling
 
 
 def by_listing(spec: str, length: int) -> float:

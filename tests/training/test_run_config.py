@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from krohn.errors import InvalidInput, KrohnError, UnknownName, Unsupported
-from krohn.models.registry import registered
+from krohn.models.registry import kinds
 from krohn.training.config import (
     CurriculumConfig,
     EvaluationConfig,
@@ -81,7 +81,7 @@ def test_a_malformed_configuration_is_refused(text: str, message: str) -> None:
 
 
 def test_an_unknown_model_or_option_is_refused_by_name() -> None:
-    with pytest.raises(UnknownName, match=f"must be one of {', '.join(registered())}; got 'mamba'"):
+    with pytest.raises(UnknownName, match=f"must be one of {', '.join(kinds())}; got 'mamba'"):
         model_config("mamba")
     with pytest.raises(InvalidInput, match="options of lstm must be among embedding, hidden; got heads"):
         model_config("lstm", heads=4)

@@ -6,7 +6,7 @@ import torch
 
 from krohn.automata.zoo import zoo_names
 from krohn.cli.app import run
-from krohn.models.registry import registered
+from krohn.models.registry import kinds
 
 SMALL = ["--length", "5", "--layers", "1", "--dim", "16", "--heads", "2", "--mlp", "16", "--device", "cpu"]
 QUICK = ["--steps", "6", "--eval-every", "3", "--eval-sequences", "8", "--batch", "2"]
@@ -103,7 +103,7 @@ def test_what_network_run_and_machine_have_against_it_is_said_at_once(
     assert run(["train", "C2", "--model", "mamba", "--steps", "0", "--precision", "fp8"]) == 2
     line = capsys.readouterr().err
     for reason in (
-        f"a model must be one of {', '.join(registered())}; got 'mamba'",
+        f"a model must be one of {', '.join(kinds())}; got 'mamba'",
         "steps must be at least 1; got 0",
         "precision must be one of",
     ):

@@ -51,11 +51,6 @@ def architecture(kind: str) -> type[ModelConfig]:
     return _checked(loaded, kind)
 
 
-def registered() -> dict[str, type[ModelConfig]]:
-    """Kind -> configuration class of all architectures, each loaded."""
-    return {kind: architecture(kind) for kind in kinds()}
-
-
 def model_config(kind: str, **options: Any) -> ModelConfig:
     """The configuration of the architecture ``kind``; an unknown option is refused by name."""
     config = architecture(kind)

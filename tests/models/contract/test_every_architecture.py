@@ -9,7 +9,7 @@ import torch
 
 from krohn.models.contract import CLASSES, LAWS, VOCABULARY, broken_laws
 from krohn.models.network import ModelConfig, Network
-from krohn.models.registry import model_config, registered
+from krohn.models.registry import kinds, model_config
 from krohn.training.config import RunConfig, TaskConfig
 
 # Small sizes for speed; an architecture that is not named here is tested at its default size.
@@ -40,7 +40,7 @@ SMALL: dict[str, list[dict[str, Any]]] = {
     "gru": [{"embedding": 6, "hidden": 10}],
     "lstm": [{"embedding": 6, "hidden": 10}],
 }
-CONFIGS = [model_config(kind, **options) for kind in registered() for options in SMALL.get(kind, [{}])]
+CONFIGS = [model_config(kind, **options) for kind in kinds() for options in SMALL.get(kind, [{}])]
 
 
 @pytest.fixture(params=CONFIGS, ids=str)
