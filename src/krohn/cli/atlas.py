@@ -14,8 +14,8 @@ from krohn.construct.atlas import AtlasEntry, atlas
 @click.option("--states", type=click.IntRange(2, 8), required=True, help="The most states.")
 @click.option("--letters", type=click.IntRange(1, 6), required=True, help="How many letters.")
 @click.option("--sample", type=click.IntRange(1), help="So many drawn at random, all with the most states.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the sample.")
-@click.option("--effort", type=float, default=1.0, show_default=True, help="Of the search for plans.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
+@click.option("--effort", type=float, default=1.0, show_default=True, help="How hard to search for plans.")
 @json_option
 def command(states: int, letters: int, sample: int | None, seed: int, effort: float, as_json: bool) -> None:
     """Lists all automata up to isomorphism, with class, depth and lower bound.

@@ -23,7 +23,9 @@ WIDTH, NAME, ROWS = 98, 40, 12
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.argument("word", nargs=-1)
-@click.option("--out", type=click.Path(path_type=Path), help="F.json, F.parquet or, for a word, F.svg.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Write to F.json, F.parquet or, for a word, F.svg."
+)
 @json_option
 def command(directory: Path, word: tuple[str, ...], out: Path | None, as_json: bool) -> None:
     """Says what registers, heads and tables of a compiled network mean; with a word, their values in it.

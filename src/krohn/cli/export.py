@@ -36,8 +36,8 @@ def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, .
     required=True,
     help="Directory to write, one folder in it for each of several formats; an export in it is replaced.",
 )
-@click.option("--replicate", type=int, help="Of a training run.  [default: the best]")
-@click.option("--length", type=int, help="Of a training run: the longest word.  [default: as trained]")
+@click.option("--replicate", type=int, help="Which replicate of a training run.  [default: the best]")
+@click.option("--length", type=int, help="For a training run: the longest word.  [default: as trained]")
 @click.option(
     "--dtype",
     type=click.Choice(["float32", *HALF_TYPES]),

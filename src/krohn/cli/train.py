@@ -23,7 +23,9 @@ _AROUND = {"config", "spec", "device", "out", "checkpoint_seconds", "tensorboard
 @click.command()
 @click.argument("spec", required=False)
 @click.option(
-    "--config", type=click.Path(dir_okay=False, path_type=Path), help="A run's config.json; no other."
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Take the whole run from this config.json; give no other setting of the run.",
 )
 @setting_options
 @click.option(

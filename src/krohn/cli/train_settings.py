@@ -69,7 +69,10 @@ SETTINGS = (
     Setting("--scratchpad", "task.scratchpad", "Interleave inputs and states."),
     Setting("--bos", "task.bos", "Put a token for the beginning before the first letter."),
     Setting(
-        "--distribution", "task.distribution", "Of the inputs; see docs/training.md.  [default: auto]", str
+        "--distribution",
+        "task.distribution",
+        "Distribution of the inputs; see docs/training.md.  [default: auto]",
+        str,
     ),
     Setting(
         "--model",
@@ -89,7 +92,7 @@ SETTINGS = (
     ),
     Setting("--context", "model.context", "gpt: number of learned positions.  [default: 512]", int),
     Setting("--recency", "model.recency", "gpt: recency bias, as in ALiBi."),
-    Setting("--dropout", "model.dropout", "gpt: rate.  [default: 0.0]", float),
+    Setting("--dropout", "model.dropout", "gpt: dropout rate.  [default: 0.0]", float),
     Setting(
         "--attention-dropout",
         "model.attention_dropout",
@@ -111,10 +114,10 @@ SETTINGS = (
         float,
         many=True,
     ),
-    Setting("--weight-decay", "optimizer.weight_decay", "Decoupled.  [default: 0.0001]", float),
+    Setting("--weight-decay", "optimizer.weight_decay", "Weight decay, decoupled.  [default: 0.0001]", float),
     Setting("--betas", "optimizer.betas", "Decay of the two moments.  [default: 0.9 0.98]", float, values=2),
     Setting("--eps", "optimizer.eps", "Added to the root of the second moment.  [default: 1e-08]", float),
-    Setting("--warmup", "optimizer.warmup", "Steps.  [default: 300]", int),
+    Setting("--warmup", "optimizer.warmup", "Steps of linear warm-up.  [default: 300]", int),
     Setting("--schedule", "optimizer.schedule", "constant, cosine or plateau.  [default: constant]", str),
     Setting(
         "--floor", "optimizer.floor", "cosine, plateau: least fraction of the rate.  [default: 0.01]", float
@@ -145,16 +148,18 @@ SETTINGS = (
         int,
     ),
     Setting("--halving-least", "halving.least", "Replicates that are never given up.  [default: 1]", int),
-    Setting("--replicates", "replicates", "Networks side by side.  [default: 1]", int),
-    Setting("--steps", "steps", "Of each replicate.  [default: 10000]", int),
+    Setting("--replicates", "replicates", "Networks trained side by side.  [default: 1]", int),
+    Setting("--steps", "steps", "Optimiser steps of each replicate.  [default: 10000]", int),
     Setting("--eval-every", "evaluation.every", "Steps between evaluations.  [default: 500]", int),
     Setting("--eval-sequences", "evaluation.sequences", "Held-out sequences.  [default: 2048]", int),
-    Setting("--eval-seed", "evaluation.seed", "Of the held-out sequences.  [default: 1099511627776]", int),
+    Setting(
+        "--eval-seed", "evaluation.seed", "Seed of the held-out sequences.  [default: 1099511627776]", int
+    ),
     Setting(
         "--stop-at", "evaluation.stop_at", "Token accuracy at which a replicate is frozen as solved.", float
     ),
     Setting("--precision", "precision", "bf16, fp32, fp64; auto: bf16 on a GPU.  [default: auto]", str),
-    Setting("--seed", "seed", "Of weights and data.  [default: 0]", int),
+    Setting("--seed", "seed", "Seed of weights and data.  [default: 0]", int),
 )
 
 # Sections that are off unless this place is typed.

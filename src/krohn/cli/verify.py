@@ -37,14 +37,14 @@ from krohn.recurrent.files import is_witness
     type=click.FloatRange(min=0, min_open=True),
     default=1.0,
     show_default=True,
-    help="A trained network: how much work all words up to a length may be; 1 is a few seconds.",
+    help="For a trained network: how many words to run; 1 is a few seconds.",
 )
 @click.option(
     "--device",
     type=click.Choice(["cpu", "cuda"]),
     default="cpu",
     show_default=True,
-    help="A trained network.",
+    help="Where a trained network is run.",
 )
 @json_option
 def command(
