@@ -11,8 +11,7 @@ from krohn.construct.features.source import (
 from krohn.construct.proposal import Proposal, Source
 from krohn.construct.request import Request
 from krohn.construct.tight.cascade_source import cascade_proposals
-from krohn.construct.tight.scan import scan_depth
-from krohn.construct.tight.scan_source import scan_proposals
+from krohn.construct.tight.scan import scan_depth, scan_proposals
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.work import Work
 

@@ -12,11 +12,14 @@ from itertools import combinations, islice
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.congruences import join, principal_congruence
 from krohn.construct.lowering.mlp_builder import require_entries
+from krohn.construct.proposal import Proposal
+from krohn.construct.request import Request
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
 from krohn.network.position_maps import Row
 from krohn.network.program import Program
 from krohn.network.transformer import Mask
+from krohn.work import Work
 
 MAX_MAPS = 20_000
 MAX_JOINS = 1_000
@@ -107,3 +110,9 @@ def _determining(automaton: Semiautomaton, labels: Transformation) -> ScanPoints
         if len(state) > MAX_MAPS:
             return None
     return ScanPoints(letters, state)
+
+
+def scan_proposals(request: Request, work: Work) -> Iterator[Proposal]:
+    """The scan on as few points as possible."""
+    program = scan_program(request.automaton, request.length, request.mask)
+    yield Proposal("scan", program.depth, lambda: program, (f"scan in {scan_depth(request.length)} layers",))

@@ -7,28 +7,17 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from krohn.models.architectures.lstm import CellConfig
 from krohn.models.kernels import plain
 from krohn.models.kernels.plain import one_hot
-from krohn.models.network import Decoder, Layout, ModelConfig, Network, Noise, Parameter, Weights, padded
+from krohn.models.network import Decoder, Layout, Network, Noise, Parameter, Weights, padded
 
 
 @dataclass(frozen=True, kw_only=True)
-class GruConfig(ModelConfig):
-    """Sizes of the recurrent network.
-
-    Attributes:
-        embedding: width of the token embeddings.
-        hidden: width of the state.
-    """
+class GruConfig(CellConfig):
+    """Sizes of the GRU."""
 
     kind: ClassVar[str] = "gru"
-    embedding: int = 64
-    hidden: int = 128
-
-    def reasons(self, length: int) -> list[str]:
-        """See ``ModelConfig.reasons``."""
-        sizes = {"embedding": self.embedding, "hidden": self.hidden}
-        return [f"{name} must be at least 1; got {size}" for name, size in sizes.items() if size < 1]
 
     def build(self, vocabulary: int, classes: int) -> Network:
         """See ``ModelConfig.build``."""

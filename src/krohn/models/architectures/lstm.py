@@ -14,15 +14,14 @@ from krohn.models.network import Decoder, Layout, ModelConfig, Network, Noise, P
 
 
 @dataclass(frozen=True, kw_only=True)
-class LstmConfig(ModelConfig):
-    """Sizes of the recurrent network.
+class CellConfig(ModelConfig):
+    """Sizes of a network with one recurrent layer.
 
     Attributes:
         embedding: width of the token embeddings.
         hidden: width of the state.
     """
 
-    kind: ClassVar[str] = "lstm"
     embedding: int = 64
     hidden: int = 128
 
@@ -30,6 +29,13 @@ class LstmConfig(ModelConfig):
         """See ``ModelConfig.reasons``."""
         sizes = {"embedding": self.embedding, "hidden": self.hidden}
         return [f"{name} must be at least 1; got {size}" for name, size in sizes.items() if size < 1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LstmConfig(CellConfig):
+    """Sizes of the LSTM."""
+
+    kind: ClassVar[str] = "lstm"
 
     def build(self, vocabulary: int, classes: int) -> Network:
         """See ``ModelConfig.build``."""
