@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import torch
 
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.cli.app import run
 from krohn.evaluate.trained_states import TrainedStates, trained_states
 from krohn.trained.box_certificate import NAME, load_certificate
 from krohn.trained.box_check import ACTIVATION, CELLS, Boxes, check
-from krohn.trained.box_search import Claim, contexts, search
+from krohn.trained.box_search import Claim, contexts, search, told
 from krohn.trained.proving import cell_of, claim_of, tensors_of
 from krohn.trained.sampled import habitual, uniform
 
@@ -167,8 +168,12 @@ def test_a_memory_that_never_fades_is_not_proved() -> None:
     found = contexts(claim)
     assert found is not None
     tensors["head.bias"][0] = 5.0  # right on short words: the state never changes
-    verdict = search(CELLS["lstm"](tensors, 2, 2), claim, found)[1]
+    boxes, verdict = search(CELLS["lstm"](tensors, 2, 2), claim, found)
     assert not verdict.proved
+    automaton = Semiautomaton(((0, 1), (0, 1)), state_names=("left", "right"), letter_names=("x", "y"))
+    assert told(boxes, verdict, automaton).endswith(
+        "(state left after letter x; letter x must lead to state left)"
+    )
 
 
 def test_a_certificate_of_other_weights_is_bad_input(

@@ -46,12 +46,14 @@ class BoxVerdict:
         margin: least lead of the right answer over any other, on all boxes, all errors taken off.
         steps: pairs of a box and a letter whose image was enclosed.
         widest: the largest side of a box.
+        at: the box that fails, and the letter that leads out of it; −1 if it is the read-out.
     """
 
     failure: str
     margin: float = 0.0
     steps: int = 0
     widest: float = 0.0
+    at: tuple[int, int] | None = None
 
     @property
     def proved(self) -> bool:
@@ -222,7 +224,8 @@ def check(cell: Cell, boxes: Boxes, table: Ints, start: int, allowed: npt.NDArra
             row, unit = np.argwhere(~inside)[0]
             return BoxVerdict(
                 f"letter {letter} must map box {source[row]} into box {target[row]}; "
-                f"coordinate {unit} leaves it"
+                f"coordinate {unit} leaves it",
+                at=(int(source[row]), letter),
             )
         reached[target] = True
         steps += len(source)
@@ -230,7 +233,8 @@ def check(cell: Cell, boxes: Boxes, table: Ints, start: int, allowed: npt.NDArra
     leads = margins(cell, low[shown], high[shown], state[shown])
     if not (leads > 0).all():
         worst = int(shown[np.argmin(leads)])
-        return BoxVerdict(f"the read-out must answer state {state[worst]} on all of box {worst}; it may not")
+        failure = f"the read-out must answer state {state[worst]} on all of box {worst}; it may not"
+        return BoxVerdict(failure, at=(worst, -1))
     return BoxVerdict("", float(leads.min()), steps, float((high - low).max()))
 
 

@@ -87,6 +87,21 @@ def search(
     return boxes, check(cell, boxes, claim.table, claim.start, claim.allowed)
 
 
+def told(boxes: Boxes, verdict: BoxVerdict, automaton: Semiautomaton) -> str:
+    """The failure with the box named by its state and the letters that lead to it."""
+    if verdict.at is None:
+        return verdict.failure
+    box, letter = verdict.at
+    state = automaton.state_names[boxes.state[box]]
+    into = [name for a, name in enumerate(automaton.letter_names) if (boxes.follower[:, a] == box).any()]
+    where = f"state {state} after letter {' or '.join(into)}" if box else "the empty word"
+    if letter < 0:
+        return f"{verdict.failure} ({where})"
+    target = automaton.state_names[boxes.state[boxes.follower[box, letter]]]
+    read = automaton.letter_names[letter]
+    return f"{verdict.failure} ({where}; letter {read} must lead to state {target})"
+
+
 def _grow(
     cell: Cell, found: Contexts, low: Floats, high: Floats, dirty: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.intp]:

@@ -14,7 +14,7 @@ from krohn.errors import Unsupported
 from krohn.evaluate.trained_states import TrainedStates, trained_states
 from krohn.trained.box_certificate import NAME
 from krohn.trained.box_check import CELLS
-from krohn.trained.box_search import MAX_BOXES, all_words, contexts
+from krohn.trained.box_search import MAX_BOXES, all_words, contexts, told
 from krohn.trained.code_training import learn_code
 from krohn.trained.codes import code_of
 from krohn.trained.examined import kind_of
@@ -44,6 +44,7 @@ class ProvableRun:
     tuned: FineTuned
     seconds: float
     accuracy: float
+    failure: str
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -56,7 +57,7 @@ class ProvableRun:
             "boxes": len(self.tuned.boxes.state),
             "margin": found.margin,
             "widest": found.widest,
-            "failure": found.failure or None,
+            "failure": self.failure or None,
             "accuracy": self.accuracy,
             "seconds": self.seconds,
         }
@@ -130,7 +131,8 @@ def _write(
         weights[part.name][0][tuple(slice(extent) for extent in value.shape)] = value
     proved = TrainedStates(trained.network, weights, trained.task, 0)
     scores = _accuracy(proved)
-    made = ProvableRun(folder, way, tuned, seconds, scores["accuracy"])
+    why = told(tuned.boxes, tuned.verdict, trained.automaton)
+    made = ProvableRun(folder, way, tuned, seconds, scores["accuracy"], why)
     entry = {"status": "proved" if tuned.verdict.proved else "not proved", **scores}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / NAME).unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from krohn.errors import InvalidFile
 from krohn.evaluate.trained_states import TrainedStates
 from krohn.trained.box_certificate import NAME, BoxCertificate, digest, load_certificate
 from krohn.trained.box_check import CELLS, Boxes, BoxVerdict, Cell, check
-from krohn.trained.box_search import Claim, contexts, search
+from krohn.trained.box_search import Claim, contexts, search, told
 from krohn.trained.examined import kind_of, words_of_training
 from krohn.trained.rounded import Closure, close
 
@@ -30,6 +30,7 @@ class Proof:
     boxes: Boxes
     verdict: BoxVerdict
     rounded: Closure | None = None
+    failure: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -43,7 +44,7 @@ class Proof:
             "widest": found.widest,
             "dtype": "float32",
             "assumes": "sigmoid and tanh are off by at most 2^-21",
-            "failure": found.failure or None,
+            "failure": self.failure or found.failure or None,
             "rounded": None
             if rounded is None
             else {
@@ -100,7 +101,8 @@ def prove(trained: TrainedStates, automaton: Semiautomaton, words: str, near: Pa
         )
     rounded = [close(cell, claim, bits) for bits in BITS]
     chosen = next((one for one in rounded if one.proved), rounded[0])
-    return Proof(words, best.boxes, best.verdict, chosen)
+    why = told(best.boxes, best.verdict, automaton)
+    return Proof(words, best.boxes, best.verdict, chosen, why)
 
 
 def certificate_of(trained: TrainedStates, automaton: Semiautomaton, proof: Proof) -> BoxCertificate:
@@ -123,7 +125,7 @@ def recheck(trained: TrainedStates, automaton: Semiautomaton, file: Path) -> Pro
                 f"the certificate must be about this network; its {name} is {said[:12]}, here {there[:12]}"
             )
     verdict = _checked(cell_of(trained), kept.boxes, claim_of(trained, automaton, kept.words))
-    return Proof(kept.words, kept.boxes, verdict)
+    return Proof(kept.words, kept.boxes, verdict, failure=told(kept.boxes, verdict, automaton))
 
 
 def _checked(cell: Cell, boxes: Boxes, claim: Claim) -> BoxVerdict:
