@@ -1,25 +1,46 @@
 """Counts all words of a length on kept networks: words a second, on a processor and on a GPU.
 
     python benchmarks/exact_words.py OUT DEVICE NAME:LENGTH …      # a line of JSON each, as it comes
+    python benchmarks/exact_words.py OUT --table                   # the table in the docs
 
 NAME is a folder of results/networks. Equal counts from both devices are the check; `closest` says by how
 little an answer led.
 """
 
 import json
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from krohn.evaluate.trained_states import trained_states
 from krohn.trained.exact import count
 
+PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
 NETWORKS = Path(__file__).parents[1] / "results" / "networks"
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    lines = [
+        "| network | device | all words of length | wrong | seconds | words a second |",
+        "| --- " * 6 + "|",
+    ]
+    for row in sorted(rows, key=lambda row: (row["network"], row["length"], row["device"])):
+        cells = [row["network"], row["device"], f"{row['length']} ({row['words']:,})", f"{row['wrong']:,}"]
+        cells += [f"{row['seconds']:.1f}", f"{row['words_per_second']:,.0f}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def main() -> None:
     out, device, *cases = sys.argv[1:]
+    if device == "--table":
+        made = table([json.loads(line) for line in Path(out).read_text().splitlines()])
+        begin, end = "<!-- words: begin -->", "<!-- words: end -->"
+        PAGE.write_text(re.sub(f"{begin}.*{end}", f"{begin}\n{made}\n{end}", PAGE.read_text(), flags=re.S))
+        return
     torch.set_num_threads(1)
     for case in cases:
         name, length = case.split(":")
