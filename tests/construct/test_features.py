@@ -12,10 +12,13 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.features.annotated import annotate
 from krohn.construct.features.back import Back
 from krohn.construct.features.counts import Count
+from krohn.construct.features.earliest_place import EarliestPlace
 from krohn.construct.features.exchange import exchange_conflict
 from krohn.construct.features.feature import Feature
+from krohn.construct.features.later_place import LaterPlace
 from krohn.construct.features.latest import Latest
 from krohn.construct.features.latest_place import LatestPlace
+from krohn.construct.features.order import Mark, Order
 from krohn.construct.features.place import Place
 from krohn.construct.features.place_counts import PlaceCount
 from krohn.construct.features.plans import one_layer_plan, plan_without_search, two_layer_plan
@@ -40,12 +43,32 @@ def last(word: Word, members: frozenset[int]) -> int:
     return max((i for i, x in enumerate(word, 1) if x in members), default=0)
 
 
+def first(word: Word, members: frozenset[int]) -> int:
+    return min((i for i, x in enumerate(word, 1) if x in members), default=0)
+
+
+def last_at(word: Word, members: frozenset[int], residue: int) -> int:
+    return max((i for i, x in enumerate(word, 1) if x in members and i % 2 == residue), default=0)
+
+
+def sign(number: int) -> int:
+    return (number > 0) - (number < 0)
+
+
+ODD_A, EVEN_B = Mark(A, "latest", "a", 2, 1), Mark(B, "latest", "b", 2, 0)
 NAIVE: list[tuple[Feature, Callable[[Word], int]]] = [
     (Count(A, 3, False, "a"), lambda w: sum(x in A for x in w) % 3),
     (Count(B, 3, True, "b"), lambda w: min(2, sum(x in B for x in w))),
     (Latest(((1, 0), (2, 1)), "b"), lambda w: w[last(w, B) - 1] - 1 if last(w, B) else 2),
     (LatestPlace(B, 2, "b"), lambda w: fold(last(w, B), 1, 2)),
     (LatestPlace(A, 3, "a", 2), lambda w: fold(last(w, A), 2, 3)),
+    (EarliestPlace(B, 2, "b"), lambda w: fold(first(w, B), 1, 2)),
+    (
+        Order(Mark(A, "latest", "a"), Mark(B, "earliest", "b")),
+        lambda w: 2 + 2 * sign(last(w, A) - first(w, B)),
+    ),
+    (Order(ODD_A, EVEN_B), lambda w: 2 + 2 * sign(last_at(w, A, 1) - last_at(w, B, 0))),
+    (LaterPlace(ODD_A, EVEN_B, 4), lambda w: fold(max(last_at(w, A, 1), last_at(w, B, 0)), 1, 4)),
     (Place(1, 3), lambda w: fold(len(w), 1, 3)),
     (Place(4, 1), lambda w: min(len(w), 4)),
     (Back(2, 3), lambda w: w[-3] if len(w) > 2 else 3),
@@ -91,6 +114,9 @@ ONE_LAYER = {
     "C3 with a reset": reset_counter,
     "third letter from the end": lambda: from_regex("(a|b)*a(a|b)(a|b)"),
     "identifier": lambda: from_regex("[a-c]([a-c]|[0-2])*"),
+    "Grid3": lambda: zoo("Grid3"),
+    "an a after some b": lambda: Semiautomaton(np.array([[0, 1], [2, 1], [2, 2]]), 0),
+    "parity since the first b": lambda: Semiautomaton(np.array([[0, 1], [2, 1], [1, 2]]), 0),
     "date": lambda: from_regex("[0-2][0-2]-[0-2][0-2]"),
 }
 

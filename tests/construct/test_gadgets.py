@@ -14,6 +14,7 @@ from krohn.construct.lowering.map_gadgets import best_code
 from krohn.construct.lowering.mlp_builder import ramp_width
 from krohn.network.attention_operations import (
     AttentionOperation,
+    EndWrite,
     Facts,
     LatestMatch,
     LatestWrite,
@@ -165,6 +166,19 @@ HEADS = [
         LatestWrite("flag", ("value",), ("x",)),
         (R("flag", 0, 1), R("value", -2, 5), R("x", -2, 5)),
         FLAGGED,
+    ),
+    *(
+        HeadCase(
+            f"{end} value and position with two flags",
+            EndWrite(("flag", "odd"), end, ("value", "t"), ("x", "y")),
+            (
+                *(R("flag", 0, 1), R("value", -2, 5), R("x", -2, 5), R("odd", 0, 1)),
+                *(R("t", 0, 1, "wide"), R("y", 0, 1, "wide")),
+            ),
+            FLAGGED,
+            places=(Places("odd", (1,), (1, 0)), Places("t", (0,), (1,))),
+        )
+        for end in ("earliest", "latest")
     ),
     *(
         HeadCase(

@@ -56,7 +56,7 @@ def check_hints(compiled: CompiledNetwork, length: int, record: Record) -> None:
 def _prove_program(program: Program, compiled: CompiledNetwork, length: int, record: Record) -> None:
     """The discrete proof, where a machine can do it; scans are proved from the weights by induction."""
     if not has_finite_memory(program):
-        record.note("program", "the program looks far back: proved with the weights, by intervals")
+        record.note("program", "it looks far back or compares positions: proved with the weights alone")
         return
     try:
         registers = prove_program(program, compiled.automaton, length, record)

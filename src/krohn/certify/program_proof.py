@@ -22,6 +22,7 @@ from krohn.certify.simulation import check_simulation
 from krohn.errors import InvalidInput
 from krohn.network.attention_operations import (
     AttentionOperation,
+    EndWrite,
     LatestMatch,
     LatestWrite,
     LookBack,
@@ -37,6 +38,7 @@ LONGEST = 32
 FARTHEST = 4
 """Look-backs beyond this belong to Theorem 1, which is proved from the weights by induction instead."""
 
+Memory = LatestWrite | EndWrite | LatestMatch
 Advance = Callable[[Integers, Integers, Integers], tuple[Integers, Integers]]
 
 
@@ -110,8 +112,10 @@ def _reach(state: Registers, states: Integers, automaton: Semiautomaton, length:
 
 
 def has_finite_memory(program: Program) -> bool:
-    """Whether its look-backs are short enough for a machine to remember."""
+    """Whether its look-backs are short enough for a machine to remember, and no position is copied."""
     heads = [operation for layer in program.layers for operation in layer.attention]
+    if any(program.register[place.register].kind == "wide" for place in program.places):
+        return False
     return all(not isinstance(head, LookBack) or head.distance <= FARTHEST for head in heads)
 
 
@@ -225,8 +229,12 @@ def _line(
     return start.reshape(-1), advance
 
 
-def _filing(state: Registers, operation: LatestWrite | LatestMatch) -> tuple[Integers, Integers, Integers]:
+def _filing(state: Registers, operation: Memory) -> tuple[Integers, Integers, Integers]:
     """Cell that each class is filed under (−1: none), cell it reads, cell of each padding position."""
+    if isinstance(operation, EndWrite):
+        marked = np.all([state.value[name] == 1 for name in operation.flags], axis=0)
+        padded = np.all([state.pads[name] == 1 for name in operation.flags], axis=0)
+        return np.where(marked, 0, -1), np.zeros(len(marked), dtype=np.int64), np.where(padded, 0, -1)
     if isinstance(operation, LatestWrite):
         flags, pads = state.value[operation.flag], state.pads[operation.flag]
         return np.where(flags == 1, 0, -1), np.zeros_like(flags), np.where(pads == 1, 0, -1)
@@ -241,11 +249,16 @@ def _filing(state: Registers, operation: LatestWrite | LatestMatch) -> tuple[Int
 
 
 def _cells(
-    state: Registers, operation: LatestWrite | LatestMatch, held: Integers, shares: Integers, mask: str
+    state: Registers,
+    operation: Memory,
+    held: Integers,
+    shares: Integers,
+    mask: str,
 ) -> tuple[Integers, Advance]:
     """One cell per key that is asked for and one for BOS, forgotten once no key is without a value."""
     filed, wanted, pad_filed = _filing(state, operation)
     keys, width = int(wanted.max()) + 1, held.shape[1]
+    earliest = isinstance(operation, EndWrite) and operation.end == "earliest"
     start = np.zeros((keys + 1, 1 + width), dtype=np.int64)
     pads = np.stack([state.pads[name] for name in operation.sources], axis=1)
     start[keys] = [1, *pads[0]]
@@ -260,6 +273,8 @@ def _cells(
         after = cells.copy()
         for number in range(keys):
             hit = filed[shown] == number
+            if earliest:
+                hit = hit & (cells[..., number, 0] == 0)
             after[hit, number, 0], after[hit, number, 1:] = 1, held[shown][hit]
         read = after if mask == "causal" else cells
         chosen = np.take_along_axis(read, wanted[shown][:, :, None, None], axis=2)[:, :, 0]

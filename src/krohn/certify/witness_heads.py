@@ -1,16 +1,18 @@
 """Part of the search for witnesses: which rule a head follows, and the machine that remembers for it."""
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
 from krohn.certify.witness_machines import explore, groups, labelled, middle
 from krohn.check.heads import visible
 from krohn.check.machine import Claim, live_states
+from krohn.check.race import FIRST, SAME, SECOND
 from krohn.check.reader import Head, Layer
 from krohn.check.real import Array, Flags, Integers
 from krohn.check.verdict import require
-from krohn.check.witness import EMPTY, UNKNOWN, Attention, Back, Cells, Lift, Rule, Silent, Sum
+from krohn.check.witness import EMPTY, UNKNOWN, Attention, Back, Cells, Lift, Race, Rule, Silent, Sum
 
 MAX_BACK = 64
 CLOSE = 1e-3
@@ -39,7 +41,7 @@ class Sight:
 def sight(claim: Claim, head: Head, *, strict: bool) -> Sight:
     """Scores at the middles of boxes."""
     tau, vectors = len(claim.pads), middle(claim.box)
-    query_of, key_of = groups(vectors @ head.query), groups(vectors @ head.key)
+    query_of, key_of = _alike(vectors, head.query), _alike(vectors, head.key)
     times = np.unique(np.r_[: min(LATE, claim.length), max(0, claim.length - LATE) : claim.length])
 
     def projected(labels: Integers, weight: Array, at: Integers) -> Array:
@@ -59,6 +61,18 @@ def sight(claim: Claim, head: Head, *, strict: bool) -> Sight:
         np.einsum("atk,jk->atj", queries, middle(claim.pads) @ head.key),
         visible(claim.length, tau, strict=strict)[times],
     )
+
+
+def _alike(vectors: Array, weight: Array) -> Integers:
+    """Vectors of one projection; where their hull would blur it, only those that agree in what it reads."""
+    labels, used = groups(vectors @ weight), (weight != 0).any(axis=1)
+    ends = np.full((2, labels.max() + 1, vectors.shape[1]), -np.inf)
+    for end, sign in zip(ends, (1, -1), strict=True):
+        np.maximum.at(end, labels, sign * vectors)
+    blurred = (ends.sum(axis=0) @ np.abs(weight)).max(initial=0.0) > CLOSE * (
+        1 + np.abs(vectors @ weight).max()
+    )
+    return groups(vectors[:, used]) if blurred else labels
 
 
 def rule_of(claim: Claim, head: Head, *, strict: bool) -> Rule:
@@ -81,13 +95,30 @@ def rule_of(claim: Claim, head: Head, *, strict: bool) -> Rule:
         if made is not None:
             return made
     values = np.concatenate([middle(claim.box) @ head.value, middle(claim.pads) @ head.value])
+    if _positions_of(claim, head).any():  # padding has a code of its own
+        values = np.c_[values, np.arange(len(values)) >= claim.classes]
     value_of = groups(values)
     nothing = np.zeros((0, 0), dtype=np.int64)
     distance = _distance(claim, view, tau)
     if distance is not None:
         return Back(view.query_of, view.key_of, value_of, distance, nothing, nothing)
     member, order = _cells(view, tau)
-    return Cells(view.query_of, view.key_of, value_of, member, order, nothing, nothing)
+    return Cells(
+        view.query_of, view.key_of, value_of, member, order, nothing, nothing, _falls(view, member, order)
+    )
+
+
+def _positions_of(claim: Claim, head: Head) -> Flags:
+    """Channels in which the head delivers position codes."""
+    codes: Flags = np.asarray(claim.places.any(axis=0))
+    out: Flags = (np.abs(head.value) * codes[:, None]).sum(axis=0) @ np.abs(head.output) > 0
+    return out
+
+
+def _falls(view: Sight, member: Flags, order: tuple[tuple[int, ...], ...]) -> bool:
+    """Whether letters of the best kind score less the later they stand."""
+    letters = np.flatnonzero(member[order[0][0], : view.letters.shape[2]])
+    return any(bool(view.letters[0, -1, group, 0] > view.letters[0, -1, group, -1]) for group in letters)
 
 
 def _counting(claim: Claim, view: Sight, tau: int) -> Flags:
@@ -215,7 +246,10 @@ def attention_step(claim: Claim, layer: Layer, *, strict: bool) -> Attention:
     """Rules for all heads, and the machine that holds what they remember."""
     rules = [rule_of(claim, head, strict=strict) for head in layer.heads]
     memories, start = _memories(claim, layer, rules)
+    pairs, at = _pairs(claim, layer, rules), len(start)
+    start += [0] * len(pairs)
     old, letters = claim.machine, claim.machine.follow.shape[1]
+    memory_of = {id(memory.rule): memory for memory in memories}
 
     def expand(rows: Integers) -> tuple[Integers, Integers]:
         state = rows[:, 0]
@@ -226,6 +260,11 @@ def attention_step(claim: Claim, layer: Layer, *, strict: bool) -> Attention:
             held, read = _remembered(claim, memory, rows, strict=strict)
             after[:, :, memory.at : memory.end] = held
             out += read
+        for number, pair in enumerate(pairs, at):
+            one, two = (_filled(claim, memory_of[id(rules[head])], rows) for head in pair)
+            ahead = np.select([one & two, one, two], [SAME, FIRST, SECOND], rows[:, number, None])
+            after[:, :, number] = ahead
+            out.append((np.broadcast_to(rows[:, number, None], ahead.shape) if strict else ahead)[..., None])
         return after, np.concatenate(out, axis=2)
 
     rows, follow, outputs = explore(start, expand, claim.length)
@@ -238,7 +277,32 @@ def attention_step(claim: Claim, layer: Layer, *, strict: bool) -> Attention:
         offset[:, :, memory.counters] = since.reshape(len(rows), memory.number, len(memory.counters))
         finished[id(memory.rule)] = replace(memory.rule, held=held, offset=offset)
     heads = tuple(finished.get(id(rule), rule) for rule in rules)
-    return Attention(Lift(follow, rows[:, 0], shown), heads)
+    races = tuple(Race(*pair, rows[:, number]) for number, pair in enumerate(pairs, at))
+    return Attention(Lift(follow, rows[:, 0], shown), heads, races)
+
+
+def _pairs(claim: Claim, layer: Layer, rules: list[Rule]) -> list[tuple[int, int]]:
+    """Heads that remember positions and add them into one channel, two by two."""
+    reach = {
+        number: _positions_of(claim, head)
+        for number, (head, rule) in enumerate(zip(layer.heads, rules, strict=True))
+        if isinstance(rule, Cells) and _positions_of(claim, head).any()
+    }
+    found: list[tuple[int, int]] = []
+    for first, second in combinations(reach, 2):
+        if (reach[first] & reach[second]).any() and not any({first, second} & set(pair) for pair in found):
+            found.append((first, second))
+    return found
+
+
+def _filled(claim: Claim, memory: Memory, rows: Integers) -> Flags:
+    """(row, letter): whether the letter is the one that the best cell holds from now on."""
+    rule, own = memory.rule, claim.machine.shown[rows[:, 0]]
+    assert isinstance(rule, Cells)
+    cell = rule.order[0][0]
+    hit: Flags = rule.member[cell, rule.key_of[own]]
+    free: Flags = rows[:, memory.at + cell, None] == EMPTY
+    return hit & free if rule.earliest else hit
 
 
 def _memories(claim: Claim, layer: Layer, rules: list[Rule]) -> tuple[list[Memory], list[int]]:
@@ -281,6 +345,7 @@ def _remembered(
         read = [now[..., n : n + 1], since[:, :, n]]
     else:
         hit = np.moveaxis(rule.member[:, rule.key_of[own]], 0, 2)
+        hit = hit & (held == EMPTY) if rule.earliest else hit
         cells = np.where(hit, value[..., None], held)
         offsets = np.where(hit[..., None] | (cells == EMPTY)[..., None], 0, far)
         read = _read(rule, own, held, far) if strict else _read(rule, own, cells, offsets)

@@ -61,7 +61,8 @@ def _rule_text(number: int, rule: Rule) -> tuple[str, str]:
     if isinstance(rule, Back):
         return "look-back", f"head {number}: {rule.distance} positions back"
     if isinstance(rule, Cells):
-        return "memory", f"head {number}: the latest of the best of {len(rule.member)} kinds"
+        end = "earliest" if rule.earliest else "latest"
+        return "memory", f"head {number}: the {end} of the best of {len(rule.member)} kinds"
     return "silent head", f"head {number}: adds nothing"
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from krohn.check.format import Box, whole
 from krohn.check.heads import Look, Part, add_up, look_back, remember
 from krohn.check.machine import Claim, Lifted, Setting, counted_anew, lifted
+from krohn.check.race import race
 from krohn.check.reader import Head, Layer
 from krohn.check.real import Array, Integers, Real, hull, point
 from krohn.check.verdict import inside, require
@@ -17,15 +18,20 @@ def attend(setting: Setting, claim: Claim, layer: Layer, step: Attention) -> Cla
     """The claim after ``x ← keep x + Σ heads``."""
     require(len(step.heads) == len(layer.heads), "witness: one rule per head")
     new, keep = lifted(claim, step.lift), layer.keep_attention
-    sums, parts, pads = [], [], [whole(claim.pads).kept(keep)]
+    sums, copies, pads = [], dict[int, Part](), [whole(claim.pads).kept(keep)]
     for number, (head, rule) in enumerate(zip(layer.heads, step.heads, strict=True), 1):
         with inside(f"head {number}"):
             made, padding = one_head(setting, claim, head, rule, new)
             pads.append(padding)
             if isinstance(made, Part):
-                parts.append(made)
+                copies[number - 1] = made
             elif made is not None:
                 sums.append((made, rule))
+    for each in step.races:
+        require({each.first, each.second} <= copies.keys(), "witness: a race of heads that do not remember")
+        both = race(setting, new, each, (copies[each.first], copies[each.second]))
+        copies[each.first], copies[each.second] = (replace(part, memory=None) for part in both)
+    parts = list(copies.values())
     rows, labels = _distinct(new, parts)
     total, wide = _assembled(setting, claim, keep, rows, parts, [box for box, _ in sums])
     added = [rule for _, rule in sums if isinstance(rule, Sum)]

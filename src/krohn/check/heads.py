@@ -34,6 +34,7 @@ class Part:
     offset: Integers
     carried: Array  # d × counters
     remainder: Real
+    memory: "Memory | None" = None
 
 
 class Look:
@@ -96,18 +97,22 @@ class Look:
         weights = self.fmt.weights(scores, seen, np.ones_like(scores.lo))
         return self.fmt.linear(whole(self.fmt.mixed(weights, self.pad_values)), self.head.output)
 
-    def delivered(self, value_of: Integers, lead: float, far: float) -> tuple[Box, Array, Real]:
-        """What a head that copies adds for each value, and the worth of counters that come along."""
-        leak = leak_of(lead, far)
+    def passed(self, rows: Real, lead: "Lead") -> Box:
+        """What a head that copies these values adds: with what it leaks, and through W_C."""
+        leak = leak_of(lead.least, lead.size)
         require(leak < 0.5, f"the head does not select one position (it leaks {leak:.3g})", NO_LEAD)
         claim, fmt = self.claim, self.fmt
-        rows = hull(joined([self.values.part, self.pad_values]), value_of)
         full = joined([claim.over_counters(self.values.part, self.value_wide), self.pad_values])
         beyond = self.values.beyond.reshape(-1, self.values.beyond.shape[-1]).max(axis=0)
-        if not fmt.certain(lead):
+        if not fmt.certain(lead.least):
             size, spread = full.size.max(axis=0) + beyond, full.hi.max(axis=0) - full.lo.min(axis=0)
             rows = rows.widened(fmt.copied(size, spread, leak, self.tau + self.length))
-        out = fmt.linear(Box(rows, beyond), self.head.output)
+        return fmt.linear(Box(rows, beyond), self.head.output)
+
+    def delivered(self, value_of: Integers, lead: "Lead") -> tuple[Box, Array, Real]:
+        """What a head that copies adds for each value, and the worth of counters that come along."""
+        claim = self.claim
+        out = self.passed(hull(joined([self.values.part, self.pad_values]), value_of), lead)
         exact = point(self.value_wide.T) @ self.head.output
         return out, exact.lo.T, claim.remainder(Real(exact.lo.T, exact.hi.T), exact.lo.T)
 
@@ -226,6 +231,17 @@ class Lead:
             self.size = float(np.maximum(self.size, np.abs(lowest[target]).max()))
 
 
+@dataclass(frozen=True)
+class Memory:
+    """How a head came to what it copies: which cells a letter fills, and what they hold when read."""
+
+    look: Look
+    rule: Cells
+    lead: Lead
+    filled: Flags  # (state, letter, cell)
+    content: Integers
+
+
 def lead_back(look: Look, distance: int) -> Lead:
     """How far the position ``distance`` back (or the first) leads, at every letter, whatever the classes."""
     lead = Lead()
@@ -259,7 +275,7 @@ def look_back(look: Look, rule: Back, new: Lifted) -> Part:
     counted = (rule.offset[follow] == far[:, :, :k])[..., look.carries].all(axis=(2, 3))
     require((shifted & counted)[new.moves], "witness: the delay line does not move along")
     lead = lead_back(look, k)
-    values, carried, rest = look.delivered(value_of, lead.least, lead.size)
+    values, carried, rest = look.delivered(value_of, lead)
     return Part(values, now[..., k], far[:, :, k], carried, rest)
 
 
@@ -277,6 +293,10 @@ def remember(look: Look, rule: Cells, new: Lifted) -> Part:
     require(rule.offset[0] == 0, "witness: offsets")
     hit = np.moveaxis(rule.member[:, look.key_of[own]], 0, 2)
     before = np.broadcast_to(rule.held[:, None], hit.shape)
+    if rule.earliest:  # what is there stays
+        letters, pads = rule.member[:, :groups].any(axis=1), rule.member[:, groups:].sum(axis=1)
+        require(np.where(letters, pads == 0, pads <= 1), "witness: what an earliest cell may hold")
+        hit = hit & (before == EMPTY)
     far = np.broadcast_to(rule.offset[:, None], (*hit.shape, counters)) + new.steps[:, :, None]
     after, far_after = np.where(hit, value_of[own][..., None], before), np.where(hit[..., None], 0, far)
     counted = (after == EMPTY)[..., None] | (rule.offset[follow] == far_after)
@@ -291,9 +311,9 @@ def remember(look: Look, rule: Cells, new: Lifted) -> Part:
     for query, pairs in used.items():
         for _, scores, seen in look.blocks(query):
             for member, higher in pairs:
-                _lead_of_cell(lead, scores, seen, look.tau, member, higher)
-    values, carried, rest = look.delivered(value_of, lead.least, lead.size)
-    return Part(values, number, offset, carried, rest)
+                _lead_of_cell(lead, scores, seen, look.tau, (member, higher), earliest=rule.earliest)
+    values, carried, rest = look.delivered(value_of, lead)
+    return Part(values, number, offset, carried, rest, Memory(look, rule, lead, hit, content))
 
 
 def _contents(
@@ -323,9 +343,11 @@ def _contents(
     return number, offset, used
 
 
-def _lead_of_cell(lead: Lead, scores: Real, seen: Flags, tau: int, member: Flags, higher: Flags) -> None:
+def _lead_of_cell(
+    lead: Lead, scores: Real, seen: Flags, tau: int, cell: tuple[Flags, Flags], *, earliest: bool
+) -> None:
     """The best cell present is this one: members of better cells are absent everywhere."""
-    groups = scores.lo.shape[1]
+    groups, (member, higher) = scores.lo.shape[1], cell
 
     def table(which: Flags, source: Array, empty: float) -> Array:
         out = np.full((len(source), source.shape[2]), empty)
@@ -339,4 +361,6 @@ def _lead_of_cell(lead: Lead, scores: Real, seen: Flags, tau: int, member: Flags
     before = np.where(seen, table(~higher, scores.hi, -np.inf), -np.inf)
     after = np.where(seen, table(~higher & ~member, scores.hi, -np.inf), -np.inf)
     present = np.concatenate([member[groups:], np.full(seen.shape[1] - tau, member[:groups].any())])
+    if earliest:  # other members come after it, not before
+        before, after = after, before
     lead.note(lowest, before, after, seen & present)

@@ -75,7 +75,7 @@ def compose(setting: Setting, claim: Claim, layer: Layer, scan: Scan, number: in
             distance = _distance(look)
             require(distance in (0, window), f"it looks {distance} back, not {window} or 0")
             lead = lead_back(look, distance)
-            out, _, _ = look.delivered(np.arange(points + tau), lead.least, lead.size)
+            out, _, _ = look.delivered(np.arange(points + tau), lead)
             found = _copied(head.value, head.output, channels)
             require(not set(found) & set(sources), "two maps are added into one channel")
             side = LEFT if distance else OWN_WINDOW

@@ -66,7 +66,7 @@ class Back:
 
 @dataclass(frozen=True)
 class Cells:
-    """The latest member of the best cell present; ``member`` lists key groups, then padding positions."""
+    """The latest (or earliest) member of the best cell present; ``member``: key groups, then padding."""
 
     query_of: Integers
     key_of: Integers
@@ -75,17 +75,28 @@ class Cells:
     order: tuple[tuple[int, ...], ...]
     held: Integers
     offset: Integers
+    earliest: bool = False
 
 
 Rule = Silent | Sum | Back | Cells
 
 
 @dataclass(frozen=True)
+class Race:
+    """Two heads that remember: whose letter is later, per state (1, 2, 3: the same one; 0: not said)."""
+
+    first: int
+    second: int
+    ahead: Integers
+
+
+@dataclass(frozen=True)
 class Attention:
-    """A lift with one rule per head."""
+    """A lift with one rule per head, and pairs of heads whose positions are compared."""
 
     lift: Lift
     heads: tuple[Rule, ...]
+    races: tuple[Race, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -219,8 +230,18 @@ def _merge(payload: Payload) -> Merge:
 
 def _attention(payload: Payload) -> Attention:
     heads = _get(payload, "heads")
-    require(isinstance(heads, list), "witness: heads")
-    return Attention(_lift(payload), tuple(_one_of(RULES, head) for head in heads))
+    races = payload.get("races", [])
+    require(isinstance(heads, list) and isinstance(races, list), "witness: heads")
+    lift = _lift(payload)
+    made = tuple(_race(race, len(heads), len(lift.follow)) for race in races)
+    return Attention(lift, tuple(_one_of(RULES, head) for head in heads), made)
+
+
+def _race(payload: object, heads: int, states: int) -> Race:
+    first, second = (_whole(payload, key, 0, heads - 1) for key in ("first", "second"))
+    ahead = _integers(payload, "ahead", 1)
+    require(first != second and ahead.shape == (states,) and (ahead <= 3).all(), "witness: race")
+    return Race(first, second, ahead)
 
 
 def _groups(payload: Payload) -> tuple[Integers, Integers]:
@@ -248,10 +269,10 @@ def _cells(payload: Payload) -> Cells:
     require(isinstance(orders, list) and all(isinstance(order, list) for order in orders), "witness: order")
     named = [cell for order in orders for cell in order]
     require(all(type(cell) is int and 0 <= cell < len(member) for cell in named), "witness: order")
-    order = tuple(tuple(cells) for cells in orders)
-    return Cells(
-        *_groups(payload), _integers(payload, "value_of", 1), member.astype(bool), order, held, offset
-    )
+    order, earliest = tuple(tuple(cells) for cells in orders), payload.get("earliest", False)
+    require(type(earliest) is bool, "witness: cells")
+    value_of = _integers(payload, "value_of", 1)
+    return Cells(*_groups(payload), value_of, member.astype(bool), order, held, offset, earliest)
 
 
 def _tabulate(payload: Payload, *, block: bool) -> Tabulate:

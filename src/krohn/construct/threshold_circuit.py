@@ -15,7 +15,14 @@ import numpy.typing as npt
 
 from krohn.construct.threshold_gates import TRUE, Circuit, Form, Gates
 from krohn.errors import InvalidInput, LimitExceeded
-from krohn.network.attention_operations import LatestMatch, LatestWrite, LookBack, PlaceSum, PrefixSum
+from krohn.network.attention_operations import (
+    EndWrite,
+    LatestMatch,
+    LatestWrite,
+    LookBack,
+    PlaceSum,
+    PrefixSum,
+)
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table
 from krohn.network.program import Program
@@ -58,7 +65,8 @@ class _Lowering:
             s.register: self._source(s.letters, s.padding) for s in program.sources
         }
         for place in program.places:
-            self.held[place.register] = [{place.at(position): TRUE} for position in range(self.positions)]
+            along = place.along(self.positions, program.register[place.register].kind).tolist()
+            self.held[place.register] = [{value: TRUE} for value in along]
 
     def circuit(self) -> Circuit:
         """Sources, layers, read-out."""
@@ -167,10 +175,13 @@ class _Lowering:
             marks = {i: self._signal(operation.flag, i).get(1, 0) for i in self._visible(t)}
         elif isinstance(operation, LatestMatch):
             marks = {i: self._match(operation, t, i) for i in self._visible(t) if i}
+        elif isinstance(operation, EndWrite):
+            marks = {i: self._flagged(operation.flags, i) for i in self._visible(t) if i}
         else:
             raise InvalidInput(f"no circuit is known for {type(operation).__name__}")
         chosen, later = {}, dict[int, int]()
-        for i in sorted(marks, reverse=True):
+        earliest = isinstance(operation, EndWrite) and operation.end == "earliest"
+        for i in sorted(marks, reverse=not earliest):
             if marks[i]:
                 chosen[i] = self.gates.threshold(
                     {marks[i]: 1, **later} if marks[i] not in later else later, 1
@@ -178,6 +189,10 @@ class _Lowering:
                 later[marks[i]] = -1
         nothing = self.gates.threshold(later, 0)
         return chosen | ({0: self.gates.disjunction([chosen.get(0, 0), nothing])} if nothing else {})
+
+    def _flagged(self, flags: tuple[str, ...], i: int) -> int:
+        wires = [self._signal(name, i).get(1, 0) for name in flags]
+        return self.gates.conjunction(wires) if all(wires) else 0
 
     def _match(self, operation: LatestMatch, t: int, i: int) -> int:
         asked = self._signal(operation.query, t) if operation.query else {0: TRUE}

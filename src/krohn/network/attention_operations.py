@@ -7,7 +7,7 @@ network sees ``i ≤ t``, a strict one ``i < t`` (position 0 sees itself under b
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -176,6 +176,49 @@ class LatestWrite(_Copies):
 
 
 @dataclass(frozen=True)
+class EndWrite(_Copies):
+    """``target_t = source`` at the earliest or latest visible position where all flags are 1, BOS if none."""
+
+    kind = "end"
+    flags: tuple[str, ...]
+    end: Literal["earliest", "latest"]
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    def faults(self, facts: Facts) -> Iterator[str]:
+        """Flags must be 0 or 1, and there must be one."""
+        if not self.flags:
+            yield "there is no flag to look for"
+        wrong = (name for name in self.flags if facts.first.get(name, 0) not in (0, 1))
+        yield from (f"flag {name} is not 0 or 1" for name in wrong)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Flags and values."""
+        return (*self.flags, *self.sources)
+
+    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+        """The discrete meaning; BOS never counts as flagged, it is the default."""
+        marked = np.all([values[name] == 1 for name in self.flags], axis=0)
+        marked[:, 0] = False
+        if self.end == "earliest":
+            marked &= np.cumsum(marked, axis=1) == 1
+        return _fetch(values, self.sources, self.targets, latest(marked, mask))
+
+    def attends(self, own: str) -> str:
+        """Where the head looks, in words."""
+        return f"the {self.end} position {own} where {self._condition}, else ⊥"
+
+    def describe(self) -> str:
+        """One line for people."""
+        return f"{self.end} {', '.join(self.sources)} where {self._condition}"
+
+    @property
+    def _condition(self) -> str:
+        return " and ".join(f"{name} = 1" for name in self.flags)
+
+
+@dataclass(frozen=True)
 class LookBack(_Copies):
     """``target_t = source_{max(t−distance, 0)}`` (the heads of Theorem 1)."""
 
@@ -269,4 +312,4 @@ def _fetch(
     }
 
 
-AttentionOperation = PrefixSum | PlaceSum | LatestWrite | LookBack | LatestMatch
+AttentionOperation = PrefixSum | PlaceSum | LatestWrite | EndWrite | LookBack | LatestMatch

@@ -61,7 +61,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Places:
-    """A register that the position encoding brings along: ``early`` values from BOS on, then a cycle."""
+    """A register that the position encoding brings along: ``early`` values from BOS on, then a cycle.
+
+    A wide register holds the sum of these values up to here: with 0 at BOS and then 1, the position itself.
+    """
 
     register: str
     early: tuple[int, ...]
@@ -75,6 +78,11 @@ class Places:
         """The value at a position, BOS being 0."""
         late = position - len(self.early)
         return self.early[position] if late < 0 else self.cycle[late % len(self.cycle)]
+
+    def along(self, count: int, kind: str) -> Values:
+        """What the register of this kind holds at the first positions."""
+        values: Values = np.array([self.at(position) for position in range(count)], dtype=np.int64)
+        return np.cumsum(values) if kind == "wide" else values
 
 
 @dataclass(frozen=True)
@@ -222,7 +230,11 @@ def _wrong_order(program: Program) -> Iterable[str]:
 def _wrong_kinds(program: Program) -> Iterable[str]:
     kinds = {register.name: register.kind for register in program.registers}
     first = {source.register: source.padding[0] for source in program.sources if source.padding}
-    flags = {place.register for place in program.places if {*place.early, *place.cycle} <= {0, 1}}
+    flags = {
+        place.register
+        for place in program.places
+        if {*place.early, *place.cycle} <= {0, 1} and kinds.get(place.register) != "wide"
+    }
     facts = Facts(kinds, first, frozenset(flags))
     for layer in program.layers:
         for operation in layer.attention:
@@ -250,7 +262,7 @@ def interpret_registers(program: Program, words: npt.ArrayLike) -> dict[str, Val
         values[source.register] = np.concatenate([padding, np.array(source.letters)[letters]], axis=1)
     count = program.num_padding + letters.shape[1]
     for place in program.places:
-        column = np.array([place.at(position) for position in range(count)], dtype=np.int64)
+        column = place.along(count, program.register[place.register].kind)
         values[place.register] = np.broadcast_to(column, (len(letters), count))
     for layer in program.layers:
         before = dict(values)

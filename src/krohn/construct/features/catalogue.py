@@ -1,15 +1,19 @@
 """The features worth trying: counts, latest symbols and look-backs over classes that matter."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, permutations
+from typing import Literal
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.features.annotated import Annotated
 from krohn.construct.features.back import Back
 from krohn.construct.features.counts import Count
+from krohn.construct.features.earliest_place import EarliestPlace
 from krohn.construct.features.feature import Feature
+from krohn.construct.features.later_place import LaterPlace
 from krohn.construct.features.latest import Latest
 from krohn.construct.features.latest_place import LatestPlace
+from krohn.construct.features.order import Mark, Order
 from krohn.construct.features.place import Place
 from krohn.construct.features.place_counts import PlaceCount
 
@@ -17,6 +21,9 @@ MAX_MODULUS = 12
 MAX_PERIOD = 16
 FEW_SYMBOLS = 4
 MAX_BACK = 3
+MOST_COMPARED = 9
+"""Classes whose earliest and latest members are compared."""
+ENDS: tuple[Literal["earliest", "latest"], ...] = ("latest", "earliest")
 
 Class = tuple[frozenset[int], str]
 
@@ -105,6 +112,7 @@ def heads_over(
             numbers = {symbol: number for number, symbol in enumerate(sorted(members))}
             yield Latest(tuple(numbers.items()), name)
             yield from (LatestPlace(members, m, name, early) for m in rhythms for early in (1, 2))
+            yield from (EarliestPlace(members, m, name) for m in rhythms)
     for distance in range(1, backs + 1):
         yield Back(distance, num_symbols)
 
@@ -125,6 +133,39 @@ def one_layer_catalogue(annotated: Annotated) -> list[Feature]:
         for m in rhythms
     ]
     return found + [letter_at(automaton, place, x) for place in (1, 2) for x in range(automaton.num_letters)]
+
+
+def compared_positions(annotated: Annotated) -> list[Feature]:
+    """What takes two heads: positions of letters compared, and the later one of two."""
+    automaton = annotated.automaton
+    found = [*orders(letter_classes(annotated), automaton.num_letters)]
+    return found + list(later_places(automaton, moduli(automaton)))
+
+
+def orders(classes: Sequence[Class], num_symbols: int) -> Iterator[Feature]:
+    """Earliest and latest members of two classes compared; of two letters also at odd and at even places."""
+    places = ((1, 0), (2, 1), (2, 0)) if num_symbols == 2 else ((1, 0),)
+    marks = [
+        Mark(members, end, name, period, residue)
+        for members, name in classes[:MOST_COMPARED]
+        if len(members) < num_symbols
+        for period, residue in places
+        for end in ENDS
+    ]
+    for first, second in combinations(marks, 2):
+        if first.members != second.members or first.end != second.end:
+            yield Order(first, second)
+
+
+def later_places(automaton: Semiautomaton, rhythms: Sequence[int]) -> Iterator[Feature]:
+    """The latest of one of two letters at odd, of the other at even places, modulo twice a rhythm."""
+    names = automaton.letter_names
+    for x, y in permutations(range(automaton.num_letters), 2) if automaton.num_letters == 2 else ():
+        odd, even = (
+            Mark(frozenset([letter]), "latest", names[letter], 2, residue)
+            for letter, residue in ((x, 1), (y, 0))
+        )
+        yield from (LaterPlace(odd, even, 2 * m) for m in rhythms if 2 * m <= MAX_MODULUS)
 
 
 def letter_at(automaton: Semiautomaton, place: int, letter: int) -> PlaceCount:

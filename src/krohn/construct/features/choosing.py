@@ -96,6 +96,8 @@ def cheapest(
     Branch and bound over features that no other one beats, with a bound on the nodes.
     """
     options = _unbeaten(costs, told)
+    telling = [[index for index in options if told[index] >> pair & 1] for pair in range(count)]
+    hardest = sorted(range(count), key=lambda pair: len(telling[pair]))
     best: tuple[float, tuple[int, ...] | None] = (float("inf"), None)
     nodes = 0
 
@@ -106,10 +108,12 @@ def cheapest(
             best = (cost, tuple(sorted(chosen)))
         if not left or len(chosen) >= most or nodes > NODES:
             return
-        pair = left & -left
-        useful = [index for index in options if told[index] & pair]
-        useful.sort(key=lambda index: (costs[index] - 0.2 * (told[index] & left).bit_count(), index))
-        for index in useful[:WIDEST]:
+        pair = next(pair for pair in hardest if left >> pair & 1)
+
+        def worth(index: int) -> tuple[float, int]:
+            return costs[index] - 0.2 * (told[index] & left).bit_count(), index
+
+        for index in sorted(telling[pair], key=worth)[:WIDEST]:
             if cost + costs[index] < best[0]:
                 search((*chosen, index), cost + costs[index], left & ~told[index])
 

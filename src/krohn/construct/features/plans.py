@@ -10,8 +10,8 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.features.annotated import Annotated, annotate
 from krohn.construct.features.back import Back
-from krohn.construct.features.catalogue import one_layer_catalogue, two_layer_catalogue
-from krohn.construct.features.choosing import A_STATE, Pairs, choose
+from krohn.construct.features.catalogue import compared_positions, one_layer_catalogue, two_layer_catalogue
+from krohn.construct.features.choosing import A_STATE, Choice, Pairs, choose
 from krohn.construct.features.dead_ends import letters_by_place, wrong_letters
 from krohn.construct.features.feature import Feature
 from krohn.construct.features.place import Place
@@ -19,13 +19,15 @@ from krohn.construct.features.product import Determined, determine
 from krohn.construct.features.registers import first_layers, merged_letters
 from krohn.construct.features.writing import FeaturePlan
 from krohn.errors import LimitExceeded
-from krohn.work import Work
+from krohn.work import Work, WorkSpent
 
 MAX_DELAY = 12
 FEW_ROWS, MAX_ROWS = 2_000, 20_000
 """Rows of a read-out: as many as may be taken at once, and after a search that found nothing."""
 MOST_STATES, MOST_OBSERVED = 600, 10_000
 """States up to which features are looked for; and where a single letter back may decide."""
+SIMPLE_SHARE = 0.45
+"""Of the work for one layer: what is spent before positions are compared, which takes two heads."""
 KEPT_PAIRS = 60
 MOST_IN_SECOND = 3
 
@@ -65,7 +67,13 @@ def one_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], work: Work) 
     wrong = wrong_letters(plain.automaton)
     special: list[Feature] = [] if wrong is None else [wrong, Place(wrong.early, wrong.period)]
     special += letters_by_place(plain.automaton)
-    found = choose(plain, special + one_layer_catalogue(plain), wanted, Pairs(), work)
+    pairs, simple, found = Pairs(), special + one_layer_catalogue(plain), Choice()
+    try:
+        found = choose(plain, simple, wanted, pairs, work.part(work.units * SIMPLE_SHARE))
+    except WorkSpent:
+        work.look()
+    if found.determined is None:
+        found = choose(plain, simple + compared_positions(plain), wanted, pairs, work)
     plan = _planned(plain, found.features, found.determined, letters)
     return _definite(plain, wanted, letters, MAX_ROWS) if plan is None else plan
 

@@ -1,7 +1,7 @@
 """The symbols that heads see: letters, or letters together with registers of the layer before."""
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.finite import Finite
@@ -15,6 +15,7 @@ class Symbols:
     inputs: tuple[str, ...]
     number: Mapping[Row, int]
     at_bos: Row
+    made: dict[frozenset[tuple[Row, int]], str] = field(default_factory=dict)
 
     @property
     def bos(self) -> int:
@@ -34,4 +35,7 @@ class Symbols:
     def _held(self, draft: ProgramDraft, rows: dict[Row, int], name: str) -> str:
         if len(set(rows.values())) == 1:
             return draft.source(draft.fresh(name), [rows[self.at_bos]] * draft.num_letters, rows[self.at_bos])
-        return Finite(self.inputs, rows).register(draft, name)
+        key = frozenset(rows.items())
+        if key not in self.made:  # features that look for the same symbols share a register
+            self.made[key] = Finite(self.inputs, rows).register(draft, name)
+        return self.made[key]

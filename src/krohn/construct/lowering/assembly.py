@@ -214,7 +214,7 @@ def _outer(
             positions[:, number] = codes.column(channel.position)
     for place in program.places:
         if Channel(register=place.register) in first:
-            column = [place.at(position) for position in range(len(positions))]
+            column = place.along(len(positions), program.register[place.register].kind)
             positions[:, first.index(Channel(register=place.register))] = column
     weights, bias = _readout(program.readout, last.index, len(last))
     return Transformer(embedding, padding, positions, layers, weights, bias, program.mask)

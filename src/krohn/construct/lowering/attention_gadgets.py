@@ -18,7 +18,14 @@ from krohn.construct.lowering.position_codes import (
     log_of_places,
     turning,
 )
-from krohn.network.attention_operations import LatestMatch, LatestWrite, LookBack, PlaceSum, PrefixSum
+from krohn.network.attention_operations import (
+    EndWrite,
+    LatestMatch,
+    LatestWrite,
+    LookBack,
+    PlaceSum,
+    PrefixSum,
+)
 from krohn.network.layout import Channel
 from krohn.network.position_maps import Linear, PositionMap
 from krohn.network.program import Program
@@ -184,6 +191,32 @@ def lower_latest_write(operation: LatestWrite, codes: PositionCodes, program: Pr
     return HeadPlan(({ONE: gain},), (key,), value, output, error=2.1 * spread * exp(-gap))
 
 
+# The earliest or latest position with all of several flags.
+#
+# Meaning: the sources there, those at BOS if there is none. Weights: score g·2^L·(number of flags ± i/2^L),
+# for letters a sum of what letter and place bring along; BOS scores n where n flags are needed and the latest
+# position is asked for, n − 1 + 1/2^L where the earliest is: between the positions that have all flags and
+# those that do not. The position itself, a wide register, is read off the code of recency. Error: as above.
+
+
+def lower_end_write(operation: EndWrite, codes: PositionCodes, program: Program) -> HeadPlan:
+    """One head for all values of the operation."""
+    counts = [place.register for place in program.places if program.register[place.register].kind == "wide"]
+    far = [codes.count if name in counts else value_range(program, (name,)) for name in operation.sources]
+    gap = GAP + log(max(far))
+    gain, last = sqrt(gap * codes.scale), operation.end == "latest"
+    at_bos = sum(program.at_bos[name] for name in operation.flags)
+    base = len(operation.flags) if last else len(operation.flags) - 1 + 1 / codes.scale
+    key: Column = {RECENCY: gain if last else -gain, BOS: gain * (base - at_bos)}
+    key |= {Channel(register=name): gain for name in operation.flags}
+    value, output = copies(operation.sources, operation.targets)
+    value = tuple(
+        {RECENCY: float(codes.scale)} if name in counts else column
+        for name, column in zip(operation.sources, value, strict=True)
+    )
+    return HeadPlan(({ONE: gain},), (key,), value, output, error=2.1 * max(far) * exp(-gap))
+
+
 # The most recent position with a given key (Theorem 3, keys on a circle of n values).
 #
 # Meaning: the sources at the latest visible i with key_i ≡ query_t + shift mod n, BOS if there is none.
@@ -269,6 +302,10 @@ def _error_of_writes(operation: LatestWrite, codes: PositionCodes, program: Prog
     return 4 * 2 * (GAP + 4) * codes.scale
 
 
+def _error_of_ends(operation: EndWrite, codes: PositionCodes, program: Program) -> float:
+    return 4 * (1 + len(operation.flags)) * (GAP + 4 + log(codes.count)) * codes.scale
+
+
 def _error_of_backs(operation: LookBack, codes: PositionCodes, program: Program) -> float:
     if codes.exact:  # the gap is so large that only its share counts
         return 6 * FREQUENCIES * 2 / codes.shift_gap
@@ -283,6 +320,7 @@ GADGETS: dict[type, Gadget] = {
     PrefixSum: Gadget(lower_prefix_sum, _error_of_sums),
     PlaceSum: Gadget(lower_place_sum, _error_of_sums),
     LatestWrite: Gadget(lower_latest_write, _error_of_writes),
+    EndWrite: Gadget(lower_end_write, _error_of_ends),
     LookBack: Gadget(lower_look_back, _error_of_backs),
     LatestMatch: Gadget(lower_latest_match, _error_of_matches),
 }

@@ -12,6 +12,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.tight.layers import arrange
 from krohn.network.attention_operations import (
     AttentionOperation,
+    EndWrite,
     LatestMatch,
     LatestWrite,
     LookBack,
@@ -103,6 +104,21 @@ class ProgramDraft:
     def latest_write(self, flag: str, source: str, target: str) -> str:
         """The most recent flagged value."""
         return self._attended(LatestWrite(flag, (source,), (self.fresh(target),)))
+
+    def end_write(
+        self, flags: Sequence[str], end: Literal["earliest", "latest"], source: str, target: str
+    ) -> str:
+        """The earliest or latest value where all flags are 1."""
+        kind = self.registers[source].kind
+        return self._attended(EndWrite(tuple(flags), end, (source,), (self.fresh(target),)), kind)
+
+    def position(self) -> str:
+        """The position itself."""
+        name = "t"
+        if name not in self.rhythms:
+            self._made(name, 0, 1, TOKENS, "wide")
+            self.rhythms[name] = Places(name, (0,), (1,))
+        return name
 
     def look_back(self, source: str, distance: int = 1) -> str:
         """The value some positions back."""
