@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from krohn import compile, verify, zoo
-from krohn.certify.rhythm import rhythm_of, standing
+from krohn.certify.rhythm import Rhythm, standing
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.layout import Channel
 
@@ -19,17 +19,8 @@ def changed_position(network: CompiledNetwork, name: str, place: int) -> Compile
     return replace(network, transformer=replace(network.transformer, positions=positions))
 
 
-def test_rhythm_of_columns() -> None:
-    columns = np.array([[0, 1, 0.5, 7], [1, 2, 0.25, 7], [0, 1, 0.125, 7], [1, 2, 0.1, 7], [0, 1, 0, 7]])
-    rhythm = rhythm_of(columns)
-    assert rhythm.channels.tolist() == [True, True, False, False]
-    assert (rhythm.early, rhythm.period) == (0, 2)
-
-
-def test_a_start_that_is_different_is_early() -> None:
-    rhythm = rhythm_of(np.array([[3.0], [0], [1], [0], [1], [0]]))
-    assert (rhythm.early, rhythm.period) == (1, 2)
-    where = standing(rhythm.clock(2), 5)
+def test_a_clock_shows_early_letters_once_and_the_others_in_turn() -> None:
+    where = standing(Rhythm(np.ones(1, dtype=bool), early=1, period=2).clock(2), 5)
     assert where[:2].tolist() == [[True, False, False, False, False]] * 2
     assert where[2].tolist() == [False, True, False, True, False]
 
