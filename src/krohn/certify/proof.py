@@ -41,9 +41,15 @@ def attempt(network: Transformer, automaton: Semiautomaton, length: int, arith: 
 
 def small_attempt(network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic) -> Outcome:
     """Every witness that the search finds; of those that are refused, the one that came furthest."""
-    checked, table = checkable(network, automaton)
+    return furthest(*checkable(network, automaton), length, arith)
+
+
+def furthest(
+    checked: Network, table: Automaton, length: int, arith: Arithmetic, searched: Network | None = None
+) -> Outcome:
+    """Every witness that the search finds, in the network itself or in one of the same structure."""
     stopped: Outcome | None = None
-    for outcome in _attempts(checked, table, length, arith):
+    for outcome in _attempts(checked, searched or checked, table, length, arith):
         if outcome[1] is None:
             return outcome
         if stopped is None or stopped[1] is None or outcome[1].layer >= stopped[1].layer:
@@ -66,9 +72,11 @@ def checkable_table(automaton: Semiautomaton) -> Automaton:
     return Automaton(np.asarray(automaton.table, dtype=np.int64), automaton.start, shows)
 
 
-def _attempts(checked: Network, table: Automaton, length: int, arith: Arithmetic) -> Iterator[Outcome]:
+def _attempts(
+    checked: Network, searched: Network, table: Automaton, length: int, arith: Arithmetic
+) -> Iterator[Outcome]:
     """The small checker on every witness the search finds."""
-    for scan in scans(checked):
+    for scan in scans(searched):
         record, plain = Record(), witness_json(scan)
         verdict = check(checked, table, arith.name, length, plain, SCAN_WORK)
         if verdict.certified:
@@ -80,7 +88,7 @@ def _attempts(checked: Network, table: Automaton, length: int, arith: Arithmetic
     for choices in (True, False):
         record, walk = Record(), None
         try:
-            walk = walk_through(checked, arith.name, length, choices=choices, work=WALK_WORK)
+            walk = walk_through(searched, arith.name, length, choices=choices, work=WALK_WORK)
             verdict = check(checked, table, arith.name, length, witness_json(tuple(walk.steps)))
         except LimitExceeded as error:
             verdict = Verdict(False, 0.0, str(error))

@@ -9,15 +9,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.check.format import Format, whole
+from krohn.check.format import Box, Format, whole
+from krohn.check.norm import Norm
 from krohn.check.real import (
     Array,
     Flags,
+    Integers,
     Real,
     affine_error,
     ample,
     common_unit,
     known_sums,
+    point,
     summed_up,
 )
 
@@ -44,16 +47,25 @@ class Affine:
         box = self.box.where(self.box.known, self.box.within(form))
         return Affine(box, self.centre, self.tied, self.own)
 
-    def linear(self, fmt: Format, weight: Array, bias: Array) -> "Affine":
-        """The next sums: those of the form, and what the network and this checker round."""
+    def linear(self, fmt: Format, weight: Array, bias: Array, norm: Norm | None = None) -> "Affine":
+        """The next sums: those of the form, and what the network and this checker round.
+
+        After a LayerNorm its mean lies beyond the form; what the matrix reads of it is added.
+        """
         box = whole(self.box)
+        if norm is not None:
+            beyond, shift = norm.shift(weight)
+            box = Box(self.box, beyond)
         off = fmt.off(box, weight, bias)
         own = np.where(off + self.reach @ np.abs(weight) > 0, affine_error(self.reach, weight, bias), 0.0)
         own = np.where(self._constant(weight) & (off == 0), 0.0, own)
         some = self.own.any(axis=0)  # what a unit had for itself is now shared by all that read it
         parts = self.own.T[some][:, :, None] * weight[some][:, None]
+        made = fmt.linear(box, weight, bias).part
+        if norm is not None:
+            made, own = made.widened(shift), ample(own + shift)
         return Affine(
-            fmt.linear(box, weight, bias).part,
+            made,
             self.centre @ weight + bias,
             np.concatenate([self.tied @ weight, parts]),
             off + own,
@@ -64,8 +76,8 @@ class Affine:
         out: Flags = (~self.box.known).astype(np.float64) @ (weight != 0).astype(np.float64) == 0
         return out
 
-    def activated(self, fmt: Format, sine: Flags) -> "Affine":
-        """ReLU, or the sine where ``sine`` says so."""
+    def activated(self, fmt: Format, sine: Flags, pairs: Integers | None = None) -> "Affine":
+        """ReLU, or the sine where ``sine`` says so; ``pairs``: see ``mirrors``."""
         on, off = (self.box.lo >= 0) & ~sine, (self.box.hi <= 0) & ~sine
         box = self.box.positive()
         if sine.any():
@@ -73,7 +85,20 @@ class Affine:
         middle = (box.lo + box.hi) / 2
         unsure = np.where(on | off, 0.0, ample(np.maximum(box.hi - middle, middle - box.lo)))
         centre = np.where(on, self.centre, np.where(off, 0.0, middle))
-        return Affine(box, centre, self.tied * on, np.where(on, self.own, unsure))
+        made = Affine(box, centre, self.tied * on, np.where(on, self.own, unsure))
+        return made if pairs is None or not len(pairs) else self._paired(made, *pairs.T, ~(on | off | sine))
+
+    def _paired(self, made: "Affine", first: Integers, second: Integers, unsure: Flags) -> "Affine":
+        """The first of a pair stands for both, as s itself; the second for how far s' is from −s."""
+        both = (self.centre[:, first] + self.centre[:, second])[None], self.tied[..., first] + self.tied[..., second]
+        gap = ample(summed_up(np.concatenate([*both, self.own[None, :, first], self.own[None, :, second]])))
+        use = unsure[:, first] & unsure[:, second] & (gap < made.own[:, first] + made.own[:, second])
+        centre, tied, own = made.centre.copy(), made.tied.copy(), made.own.copy()
+        centre[:, first] = np.where(use, self.centre[:, first], centre[:, first])
+        tied[..., first] = np.where(use, self.tied[..., first], tied[..., first])
+        own[:, first] = np.where(use, self.own[:, first], own[:, first])
+        centre[:, second], own[:, second] = np.where(use, 0.0, centre[:, second]), np.where(use, gap, own[:, second])
+        return Affine(made.box, centre, tied, own)
 
     def grain(self, weight: Array) -> Array:
         """Per column of x @ weight: a power of two that divides every term; 0 where one is not known."""
@@ -87,6 +112,14 @@ class Affine:
         made = Real(self.centre @ weight, self.centre @ weight).widened(radius)
         return known_sums(self.box, weight, self.grain(weight), made)
 
+    def leads(self, rows: Integers, units: Integers) -> Array:
+        """How far each row's chosen unit is above every unit, at least: by the boxes, or by the form."""
+        own = [part[..., rows, units][..., None] for part in (self.centre, self.tied, self.own)]
+        apart = point(own[0]) - point(self.centre)
+        radius = summed_up(np.concatenate([own[1] - self.tied, own[2][None] + self.own[None]]))
+        boxes = point(self.box.lo[rows, units][:, None]) - point(self.box.hi)
+        return np.maximum((apart - point(ample(radius))).lo, boxes.lo)
+
     def trimmed(self, first: int) -> "Affine":
         """Without the symbols that nothing holds; the first ones stay, so that inputs keep theirs."""
         some = (self.tied != 0).any(axis=(1, 2))
@@ -94,11 +127,30 @@ class Affine:
         return Affine(self.box, self.centre, self.tied[some], self.own)
 
 
-def entering(box: Real) -> Affine:
-    """Inputs: a symbol each."""
+def entering(box: Real, norm: Norm | None = None) -> Affine:
+    """Inputs: a symbol each; after a LayerNorm, what that adds is a unit's own."""
     centre = (box.lo + box.hi) / 2
     radius = ample(np.maximum(box.hi - centre, centre - box.lo))
-    return Affine(box, centre, diagonal(radius), np.zeros_like(radius))
+    if norm is None:
+        return Affine(box, centre, diagonal(radius), np.zeros_like(radius))
+    own = ample(norm.error(box.size))
+    return Affine(norm.apart(box, np.zeros(1)).part, centre * norm.scale, diagonal(radius * norm.scale), own)
+
+
+def mirrors(into: Array, out: Array) -> Integers:
+    """Pairs of units with opposite weights, before and after: x = relu(x) − relu(−x).
+
+    Only those after matter: relu(s) − relu(s') differs from s by at most |s + s'|, whatever s and s' are.
+    """
+    waiting: dict[bytes, int] = {}
+    found = []
+    for unit, row in enumerate(np.concatenate([into.T, out], axis=1)):
+        other = waiting.pop((0.0 - row).tobytes(), None)
+        if other is None:
+            waiting[(0.0 + row).tobytes()] = unit
+        else:
+            found.append((other, unit))
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
 
 
 def diagonal(radius: Array) -> Array:

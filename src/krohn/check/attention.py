@@ -7,6 +7,7 @@ import numpy as np
 from krohn.check.format import Box, whole
 from krohn.check.heads import Look, Part, add_up, look_back, remember
 from krohn.check.machine import Claim, Lifted, Setting, counted_anew, lifted
+from krohn.check.norm import Norm, normed
 from krohn.check.race import race
 from krohn.check.reader import Head, Layer
 from krohn.check.real import Array, Integers, Real, hull, point
@@ -19,9 +20,10 @@ def attend(setting: Setting, claim: Claim, layer: Layer, step: Attention) -> Cla
     require(len(step.heads) == len(layer.heads), "witness: one rule per head")
     new, keep = lifted(claim, step.lift), layer.keep_attention
     sums, copies, pads = [], dict[int, Part](), [whole(claim.pads).kept(keep)]
+    norm = normed(setting.fmt, claim.anywhere, layer.gain_attention, setting.epsilon)
     for number, (head, rule) in enumerate(zip(layer.heads, step.heads, strict=True), 1):
         with inside(f"head {number}"):
-            made, padding = one_head(setting, claim, head, rule, new)
+            made, padding = one_head(setting, claim, head, rule, new, norm)
             pads.append(padding)
             if isinstance(made, Part):
                 copies[number - 1] = made
@@ -52,14 +54,14 @@ def attend(setting: Setting, claim: Claim, layer: Layer, step: Attention) -> Cla
 
 
 def one_head(
-    setting: Setting, claim: Claim, head: Head, rule: Rule, new: Lifted
+    setting: Setting, claim: Claim, head: Head, rule: Rule, new: Lifted, norm: Norm
 ) -> tuple[Part | Box | None, Box]:
     """What the head adds to letters (nothing, per class, or per state and letter), and to padding."""
     if isinstance(rule, Silent):
         require(not head.output.any(), "witness: a head that adds something is called silent")
         one = np.zeros(claim.classes, dtype=np.int64)
-        return None, Look(setting, claim, head, one, one).at_padding()
-    look = Look(setting, claim, head, rule.query_of, rule.key_of)
+        return None, Look(setting, claim, head, one, one, norm).at_padding()
+    look = Look(setting, claim, head, rule.query_of, rule.key_of, norm)
     if isinstance(rule, Sum):
         return add_up(look, rule)[0], look.at_padding()
     part = look_back(look, rule, new) if isinstance(rule, Back) else remember(look, rule, new)

@@ -65,7 +65,7 @@ def margin_of(
     require(type(length) is int and 1 <= length <= longest, f"the length must lie in 1..{longest}")
     require(len(network.padding) > 0, "the proof starts from a padding position; there is none")
     require(fits(network, automaton), "the automaton has other states or letters than the network")
-    setting = Setting(fmt, network.strict, Budget(work))
+    setting = Setting(fmt, network.strict, Budget(work), network.root, network.epsilon)
     held = stored(network, fmt)
     with inside("embedding"):
         claim = embed(held, length, fmt, clock=not isinstance(witness, Scan))

@@ -24,12 +24,14 @@ from krohn.check.real import (
     ends,
     lowest_bit,
     point,
+    summed_up,
     terms_of,
 )
 from krohn.check.verdict import require
 
 EXP = 32.0  # units in the last place that exp may be off
 SINE = 16.0  # units of 1 that sine may be off
+MOMENTS = 16.0  # roundings besides the sum that the variance of LayerNorm may pass
 
 
 @dataclass(frozen=True)
@@ -178,17 +180,82 @@ class Format:
         made, top = np.sin(middle), 1 + SINE * self.inner.unit + self.rounding(np.ones(1))
         return Real(np.maximum(made - far, -top), np.minimum(made + far, top)).outward(far)
 
-    def scores(self, queries: Real, keys: Real) -> Real:
-        """Tensors [t, k] and [i, k]: the computed score of every pair [t, i]."""
+    def scores(self, queries: Real, keys: Real, root: float = 1.0) -> Real:
+        """Tensors [t, k] and [i, k]: the computed score of every pair [t, i], divided by ``root``.
+
+        The product may be divided, or multiplied by 1 / root, or queries and keys by its own root before.
+        """
         width = float(queries.lo.shape[-1])
         middles, radii = zip(*(_ball(side) for side in (queries, keys)), strict=True)
         sizes = [np.abs(middle) + radius for middle, radius in zip(middles, radii, strict=True)]
         centre, size = middles[0] @ middles[1].T, sizes[0] @ sizes[1].T
         radius = np.abs(middles[0]) @ radii[1].T + radii[0] @ sizes[1].T
         terms = (sizes[0] != 0).astype(np.float64) @ (sizes[1] != 0).astype(np.float64).T
-        off = self.inner.error(size, np.where(terms > 0, width + 1, 0.0), terms)
+        once = 0.0 if root == 1 else 6.0
+        off = self.inner.error(size, np.where(terms > 0, width + 1 + once, 0.0), terms + once)
+        if root != 1:  # what queries and keys lose to underflow if they are divided first
+            off = off + self.inner.tiny * (sizes[0].sum(axis=1)[:, None] + sizes[1].sum(axis=1))
         own = np.where(terms > 0, OWN.error(4 * size, width + 4, 4 * terms), 0.0)
-        return Real(centre - (radius + off + own), centre + (radius + off + own)).outward(own)
+        far = radius + off + own
+        made = Real(centre - far, centre + far).outward(own)
+        return made if root == 1 else made * point(1 / root)
+
+    def spread(self, stream: Real, epsilon: float) -> tuple[float, Real]:
+        """LayerNorm's two numbers where channel i is in stream[i]: the size of its mean; 1 / deviation.
+
+        The variance is Σx²/d − mean². It may be computed in two passes, in any order of sums: x − mean, the
+        square, the quotient and ε pass 6 roundings, besides those of the sum. Or by the updates of Welford and
+        Chan, as torch does: MOMENTS leaves room for them, and the tests hold it against torch.
+        """
+        require(not self.coarse, "LayerNorm is proved in float32 and float64 only")
+        d, sizes = float(len(stream)), stream.size
+        total, whole = stream.total(0), summed_up(sizes)
+        off = ample(self.inner.error(whole, 4 * (d + 8), d) / d)
+        mean = ample(total.size / d)
+        squares = (stream * stream).total(0).hi
+        least = np.where(stream.lo * stream.hi > 0, np.minimum(np.abs(stream.lo), np.abs(stream.hi)), 0.0)
+        below = (point(least) * point(least)).total(0).lo - ample(d * mean * mean)
+        above = squares + ample(d * off * off)
+        centred = ample((sizes + mean + off) ** 2)
+        slack = self.inner.error(summed_up(centred), MOMENTS, 2 * d) + self.positive_sum(centred)
+        low, high = (below - slack) / d + epsilon, (above + slack) / d + epsilon
+        require(low > 0, "LayerNorm may divide by 0", "let a pair of channels be far larger than the others")
+        few = 8 * (self.inner.unit + OWN.unit)
+        return float(mean + off), Real((1 - few) / np.sqrt(high), (1 + few) / np.sqrt(low))
+
+    def positive_sum(self, most: Array) -> Array:
+        """Error of a sum of terms from 0 to ``most``, in any order, if few of them are large.
+
+        Let k be large. An addition of two partial sums that hold large terms errs by u times all; there are
+        k − 1. One of a sum that holds none errs by no more than that, since the other summand is itself a
+        number of the format. So these errors add up to the small terms, as computed, which is next to nothing
+        more than their sum.
+        """
+        falling = np.sort(most)[::-1]
+        rest = np.concatenate([np.cumsum(falling[::-1])[::-1], np.zeros(1)])
+        large = np.arange(len(rest), dtype=np.float64)
+        bounds = SAFE * ((large + 1) * (self.inner.unit + OWN.unit) * rest[0] + SAFE * rest)
+        out: Array = ample(bounds.min())
+        return out
+
+    def scaled(self, size: Array, gain: Array, inverse: Real) -> tuple[Array, Array, Array, Array]:
+        """What LayerNorm multiplies x − mean, of this size, by: a number for each channel; how far it is off,
+        alike in all channels; what each is rounded, per size of x − mean; and what it loses to underflow.
+
+        Any one number for ``inverse`` would do; one that makes the gains short keeps whole numbers whole.
+        (x − mean) · inverse · gain, or (x · inverse − mean · inverse) · gain: at most 4 roundings each.
+        """
+        most = size * inverse.hi * (1 + np.abs(gain)) + size
+        require(most < self.inner.largest / 2, "LayerNorm can overflow", TOO_LARGE)
+        top, brief = float(np.abs(gain).max()), replace(OWN, bits=12)
+        short = float(brief.cast(np.asarray(top * (inverse.lo + inverse.hi) / 2))) if top else 0.0
+        inside = bool((top * inverse.lo <= short) & (short <= top * inverse.hi)) and top > 0
+        chosen = short / top if inside else float(inverse.lo + inverse.hi) / 2
+        scale = gain * chosen
+        scale = np.where(np.abs(brief.cast(scale) - scale) <= 8 * OWN.unit * np.abs(scale), brief.cast(scale), scale)
+        alike = ample((inverse - point(chosen)).size / chosen) * np.abs(scale)
+        own = 5 * (self.inner.unit + 4 * OWN.unit) * ample(np.abs(gain) * inverse.hi)
+        return scale, alike, own, np.where(gain != 0, 4 * (1 + np.abs(gain)) * self.inner.tiny, 0.0)
 
     def may_score(self, queries: Real, keys: Real) -> None:
         """Refuses if any query with any key, seen or not, can overflow."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from krohn.check.format import Box, whole
 from krohn.check.machine import Claim, Lifted, Setting
+from krohn.check.norm import Norm
 from krohn.check.reader import Head
 from krohn.check.real import Array, Flags, Integers, Real, between, hull, joined, leak_of, point, rivals
 from krohn.check.verdict import require
@@ -41,9 +42,9 @@ class Look:
     """Queries, keys and values of one head, for classes grouped as the witness says."""
 
     def __init__(
-        self, setting: Setting, claim: Claim, head: Head, query_of: Integers, key_of: Integers
+        self, setting: Setting, claim: Claim, head: Head, query_of: Integers, key_of: Integers, norm: Norm
     ) -> None:
-        self.setting, self.claim, self.head, self.fmt = setting, claim, head, setting.fmt
+        self.setting, self.claim, self.head, self.fmt, self.norm = setting, claim, head, setting.fmt, norm
         self.query_of, self.key_of = _grouping(query_of, claim.classes), _grouping(key_of, claim.classes)
         self.tau, self.length = len(claim.pads), claim.length
         self.seen = visible(self.length, self.tau, strict=setting.strict)
@@ -52,16 +53,17 @@ class Look:
             self._projected(self.key_of, head.key),
         )
         pads = whole(claim.pads)
-        self.pad_queries, self.pad_keys = (self.fmt.linear(pads, m).part for m in (head.query, head.key))
-        self.pad_values = self.fmt.linear(pads, head.value).part
+        self.pad_queries, self.pad_keys, self.pad_values = (
+            norm.linear(pads, matrix).part for matrix in (head.query, head.key, head.value)
+        )
         for queries in (self.queries, self.pad_queries):
             for keys in (self.keys, self.pad_keys):
                 self.fmt.may_score(queries, keys)
         # Values without their counters, which are worth ``value_wide`` in them.
-        exact = point(claim.wide.T) @ head.value
+        exact = (point(claim.wide.T) * point(norm.scale)) @ head.value
         self.value_wide = exact.lo.T
         left = claim.remainder(Real(exact.lo.T, exact.hi.T), self.value_wide)
-        values = self.fmt.linear(Box(claim.box + claim.codes, claim.counted), head.value)
+        values = norm.linear(Box(claim.box + claim.codes, claim.counted), head.value)
         self.values = Box(values.part + left, values.beyond)
         self.carries = (self.value_wide != 0).any(axis=0)
 
@@ -73,7 +75,8 @@ class Look:
             1, self.length, len(used)
         )
         self.setting.budget.spend(rows.lo.size * (weight.shape[1] + 1), "queries and keys")
-        made = self.fmt.linear(whole(rows.shaped(len(grouped) * self.length, len(used))), weight[used]).part
+        flat = whole(rows.shaped(len(grouped) * self.length, len(used)))
+        made = self.norm[used].linear(flat, weight[used]).part
         return made.shaped(len(grouped), self.length, weight.shape[1])
 
     def blocks(self, query: int) -> Iterator[tuple[slice, Real, Flags]]:
@@ -86,12 +89,13 @@ class Look:
             part = slice(first, min(first + rows, self.length))
             reach = self.tau + part.stop
             self.setting.budget.spend((part.stop - first) * groups * reach * (width + 8), "scores")
-            scores = self.fmt.scores(self.queries[query, part], keys[:, :reach].shaped(groups * reach, width))
+            there = keys[:, :reach].shaped(groups * reach, width)
+            scores = self.fmt.scores(self.queries[query, part], there, self.setting.root)
             yield part, scores.shaped(part.stop - first, groups, reach), self.seen[part, :reach]
 
     def at_padding(self) -> Box:
         """The head on padding positions, which see nothing but padding: plain evaluation."""
-        scores = self.fmt.scores(self.pad_queries, self.pad_keys)
+        scores = self.fmt.scores(self.pad_queries, self.pad_keys, self.setting.root)
         last = np.maximum(np.arange(self.tau) - self.setting.strict, 0)
         seen = np.arange(self.tau) <= last[:, None]
         weights = self.fmt.weights(scores, seen, np.ones_like(scores.lo))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from krohn.check.format import Box, Format
-from krohn.check.real import Array, Flags, Integers, Real, ample, between, hull, point, total_of
+from krohn.check.real import Array, Flags, Integers, Real, ample, between, hull, joined, point, total_of
 from krohn.check.verdict import Budget, require
 from krohn.check.witness import Lift, Merge
 
@@ -20,6 +20,8 @@ class Setting:
     fmt: Format
     strict: bool
     budget: Budget
+    root: float = 1.0  # scores are divided by it
+    epsilon: float = 0.0  # of LayerNorm
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,12 @@ class Claim:
     def codes(self) -> Real:
         """The hull of the position codes."""
         return between(self.places.min(axis=0), self.places.max(axis=0))
+
+    @property
+    def anywhere(self) -> Real:
+        """[channel]: what any position can hold."""
+        rows = self.over_counters(self.box, self.wide) + self.codes
+        return joined([rows, self.pads]).over(0)
 
     def over_counters(self, box: Real, wide: Array) -> Real:
         """The box with wide @ Z for all Z in range."""

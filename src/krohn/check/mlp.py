@@ -6,10 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from krohn.check.affine import Affine, entering
+from krohn.check.affine import Affine, entering, mirrors
 from krohn.check.folds import Rows, Situations, follow_folds, rows_of
 from krohn.check.format import Box, whole
 from krohn.check.machine import Claim, Setting, counted_anew, lifted
+from krohn.check.norm import Norm, normed
 from krohn.check.reader import Layer
 from krohn.check.real import Array, Flags, Integers, Real, affine_error, hull, joined, lowest_bit, point
 from krohn.check.verdict import inside, require
@@ -33,15 +34,16 @@ def tabulate(setting: Setting, claim: Claim, layer: Layer | None, step: Tabulate
         made = replace(made, box=_joined_rows(rows, rows.box, step, situations))
     else:
         # A channel with a code that the MLP adds exactly 0 to keeps it; any other has it in its box.
-        quiet = untouched(layer)
-        box = _cut_block(setting, claim, layer, step, situations) if step.cut else None
+        quiet, norm = untouched(layer), normed(setting.fmt, claim.anywhere, layer.gain_mlp, setting.epsilon)
+        box = _cut_block(setting, claim, layer, step, situations, norm) if step.cut else None
         if box is None:
             rows = rows_of(setting, claim, step, situations, np.arange(len(claim.low)))
-            out = run_block(setting, layer, rows.box + claim.codes)
+            out = run_block(setting, layer, rows.box + claim.codes, norm)
             box = _joined_rows(
                 rows, rows.box.where(np.broadcast_to(quiet, out.lo.shape), out), step, situations
             )
-        made = replace(made, box=box, places=claim.places * quiet, pads=run_block(setting, layer, claim.pads))
+        pads = run_block(setting, layer, claim.pads, norm)
+        made = replace(made, box=box, places=claim.places * quiet, pads=pads)
     return counted_anew(made, setting.budget)
 
 
@@ -96,7 +98,7 @@ def _units(there: list[Array], ends: Integers) -> tuple[Integers, ...]:
     return tuple(reversed(chosen))
 
 
-def run_block(setting: Setting, layer: Layer, box: Real) -> Real:
+def run_block(setting: Setting, layer: Layer, box: Real, norm: Norm) -> Real:
     """keep x + mlp(x) for rows of boxes, strand by strand: rows that agree on its inputs are run once."""
     quiet = untouched(layer)
     lo, hi = box.lo * quiet, box.hi * quiet
@@ -106,7 +108,7 @@ def run_block(setting: Setting, layer: Layer, box: Real) -> Real:
         half = len(strand.inputs)
         rows = Real(distinct[:, :half], distinct[:, half:])
         widths = [len(units) for units in strand.units]
-        made = in_parts(setting, widths, partial(_run_strand, setting, layer, strand), rows)
+        made = in_parts(setting, widths, partial(_run_strand, setting, layer, strand, norm), rows)
         if strand.ends == len(layer.weights):
             lo[:, strand.units[-1]], hi[:, strand.units[-1]] = (
                 made.lo[back.reshape(-1)],
@@ -115,15 +117,18 @@ def run_block(setting: Setting, layer: Layer, box: Real) -> Real:
     return Real(lo, hi)
 
 
-def _run_strand(setting: Setting, layer: Layer, strand: Strand, box: Real) -> Real:
-    columns, form = strand.inputs, entering(box)
+def _run_strand(setting: Setting, layer: Layer, strand: Strand, norm: Norm, box: Real) -> Real:
+    first = norm[strand.inputs]
+    columns, form = strand.inputs, entering(box, first)
     for index in range(strand.ends):
         chosen = strand.units[index]
         weight, bias = layer.weights[index][np.ix_(columns, chosen)], layer.biases[index][chosen]
         with inside(f"MLP matrix {index + 1}"):
-            form = form.linear(setting.fmt, weight, bias)
+            form = form.linear(setting.fmt, weight, bias, None if index else first)
         if index + 1 < len(layer.weights):
-            form = form.activated(setting.fmt, layer.sine[index][chosen]).trimmed(len(strand.inputs))
+            after = layer.weights[index + 1][np.ix_(chosen, strand.units[index + 1])] if index + 1 < strand.ends else None
+            pairs = None if after is None else mirrors(weight, after)
+            form = form.activated(setting.fmt, layer.sine[index][chosen], pairs).trimmed(len(strand.inputs))
         columns = chosen
     if strand.ends < len(layer.weights):
         return form.box
@@ -167,7 +172,9 @@ def in_parts(setting: Setting, widths: list[int], run: Callable[[Real], Real], b
     return joined(parts)
 
 
-def _cut_block(setting: Setting, claim: Claim, layer: Layer, step: Tabulate, situations: Situations) -> Real:
+def _cut_block(
+    setting: Setting, claim: Claim, layer: Layer, step: Tabulate, situations: Situations, norm: Norm
+) -> Real:
     """Units of hidden layer ``cut`` by the counters they read; what each kind adds is joined."""
     cut = step.cut
     fits = cut < len(layer.weights) and (step.wide == claim.wide * layer.keep_mlp[:, None]).all()
@@ -190,7 +197,7 @@ def _cut_block(setting: Setting, claim: Claim, layer: Layer, step: Tabulate, sit
         rows = rows_of(setting, claim, step, situations, np.flatnonzero(kind))
 
         def run(part: Real, units: Integers = units) -> Real:
-            return _partial_sums(setting, layer, part, cut, units)
+            return _partial_sums(setting, layer, part, cut, units, norm)
 
         made = in_parts(
             setting,
@@ -226,22 +233,32 @@ def _after_cut(
 
 
 def run_units(
-    setting: Setting, layer: Layer, box: Real, first: int, last: int, chosen: Integers | None = None
+    setting: Setting,
+    layer: Layer,
+    box: Real,
+    first: int,
+    last: int,
+    chosen: Integers | None = None,
+    norm: Norm | None = None,
 ) -> Affine:
     """Matrices first..last-1 of the MLP on what enters them; of the last one, the ``chosen`` units."""
-    form = entering(box)
+    form = entering(box, norm)
     for index in range(first, last):
         units = np.arange(len(layer.biases[index])) if chosen is None or index + 1 < last else chosen
         with inside(f"MLP matrix {index + 1}"):
-            form = form.linear(setting.fmt, layer.weights[index][:, units], layer.biases[index][units])
+            weight, bias = layer.weights[index][:, units], layer.biases[index][units]
+            form = form.linear(setting.fmt, weight, bias, None if index else norm)
         if index + 1 < len(layer.weights):
-            form = form.activated(setting.fmt, layer.sine[index][units]).trimmed(box.lo.shape[1])
+            pairs = mirrors(weight, layer.weights[index + 1][units])
+            form = form.activated(setting.fmt, layer.sine[index][units], pairs).trimmed(box.lo.shape[1])
     return form
 
 
-def _partial_sums(setting: Setting, layer: Layer, box: Real, cut: int, units: Integers) -> Real:
+def _partial_sums(
+    setting: Setting, layer: Layer, box: Real, cut: int, units: Integers, norm: Norm
+) -> Real:
     """What some units of a hidden layer add to the next sums; beside it size and unit of the terms."""
-    form, weight = run_units(setting, layer, box, 0, cut, units), layer.weights[cut][units]
+    form, weight = run_units(setting, layer, box, 0, cut, units, norm), layer.weights[cut][units]
     size = form.box.size @ np.abs(weight)
     return joined(
         [form.sums(weight), Real(-size, size), point(form.grain(weight)).spread(*size.shape)], axis=1

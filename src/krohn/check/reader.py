@@ -6,7 +6,7 @@ is an error. The description in ``krohn.json`` (program, layout) is not read at 
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,8 @@ class Layer:
     sine: tuple[Flags, ...]
     keep_attention: Array
     keep_mlp: Array
+    gain_attention: Array | None = None  # of a LayerNorm before the heads
+    gain_mlp: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,9 @@ class Network:
     readout: Array
     readout_bias: Array
     strict: bool
+    gain: Array | None = None  # of a LayerNorm before the read-out
+    epsilon: float = 0.0
+    root: float = 1.0  # scores are divided by it
 
 
 @dataclass(frozen=True)
@@ -172,9 +177,7 @@ def network_of(tensors: Mapping[str, npt.NDArray[Any]], shape: Any, mask: object
         layers.append(_layer(f"layers.{index}", sizes[0], sizes[1], take))
     outer = {name: take(name, 1 if name == "readout_bias" else 2) for name in OUTER}
     need(not left, f"unknown tensor {next(iter(left), '')}")
-    made = Network(**outer, layers=tuple(layers), strict=mask == "strict")
-    _fit(made)
-    return made
+    return network_that_fits(Network(**outer, layers=tuple(layers), strict=mask == "strict"))
 
 
 def _layer(prefix: str, heads: int, depth: int, take: Any) -> Layer:
@@ -194,7 +197,8 @@ def _layer(prefix: str, heads: int, depth: int, take: Any) -> Layer:
     )
 
 
-def _fit(net: Network) -> None:
+def network_that_fits(net: Network) -> Network:
+    """The network itself, if every matrix has the shape that the others ask for."""
     letters, d = net.embedding.shape
     states = net.readout.shape[1]
     need(letters and d and states, "a network needs letters, channels and outputs")
@@ -223,6 +227,9 @@ def _fit(net: Network) -> None:
             f"layer {number}: the MLP must fit",
         )
         need([len(code) for code in layer.sine] == widths[1:-1], f"layer {number}: one activation per unit")
+    gains = [net.gain, *(g for layer in net.layers for g in (layer.gain_attention, layer.gain_mlp))]
+    need(all(gain is None or gain.shape == (d,) for gain in gains), f"LayerNorm must have {d} gains")
+    return net
 
 
 def read_network(directory: Path) -> tuple[Network, Automaton]:
@@ -283,9 +290,10 @@ def stored(net: Network, fmt: Format) -> Network:
         heads = tuple(Head(*(cast(name, getattr(h, f.name)) for f in fields(Head))) for h in layer.heads)
         weights = tuple(cast(name, matrix) for matrix in layer.weights)
         biases = tuple(cast(name, bias) for bias in layer.biases)
-        return Layer(heads, weights, biases, layer.sine, layer.keep_attention, layer.keep_mlp)
+        gains = (gain if gain is None else cast(name, gain) for gain in (layer.gain_attention, layer.gain_mlp))
+        return Layer(heads, weights, biases, layer.sine, layer.keep_attention, layer.keep_mlp, *gains)
 
     outer = {name: cast(name, getattr(net, name)) for name in OUTER}
-    return Network(
-        **outer, layers=tuple(one(n, layer) for n, layer in enumerate(net.layers, 1)), strict=net.strict
-    )
+    layers = tuple(one(n, layer) for n, layer in enumerate(net.layers, 1))
+    gain = net.gain if net.gain is None else cast("gain", net.gain)
+    return replace(net, **outer, layers=layers, gain=gain)

@@ -2,22 +2,27 @@
 
 import numpy as np
 
-from krohn.check.format import whole
+from krohn.check.affine import entering
 from krohn.check.machine import Claim, Machine, Setting
+from krohn.check.norm import Norm, normed
 from krohn.check.reader import Automaton, Network
-from krohn.check.real import Integers
+from krohn.check.real import Array, Integers, Real
 from krohn.check.verdict import Refused, require
+
+BLOCK = 1 << 22
 
 
 def decode(setting: Setting, claim: Claim, network: Network) -> tuple[Integers, float]:
     """The state of each class, and the least distance of its logit to the others."""
     rows = claim.over_counters(claim.box, claim.wide) + claim.codes
-    logits = setting.fmt.linear(whole(rows), network.readout, network.readout_bias).part
-    states = logits.lo.argmax(axis=1)
-    number = np.arange(len(states))
-    others = logits.hi.copy()
-    others[number, states] = -np.inf
-    margins = logits.lo[number, states] - others.max(axis=1)
+    norm = normed(setting.fmt, claim.anywhere, network.gain, setting.epsilon)
+    held = max(network.readout.size, 1)
+    setting.budget.spend(float(len(rows)) * held, "logits")
+    parts = [
+        _leads(setting, network, rows[first : first + max(1, BLOCK // held)], norm)
+        for first in range(0, len(rows), max(1, BLOCK // held))
+    ]
+    states, margins = (np.concatenate(found) for found in zip(*parts, strict=True))
     margin = float(margins.min())
     require(
         margins > 0,
@@ -26,6 +31,15 @@ def decode(setting: Setting, claim: Claim, network: Network) -> tuple[Integers, 
         "use a wider dtype or a shorter length",
     )
     return states, margin
+
+
+def _leads(setting: Setting, network: Network, rows: Real, norm: Norm) -> tuple[Integers, Array]:
+    """The likely state of each row, and how far its logit leads: what all logits share of an error cancels."""
+    form = entering(rows, norm).linear(setting.fmt, network.readout, network.readout_bias, norm)
+    states, every = form.box.lo.argmax(axis=1), np.arange(len(rows))
+    leads = form.leads(every, states)
+    leads[every, states] = np.inf
+    return states, leads.min(axis=1)
 
 
 def simulate(setting: Setting, machine: Machine, states: Integers, automaton: Automaton, length: int) -> int:

@@ -10,11 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from krohn.check.affine import entering
+from krohn.check.affine import entering, mirrors
 from krohn.check.format import Box, whole
 from krohn.check.heads import Look, lead_back
 from krohn.check.machine import Claim, Setting
 from krohn.check.mlp import run_block, untouched
+from krohn.check.norm import Norm, normed
 from krohn.check.reader import Automaton, Layer, Network
 from krohn.check.readout import decode
 from krohn.check.real import Array, Flags, Integers, Real, ample, hull, lowest_bit, point
@@ -66,11 +67,12 @@ def compose(setting: Setting, claim: Claim, layer: Layer, scan: Scan, number: in
     points, tau, keep = len(scan.padding), len(claim.pads), layer.keep_attention
     channels, window = scan.channels[number - 1], 2 ** (number - 1)
     boxes, pads = [claim.computed(claim.box).kept(keep)], [whole(claim.pads).kept(keep)]
+    norm = normed(setting.fmt, claim.anywhere, layer.gain_attention, setting.epsilon)
     sources: dict[int, Source] = {int(c): (OWN_WINDOW, p) for p, c in enumerate(channels) if keep[c]}
     for place, head in enumerate(layer.heads, 1):
         with inside(f"head {place}"):
             one = np.zeros(points, dtype=np.int64)
-            look = Look(setting, claim, head, one, one)
+            look = Look(setting, claim, head, one, one, norm)
             pads.append(look.at_padding())
             distance = _distance(look)
             require(distance in (0, window), f"it looks {distance} back, not {window} or 0")
@@ -83,8 +85,10 @@ def compose(setting: Setting, claim: Claim, layer: Layer, scan: Scan, number: in
             boxes.append(_with_padding(out, found, scan) if distance else out[:points])
     mixed = setting.fmt.gathered(boxes).part
     there = replace(claim, box=mixed, places=claim.places * keep)
-    made = _composed(setting, there, layer, scan.channels[number], sources)
-    padding = run_block(setting, layer, setting.fmt.gathered(pads).part)
+    there = replace(there, pads=setting.fmt.gathered(pads).part)
+    norm = normed(setting.fmt, there.anywhere, layer.gain_mlp, setting.epsilon)
+    made = _composed(setting, there, layer, scan.channels[number], sources, norm)
+    padding = run_block(setting, layer, there.pads, norm)
     return replace(made, pads=padding, places=claim.places * keep * untouched(layer))
 
 
@@ -116,7 +120,7 @@ def _with_padding(out: Box, found: dict[int, int], scan: Scan) -> Box:
 
 
 def _composed(
-    setting: Setting, claim: Claim, layer: Layer, channels: Integers, sources: dict[int, Source]
+    setting: Setting, claim: Claim, layer: Layer, channels: Integers, sources: dict[int, Source], norm: Norm
 ) -> Claim:
     """The MLP: units by the points they see; what each kind adds, whatever the maps are, is joined."""
     require(len(layer.weights) == 2, "a scan composes with one hidden layer")
@@ -139,7 +143,7 @@ def _composed(
         # The channels that these units write; to the others they add exactly nothing.
         written = np.flatnonzero((layer.weights[1][units] != 0).any(axis=0))
         setting.budget.spend(40.0 * points**2 * (1 + len(written)), "points that units see")
-        made = _kind(setting, layer, coded, sources, kind, units, written, known)
+        made = _kind(setting, layer, coded, sources, kind, units, written, known, norm)
         size[written] += made[2].max(axis=0)
         unit[written] = np.minimum(unit[written], made[3])
         parts = _by_outcome(made[0], made[1], kind, place[written], points)
@@ -171,6 +175,7 @@ def _kind(
     units: Integers,
     written: Integers,
     known: dict[tuple[object, ...], Added],
+    norm: Norm,
 ) -> Added:
     """[values of the points seen, channel written]: what these units add, and how that moves with the left
     number's error.
@@ -194,20 +199,25 @@ def _kind(
     parts = (box.lo, box.hi, first, bias, sine, layer.weights[1][np.ix_(units, written)])
     key = (len(kind), tuple(left), len(units), *(part.tobytes() for part in parts))
     if key not in known:  # points are often treated alike: the same units on the same numbers
-        known[key] = _added(setting, box, parts, left)
+        known[key] = _added(setting, box, parts, left, norm[used])
     sums, slope, size, unit = known[key]
     shape = (*(points,) * len(kind), len(written))
     return sums.shaped(*shape), slope.shaped(*shape), size, unit
 
 
 def _added(
-    setting: Setting, box: Real, parts: tuple[Array, Array, Array, Array, Flags, Array], left: list[int]
+    setting: Setting,
+    box: Real,
+    parts: tuple[Array, Array, Array, Array, Flags, Array],
+    left: list[int],
+    norm: Norm,
 ) -> Added:
     """What some units add to some channels, row by row."""
     _, _, first, bias, sine, weight = parts
     work = (box.lo.shape[1] + 2 * len(bias)) * (len(bias) + weight.shape[1])
     setting.budget.spend(float(len(box)) * work, "MLP rows")
-    form = entering(box).linear(setting.fmt, first, bias).activated(setting.fmt, sine)
+    form = entering(box, norm).linear(setting.fmt, first, bias, norm)
+    form = form.activated(setting.fmt, sine, mirrors(first, weight))
     slope = point(np.zeros((len(box), weight.shape[1])))
     if len(left) == 1:
         slope = point(form.tied[left[0]]) @ weight
