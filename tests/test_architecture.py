@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "trained": CORE | {"certify", "bridge", "models", "tasks", "training", "evaluate"},
     "figures": GROUND,
     "experiments": CORE | {"models", "recurrent", "tasks", "training", "evaluate", "figures"},
-    "exporting": CORE | {"certify", "models", "tasks", "training", "evaluate"},
+    "exporting": CORE | {"certify", "check", "models", "tasks", "training", "evaluate"},
     "understanding": CORE | {"models", "tasks", "training", "evaluate", "exporting"},
     "web": CORE | {"construct", "certify"},
     "cli": CORE

@@ -88,7 +88,9 @@ def _attempts(
     for choices in (True, False):
         record, walk = Record(), None
         try:
-            walk = walk_through(searched, arith.name, length, choices=choices, work=WALK_WORK)
+            walk = walk_through(
+                searched, arith.name, length, choices=choices, work=WALK_WORK, joined=searched is not checked
+            )
             verdict = check(checked, table, arith.name, length, witness_json(tuple(walk.steps)))
         except LimitExceeded as error:
             verdict = Verdict(False, 0.0, str(error))

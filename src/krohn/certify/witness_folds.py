@@ -1,13 +1,15 @@
 """Part of the search for witnesses: what an MLP reads off a counter, and the machine that keeps it."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
 from krohn.certify.witness_machines import explore, labelled, middle
+from krohn.check.format import FORMATS
 from krohn.check.machine import Claim, live_states
-from krohn.check.mlp import untouched
+from krohn.check.mlp import chain_of, reaches, untouched
+from krohn.check.norm import normed
 from krohn.check.reader import Layer
 from krohn.check.real import Array, Integers
 from krohn.check.witness import Fold, Lift, Tabulate
@@ -15,8 +17,8 @@ from krohn.errors import LimitExceeded
 
 MAX_CHOICES = 4
 SAMPLES = 5
-MANY_ROWS = 3000
 CLOSE = 1e-4
+MANY_ROWS = 3000
 MAX_FOLD_WORK = 1 << 28
 MAX_RUN = 1 << 31
 MAX_HELD = 1 << 26
@@ -24,22 +26,20 @@ MOST_GRID = 64
 CHUNK = 1 << 22
 
 
-def tabulate_step(claim: Claim, layer: Layer, *, choices: bool) -> Tabulate:
-    """An MLP block: folds found by running it on middles."""
-    wide = np.where(untouched(layer)[:, None], claim.wide, 0.0)
-    folds, unsure, many, cut = [], -1, 1, _cut(claim, layer)
+def tabulate_step(claim: Claim, layers: tuple[Layer, ...], *, choices: bool) -> Tabulate:
+    """MLPs of blocks in a row: folds found by running them on middles."""
+    wide = np.where(untouched(layers)[:, None], claim.wide, 0.0)
+    folds, unsure, many, cut = [], -1, 1, _cut(claim, layers)
     for k in range(len(claim.low)):
         # Where every last unit reads one counter, outputs are sums: the others may stay at 0.
-        samples = 1 if cut == len(layer.weights) - 1 else SAMPLES
-        fold = _fold_of(claim, layer, wide, k, samples)
+        samples = 1 if cut and cut == sum(len(layer.weights) for layer in layers) - 1 else SAMPLES
+        fold = _fold_of(claim, layers, wide, k, samples)
         if not fold.modulus:
             fold, count = _exact_ends(claim, fold, k, choices=choices and unsure < 0)
             if count > 1:
                 unsure, many = k, count
         folds.append(fold)
-    if cut:
-        wide = claim.wide * layer.keep_mlp[:, None]
-    return _machine(claim, folds, unsure, many, Layout(True, wide, cut))
+    return replace(_machine(claim, folds, unsure, many, len(layers), wide), cut=cut)
 
 
 def resolve_step(claim: Claim, counters: list[int]) -> Tabulate:
@@ -48,10 +48,10 @@ def resolve_step(claim: Claim, counters: list[int]) -> Tabulate:
     folds = [Fold(0, low, high) if k in counters else Fold(1, 0, 0) for k, (low, high) in enumerate(ends)]
     wide = claim.wide.copy()
     wide[:, counters] = 0.0
-    return _machine(claim, folds, -1, 1, Layout(False, wide, 0))
+    return _machine(claim, folds, -1, 1, 0, wide)
 
 
-def _fold_of(claim: Claim, layer: Layer, wide: Array, k: int, samples: int) -> Fold:
+def _fold_of(claim: Claim, layers: tuple[Layer, ...], wide: Array, k: int, samples: int) -> Fold:
     """What the outputs tell of counter k: a residue, or its place between two ends."""
     others = [
         [0] if j == k else sorted({int(v) for v in np.linspace(claim.low[j], claim.high[j], samples)})
@@ -60,22 +60,24 @@ def _fold_of(claim: Claim, layer: Layer, wide: Array, k: int, samples: int) -> F
     grid = np.array(list(product(*others))[:MOST_GRID], dtype=np.int64).reshape(-1, len(claim.low))
     spread = int(claim.high[k]) - int(claim.low[k]) + 1
     rows = spread * claim.classes * len(grid)
-    width = max(weight.shape[1] for weight in layer.weights)
+    width = max(weight.shape[1] for layer in layers for weight in layer.weights)
     if rows * width > MAX_RUN or rows * len(claim.wide) > MAX_HELD:
         raise LimitExceeded(f"counter {k + 1} may take {spread:,} values, too many to run an MLP on all")
     values = np.arange(claim.low[k], claim.high[k] + 1)
     sums = np.repeat(grid[:, None], len(values), axis=1)
     sums[:, :, k] = values
     given = middle(claim.box)[:, None, None] + (sums @ claim.wide.T)[None]
-    out = _run(layer, given.reshape(-1, given.shape[-1])).reshape(given.shape) - (sums @ wide.T)[None]
+    out = _run(layers, given.reshape(-1, given.shape[-1])).reshape(given.shape) - (sums @ wide.T)[None]
     return _find_fold(out.reshape(-1, len(values), given.shape[-1]), values)
 
 
-def _run(layer: Layer, rows: Array) -> Array:
-    """The block on all rows, some at a time: wide MLPs would need gigabytes."""
-    many = max(1, CHUNK // max(weight.shape[1] for weight in layer.weights))
-    parts = [_run_some(layer, rows[first : first + many]) for first in range(0, len(rows), many)]
-    return np.concatenate(parts) if parts else rows
+def _run(layers: tuple[Layer, ...], rows: Array) -> Array:
+    """The blocks on all rows, some at a time: wide MLPs would need gigabytes."""
+    for layer in layers:
+        many = max(1, CHUNK // max(weight.shape[1] for weight in layer.weights))
+        parts = [_run_some(layer, rows[first : first + many]) for first in range(0, len(rows), many)]
+        rows = np.concatenate(parts) if parts else rows
+    return rows
 
 
 def _run_some(layer: Layer, rows: Array) -> Array:
@@ -118,29 +120,22 @@ def _exact_ends(claim: Claim, fold: Fold, k: int, *, choices: bool) -> tuple[Fol
     return Fold(0, bottom, top), 1
 
 
-def _cut(claim: Claim, layer: Layer) -> int:
-    """The last hidden layer whose units read one counter each, where there are too many rows to run."""
+def _cut(claim: Claim, layers: tuple[Layer, ...]) -> int:
+    """The last stage before which every unit reads one counter, where there are too many rows to run."""
     sizes = (claim.high - claim.low + 1).astype(np.float64)
-    cut = 0
-    if len(sizes) >= 2 and claim.classes * sizes.prod() > MANY_ROWS:
-        reads = claim.wide != 0
-        for index, weight in enumerate(layer.weights[:-1], 1):
-            reads = (weight != 0).T.astype(np.int64) @ reads > 0
-            if (reads.sum(axis=1) <= 1).all():
-                cut = index
+    if len(layers) > 1 or len(sizes) < 2 or claim.classes * sizes.prod() <= MANY_ROWS:
+        return 0
+    plain = [normed(FORMATS["float64"], claim.anywhere, None, 0.0)] * len(layers)
+    chain, counters, cut = chain_of(layers, plain), claim.wide != 0, 0
+    for stage in range(1, len(chain)):
+        reach, stream = reaches(chain, stage)
+        single = all(((side.T @ counters > 0).sum(axis=1) <= 1).all() for side in (reach, stream))
+        if single and chain[stage].norm is None:
+            cut = stage
     return cut
 
 
-@dataclass(frozen=True)
-class Layout:
-    """What the step says besides its machine."""
-
-    block: bool
-    wide: Array
-    cut: int
-
-
-def _machine(claim: Claim, folds: list[Fold], unsure: int, many: int, layout: Layout) -> Tabulate:
+def _machine(claim: Claim, folds: list[Fold], unsure: int, many: int, blocks: int, wide: Array) -> Tabulate:
     old, letters = claim.machine, claim.machine.follow.shape[1]
     zero = np.zeros(1, dtype=np.int64)
 
@@ -164,4 +159,4 @@ def _machine(claim: Claim, folds: list[Fold], unsure: int, many: int, layout: La
     start = [0, *(int(fold(zero)[0]) for fold in folds)]
     rows, follow, outputs = explore(start, expand, claim.length)
     lift = Lift(follow, rows[:, 0], labelled(outputs, live_states(follow, claim.length)))
-    return Tabulate(lift, layout.block, tuple(folds), rows[:, 1:], layout.wide, layout.cut)
+    return Tabulate(lift, blocks, tuple(folds), rows[:, 1:], wide, 0)

@@ -29,14 +29,20 @@ def _step(step: Step) -> dict[str, Any]:
             "heads": heads,
             **({"races": races} if races else {}),
         }
-    return {"kind": "mlp" if step.block else "resolve", **_parts(step.lift), **_tabulated(step)}
+    return {"kind": "mlp", **_parts(step.lift), **_tabulated(step)}
 
 
 def _tabulated(step: Tabulate) -> dict[str, Any]:
     folds = np.array([[f.modulus, f.low, f.high] for f in step.folds], dtype=np.int64).reshape(
         len(step.folds), 3
     )
-    return {"kept": _plain(step.kept), "folds": _plain(folds), "wide": _plain(step.wide), "cut": step.cut}
+    return {
+        "kept": _plain(step.kept),
+        "folds": _plain(folds),
+        "wide": _plain(step.wide),
+        "blocks": step.blocks,
+        "cut": step.cut,
+    }
 
 
 def _parts(item: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ def note_steps(record: Record, walk: Walk, margin: float | None) -> None:
             record.layer += 1
             for number, rule in enumerate(step.heads, 1):
                 record.note(*_rule_text(number, rule))
-        elif isinstance(step, Tabulate) and step.block:
+        elif isinstance(step, Tabulate) and step.blocks:
             states, classes = step.lift.follow.shape[0], int(step.lift.shown.max()) + 1
             folds = ", ".join(_fold_text(fold) for fold in step.folds)
             reads = f"; sums read {folds}" if folds else ""

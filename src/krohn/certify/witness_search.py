@@ -10,10 +10,15 @@ from krohn.certify.witness_machines import merged
 from krohn.check.checker import WORK, embed, follow_step
 from krohn.check.format import FORMATS
 from krohn.check.machine import Claim, Setting
+from krohn.check.mlp import chain_of, held_at_once, strands
+from krohn.check.norm import normed
 from krohn.check.reader import Layer, Network, stored
 from krohn.check.real import Flags, Integers
 from krohn.check.verdict import Budget, inside, require
 from krohn.check.witness import Scan, Step
+
+MOST_JOINED = 2e8
+"""Entries of arrays up to which blocks without heads are run as one."""
 
 
 def walk_through(
@@ -24,6 +29,7 @@ def walk_through(
     choices: bool = True,
     live: list[Flags] | None = None,
     work: float = WORK,
+    joined: bool = False,
 ) -> "Walk":
     """A witness for the proof layer by layer; raises ``Refused`` where the checker stops on the way."""
     require(len(network.padding) > 0, "the proof starts from a padding position; there is none")
@@ -34,6 +40,8 @@ def walk_through(
         live = live or live_channels(held)
         walk.take(merged(walk.claim, live[0]))
         for number, layer in enumerate(held.layers):
+            if 2 * number < walk.done:
+                continue
             with inside(f"layer {number + 1}", number + 1):
                 counters = _looked_at(walk.claim, layer)
                 if counters:
@@ -41,11 +49,33 @@ def walk_through(
                     walk.take(merged(walk.claim, live[2 * number]))
                 walk.take(attention_step(walk.claim, layer, strict=network.strict), moment=True)
                 walk.take(merged(walk.claim, live[2 * number + 1]))
-                step = tabulate_step(walk.claim, layer, choices=choices)
+                blocks = _run_as_one(walk.claim, held.layers[number:]) if joined else 1
+                step = tabulate_step(walk.claim, held.layers[number : number + blocks], choices=choices)
                 walk.guessed |= step.lift.follow.shape[1] > walk.claim.machine.follow.shape[1]
                 walk.take(step, moment=True)
-                walk.take(merged(walk.claim, live[2 * number + 2]))
+                walk.take(merged(walk.claim, live[walk.done]))
     return walk
+
+
+def _run_as_one(claim: Claim, layers: tuple[Layer, ...]) -> int:
+    """How many blocks are run as one: the first and those after it without heads, if not too much."""
+    count, work = _without_heads(layers), 0.0
+    plain = [normed(FORMATS["float64"], claim.anywhere, None, 0.0)] * count
+    for strand in strands(chain_of(layers[:count], plain)):
+        read = (claim.wide[strand.inputs] != 0).any(axis=0)
+        rows = claim.classes * float(np.prod((claim.high - claim.low + 1.0)[read]))
+        work += rows * held_at_once(len(strand.inputs), [len(units) for units in strand.units])
+    return count if work <= MOST_JOINED else 1
+
+
+def _without_heads(layers: tuple[Layer, ...]) -> int:
+    count = 1
+    for layer in layers[1:]:
+        parts = (part for head in layer.heads for part in (head.query, head.key, head.value, head.output))
+        if any(part.any() for part in parts) or not (layer.keep_attention == 1).all():
+            break
+        count += 1
+    return count
 
 
 class Walk:

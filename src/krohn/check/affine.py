@@ -5,7 +5,7 @@ unit has for itself (its rounding, its unknown sign), up to ``own``. ``box`` bou
 intervals; both hold, so what they have in common does.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from krohn.check.real import (
     affine_error,
     ample,
     common_unit,
+    joined,
     known_sums,
     point,
     summed_up,
@@ -86,18 +87,25 @@ class Affine:
         unsure = np.where(on | off, 0.0, ample(np.maximum(box.hi - middle, middle - box.lo)))
         centre = np.where(on, self.centre, np.where(off, 0.0, middle))
         made = Affine(box, centre, self.tied * on, np.where(on, self.own, unsure))
-        return made if pairs is None or not len(pairs) else self._paired(made, *pairs.T, ~(on | off | sine))
+        return made if pairs is None or not len(pairs) else self._paired(made, pairs, ~(on | off | sine))
 
-    def _paired(self, made: "Affine", first: Integers, second: Integers, unsure: Flags) -> "Affine":
+    def _paired(self, made: "Affine", pairs: Integers, unsure: Flags) -> "Affine":
         """The first of a pair stands for both, as s itself; the second for how far s' is from −s."""
-        both = (self.centre[:, first] + self.centre[:, second])[None], self.tied[..., first] + self.tied[..., second]
+        first, second = pairs[:, 0], pairs[:, 1]
+        both = (
+            (self.centre[:, first] + self.centre[:, second])[None],
+            self.tied[..., first] + self.tied[..., second],
+        )
         gap = ample(summed_up(np.concatenate([*both, self.own[None, :, first], self.own[None, :, second]])))
         use = unsure[:, first] & unsure[:, second] & (gap < made.own[:, first] + made.own[:, second])
         centre, tied, own = made.centre.copy(), made.tied.copy(), made.own.copy()
         centre[:, first] = np.where(use, self.centre[:, first], centre[:, first])
         tied[..., first] = np.where(use, self.tied[..., first], tied[..., first])
         own[:, first] = np.where(use, self.own[:, first], own[:, first])
-        centre[:, second], own[:, second] = np.where(use, 0.0, centre[:, second]), np.where(use, gap, own[:, second])
+        centre[:, second], own[:, second] = (
+            np.where(use, 0.0, centre[:, second]),
+            np.where(use, gap, own[:, second]),
+        )
         return Affine(made.box, centre, tied, own)
 
     def grain(self, weight: Array) -> Array:
@@ -120,21 +128,60 @@ class Affine:
         boxes = point(self.box.lo[rows, units][:, None]) - point(self.box.hi)
         return np.maximum((apart - point(ample(radius))).lo, boxes.lo)
 
-    def trimmed(self, first: int) -> "Affine":
-        """Without the symbols that nothing holds; the first ones stay, so that inputs keep theirs."""
+    def normed(self, norm: Norm) -> "Affine":
+        """LayerNorm of these numbers, without the mean; what it adds is a unit's own."""
+        own = ample(self.own * np.abs(norm.scale) + norm.error(self.box.size))
+        box = norm.apart(self.box, np.zeros(1)).part
+        return Affine(box, self.centre * norm.scale, self.tied * norm.scale, own)
+
+    def plus(self, fmt: Format, stream: "Affine", place: Integers, keep: Array) -> "Affine":
+        """Adds what is kept of the stream: its error is the one that these sums saw, symbol by symbol."""
+        if not keep.any():
+            return self
+        place = np.where(keep > 0, place, 0)
+        kept = Real(stream.box.lo[:, place] * keep, stream.box.hi[:, place] * keep)
+        box = fmt.add(whole(kept), whole(self.box)).part
+        off = fmt.off_sum(kept.size, self.box.size)
+        tied = self.tied.copy()
+        tied[: len(stream.tied)] += stream.tied[:, :, place] * keep
+        centre = self.centre + stream.centre[:, place] * keep
+        old = self.own + stream.own[:, place] * keep
+        width = len(place)
+        own = affine_error(np.abs(centre) + np.abs(tied).sum(axis=0) + old, np.eye(width), np.zeros(width))
+        return Affine(box, centre, tied, old + 2 * off + own).shared()
+
+    def opened(self) -> "Affine":
+        """What units have for themselves as symbols, so that all that is made of them shares it."""
+        tied = np.concatenate([self.tied, diagonal(self.own)])
+        return Affine(self.box, self.centre, tied, np.zeros_like(self.own))
+
+    def chosen(self, units: Integers) -> "Affine":
+        """Some of the units."""
+        return Affine(self.box[:, units], self.centre[:, units], self.tied[..., units], self.own[:, units])
+
+    def trimmed(self, stream: "Affine") -> tuple["Affine", "Affine"]:
+        """Both without the symbols that neither holds."""
         some = (self.tied != 0).any(axis=(1, 2))
-        some[:first] = True
-        return Affine(self.box, self.centre, self.tied[some], self.own)
+        first = len(stream.tied)
+        some[:first] |= (stream.tied != 0).any(axis=(1, 2))
+        return replace(self, tied=self.tied[some]), replace(stream, tied=stream.tied[some[:first]])
 
 
-def entering(box: Real, norm: Norm | None = None) -> Affine:
-    """Inputs: a symbol each; after a LayerNorm, what that adds is a unit's own."""
+def beside(units: Affine, stream: Affine) -> Affine:
+    """Both, side by side; the stream has the first of the units' symbols."""
+    more = np.zeros((len(units.tied) - len(stream.tied), *stream.centre.shape))
+    tied = np.concatenate([units.tied, np.concatenate([stream.tied, more])], axis=2)
+    centre, own = (
+        np.concatenate(both, axis=1) for both in ((units.centre, stream.centre), (units.own, stream.own))
+    )
+    return Affine(joined([units.box, stream.box], axis=1), centre, tied, own)
+
+
+def entering(box: Real) -> Affine:
+    """Inputs: a symbol each."""
     centre = (box.lo + box.hi) / 2
     radius = ample(np.maximum(box.hi - centre, centre - box.lo))
-    if norm is None:
-        return Affine(box, centre, diagonal(radius), np.zeros_like(radius))
-    own = ample(norm.error(box.size))
-    return Affine(norm.apart(box, np.zeros(1)).part, centre * norm.scale, diagonal(radius * norm.scale), own)
+    return Affine(box, centre, diagonal(radius), np.zeros_like(radius))
 
 
 def mirrors(into: Array, out: Array) -> Integers:

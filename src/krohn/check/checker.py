@@ -127,12 +127,14 @@ def follow_step(setting: Setting, network: Network, claim: Claim, step: Step, do
     """One step; ``done`` counts the blocks of the network that lie behind."""
     if isinstance(step, Merge):
         return counted_anew(merge(claim, step), setting.budget), done
-    if isinstance(step, Tabulate) and not step.block:
-        return tabulate(setting, claim, None, step), done
+    if isinstance(step, Tabulate) and not step.blocks:
+        return tabulate(setting, claim, (), step), done
+    at = done // 2
     require(done < 2 * len(network.layers), "witness: too many blocks")
-    layer = network.layers[done // 2]
     require(isinstance(step, Tabulate) == (done % 2 == 1), "witness: a block is missing")
-    with inside(f"layer {done // 2 + 1}", done // 2 + 1):
+    with inside(f"layer {at + 1}", at + 1):
         if isinstance(step, Tabulate):
-            return tabulate(setting, claim, layer, step), done + 1
-        return attend(setting, claim, layer, step), done + 1
+            layers = network.layers[at : at + step.blocks]
+            require(len(layers) == step.blocks, "witness: too many blocks")
+            return tabulate(setting, claim, layers, step), done + 2 * step.blocks - 1
+        return attend(setting, claim, network.layers[at], step), done + 1

@@ -110,6 +110,11 @@ class Format:
         off = self.inner.error(size, np.where(single | fits, 0.0, 1.0), 0.0)
         return self.stored(Box(made.widened(off), left.beyond + right.beyond))
 
+    def off_sum(self, left: Array, right: Array) -> Array:
+        """How far one addition of tensors of these sizes is off; exact where one of them is 0."""
+        both = (left != 0) & (right != 0)
+        return np.where(both, self.inner.error(left + right, 1.0, 0.0) + self.rounding(left + right), 0.0)
+
     def gathered(self, parts: Sequence[Box]) -> Box:
         """Several tensors added, in any order; half types store every partial sum, one after another."""
         if self.coarse:
@@ -204,7 +209,7 @@ class Format:
         """LayerNorm's two numbers where channel i is in stream[i]: the size of its mean; 1 / deviation.
 
         The variance is Σx²/d − mean². It may be computed in two passes, in any order of sums: x − mean, the
-        square, the quotient and ε pass 6 roundings, besides those of the sum. Or by the updates of Welford and
+        square, the quotient and ε pass 6 roundings besides those of the sum. Or by the updates of Welford and
         Chan, as torch does: MOMENTS leaves room for them, and the tests hold it against torch.
         """
         require(not self.coarse, "LayerNorm is proved in float32 and float64 only")
@@ -252,7 +257,9 @@ class Format:
         inside = bool((top * inverse.lo <= short) & (short <= top * inverse.hi)) and top > 0
         chosen = short / top if inside else float(inverse.lo + inverse.hi) / 2
         scale = gain * chosen
-        scale = np.where(np.abs(brief.cast(scale) - scale) <= 8 * OWN.unit * np.abs(scale), brief.cast(scale), scale)
+        scale = np.where(
+            np.abs(brief.cast(scale) - scale) <= 8 * OWN.unit * np.abs(scale), brief.cast(scale), scale
+        )
         alike = ample((inverse - point(chosen)).size / chosen) * np.abs(scale)
         own = 5 * (self.inner.unit + 4 * OWN.unit) * ample(np.abs(gain) * inverse.hi)
         return scale, alike, own, np.where(gain != 0, 4 * (1 + np.abs(gain)) * self.inner.tiny, 0.0)

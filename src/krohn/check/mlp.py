@@ -1,18 +1,19 @@
-"""The MLP block on a claim: run on every class with every value of counters that its state allows."""
+"""MLP blocks on a claim: run on every class with every value of counters that its state allows.
 
-from collections.abc import Callable
+Blocks whose heads are all zero may follow: the stream between them is then one more stage, and what its
+channels share of an error goes through.
+"""
+
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
-from krohn.check.affine import Affine, entering, mirrors
+from krohn.check.affine import Affine, beside, entering, mirrors
 from krohn.check.folds import Rows, Situations, follow_folds, rows_of
-from krohn.check.format import Box, whole
 from krohn.check.machine import Claim, Setting, counted_anew, lifted
 from krohn.check.norm import Norm, normed
 from krohn.check.reader import Layer
-from krohn.check.real import Array, Flags, Integers, Real, affine_error, hull, joined, lowest_bit, point
+from krohn.check.real import Array, Flags, Integers, Real, hull, joined, lowest_bit, point
 from krohn.check.verdict import inside, require
 from krohn.check.witness import Tabulate
 
@@ -20,44 +21,177 @@ MOST_HELD = 1 << 22
 BLOCK = 1 << 22
 
 
-def tabulate(setting: Setting, claim: Claim, layer: Layer | None, step: Tabulate) -> Claim:
-    """The claim after ``x ← keep x + mlp(x)``; without a layer, counters are only written out."""
+@dataclass(frozen=True)
+class Stage:
+    """v ← act(norm(v) @ weight + bias); with ``keep`` a stream: no act, but keep · (the stream before)."""
+
+    weight: Array
+    bias: Array
+    norm: Norm | None
+    sine: Flags | None
+    keep: Array | None
+
+
+Chain = tuple[Stage, ...]
+
+
+def chain_of(layers: tuple[Layer, ...], norms: list[Norm]) -> Chain:
+    """All matrices of some MLPs in a row."""
+    made = []
+    for layer, norm in zip(layers, norms, strict=True):
+        last = len(layer.weights) - 1
+        for index, (weight, bias) in enumerate(zip(layer.weights, layer.biases, strict=True)):
+            sine, keep = (None, layer.keep_mlp) if index == last else (layer.sine[index], None)
+            made.append(Stage(weight, bias, None if index else norm, sine, keep))
+    return tuple(made)
+
+
+def untouched(layers: tuple[Layer, ...]) -> Flags:
+    """Channels that are kept and to which the MLPs add exactly 0."""
+    out = np.ones(len(layers[0].keep_mlp) if layers else 1, dtype=bool)
+    for layer in layers:
+        out = out & (layer.keep_mlp > 0) & ~(layer.weights[-1] != 0).any(axis=0) & (layer.biases[-1] == 0)
+    return out
+
+
+def tabulate(setting: Setting, claim: Claim, layers: tuple[Layer, ...], step: Tabulate) -> Claim:
+    """The claim after ``x ← keep x + mlp(x)`` of each layer; without any, counters are only written out."""
     new = lifted(claim, step.lift)
-    situations = follow_folds(setting, claim, step, new)
+    block = Block(setting, claim, step, follow_folds(setting, claim, step, new))
     machine = replace(
         claim.machine, follow=step.lift.follow, shown=step.lift.shown, steps=new.steps, letter=new.letter
     )
     made = replace(claim, machine=machine, wide=step.wide)
-    if layer is None:
-        require(not step.cut, "witness: cut")
-        rows = rows_of(setting, claim, step, situations, np.arange(len(claim.low)))
-        made = replace(made, box=_joined_rows(rows, rows.box, step, situations))
-    else:
+    quiet = np.broadcast_to(untouched(layers), len(claim.wide))
+    lo = np.zeros((int(step.lift.shown[new.rows].max()) + 1, len(quiet)))
+    hi = lo.copy()
+    for channels, part in block.kept(quiet):
+        lo[:, channels], hi[:, channels] = part.lo, part.hi
+    if layers:
+        chain = chain_of(layers, norms_between(block, layers))
+        for strand in strands(chain):
+            outputs, rows, values = block.run(chain, strand)
+            if strand.ends == len(chain):
+                part = block.collected(rows, values, outputs)
+                lo[:, outputs], hi[:, outputs] = part.lo, part.hi
         # A channel with a code that the MLP adds exactly 0 to keeps it; any other has it in its box.
-        quiet, norm = untouched(layer), normed(setting.fmt, claim.anywhere, layer.gain_mlp, setting.epsilon)
-        box = _cut_block(setting, claim, layer, step, situations, norm) if step.cut else None
-        if box is None:
-            rows = rows_of(setting, claim, step, situations, np.arange(len(claim.low)))
-            out = run_block(setting, layer, rows.box + claim.codes, norm)
-            box = _joined_rows(
-                rows, rows.box.where(np.broadcast_to(quiet, out.lo.shape), out), step, situations
+        made = replace(made, places=claim.places * quiet, pads=run_block(setting, layers, chain, claim.pads))
+    return counted_anew(replace(made, box=Real(lo, hi)), setting.budget)
+
+
+def norms_between(block: "Block", layers: tuple[Layer, ...]) -> list[Norm]:
+    """The LayerNorm of each block: for all but the first, what the stream can hold there is run first."""
+    setting, claim = block.setting, block.claim
+    norms = [normed(setting.fmt, claim.anywhere, layers[0].gain_mlp, setting.epsilon)]
+    for count, layer in enumerate(layers[1:], 1):
+        parts = (part for head in layer.heads for part in (head.query, head.key, head.value, head.output))
+        require(not any(part.any() for part in parts), "witness: blocks with heads are run as one")
+        require(layer.keep_attention == 1, "witness: blocks without residual are run as one")
+        stream = claim.anywhere
+        if layer.gain_mlp is not None or layer.gain_attention is not None:
+            stream = block.anywhere(layers[:count], chain_of(layers[:count], norms))
+            normed(setting.fmt, stream, layer.gain_attention, setting.epsilon)  # its heads see only zeros
+        norms.append(normed(setting.fmt, stream, layer.gain_mlp, setting.epsilon))
+    return norms
+
+
+class Block:
+    """The rows to run: for every situation the values of the counters that some outputs depend on."""
+
+    def __init__(self, setting: Setting, claim: Claim, step: Tabulate, situations: Situations) -> None:
+        self.setting, self.claim, self.step, self.situations = setting, claim, step, situations
+        self.known: dict[bytes, Rows] = {}
+
+    def rows(self, read: Flags) -> Rows:
+        """Rows in which the counters ``read`` take all their values; the others stay at 0."""
+        if read.tobytes() not in self.known:
+            self.known[read.tobytes()] = rows_of(
+                self.setting, self.claim, self.step, self.situations, np.flatnonzero(read)
             )
-        pads = run_block(setting, layer, claim.pads, norm)
-        made = replace(made, box=box, places=claim.places * quiet, pads=pads)
-    return counted_anew(made, setting.budget)
+        return self.known[read.tobytes()]
 
+    def collected(self, rows: Rows | None, values: Real, channels: Integers) -> Real:
+        """[label, channel]: less what counters stay worth; all situations with a set of rows have it."""
+        if rows is None:
+            require(self.step.wide[channels] == 0, "witness: cut")
+            return hull(values, self.situations.table[:, -1])
+        left = values - point(rows.sums) @ self.step.wide[channels].T
+        pairs = np.unique(np.c_[rows.where, self.situations.table[:, -1]], axis=0)
+        return hull(hull(left[rows.back], rows.names)[pairs[:, 0]], pairs[:, 1])
 
-def untouched(layer: Layer) -> Flags:
-    """Channels that are kept and to which the MLP adds exactly 0."""
-    out: Flags = (layer.keep_mlp > 0) & ~(layer.weights[-1] != 0).any(axis=0) & (layer.biases[-1] == 0)
-    return out
+    def kept(self, quiet: Flags) -> list[tuple[Integers, Real]]:
+        """Channels that hold what they held: counters that change their worth go into the box."""
+        differ, found = self.claim.wide != self.step.wide, []
+        for read in np.unique(differ[quiet], axis=0):
+            channels = np.flatnonzero(quiet & (differ == read).all(axis=1))
+            rows = self.rows(read)
+            found.append((channels, self.collected(rows, rows.box[:, channels], channels)))
+        return found
 
+    def run(self, chain: Chain, strand: "Strand") -> tuple[Integers, Rows | None, Real]:
+        """The last units of a strand, on all rows that matter to them; or, cut, for every situation."""
+        outputs = strand.units[-1]
+        read = (self.claim.wide[strand.inputs] != 0).any(axis=0)
+        if strand.ends == len(chain):
+            read = read | (self.step.wide[outputs] != 0).any(axis=0)
+        if 0 < self.step.cut < strand.ends and read.sum() > 1:
+            return outputs, None, self.cut(chain, strand)
+        rows = self.rows(read)
+        return outputs, rows, run_strand(self.setting, chain, strand, self.entered(rows, strand))
 
-def _joined_rows(rows: Rows, box: Real, step: Tabulate, situations: Situations) -> Real:
-    """Less what counters stay worth; each distinct set of rows belongs to all situations that have it."""
-    left = box - point(rows.sums) @ step.wide.T
-    pairs = np.unique(np.c_[rows.where, situations.table[:, -1]], axis=0)
-    return hull(hull(left[rows.back], rows.names)[pairs[:, 0]], pairs[:, 1])
+    def entered(self, rows: Rows, strand: "Strand") -> Real:
+        """What enters a strand."""
+        return rows.box[:, strand.inputs] + self.claim.codes[strand.inputs]
+
+    def cut(self, chain: Chain, strand: "Strand") -> Real:
+        """Units before stage ``cut`` by the counters they depend on: what each kind adds, run and joined."""
+        at, fmt = self.step.cut, self.setting.fmt
+        stage, nexts = chain[at], strand.units[at]
+        keeps = [(part.keep, units) for part, units in zip(chain, strand.units, strict=False)][at:]
+        keep, after = next((keep, units) for keep, units in keeps if keep is not None)
+        lost = stage.keep is None and keep[after].any()
+        require(stage.norm is None and not lost, "witness: cut")  # after it, the stream is only what it makes
+        held, units = chain_held(chain, strand, at), strand.units[at - 1]
+        weight, bias = stage.weight[np.ix_(units, nexts)], stage.bias[nexts]
+        kept = np.zeros((len(held), len(nexts)))
+        if stage.keep is not None:
+            kept[np.searchsorted(held, nexts), np.arange(len(nexts))] = stage.keep[nexts]
+        reach, stream = reaches(chain, at)
+        counters = self.claim.wide != 0
+        reads = (np.concatenate([reach[:, units], stream[:, held]], axis=1).T @ counters) > 0
+        shape = (len(self.situations.table), len(nexts))
+        total, size, grain = (
+            point(bias).spread(*shape),
+            np.broadcast_to(np.abs(bias), shape),
+            lowest_bit(bias),
+        )
+        grain = np.broadcast_to(grain, shape)
+        both = np.concatenate([weight, kept])
+        for kind in np.unique(reads, axis=0):
+            chosen = (reads == kind).all(axis=1)
+            own, old = units[chosen[: len(units)]], held[chosen[len(units) :]]
+            part = strand_to(chain, at, own, old)
+            rows = self.rows(kind)
+            made = run_strand(self.setting, chain, part, self.entered(rows, part), (own, old, both[chosen]))
+            made = hull(made[rows.back], rows.names)[rows.where]
+            width = len(nexts)
+            total, size = total + made[:, :width], size + made.hi[:, width : 2 * width]
+            grain = np.minimum(grain, made.lo[:, 2 * width :])
+        sums = total.widened(fmt.any_sum(size, (both != 0).sum(axis=0) + 1.0, grain))
+        return run_strand(self.setting, chain, strand, sums, first=at + 1)
+
+    def anywhere(self, layers: tuple[Layer, ...], chain: Chain) -> Real:
+        """[channel]: what any position can hold after some blocks."""
+        pads = run_block(self.setting, layers, chain, self.claim.pads).over(0)
+        stream, lo, hi = self.claim.anywhere, pads.lo.copy(), pads.hi.copy()
+        quiet = untouched(layers)
+        lo[quiet], hi[quiet] = stream.lo[quiet], stream.hi[quiet]
+        for strand in strands(chain):
+            if strand.ends == len(chain):
+                outputs, _, values = self.run(chain, strand)
+                most = values.over(0)
+                lo[outputs], hi[outputs] = np.minimum(lo[outputs], most.lo), np.maximum(hi[outputs], most.hi)
+        return Real(lo, hi)
 
 
 @dataclass(frozen=True)
@@ -65,201 +199,139 @@ class Strand:
     """Outputs that depend on the same inputs, with the units between; or units that no output depends on."""
 
     inputs: Integers
-    units: tuple[Integers, ...]  # per matrix: the columns of it that count
-    ends: int  # how many matrices it passes
+    units: tuple[Integers, ...]  # per stage: those that count
+    ends: int  # how many stages it passes
 
 
-def strands(layer: Layer) -> list[Strand]:
+def reaches(chain: Chain, stages: int) -> tuple[Array, Array]:
+    """[input, unit]: what the units after some stages depend on, and the stream that they read or are."""
+    reach = stream = np.eye(len(chain[0].weight))
+    for stage in chain[:stages]:
+        reach = (reach @ (stage.weight != 0) > 0).astype(np.float64)
+        if stage.keep is not None:
+            reach = stream = ((reach + stream * stage.keep) > 0).astype(np.float64)
+    return reach, stream
+
+
+def strands(chain: Chain) -> list[Strand]:
     """Every output and every unit that nothing reads lies in one: none is left out of the range checks.
 
     Outputs that only keep what they hold are in none: adding 0 to a finite number is exact.
     """
-    there = [(weight != 0).astype(np.float64) for weight in layer.weights]
-    reach, found = np.eye(len(layer.keep_mlp)), []
-    for depth, matrix in enumerate(there, 1):
-        reach = (reach @ matrix > 0).astype(np.float64)
-        last = depth == len(there)
-        unread = ~untouched(layer) if last else ~(there[depth] != 0).any(axis=1)
-        sinks = np.flatnonzero(unread)
-        own = np.diag(layer.keep_mlp) if last else np.zeros((len(reach), matrix.shape[1]))
-        reads = ((reach + own) > 0).T[sinks]
-        kinds, which = np.unique(reads, axis=0, return_inverse=True)
-        for number, kind in enumerate(kinds):
+    quiet, found = np.ones(len(chain[0].weight), dtype=bool), []
+    for depth, stage in enumerate(chain, 1):
+        if stage.keep is not None:
+            quiet &= (stage.keep > 0) & ~(stage.weight != 0).any(axis=0) & (stage.bias == 0)
+        if depth == len(chain):
+            sinks = np.flatnonzero(~quiet)
+        else:  # of a stream, what the next one keeps is not lost
+            unread = ~(chain[depth].weight != 0).any(axis=1)
+            later = next(after.keep for after in chain[depth:] if after.keep is not None)
+            sinks = np.flatnonzero(unread if stage.keep is None else unread & (later == 0))
+        kinds, which = np.unique(reaches(chain, depth)[0].T[sinks], axis=0, return_inverse=True)
+        for number in range(len(kinds)):
             ends = sinks[which.reshape(-1) == number]
-            found.append(Strand(np.flatnonzero(kind), _units(there[:depth], ends), depth))
+            found.append(strand_to(chain, depth, ends))
     return found
 
 
-def _units(there: list[Array], ends: Integers) -> tuple[Integers, ...]:
-    """The units of each hidden layer that these ends depend on."""
-    chosen = [ends]
-    for matrix in reversed(there[1:]):
-        chosen.append(np.flatnonzero((matrix[:, chosen[-1]] != 0).any(axis=1)))
-    return tuple(reversed(chosen))
+def strand_to(chain: Chain, depth: int, ends: Integers, held: Integers | None = None) -> Strand:
+    """The units of each stage that these ends depend on, and channels ``held`` of the stream before them."""
+    wanted = [
+        np.zeros(len(matrix), dtype=bool) for matrix in (chain[0].weight, *(s.bias for s in chain[:depth]))
+    ]
+    streams = [0, *(index for index, stage in enumerate(chain[:depth], 1) if stage.keep is not None)]
+    wanted[-1][ends] = True
+    if held is not None:
+        wanted[streams[-1]][held] = True
+    for index in range(depth, 0, -1):
+        stage = chain[index - 1]
+        wanted[index - 1] |= (stage.weight[:, wanted[index]] != 0).any(axis=1)
+        if stage.keep is not None:
+            before = max(other for other in streams if other < index)
+            wanted[before] |= wanted[index] & (stage.keep > 0)
+    inputs, *units = (np.flatnonzero(flags) for flags in wanted)
+    return Strand(inputs, tuple(units), depth)
 
 
-def run_block(setting: Setting, layer: Layer, box: Real, norm: Norm) -> Real:
-    """keep x + mlp(x) for rows of boxes, strand by strand: rows that agree on its inputs are run once."""
-    quiet = untouched(layer)
+def chain_held(chain: Chain, strand: Strand, at: int) -> Integers:
+    """The channels of the stream that a strand holds before stage ``at``."""
+    streams = [index for index, stage in enumerate(chain[:at]) if stage.keep is not None]
+    return strand.units[streams[-1]] if streams else strand.inputs
+
+
+def run_block(setting: Setting, layers: tuple[Layer, ...], chain: Chain, box: Real) -> Real:
+    """All blocks on rows of boxes."""
+    quiet = untouched(layers)
     lo, hi = box.lo * quiet, box.hi * quiet
-    for strand in strands(layer):
-        part = box[:, strand.inputs]
-        distinct, back = np.unique(np.c_[part.lo, part.hi], axis=0, return_inverse=True)
-        half = len(strand.inputs)
-        rows = Real(distinct[:, :half], distinct[:, half:])
-        widths = [len(units) for units in strand.units]
-        made = in_parts(setting, widths, partial(_run_strand, setting, layer, strand, norm), rows)
-        if strand.ends == len(layer.weights):
-            lo[:, strand.units[-1]], hi[:, strand.units[-1]] = (
-                made.lo[back.reshape(-1)],
-                made.hi[back.reshape(-1)],
-            )
+    for strand in strands(chain):
+        made = run_strand(setting, chain, strand, box[:, strand.inputs])
+        if strand.ends == len(chain):
+            lo[:, strand.units[-1]], hi[:, strand.units[-1]] = made.lo, made.hi
     return Real(lo, hi)
 
 
-def _run_strand(setting: Setting, layer: Layer, strand: Strand, norm: Norm, box: Real) -> Real:
-    first = norm[strand.inputs]
-    columns, form = strand.inputs, entering(box, first)
-    for index in range(strand.ends):
-        chosen = strand.units[index]
-        weight, bias = layer.weights[index][np.ix_(columns, chosen)], layer.biases[index][chosen]
-        with inside(f"MLP matrix {index + 1}"):
-            form = form.linear(setting.fmt, weight, bias, None if index else first)
-        if index + 1 < len(layer.weights):
-            after = layer.weights[index + 1][np.ix_(chosen, strand.units[index + 1])] if index + 1 < strand.ends else None
-            pairs = None if after is None else mirrors(weight, after)
-            form = form.activated(setting.fmt, layer.sine[index][chosen], pairs).trimmed(len(strand.inputs))
-        columns = chosen
-    if strand.ends < len(layer.weights):
-        return form.box
-    return _with_residual(setting, layer, strand, box, form)
+Terms = tuple[Integers, Integers, Array]
+"""Units, channels of the stream, and what matrix they are read by: asked for instead of the units."""
 
 
-def _with_residual(setting: Setting, layer: Layer, strand: Strand, box: Real, form: Affine) -> Real:
-    """Adds what is kept: the error of a channel that is kept is the one the MLP saw, symbol by symbol."""
-    fmt, outputs = setting.fmt, strand.units[-1]
-    keep = layer.keep_mlp[outputs]
-    place = np.searchsorted(strand.inputs, outputs)
-    place = np.where((keep > 0), place, 0) if len(strand.inputs) else np.zeros(len(outputs), dtype=np.int64)
-    if not keep.any():
-        return form.box
-    kept = Real(box.lo[:, place] * keep, box.hi[:, place] * keep)
-    out = fmt.add(whole(kept), whole(form.box)).part
-    size = kept.size + form.box.size
-    both = (kept.size != 0) & (form.box.size != 0)
-    off = np.where(both, fmt.inner.error(size, 1.0, 0.0) + fmt.rounding(size), 0.0)
-    start = entering(box)
-    tied, symbols = form.tied.copy(), np.arange(len(strand.inputs))
-    tied[symbols] += start.tied[:, :, place][symbols] * keep
-    centre = form.centre + start.centre[:, place] * keep
-    own = affine_error(
-        np.abs(centre) + np.abs(tied).sum(axis=0) + form.own, np.eye(len(outputs)), np.zeros(len(outputs))
-    )
-    return Affine(out, centre, tied, form.own + 2 * off + own).shared().box
+def held_at_once(inputs: int, widths: list[int]) -> int:
+    """Entries of the largest form, for one row."""
+    return max([1, *((1 + inputs + sum(widths[:n])) * width for n, width in enumerate(widths))])
 
 
-def in_parts(setting: Setting, widths: list[int], run: Callable[[Real], Real], box: Real) -> Real:
-    """Some rows at a time, through layers of these widths."""
-    inputs = box.lo.shape[1]
-    held = max([1, *((1 + inputs + sum(widths[:n])) * width for n, width in enumerate(widths))])
-    require(held <= MOST_HELD, f"a layer of {max(widths)} units is too wide for this check")
-    rows = max(1, BLOCK // held)
-    parts = []
-    for first in range(0, max(len(box), 1), rows):
-        part = box[first : first + rows]
+def run_strand(
+    setting: Setting, chain: Chain, strand: Strand, box: Real, terms: Terms | None = None, first: int = 0
+) -> Real:
+    """Its last units for rows of boxes: rows that agree are run once, some at a time.
+
+    From stage ``first`` on, the boxes are what the stage before has summed up.
+    """
+    distinct, back = np.unique(np.c_[box.lo, box.hi], axis=0, return_inverse=True)
+    half, more = box.lo.shape[1], 0 if terms is None else terms[2].shape[1]
+    held = held_at_once(half, [*(len(units) for units in strand.units[first:]), more])
+    require(held <= MOST_HELD, "a hidden layer is too wide for this check", "use fewer units")
+    parts, rows = [], max(1, BLOCK // held)
+    for start in range(0, max(len(distinct), 1), rows):
+        part = distinct[start : start + rows]
         setting.budget.spend(float(len(part)) * held, "MLP rows")
-        parts.append(run(part))
-    return joined(parts)
+        parts.append(_run(setting, chain, strand, Real(part[:, :half], part[:, half:]), terms, first))
+    return joined(parts)[back.reshape(-1)]
 
 
-def _cut_block(
-    setting: Setting, claim: Claim, layer: Layer, step: Tabulate, situations: Situations, norm: Norm
-) -> Real:
-    """Units of hidden layer ``cut`` by the counters they read; what each kind adds is joined."""
-    cut = step.cut
-    fits = cut < len(layer.weights) and (step.wide == claim.wide * layer.keep_mlp[:, None]).all()
-    require(fits, "witness: cut")
-    reads, before = claim.wide != 0, []
-    for weight in layer.weights[:cut]:
-        reads = (weight != 0).T.astype(np.int64) @ reads > 0
-        before.append(reads)
-    for row in np.unique(np.concatenate(before), axis=0):  # units that nothing reads must not overflow either
-        require(
-            (reads | ~row).all(axis=1).any(),
-            "witness: a unit before the cut reads more counters than one there",
-        )
-    weight, bias = layer.weights[cut], layer.biases[cut]
-    width, count = len(bias), len(situations.table)
-    total, size = point(bias).spread(count, width), np.broadcast_to(np.abs(bias), (count, width))
-    unit = np.broadcast_to(lowest_bit(bias), (count, width))
-    for kind in np.unique(reads, axis=0):
-        units = np.flatnonzero((reads == kind).all(axis=1))
-        rows = rows_of(setting, claim, step, situations, np.flatnonzero(kind))
+def _run(setting: Setting, chain: Chain, strand: Strand, box: Real, terms: Terms | None, first: int) -> Real:
+    fmt, columns = setting.fmt, strand.units[first - 1] if first else strand.inputs
+    form, stream, held = entering(box), entering(box), columns
 
-        def run(part: Real, units: Integers = units) -> Real:
-            return _partial_sums(setting, layer, part, cut, units, norm)
+    def activated(index: int, form: Affine, stream: Affine) -> tuple[Affine, Affine]:
+        """The units of a hidden stage, which has just been summed up."""
+        sine, chosen = chain[index].sine, strand.units[index]
+        if sine is None or (index + 1 == strand.ends and terms is None):
+            return form, stream
+        after = chain[index + 1].weight[chosen] if index + 1 < strand.ends else None
+        pairs = None if after is None else mirrors(chain[index].weight[:, chosen], after)
+        return form.activated(fmt, sine[chosen], pairs).trimmed(stream)
 
-        made = in_parts(
-            setting,
-            [*(len(b) for b in layer.biases[: cut - 1]), len(units), width],
-            run,
-            rows.box + claim.codes,
-        )
-        made = hull(made[rows.back], rows.names)[rows.where]
-        total, size = total + made[:, :width], size + made.hi[:, width : 2 * width]
-        unit = np.minimum(unit, made.lo[:, 2 * width :])
-    terms = (weight != 0).sum(axis=0) + 1.0
-    sums = total.widened(setting.fmt.any_sum(size, terms, unit))
-    return _after_cut(setting, claim, layer, step, situations, sums)
-
-
-def _after_cut(
-    setting: Setting, claim: Claim, layer: Layer, step: Tabulate, situations: Situations, sums: Real
-) -> Real:
-    fmt, cut, quiet = setting.fmt, step.cut, untouched(layer)
-    if cut + 1 < len(layer.weights):
-        nothing = np.zeros_like(sums.lo)
-        sums = Affine(sums, sums.lo, nothing[None][:0], nothing).activated(fmt, layer.sine[cut]).box
-
-    def run(part: Real) -> Real:
-        return run_units(setting, layer, part, cut + 1, len(layer.weights)).box
-
-    last = in_parts(setting, [len(b) for b in layer.biases[cut:]], run, sums)
-    own = situations.table[:, 0]
-    kept = claim.box[own] + Real(claim.codes.lo * ~quiet, claim.codes.hi * ~quiet)
-    beyond = claim.counted + claim.placed * quiet
-    there = Box(kept, np.broadcast_to(beyond, kept.lo.shape)).kept(layer.keep_mlp)
-    return hull(fmt.add(there, whole(last)).part, situations.table[:, -1])
-
-
-def run_units(
-    setting: Setting,
-    layer: Layer,
-    box: Real,
-    first: int,
-    last: int,
-    chosen: Integers | None = None,
-    norm: Norm | None = None,
-) -> Affine:
-    """Matrices first..last-1 of the MLP on what enters them; of the last one, the ``chosen`` units."""
-    form = entering(box, norm)
-    for index in range(first, last):
-        units = np.arange(len(layer.biases[index])) if chosen is None or index + 1 < last else chosen
+    if first:
+        form, stream = activated(first - 1, form, stream)
+    for index in range(first, strand.ends):
+        stage, chosen = chain[index], strand.units[index]
+        weight, bias = stage.weight[np.ix_(columns, chosen)], stage.bias[chosen]
         with inside(f"MLP matrix {index + 1}"):
-            weight, bias = layer.weights[index][:, units], layer.biases[index][units]
-            form = form.linear(setting.fmt, weight, bias, None if index else norm)
-        if index + 1 < len(layer.weights):
-            pairs = mirrors(weight, layer.weights[index + 1][units])
-            form = form.activated(setting.fmt, layer.sine[index][units], pairs).trimmed(box.lo.shape[1])
-    return form
-
-
-def _partial_sums(
-    setting: Setting, layer: Layer, box: Real, cut: int, units: Integers, norm: Norm
-) -> Real:
-    """What some units of a hidden layer add to the next sums; beside it size and unit of the terms."""
-    form, weight = run_units(setting, layer, box, 0, cut, units, norm), layer.weights[cut][units]
-    size = form.box.size @ np.abs(weight)
+            norm = None if stage.norm is None else stage.norm[columns]
+            form = (form if norm is None else form.normed(norm)).linear(fmt, weight, bias, norm)
+            if stage.keep is not None:
+                form = form.plus(fmt, stream, np.searchsorted(held, chosen), stage.keep[chosen])
+                if index + 1 < strand.ends or terms is not None:
+                    form = stream = form.opened()
+                    held = chosen
+            form, stream = activated(index, form, stream)
+        columns = chosen
+    if terms is None:
+        return form.box
+    own, old, matrix = terms
+    every = beside(form.chosen(np.searchsorted(columns, own)), stream.chosen(np.searchsorted(held, old)))
+    size = every.box.size @ np.abs(matrix)
     return joined(
-        [form.sums(weight), Real(-size, size), point(form.grain(weight)).spread(*size.shape)], axis=1
+        [every.sums(matrix), Real(-size, size), point(every.grain(matrix)).spread(*size.shape)], axis=1
     )

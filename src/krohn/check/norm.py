@@ -1,10 +1,10 @@
 """LayerNorm, as the matrices that read it see it.
 
-y_i = gain_i (x_i − mean) / deviation. Mean and deviation are one number each for a position; over all positions
-the deviation lies in a narrow interval if a pair of channels dominates it. So y_i = scale_i (x_i − mean) up to
-a small error of its own, and what a matrix reads is x @ (scale W) − mean · (scale @ W): where the columns of
-scale W sum to 0, as they do for readers that subtract a channel which is always 0, the mean drops out, with all
-its rounding.
+y_i = gain_i (x_i − mean) / deviation. Mean and deviation are one number each for a position; over all
+positions the deviation lies in a narrow interval if a pair of channels dominates it. So y_i = scale_i (x_i −
+mean) up to a small error of its own, and what a matrix reads is x @ (scale W) − mean · (scale @ W): where the
+columns of scale W sum to 0, as they do for readers that subtract a channel which is always 0, the mean drops
+out, with all its rounding.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from krohn.check.real import Array, Real, point
 
 @dataclass(frozen=True)
 class Norm:
-    """y_i is within ``error(x)`` of ``scale_i`` (x_i − m): m is one number, at most ``mean``, for a position."""
+    """y_i is within ``error(x)`` of ``scale_i`` (x_i − m): m is one number for a position, up to ``mean``."""
 
     fmt: Format
     scale: Array
@@ -28,8 +28,8 @@ class Norm:
     mean: float
 
     def __getitem__(self, channels: Any) -> "Norm":
-        parts = (part[channels] for part in (self.scale, self.alike, self.own, self.faint))
-        return Norm(self.fmt, *parts, self.mean)
+        scale, alike, own, faint = (part[channels] for part in (self.scale, self.alike, self.own, self.faint))
+        return Norm(self.fmt, scale, alike, own, faint, self.mean)
 
     def error(self, size: Array) -> Array:
         """How far y_i can be off where |x_i| is at most this."""

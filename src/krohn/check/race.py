@@ -12,7 +12,7 @@ from krohn.check.format import Box
 from krohn.check.heads import Memory, Part
 from krohn.check.machine import Lifted, Setting
 from krohn.check.real import Flags, Integers, Real, hull, joined, point
-from krohn.check.verdict import require
+from krohn.check.verdict import Refused, require
 from krohn.check.witness import Race
 
 FIRST, SECOND, SAME = 1, 2, 3
@@ -43,8 +43,8 @@ def race(setting: Setting, new: Lifted, race: Race, parts: tuple[Part, Part]) ->
 
 
 def _memory(part: Part) -> Memory:
-    require(part.memory is not None, "witness: a race of heads that do not remember")
-    assert part.memory is not None
+    if part.memory is None:
+        raise Refused("witness: a race of heads that do not remember")
     require(not part.memory.look.carries.any(), "witness: a race of heads that carry counters")
     return part.memory
 
@@ -96,8 +96,8 @@ def _along(setting: Setting, memory: Memory) -> dict[int, Real]:
     )
     rows = claim.box.shaped(claim.classes, 1, d) + point(claim.places).shaped(1, length, d)
     beyond = np.broadcast_to(claim.counted, (claim.classes * length, d))
-    values = setting.fmt.linear(Box(rows.shaped(-1, d), beyond), look.head.value).part
-    exact = point(claim.wide.T) @ look.head.value
+    values = look.norm.linear(Box(rows.shaped(-1, d), beyond), look.head.value).part
+    exact = (point(claim.wide.T) * point(look.norm.scale)) @ look.head.value
     values = values + claim.remainder(Real(exact.lo.T, exact.hi.T), look.value_wide)
     found = {}
     for value in np.unique(value_of).tolist():

@@ -175,7 +175,7 @@ def network_of(tensors: Mapping[str, npt.NDArray[Any]], shape: Any, mask: object
             "shape must list [heads, matrices]",
         )
         layers.append(_layer(f"layers.{index}", sizes[0], sizes[1], take))
-    outer = {name: take(name, 1 if name == "readout_bias" else 2) for name in OUTER}
+    outer: dict[str, Any] = {name: take(name, 1 if name == "readout_bias" else 2) for name in OUTER}
     need(not left, f"unknown tensor {next(iter(left), '')}")
     return network_that_fits(Network(**outer, layers=tuple(layers), strict=mask == "strict"))
 
@@ -290,10 +290,12 @@ def stored(net: Network, fmt: Format) -> Network:
         heads = tuple(Head(*(cast(name, getattr(h, f.name)) for f in fields(Head))) for h in layer.heads)
         weights = tuple(cast(name, matrix) for matrix in layer.weights)
         biases = tuple(cast(name, bias) for bias in layer.biases)
-        gains = (gain if gain is None else cast(name, gain) for gain in (layer.gain_attention, layer.gain_mlp))
+        gains = (
+            gain if gain is None else cast(name, gain) for gain in (layer.gain_attention, layer.gain_mlp)
+        )
         return Layer(heads, weights, biases, layer.sine, layer.keep_attention, layer.keep_mlp, *gains)
 
-    outer = {name: cast(name, getattr(net, name)) for name in OUTER}
+    outer: dict[str, Any] = {name: cast(name, getattr(net, name)) for name in OUTER}
     layers = tuple(one(n, layer) for n, layer in enumerate(net.layers, 1))
     gain = net.gain if net.gain is None else cast("gain", net.gain)
     return replace(net, **outer, layers=layers, gain=gain)

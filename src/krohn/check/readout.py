@@ -34,8 +34,8 @@ def decode(setting: Setting, claim: Claim, network: Network) -> tuple[Integers, 
 
 
 def _leads(setting: Setting, network: Network, rows: Real, norm: Norm) -> tuple[Integers, Array]:
-    """The likely state of each row, and how far its logit leads: what all logits share of an error cancels."""
-    form = entering(rows, norm).linear(setting.fmt, network.readout, network.readout_bias, norm)
+    """The likely state of each row, and how far its logit leads: what logits share of an error cancels."""
+    form = entering(rows).normed(norm).linear(setting.fmt, network.readout, network.readout_bias, norm)
     states, every = form.box.lo.argmax(axis=1), np.arange(len(rows))
     leads = form.leads(every, states)
     leads[every, states] = np.inf

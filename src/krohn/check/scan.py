@@ -14,7 +14,7 @@ from krohn.check.affine import entering, mirrors
 from krohn.check.format import Box, whole
 from krohn.check.heads import Look, lead_back
 from krohn.check.machine import Claim, Setting
-from krohn.check.mlp import run_block, untouched
+from krohn.check.mlp import chain_of, run_block, untouched
 from krohn.check.norm import Norm, normed
 from krohn.check.reader import Automaton, Layer, Network
 from krohn.check.readout import decode
@@ -88,8 +88,8 @@ def compose(setting: Setting, claim: Claim, layer: Layer, scan: Scan, number: in
     there = replace(there, pads=setting.fmt.gathered(pads).part)
     norm = normed(setting.fmt, there.anywhere, layer.gain_mlp, setting.epsilon)
     made = _composed(setting, there, layer, scan.channels[number], sources, norm)
-    padding = run_block(setting, layer, there.pads, norm)
-    return replace(made, pads=padding, places=claim.places * keep * untouched(layer))
+    padding = run_block(setting, (layer,), chain_of((layer,), [norm]), there.pads)
+    return replace(made, pads=padding, places=claim.places * keep * untouched((layer,)))
 
 
 def _distance(look: Look) -> int:
@@ -156,7 +156,7 @@ def _composed(
     rows = out.over(0).where(
         np.isin(np.arange(len(bias)), channels), out.over((0, 1)).spread(points, len(bias))
     )
-    quiet = untouched(layer)  # only these keep their code beside the box
+    quiet = untouched((layer,))  # only these keep their code beside the box
     held = claim.box.over(0) + Real(claim.codes.lo * ~quiet, claim.codes.hi * ~quiet)
     kept = Box(held, claim.placed * quiet).kept(layer.keep_mlp)
     both = fmt.add(
@@ -216,7 +216,7 @@ def _added(
     _, _, first, bias, sine, weight = parts
     work = (box.lo.shape[1] + 2 * len(bias)) * (len(bias) + weight.shape[1])
     setting.budget.spend(float(len(box)) * work, "MLP rows")
-    form = entering(box, norm).linear(setting.fmt, first, bias, norm)
+    form = entering(box).normed(norm).linear(setting.fmt, first, bias, norm)
     form = form.activated(setting.fmt, sine, mirrors(first, weight))
     slope = point(np.zeros((len(box), weight.shape[1])))
     if len(left) == 1:

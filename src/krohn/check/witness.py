@@ -114,14 +114,14 @@ class Fold:
 
 @dataclass(frozen=True)
 class Tabulate:
-    """A lift whose states keep a fold of every counter, with the MLP (``block``) or without."""
+    """A lift whose states keep a fold of every counter, with the MLPs of some blocks, or of none."""
 
     lift: Lift
-    block: bool
+    blocks: int
     folds: tuple[Fold, ...]
     kept: Integers
     wide: Array
-    cut: int
+    cut: int  # units before this stage are run apart, by the counters they read; 0: none
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ def _cells(payload: Payload) -> Cells:
     return Cells(*_groups(payload), value_of, member.astype(bool), order, held, offset, earliest)
 
 
-def _tabulate(payload: Payload, *, block: bool) -> Tabulate:
+def _tabulate(payload: Payload) -> Tabulate:
     lift, kept = _lift(payload), _integers(payload, "kept", 2, -MAX_NUMBER)
     folds = _integers(payload, "folds", 2, -MAX_NUMBER)  # rows: modulus (0: clamp), low, high
     fits = (
@@ -283,7 +283,8 @@ def _tabulate(payload: Payload, *, block: bool) -> Tabulate:
     )
     require(fits and ((folds[:, 0] > 0) | (folds[:, 1] <= folds[:, 2])).all(), "witness: folds")
     rules = tuple(Fold(*map(int, fold)) for fold in folds)
-    return Tabulate(lift, block, rules, kept, _floats(payload, "wide", 2), _whole(payload, "cut", 0, 1000))
+    blocks, cut = _whole(payload, "blocks", 0, 10_000), _whole(payload, "cut", 0, 10_000)
+    return Tabulate(lift, blocks, rules, kept, _floats(payload, "wide", 2), cut)
 
 
 RULES: dict[str, Callable[[Payload], Rule]] = {
@@ -295,6 +296,5 @@ RULES: dict[str, Callable[[Payload], Rule]] = {
 STEPS: dict[str, Callable[[Payload], Step]] = {
     "merge": _merge,
     "attention": _attention,
-    "mlp": lambda payload: _tabulate(payload, block=True),
-    "resolve": lambda payload: _tabulate(payload, block=False),
+    "mlp": _tabulate,
 }

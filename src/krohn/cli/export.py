@@ -133,7 +133,8 @@ def _proof(proof: dict[str, Any]) -> str:
     if proof["certified"]:
         lead = floor(proof["margin"])
         return f"proved in {proof['dtype']}: on every word the right state leads by {lead} or more"
-    return f"tested, not proved: {proof['reason']}"
+    some = f" beyond {proof['largest']} letters" if proof.get("largest") else ""
+    return f"tested, not proved{some}: {proof['reason']}"
 
 
 def _types(types: dict[str, dict[str, int]]) -> str:

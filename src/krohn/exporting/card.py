@@ -130,7 +130,9 @@ class Card:
         else:
             yield "**Tested, not proved.** `krohn verify` certifies the network that this one was made from;"
             yield "the form stored here was run on words, each compared with the automaton at every letter."
-            yield f"Why there is no proof of it: {proof['reason']}.\n"
+            if proof.get("largest"):
+                yield f"It is proved for words of at most {proof['largest']} letters (`certificate.json`)."
+            yield f"Why there is no proof of all words: {proof['reason']}.\n"
         yield f"- {found['checked']['words']:,} words in float32: {outcome(found['checked'])}."
         rounding = found["rounding"]
         yield (

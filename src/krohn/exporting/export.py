@@ -202,7 +202,8 @@ def _checked(network: CompiledNetwork, normalized: bool, dtype: str) -> tuple[De
 
 def _proved(proof: Proof) -> dict[str, Any]:
     margin = 0.0 if proof.certificate is None else proof.certificate.margin
-    return {"certified": proof.certified, "dtype": DTYPE, "margin": margin, "reason": proof.reason[:300]}
+    found = {"certified": proof.certified, "dtype": DTYPE, "margin": margin, "reason": proof.reason[:300]}
+    return {**found, "largest": proof.largest}
 
 
 def _findings(decoder: Decoder, network: CompiledNetwork, dtype: str) -> dict[str, Any]:

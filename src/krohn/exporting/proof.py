@@ -1,36 +1,37 @@
-"""An export without LayerNorm as a network of krohn's own, so that the checker can be asked about it.
+"""An export before the small checker: the tensors of the files themselves, with LayerNorm or without.
 
-The numbers are the same: every head, every unit and every logit, those of tokens that are no state included.
-What differs is exact: scores are divided by the root of the width, a power of two here, which goes into the
-queries; heads and units that are zero are left out. So a certificate of the twin in float32 is one of the
-export, for every reader that computes step by step (softmax, then the weighted sum), in any order of sums.
+The checker reads them by GPT-2's names and computes as GPT-2 does. The witness is searched in a network of
+the same structure without LayerNorm, whose boxes are sharp; nobody need trust that.
 """
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify.arithmetic import arithmetic
 from krohn.certify.certificate import Certificate
-from krohn.certify.verification import verify
+from krohn.certify.identity import Identity
+from krohn.certify.proof import checkable_table, furthest
+from krohn.certify.verification import said
+from krohn.check.decoder import decoder_of
+from krohn.check.reader import Head, Network
+from krohn.check.real import Array
 from krohn.errors import KrohnError
-from krohn.exporting.decoder import Decoder
+from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.layout import plain_layout
-from krohn.network.transformer import Head, Layer, Matrix, Mlp, Transformer
 
 DTYPE = "float32"
-
-LAYER_NORM = (
-    "the checker has no rule for LayerNorm; the form without it, --to transformer-lens, can be proved"
-)
+SHORTER = (2, 4, 8)
+"""Where the whole length is not proved, these parts of it are tried."""
+NEAR = 1e-3
+"""A factor of LayerNorm that is so close to a power of two is meant to be one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """A certificate, or why there is none."""
+    """A certificate, perhaps for shorter words only; and why the whole length is not proved."""
 
     certificate: Certificate | None
     reason: str
@@ -38,75 +39,103 @@ class Proof:
     @property
     def certified(self) -> bool:
         """Whether the export is right on every word, in float32."""
-        return self.certificate is not None
+        return self.certificate is not None and not self.reason
+
+    @property
+    def largest(self) -> int:
+        """The longest words about which something is proved."""
+        return 0 if self.certificate is None else self.certificate.length
 
 
 def prove(decoder: Decoder, network: CompiledNetwork) -> Proof:
-    """Asks the checker about the twin; a decoder that has none is not proved."""
-    reason = next(_without_twin(decoder), "")
+    """Asks the checker about all words; where it refuses, about shorter ones."""
     if network.automaton.target != "state":
-        reason = "exports are proved where the network outputs states"
-    if reason:
-        return Proof(None, reason)
+        return Proof(None, "exports are proved where the network outputs states")
+    if decoder.activation != "relu":
+        return Proof(None, "units must be ReLU")
     try:
-        found = verify(twin(decoder, network), DTYPE, second_opinion=False, largest=False)
+        checked = checkable_decoder(decoder)
     except KrohnError as error:
         return Proof(None, str(error))
-    return Proof(found, "") if found.certified else Proof(None, found.reason)
+    whole, reason = _attempt(checked, decoder, network.automaton, decoder.length)
+    lengths = [decoder.length // part for part in SHORTER] if whole is None else []
+    for length in filter(None, lengths):
+        shorter, _ = _attempt(checked, decoder, network.automaton, length)
+        if shorter is not None:
+            return Proof(shorter, reason)
+    return Proof(whole, reason)
 
 
-def _without_twin(decoder: Decoder) -> Iterator[str]:
-    """Why the numbers of a decoder are not those of a network that the checker reads."""
-    if decoder.normalized:
-        yield LAYER_NORM
-    root = math.isqrt(decoder.width)
-    if decoder.activation != "relu" or root * root != decoder.width or root & (root - 1):
-        yield "units must be ReLU and the root of the heads' width a power of two"
-    for index in range(decoder.layers):
-        block = f"transformer.h.{index}.attn"
-        if any(decoder.tensors[f"{block}.{name}.bias"].any() for name in ("c_attn", "c_proj")):
-            yield "attention must have no biases"
-        written = (decoder.tensors[f"{block}.c_proj.weight"] != 0).reshape(decoder.heads, decoder.width, -1)
-        terms = written.sum(axis=1)  # [head, channel]
-        if ((terms > 0).sum(axis=0) > 1).any() and (terms[:, (terms > 0).sum(axis=0) > 1] > 1).any():
-            yield "channels that several heads write must get one term from each"
+def checkable_decoder(decoder: Decoder) -> Network:
+    """The decoder as the checker reads it: every tensor, and nothing else."""
+    names, epsilon = decoder.vocabulary, LAYER_NORM_EPSILON if decoder.normalized else None
+    return decoder_of(decoder.tensors, decoder.heads, names.prompt, names.letters, epsilon)
 
 
-def twin(decoder: Decoder, network: CompiledNetwork) -> CompiledNetwork:
-    """The decoder as a network whose states are all tokens; those that are no state are never reached."""
-    t = {name: tensor.astype(np.float64) for name, tensor in decoder.tensors.items()}
-    names = decoder.vocabulary
-    made = Transformer(
-        embedding=t["transformer.wte.weight"][list(names.letters)],
-        padding=t["transformer.wte.weight"][list(names.prompt)],
-        positions=t["transformer.wpe.weight"],
-        layers=tuple(_layer(decoder, t, f"transformer.h.{index}") for index in range(decoder.layers)),
-        readout=t["lm_head.weight"].T,
-        readout_bias=np.zeros(len(names.tokens)),
-        mask="causal",
+def _attempt(
+    checked: Network, decoder: Decoder, automaton: Semiautomaton, length: int
+) -> tuple[Certificate | None, str]:
+    tokens = of_tokens(decoder, automaton)
+    searched = without_norms(checked)
+    record, failure, margin = furthest(checked, checkable_table(tokens), length, arithmetic(DTYPE), searched)
+    if failure is not None:
+        return None, said(failure, decoder.layers)
+    certificate = Certificate(
+        certified=True,
+        length=length,
+        dtype=DTYPE,
+        margin=margin,
+        checks=tuple(record.checks),
+        counterexample=None,
+        largest=length,
+        reason="",
+        second_opinion=None,
+        network=decoder_hash(decoder),
+        depth=decoder.layers,
+        identity=Identity(tokens),
+        proof=record.proof,
+        witness=record.witness,
     )
-    channels = [f"channel {place}" for place in range(decoder.dim)]
-    layout = plain_layout(channels, [["exported head"] * len(layer.heads) for layer in made.layers])
-    return CompiledNetwork(made, _of_tokens(decoder, network.automaton), network.method, None, layout)
+    return certificate, ""
 
 
-def _layer(decoder: Decoder, t: dict[str, Matrix], block: str) -> Layer:
-    shape = (decoder.dim, 3, decoder.heads, decoder.width)
-    query, key, value = np.moveaxis(t[f"{block}.attn.c_attn.weight"].reshape(shape), (1, 2), (0, 1))
-    output = t[f"{block}.attn.c_proj.weight"].reshape(decoder.heads, decoder.width, decoder.dim)
-    query = query / math.sqrt(decoder.width)
-    heads = (Head(*parts) for parts in zip(query, key, value, output, strict=True))
-    into, bias = t[f"{block}.mlp.c_fc.weight"], t[f"{block}.mlp.c_fc.bias"]
-    out = t[f"{block}.mlp.c_proj.weight"]
-    used = into.any(axis=0) | (bias != 0) | out.any(axis=1)
-    used[0] |= not used.any()
-    mlp = Mlp((into[:, used], out[used]), (bias[used], t[f"{block}.mlp.c_proj.bias"]))
-    everywhere = np.ones(decoder.dim)
-    some = tuple(head for head in heads if any(part.any() for part in (head.query, head.value, head.output)))
-    return Layer(some, mlp, everywhere, everywhere)
+def decoder_hash(decoder: Decoder) -> str:
+    """SHA-256 of names, shapes and bytes of all tensors."""
+    state = hashlib.sha256(f"{decoder.heads} heads".encode())
+    for name, tensor in sorted(decoder.tensors.items()):
+        state.update(f"{name} {tensor.dtype} {tensor.shape}".encode())
+        state.update(np.ascontiguousarray(tensor).tobytes())
+    return state.hexdigest()
 
 
-def _of_tokens(decoder: Decoder, automaton: Semiautomaton) -> Semiautomaton:
+def without_norms(network: Network) -> Network:
+    """The same structure for the search: LayerNorm is the factor that it nearly is, queries hold the root."""
+    layers = []
+    for layer in network.layers:
+        heads, units = (_factors(network, gain)[:, None] for gain in (layer.gain_attention, layer.gain_mlp))
+        read = tuple(
+            Head(heads * head.query / network.root, heads * head.key, heads * head.value, head.output)
+            for head in layer.heads
+        )
+        weights = (units * layer.weights[0], *layer.weights[1:])
+        layers.append(replace(layer, heads=read, weights=weights, gain_attention=None, gain_mlp=None))
+    readout = _factors(network, network.gain)[:, None] * network.readout
+    return replace(network, layers=tuple(layers), readout=readout, gain=None, root=1.0)
+
+
+def _factors(network: Network, gain: Array | None) -> Array:
+    """What LayerNorm multiplies each channel by at the first letter; a power of two where it is near one."""
+    if gain is None:
+        return np.ones(network.embedding.shape[1])
+    first = network.embedding[0] + network.positions[len(network.padding)]
+    factors = gain / np.sqrt(first.var() + network.epsilon)
+    power = np.copysign(2.0 ** np.rint(np.log2(np.where(gain == 0, 1.0, np.abs(factors)))), factors)
+    out: Array = np.where((gain != 0) & (np.abs(factors - power) < NEAR * np.abs(power)), power, factors)
+    return out
+
+
+def of_tokens(decoder: Decoder, automaton: Semiautomaton) -> Semiautomaton:
+    """The automaton with all tokens for states; those that are no state are never reached."""
     names = decoder.vocabulary
     states = np.array(names.states)
     table = np.repeat(np.arange(len(names.tokens))[:, None], automaton.num_letters, axis=1)
