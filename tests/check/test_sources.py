@@ -65,4 +65,4 @@ def test_no_maximum_of_python_hides_what_is_no_number(path: Path) -> None:
 
 
 def test_the_checker_can_be_read_in_an_afternoon() -> None:
-    assert sum(len(path.read_text().splitlines()) for path in FILES) < 3400
+    assert sum(len(path.read_text().splitlines()) for path in FILES) < 3600
