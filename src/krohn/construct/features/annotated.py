@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.features.feature import Feature, Value, folded
-from krohn.construct.features.rhythm import common_rhythm
+from krohn.construct.features.feature import Feature, Value, common_rhythm, folded
 from krohn.errors import LimitExceeded
 from krohn.network.position_maps import Row
 

@@ -5,7 +5,8 @@ the layer before) and the place of the position. Every gadget says the same thin
 (``start``, ``step``, ``show``) for proofs, and as operations of a program (``registers``) for weights.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from math import lcm
 from typing import Protocol
 
 from krohn.construct.features.symbols import Symbols
@@ -51,3 +52,11 @@ class Feature(Protocol):
 def folded(place: int, early: int, period: int) -> int:
     """The first position that looks like this one."""
     return place if place < early + period else early + (place - early) % period
+
+
+def common_rhythm(features: Iterable[Feature]) -> tuple[int, int]:
+    """The position from which on all of them repeat, and the period."""
+    early, period = 1, 1
+    for feature in features:
+        early, period = max(early, feature.early), lcm(period, feature.period)
+    return early, period

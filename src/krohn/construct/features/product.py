@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from krohn.construct.features.annotated import Annotated
-from krohn.construct.features.feature import Feature, Value, folded
-from krohn.construct.features.rhythm import common_rhythm
+from krohn.construct.features.feature import Feature, Value, common_rhythm, folded
 from krohn.errors import LimitExceeded
 from krohn.network.position_maps import Row
 
