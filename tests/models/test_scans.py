@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from krohn.models.kernels.delta_scan import chunked
+from krohn.models.kernels.delta_scan import chunked, rank_one_scan
 from krohn.models.kernels.linear_scan import linear_scan
 from krohn.models.registry import model_config
 
@@ -75,6 +75,23 @@ def test_the_delta_scan_is_the_loop(length: int, steps: int, chunk: int) -> None
     torch.testing.assert_close(after, plain_delta(*inputs)[1], rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize(("length", "steps", "chunk"), [(1, 2, 64), (7, 3, 6), (5, 4, 2)])
+def test_the_rank_one_scan_is_the_loop(length: int, steps: int, chunk: int) -> None:
+    def plain(query, key, look, value, memory):
+        reads = []
+        for t in range(length):
+            for s in range(steps):
+                missing = value[:, t, s] - torch.einsum("nk,nkv->nv", look[:, t, s], memory)
+                memory = memory + key[:, t, s, :, None] * missing[:, None]
+            reads.append(torch.einsum("nk,nkv->nv", query[:, t], memory))
+        return torch.stack(reads, 1)
+
+    inputs = [random(2, length, 3), random(2, length, steps, 3), random(2, length, steps, 3)]
+    inputs[2].data *= 0.5
+    inputs += [random(2, length, steps, 4), random(2, 3, 4)]
+    same_with_gradients(lambda *given: rank_one_scan(*given, chunk=chunk)[0], plain, inputs)
+
+
 def test_reflections_with_dyadic_keys_are_the_same_bits_in_chunks() -> None:
     generator = torch.Generator().manual_seed(0)
     pairs = torch.tensor([[0, 1], [1, 2], [0, 2]])
@@ -91,6 +108,7 @@ def test_reflections_with_dyadic_keys_are_the_same_bits_in_chunks() -> None:
     [
         ("deltaproduct", {"beta_max": 3}, "beta_max must be 1 or 2; got 3"),
         ("deltaproduct", {"householders": 0}, "householders must be at least 1; got 0"),
+        ("rankone", {"rate_max": 3}, "rate_max must be 1 or 2; got 3"),
         ("diagonal", {"mlp": -1}, "mlp must be at least 0; got -1"),
         ("diagonal", {"conv": 0}, "conv must be at least 1; got 0"),
     ],

@@ -10,11 +10,12 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded
 from krohn.evaluate.witness_networks import in_training
-from krohn.recurrent.cells import Gru, Lstm, RankOne
+from krohn.recurrent.cells import Gru, Lstm
 from krohn.recurrent.closure import close
 from krohn.recurrent.elementary import components, swaps_and_merges
 from krohn.recurrent.files import CELLS, Witness
 from krohn.recurrent.horizon import certified_horizon
+from krohn.recurrent.rankone_witness import RankOneStack
 from krohn.recurrent.small_action import small_action
 from krohn.recurrent.witnesses import WITNESSES, deltaproduct, diagonal, gru, lstm, rankone
 
@@ -71,7 +72,11 @@ def test_few_vectors_are_reached() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [(kind, name) for kind in ("lstm", "gru", "deltaproduct") for name in ("abab", "T3", "write-once")]
+    [
+        (kind, name)
+        for kind in ("lstm", "gru", "deltaproduct", "rankone")
+        for name in ("abab", "T3", "write-once")
+    ]
     + [
         ("deltaproduct", "S5"),
         ("deltanet", "A4"),
@@ -183,7 +188,7 @@ def test_a_network_that_returns_to_the_start_with_a_wrong_answer_is_refuted() ->
     automaton = parse_spec("C2")
     still = {name: np.zeros_like(value) for name, value in rankone(automaton).tensors.items()}
     still["head.bias"] = np.array([1, 0], dtype=np.float32)
-    proof = close(RankOne(still), automaton)
+    proof = close(RankOneStack(still), automaton)
     assert proof.counterexample == ((1,), 0)
 
 
@@ -192,16 +197,16 @@ def test_ties_and_numbers_that_are_not_finite_never_pass() -> None:
     tensors = {name: value.copy() for name, value in rankone(automaton).tensors.items()}
     tied = {
         **tensors,
-        "head.weight": np.zeros((2, 2), dtype=np.float32),
+        "head.weight": np.zeros_like(tensors["head.weight"]),
         "head.bias": np.zeros(2, np.float32),
     }
-    assert not close(RankOne(tied), automaton).every_length
-    huge = {**tensors, "move": np.full((2, 1, 2), 3e38, dtype=np.float32)}
+    assert not close(RankOneStack(tied), automaton).every_length
+    huge = {**tensors, "h.0.mix.value": np.full_like(tensors["h.0.mix.value"], 3e38)}
     with np.errstate(all="ignore"):
-        assert not close(RankOne(huge), automaton, limit=100).every_length
-    tensors["move"][0] = np.nan
-    with pytest.raises(InvalidInput, match="move must be finite float32"):
-        RankOne(tensors)
+        assert not close(RankOneStack(huge), automaton, limit=100).every_length
+    tensors["h.0.mix.key"][0] = np.nan
+    with pytest.raises(InvalidInput, match=r"mix.key must be finite float32"):
+        RankOneStack(tensors)
 
 
 def test_values_that_are_not_dyadic_are_not_called_exact() -> None:

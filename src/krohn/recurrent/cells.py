@@ -255,45 +255,6 @@ class Gru(Cell):
         return (1 - update) * np.tanh(inner) + update * states
 
 
-class RankOne(Cell):
-    """Steps x ← x + u (v − w·x) with u and w of their own, as in RWKV-7: ``move``, ``look``, ``write``."""
-
-    kind = "rankone"
-
-    def ranks(self) -> dict[str, int]:
-        """See ``Cell``."""
-        return {"move": 3, "look": 3, "write": 2, "head.weight": 2, "head.bias": 1}
-
-    def misfits(self) -> list[str]:
-        """See ``Cell``."""
-        letters, steps, size = self.tensors["move"].shape
-        shapes = {"look": (letters, steps, size), "write": (letters, steps)}
-        return self._sizes({**shapes, "head.weight": (size, self.num_states)})
-
-    @property
-    def size(self) -> int:
-        """See ``Cell``."""
-        return int(self.tensors["move"].shape[2])
-
-    @property
-    def num_letters(self) -> int:
-        """See ``Cell``."""
-        return len(self.tensors["move"])
-
-    @property
-    def steps(self) -> int:
-        """Steps per letter."""
-        return int(self.tensors["move"].shape[1])
-
-    def step(self, states: Floats, letter: int) -> Floats:
-        """See ``Cell``."""
-        table = self.tensors
-        for u, w, v in zip(table["move"][letter], table["look"][letter], table["write"][letter], strict=True):
-            change = v - self.sums.product(states, w[:, None])
-            states = states + self.sums.times(u[None], change)
-        return states
-
-
 def sigmoid(z: Floats) -> Floats:
     """1 / (1 + exp(−z)), exactly 0 and 1 where it saturates."""
     with np.errstate(over="ignore", under="ignore"):

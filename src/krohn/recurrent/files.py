@@ -14,14 +14,17 @@ from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import true_name
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.recurrent.cells import Cell, Gru, Lstm, RankOne, Tensors
+from krohn.recurrent.cells import Cell, Gru, Lstm, Tensors
+from krohn.recurrent.rankone_witness import RankOneStack
 from krohn.recurrent.stack_cells import DeltaStack, DiagonalStack
 from krohn.strict_json import read_json, require_keys, short, shown
 
 MODEL, MEANING = "model.safetensors", "recurrent.json"
 VERSION = 2
 MAX_NAME = 200
-CELLS: dict[str, type[Cell]] = {cell.kind: cell for cell in (DeltaStack, DiagonalStack, RankOne, Lstm, Gru)}
+CELLS: dict[str, type[Cell]] = {
+    cell.kind: cell for cell in (DeltaStack, DiagonalStack, RankOneStack, Lstm, Gru)
+}
 
 
 @dataclass(frozen=True)

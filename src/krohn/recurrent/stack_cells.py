@@ -91,8 +91,8 @@ class StackCell(Cell):
         return rows // self.dim if rows % self.dim == 0 else 0
 
     @property
-    def options(self) -> dict[str, Any]:
-        """See ``Cell``."""
+    def stack_options(self) -> dict[str, Any]:
+        """The options that all stacks have."""
         sizes = {"layers": self.layers, "dim": self.dim, "mlp": self.mlp, "conv": self.conv}
         return {**sizes, "norm": "none", "activation": "relu"}
 
@@ -223,7 +223,7 @@ class DeltaStack(StackCell):
         heads, steps, keys, values = self._sizes_of_heads
         sizes = {"heads": heads, "householders": steps, "key_dim": keys, "value_dim": values}
         fixed = {"beta_max": 2, "gate": True, "key_activation": "none", "key_norm": "l2"}
-        return super().options | sizes | fixed
+        return self.stack_options | sizes | fixed
 
     def mix(self, prefix: str, window: Floats, memory: Floats) -> tuple[Floats, Floats]:
         """See ``StackCell``: the gate, then one step after the other, then the query."""
@@ -302,7 +302,7 @@ class DiagonalStack(StackCell):
     def options(self) -> dict[str, Any]:
         """See ``Cell``."""
         channels = self.memory // 2 if self.gate == "complex" else self.memory
-        return super().options | {"channels": channels, "gate": self.gate}
+        return self.stack_options | {"channels": channels, "gate": self.gate}
 
     def mix(self, prefix: str, window: Floats, memory: Floats) -> tuple[Floats, Floats]:
         """See ``StackCell``."""

@@ -7,11 +7,11 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import LimitExceeded
-from krohn.recurrent.cells import Cell, Gru, Lstm, RankOne, Tensors
+from krohn.recurrent.cells import Cell, Gru, Lstm, Tensors
 from krohn.recurrent.delta_witness import deltaproduct
 from krohn.recurrent.diagonal_witness import diagonal
-from krohn.recurrent.elementary import swaps_and_merges
 from krohn.recurrent.one_step import deltanet
+from krohn.recurrent.rankone_witness import rankone
 from krohn.recurrent.stack_weights import MAX_PARAMETERS
 
 GAIN = 512.0
@@ -61,26 +61,6 @@ def gru(automaton: Semiautomaton) -> Gru:
     targets = np.vstack([_targets(automaton), np.zeros(automaton.num_states)]) / 2
     tensors = {"weight_ih": inward, "weight_hh": recurrent, "bias_ih": bias, "bias_hh": np.zeros(3 * units)}
     return Gru(_floats({**_embedding(automaton), **tensors} | _head(targets, targets.sum(axis=0))))
-
-
-def rankone(automaton: Semiautomaton) -> RankOne:
-    """One-hot states less the start's; each letter as swaps and merges, one step each."""
-    n = automaton.num_states
-    plans = [swaps_and_merges(letter) for letter in automaton.letters]
-    steps = max(1, *map(len, plans))
-    _check_size(2 * len(plans) * steps * n)
-    move, look = np.zeros((2, len(plans), steps, n))
-    for a, plan in enumerate(plans):
-        for s, (kind, i, j) in enumerate(plan):
-            move[a, s, j], move[a, s, i] = 1, -1
-            look[a, s, j] = 1
-            look[a, s, i] = -1 if kind == "swap" else 0
-    return RankOne(
-        _floats(
-            {"move": move, "look": look, "write": -look[..., automaton.start]}
-            | _head(np.eye(n), np.eye(n)[automaton.start])
-        )
-    )
 
 
 def _conditions(

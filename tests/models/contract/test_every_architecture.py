@@ -39,6 +39,7 @@ SMALL: dict[str, list[dict[str, Any]]] = {
     ],
     "gru": [{"embedding": 6, "hidden": 10}],
     "lstm": [{"embedding": 6, "hidden": 10}],
+    "rankone": [{"dim": 8, "mlp": 8, "heads": 2, "key_dim": 4, "value_dim": 3, "steps": 2}],
 }
 CONFIGS = [model_config(kind, **options) for kind in kinds() for options in SMALL.get(kind, [{}])]
 

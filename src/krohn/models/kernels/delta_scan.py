@@ -44,15 +44,36 @@ def chunked(
     chunk: int = CHUNK,
 ) -> tuple[Tensor, Tensor]:
     """As ``delta_scan``, in plain torch on any device."""
+    rate = beta[..., None]
+    return _chunked(query, key, rate * key, rate * value, log_gate, memory, chunk)
+
+
+def rank_one_scan(
+    query: Tensor, key: Tensor, look: Tensor, value: Tensor, memory: Tensor, chunk: int = CHUNK
+) -> tuple[Tensor, Tensor]:
+    """As ``delta_scan`` for steps S ← S + k (v − wᵀS), where ``look`` holds w, as large as ``key``."""
+    return _chunked(query, key, look, value, query.new_zeros(query.shape[:2]), memory, chunk)
+
+
+def _chunked(
+    query: Tensor,
+    key: Tensor,
+    look: Tensor,
+    value: Tensor,
+    log_gate: Tensor,
+    memory: Tensor,
+    chunk: int,
+) -> tuple[Tensor, Tensor]:
+    """Steps S ← S + k (v − wᵀS) after each letter's gate."""
     length, steps = key.shape[1:3]
     letters = min(length, max(1, chunk // steps))
-    query, key, value, beta, log_gate = (
-        _chunks(part, letters) for part in (query, key, value, beta, log_gate)
+    query, key, look, value, log_gate = (
+        _chunks(part, letters) for part in (query, key, look, value, log_gate)
     )
-    key, value, beta = key.flatten(2, 3), value.flatten(2, 3), beta.flatten(2, 3)
+    key, look, value = key.flatten(2, 3), look.flatten(2, 3), value.flatten(2, 3)
     between, since = _decays(log_gate, steps)
-    mixed = beta[..., None] * (key @ key.mT) * between
-    wanted = torch.cat([value, since[..., None] * key], -1) * beta[..., None]
+    mixed = (look @ key.mT) * between
+    wanted = torch.cat([value, since[..., None] * look], -1)
     solved = torch.linalg.solve_triangular(mixed.tril(-1), wanted, upper=False, unitriangular=True)
     own, seen = solved.split([value.shape[-1], key.shape[-1]], -1)
     last = slice(steps - 1, None, steps)
