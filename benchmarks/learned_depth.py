@@ -156,7 +156,8 @@ def correlations(lines: list[Line]) -> str:
             value, chance = spearman(
                 [float(getattr(line, name)) for line in chosen], [float(line.learned or 0) for line in chosen]
             )
-            cells += ["–", "–"] if value != value else [f"{value:.2f}", f"{chance:.3f}"]
+            told = f"{chance:.3f}" if chance >= 0.001 else "< 0.001"
+            cells += ["–", "–"] if value != value else [f"{value:.2f}", told]
         body.append([name.replace("_", " "), *cells])
     return text + markdown(["property", "all", "p", "solvable only", "p"], body)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.experiments.record import Record
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import gpt, run
 from krohn.experiments.summary import marks_of, mean_and_error, note_on, summary
@@ -98,17 +99,22 @@ def paired(cell: Cell, without: Cell | None) -> Row:
     """Mean difference in points, replicate by replicate, from the cell in which the factor is off.
 
     Replicates of the same number start from the same weights and read the same words, so that differences say
-    more than means.
+    more than means. Both are judged on the test words, or both on the words that chose them.
     """
     if without is None or without is cell:
         return {}
-    off = {record.replicate: record.accuracy for record in without.records}
-    gains = [100 * (record.accuracy - off[record.replicate]) for record in cell.records]
+    tested = all(record.tested for record in (*cell.records, *without.records))
+    off = {record.replicate: _judged(record, tested) for record in without.records}
+    gains = [100 * (_judged(record, tested) - off[record.replicate]) for record in cell.records]
     mean, error = mean_and_error(gains)
     return {
         "paired": f"{mean:+.2f} ± {error:.2f}",
         "better": f"{sum(gain > 0 for gain in gains)} of {len(gains)}",
     }
+
+
+def _judged(record: Record, tested: bool) -> float:
+    return record.accuracy if tested else float(record.metrics["accuracy"])
 
 
 def _place(value: float | str) -> float:

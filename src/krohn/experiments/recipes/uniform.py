@@ -83,13 +83,14 @@ def solved_letters(by_position: Sequence[float]) -> int:
 
 
 def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
-    """A map for each sheet: the best replicate's accuracy."""
-    rows = table(cells)
+    """A map for each sheet that has several cells: the best replicate's accuracy at the common length."""
+    rows = [row for row in table(cells) if row["sheet"] in SHEETS]
+    caption = f"{caption.rpartition(', T = ')[0]}, T = {rows[0]['length']}" if rows else caption
     tasks = [task for task in TASKS if any(row["task"] == task for row in rows)]
     maps: list[HeatMap] = []
     for sheet in SHEETS:
         own = [((row["task"], str(row["depth"])), row) for row in rows if row["sheet"] == sheet]
-        if own:
+        if len(own) > 1:
             maps.append(
                 HeatMap(
                     title=f"{sheet}: best replicate, % of letters",
