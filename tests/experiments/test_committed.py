@@ -33,7 +33,7 @@ def test_a_fresh_checkout_shows_its_results_and_writes_nothing(
     assert captured.err.startswith(
         f"from {ROOT / 'results' / 'curves-small.jsonl'}; runs/results.sqlite does"
     )
-    assert "0 of 3 runs done, 2 trained but not scored on test words (‡), 0 begun" in captured.err
+    assert "0 of 3 runs done, 3 trained but not scored on test words (‡), 0 begun" in captured.err
     assert list(tmp_path.iterdir()) == []
     assert run(["reproduce", "curves", "--show"]) == 2
     assert "or add --scale small, which this checkout holds" in capsys.readouterr().err
