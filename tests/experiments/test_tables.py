@@ -100,6 +100,45 @@ def test_ood_tells_the_worst_mean_and_where_it_is() -> None:
     assert row["paper"] == "fails away from 0.5"
 
 
+def test_ood_tells_what_the_replicates_that_solve_the_task_do_at_few_ones_and_at_many() -> None:
+    found = measured(
+        cell([0.995, 0.5], task="C2", model=GPT), "ones", [0, 2, 40], [[1, 0.8, 0.6], [0.5, 0.5, 0.5]]
+    )
+    (row,) = EXPERIMENTS["ood"].table([found])
+    assert (row["solved_at_2"], row["solved_at_40"]) == (0.8, 0.6)
+    (row,) = EXPERIMENTS["ood"].table([cell([0.5], task="C2", model=GPT)])
+    assert "solved_at_2" not in row
+
+
+def test_paired_differences_never_set_test_words_against_the_words_that_chose() -> None:
+    off = cell([0.5, 0.6], task="D8", factor="EMA", value=0.0)
+    on = cell([0.6, 0.8], task="D8", factor="EMA", value=0.9)
+    old = Cell(
+        label=on.label,
+        records=tuple(
+            record(
+                replicate=one.replicate,
+                config=one.config,
+                metrics={key: value for key, value in one.metrics.items() if key != "test"},
+            )
+            for one in on.records
+        ),
+    )
+    shifted = [
+        record(
+            replicate=one.replicate,
+            config=one.config,
+            metrics={**one.metrics, "test": {"accuracy": 0.1, "sequence_accuracy": 0.0}},
+        )
+        for one in off.records
+    ]
+    tested = Cell(label=off.label, records=tuple(shifted))
+    told = [row["paired"] for row in EXPERIMENTS["stability"].table([tested, old]) if "paired" in row]
+    assert told == ["+15.00 ± 5.00"]
+    told = [row["paired"] for row in EXPERIMENTS["stability"].table([tested, on]) if "paired" in row]
+    assert told == ["+60.00 ± 10.00"]
+
+
 def test_length_tells_mean_and_best_at_once_twice_and_the_greatest_length() -> None:
     found = measured(
         cell([0.9, 0.9], task="C2", model=LSTM), "length", [40, 80, 128], [[1, 0.8, 0.6], [0.5, 0.4, 0.2]]
