@@ -10,7 +10,7 @@ mkdir -p "$folder"
 case $what in
 start)
   seconds=$1; shift
-  nvidia-cuda-mps-control -d 2>/dev/null || echo "no MPS: the queues take turns"
+  nvidia-cuda-mps-control -d 2>/dev/null || echo "MPS was started before, or is not there and the queues take turns"
   for queue in "$@"; do
     OMP_NUM_THREADS=2 setsid nohup python3 benchmarks/device_queue.py "$queue" --device "${DEVICE:-cuda}" \
       --seconds "$seconds" --out "$folder" --known results/*-small.jsonl >> "$folder/$(basename "$queue" .txt).log" 2>&1 &

@@ -43,10 +43,11 @@ def _from_table(text: str) -> Semiautomaton:
     rows = text.removeprefix("table:").split(".")
     targets = [[int(digit) if digit in "0123456789" else -1 for digit in row] for row in rows]
     widths = {len(row) for row in rows}
-    if len(widths) > 1 or 0 in widths or not all(0 <= q < len(rows) for row in targets for q in row):
+    named = all(0 <= q < len(rows) for row in targets for q in row)
+    if len(rows) > 10 or len(widths) > 1 or 0 in widths or not named:
         raise InvalidInput(
-            "table:ROWS must have a row for each state and in it a digit for each letter, the state that it "
-            f"leads to (table:01.10 is parity); got {text[:60]!r} with {len(rows)} rows"
+            "table:ROWS must have a row for each of at most 10 states and in it a digit for each letter, the "
+            f"state that it leads to (table:01.10 is parity); got {text[:60]!r} with {len(rows)} rows"
         )
     return Semiautomaton(np.array(targets), 0, name=text)
 

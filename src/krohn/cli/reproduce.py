@@ -64,7 +64,8 @@ def command(
     **options: Any,
 ) -> None:
     """Rerun experiment NAME of the paper: depth, curves, stability, attention, indirect, incomplete, ood,
-    length or positions; or uniform, the depth map by one recipe, or networks, small ones to look inside.
+    length or positions; or uniform, the depth map by one recipe, networks, small ones to look inside,
+    sample, random automata by depth, or expressivity, small recurrent networks.
 
     \b
     Example:  krohn reproduce depth --scale smoke --only Grid4
