@@ -159,9 +159,9 @@ def test_a_run_that_experiments_share_gets_the_evaluations_of_all(
         assert {member.label["task"] for member in joined} == {"C2"}
         asked.clear()
         report = sweep(bare["length"], Scale.SMOKE, store, options, work=pretend)
-    assert len(first) == 4
+    assert len(first) == 6
     assert not first & set(asked)
-    assert (report.done, len(asked)) == (16, 12)
+    assert (report.done, len(asked)) == (16, 10)
 
 
 def test_a_run_made_for_another_experiment_fills_its_cell_without_a_new_sweep(tmp_path: Path) -> None:
