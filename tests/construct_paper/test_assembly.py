@@ -24,7 +24,6 @@ from krohn.construct.paper.blocks import (
 )
 from krohn.construct.paper.grid_heads import circular_mlp
 from krohn.construct.paper.interpolation import interpolate_1d, interpolate_nd
-from krohn.construct.paper.relu_program import ReluProgram, Wire
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import apply_mlp, run
 from krohn.network.layout import Channel, Layout
@@ -101,21 +100,6 @@ def test_a_table_after_a_layer_sees_what_the_layer_wrote(depth) -> None:
     after = inputs * keep + apply_mlp(layer.mlp, inputs)
     out = inputs * joined.keep_mlp + apply_mlp(joined.mlp, inputs)
     np.testing.assert_allclose(out[:, 2], 10 * after[:, 0] + after[:, 1], atol=1e-9)
-
-
-def test_formulas_become_networks() -> None:
-    net = ReluProgram(3)
-    a, b, c = net.inputs()
-    top, low = net.maximum(a, b), net.minimum(b, c)
-    kept = net.carry([c])
-    net.next_layer()
-    step = net.step(top - low, 0.25, 0.75)
-    mlp = net.finish([step * 2.0 + Wire.constant(1)])
-    inputs = RNG.integers(0, 4, (50, 3)).astype(np.float64)
-    wanted = 1 + 2 * (np.maximum(inputs[:, 0], inputs[:, 1]) > np.minimum(inputs[:, 1], inputs[:, 2]))
-    np.testing.assert_allclose(apply_mlp(mlp, inputs)[:, 0], wanted)
-    assert len(kept) == 1
-    assert mlp.hidden_widths == (5, 2)
 
 
 def test_the_nearest_code_is_read_out() -> None:

@@ -9,18 +9,20 @@ import pytest
 
 from construct_paper.paper_oracles import all_words, assert_simulates, line
 from construct_paper.printed_versions import error_rate, with_heads, with_layer
+from krohn.construct.lowering.mlp_builder import MlpBuilder, Signal
 from krohn.construct.paper.blocks import lift_mlp
 from krohn.construct.paper.grid import _assemble, build_grid
 from krohn.construct.paper.grid_heads import PAPER_SHARED, circular_mlp, paper_axis, places_of
 from krohn.construct.paper.grid_recognition import GridRun, grid_run, padding_moves, recognise_grid
 from krohn.construct.paper.grid_states import (
+    age_signals,
     attainable_features,
     comparisons,
     interleaved_ages,
+    minus,
     state_from_ages,
     state_mlp,
 )
-from krohn.construct.paper.relu_program import ReluProgram, Wire
 from krohn.network.forward import logits
 
 WALLS, LENGTH = 3, 6
@@ -67,38 +69,36 @@ def test_erratum_16_the_padding_token_looks_like_the_newest_position(grid) -> No
 
 def counting_mlp(total: int, unmatched_test, older: float | None):
     """``count`` with another test for unmatched heads and another age for them (``None``: add 1)."""
-    net = ReluProgram(2 * WALLS + 1)
-    inputs = net.inputs()
-    low, high = 1.0 / (8 * total), 3.0 / (8 * total)
-    matched = {s: net.step(unmatched_test(inputs, s), low, high) for s in range(2 * WALLS + 1) if s != WALLS}
-    ages = net.carry(inputs)
-    net.next_layer()
-    if older is None:
-        final = [
-            ages[s] + (Wire.constant(1) - matched[s] if s in matched else Wire()) for s in range(len(ages))
-        ]
-    else:
-        # relu(age − M·unmatched) + older·unmatched, M large: the printed replacement by log(2T).
-        kept = [
-            net.relu(ages[s] - (Wire.constant(50) - matched[s] * 50)) if s in matched else net.relu(ages[s])
-            for s in range(len(ages))
-        ]
-        flags = [
-            net.relu(Wire.constant(1) - matched[s]) if s in matched else Wire() for s in range(len(ages))
-        ]
-        net.next_layer()
-        final = [kept[s] + flags[s] * older for s in range(len(ages))]
-    bits = [net.step(final[s - 1] - final[s + WALLS], low, high) for s in range(1, WALLS + 1)]
-    return net.finish([Wire.constant(WALLS) - sum(bits, Wire())])
+    net = MlpBuilder(2 * WALLS + 1, balanced=False)
+    inputs = age_signals(net, total)
+
+    def step(difference):
+        rise, fall = (net.unit(difference, 4.0 * total, -edge) for edge in (0.5, 1.5))
+        return Signal(difference.layer + 1, {rise: 1.0, fall: -1.0}, 0.0, 0.0, 1.0)
+
+    final = []
+    for s, age in enumerate(inputs):
+        if s == WALLS:
+            final.append(age)
+            continue
+        unmatched = net.total([step(unmatched_test(net, inputs, s)).scaled(-1.0)], 1.0)
+        if older is None:
+            final.append(net.total([age, unmatched]))
+        else:
+            # relu(age − M·unmatched) + older·unmatched, M large: the printed replacement by log(2T).
+            kept = net.positive(net.total([age, unmatched.scaled(-50.0)]))
+            final.append(net.total([kept, unmatched.scaled(older)]))
+    bits = [step(minus(net, final[s - 1], final[s + WALLS])) for s in range(1, WALLS + 1)]
+    return net.build({0: net.total([bit.scaled(-1.0) for bit in bits], WALLS)}, 1)
 
 
-def inner_neighbour(inputs, s):
-    return inputs[s] - inputs[s + 1 if s < WALLS else s - 1]
+def inner_neighbour(net, inputs, s):
+    return minus(net, inputs[s], inputs[s + 1 if s < WALLS else s - 1])
 
 
 def test_erratum_17_unmatched_heads_do_not_select_the_current_position(grid) -> None:
     total = total_of(grid)
-    printed = counting_mlp(total, lambda inputs, s: inputs[s] - inputs[WALLS], None)
+    printed = counting_mlp(total, lambda net, inputs, s: minus(net, inputs[s], inputs[WALLS]), None)
     assert error_rate(grid, with_state_mlp(grid, printed), WORDS) > 0.1
     repaired = counting_mlp(total, inner_neighbour, None)
     assert error_rate(grid, with_state_mlp(grid, repaired), WORDS) == 0.0
@@ -215,8 +215,8 @@ def test_erratum_26_soft_attention_without_a_large_scale_selects_nothing(grid) -
 
 def test_erratum_27_a_circle_and_a_maximum_take_two_units_each() -> None:
     assert circular_mlp(10, 4, "sin").hidden_widths == (2,)
-    net = ReluProgram(2)
-    a, b = net.inputs()
-    assert net.finish([net.maximum(a, b)]).hidden_widths == (2,)
+    net = MlpBuilder(2)
+    a, b = age_signals(net, 10)
+    assert net.build({0: net.total([a, net.positive(minus(net, b, a))])}, 1).hidden_widths == (2,)
     # Constant depth is O(1) with pooling, not O(S): the same number of layers for every S.
     assert len({len(state_mlp(s, 20, "max_pool").hidden_widths) for s in (1, 3, 6)}) == 1

@@ -70,7 +70,7 @@ def test_sizes_are_those_of_the_theorem_after_correction(walls) -> None:
     assert paper.mlp_width == 4 * (2 * total + 1)
     assert (mod.heads, mod.dim, summed.heads, summed.dim) == (walls, walls + 8, walls, 9)
     assert build_grid(automaton, 100, "mod", "sin").transformer.mlp_width == max(2, 2 * walls)
-    assert state_mlp(walls, total, "count").hidden_widths == (6 * walls + 1, 2 * walls)
+    assert state_mlp(walls, total, "count").hidden_widths == (6 * walls, 2 * walls)
     assert max(state_mlp(walls, total, "log_depth").hidden_widths) <= 6 * walls + 1
     tree = len(state_mlp(walls, total, "log_depth").hidden_widths)
     assert tree == 3 + int(np.ceil(np.log2(walls + 1)))

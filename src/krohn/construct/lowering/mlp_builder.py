@@ -50,10 +50,11 @@ class Unit:
 
 @dataclass
 class MlpBuilder:
-    """Hidden layers as lists of units; equal units are made once."""
+    """Hidden layers as lists of units; equal units are made once; ``balanced``: as ``_balance`` does."""
 
     dim: int
     saturate: bool = False
+    balanced: bool = True
     layers: list[list[Unit]] = field(default_factory=list)
     _known: dict[tuple[object, ...], int] = field(default_factory=dict)
 
@@ -95,11 +96,16 @@ class MlpBuilder:
             low, high = low + part.low, high + part.high
         return Signal(layer, terms, constant, low, high)
 
-    def build(self, outputs: dict[int, Signal]) -> Mlp:
-        """The MLP whose channel c outputs ``outputs[c]``, every other channel 0."""
+    def positive(self, signal: Signal) -> Signal:
+        """The part above 0, one unit."""
+        unit = self.unit(signal, 1.0, 0.0)
+        return Signal(signal.layer + 1, {unit: 1.0}, 0.0, max(signal.low, 0.0), max(signal.high, 0.0))
+
+    def build(self, outputs: dict[int, Signal], width: int | None = None) -> Mlp:
+        """The MLP whose channel c of ``width`` (or ``dim``) outputs ``outputs[c]``, every other one 0."""
         depth = len(self.layers)
         final = {channel: self.carried(signal, depth) for channel, signal in outputs.items()}
-        widths = [self.dim, *(len(layer) for layer in self.layers), self.dim]
+        widths = [self.dim, *(len(layer) for layer in self.layers), self.dim if width is None else width]
         require_entries(sum(n * m for n, m in pairwise(widths)))
         weights = [np.zeros((n, m)) for n, m in pairwise(widths)]
         biases = [np.zeros(m) for m in widths[1:]]
@@ -113,7 +119,8 @@ class MlpBuilder:
             for source, weight in signal.terms.items():
                 weights[-1][source, channel] = weight
         kinds = [np.array([unit.activation for unit in layer], dtype=np.int64) for layer in self.layers]
-        _balance(weights, biases, kinds)
+        if self.balanced:
+            _balance(weights, biases, kinds)
         return Mlp(tuple(weights), tuple(biases), tuple(kinds))
 
 

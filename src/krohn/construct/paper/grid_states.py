@@ -1,13 +1,15 @@
 """MLP 2 of Theorem 3: from the ages of the last visits to the state."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from math import log
 from typing import Literal, get_args
 
 import numpy as np
 
+from krohn.construct.lowering.mlp_builder import MlpBuilder, Signal
 from krohn.construct.paper.interpolation import interpolate_nd
-from krohn.construct.paper.relu_program import ReluProgram, Wire
 from krohn.errors import InvalidInput
 from krohn.network.transformer import Mlp
 
@@ -100,69 +102,75 @@ def state_mlp(walls: int, total: int, variant: str) -> Mlp:
         return _constant_depth(walls, total)
     if variant not in STATE_MLPS:
         raise InvalidInput(f"variant must be one of {', '.join(STATE_MLPS)}; got {variant!r}")
-    net = ReluProgram(2 * walls + 1)
+    net = MlpBuilder(2 * walls + 1, balanced=False)
     ages = _aged(net, walls, total)
     if variant == "count":
-        older = [_later(net, ages[s - 1] - ages[s + walls], total) for s in range(1, walls + 1)]
-        return net.finish([Wire.constant(walls) - sum(older, Wire())])
-    tops = net.layer_of([(ages[s], ages[s + walls]) for s in range(walls + 1)], net.maximum)
-    chosen = _first_by_tree(net, tops, total) if variant == "log_depth" else _first_by_pairs(net, tops, total)
+        older = [_later(net, ages[s - 1], ages[s + walls], total) for s in range(1, walls + 1)]
+        return net.build({0: net.total([bit.scaled(-1.0) for bit in older], walls)}, 1)
+    # max(a, b) = a + (b − a)_+: two units (erratum 27: the paper counts one).
+    pairs = zip(ages, ages[walls:], strict=False)
+    tops = [_age(net.total([a, net.positive(minus(net, b, a))]), total) for a, b in pairs]
+    chosen = (_first_by_tree if variant == "log_depth" else _first_by_pairs)(net, tops, total)
     # Erratum 20: both branches of the printed formula are S − s; the boundary bit is not needed.
-    return net.finish([sum((chosen[s] * (walls - s) for s in range(walls + 1)), Wire())])
+    return net.build({0: net.total([bit.scaled(walls - s) for s, bit in enumerate(chosen)])}, 1)
 
 
-def _later(net: ReluProgram, difference: Wire, total: int) -> Wire:
-    """1[difference > 0] for differences that are ≤ 0 or ≥ 1/2T′ (Lemma threshold, shifted by 1/4T′)."""
-    return net.step(difference, 1.0 / (8.0 * total), 3.0 / (8.0 * total))
+def age_signals(net: MlpBuilder, total: int) -> list[Signal]:
+    """The inputs: logarithms of T′ … 2T′."""
+    return [Signal(0, {index: 1.0}, 0.0, 0.0, log(2.0 * total)) for index in range(net.dim)]
 
 
-def _aged(net: ReluProgram, walls: int, total: int) -> list[Wire]:
+def _age(signal: Signal, total: int) -> Signal:
+    """The signal, known to be an age, or one more: what interval bounds do not see."""
+    return replace(signal, low=0.0, high=log(2.0 * total) + 1.0)
+
+
+def minus(net: MlpBuilder, a: Signal, b: Signal) -> Signal:
+    """a − b; carried before its sign is turned, so that one unit carries it for all who need it."""
+    return net.total([a, net.carried(b, a.layer).scaled(-1.0)])
+
+
+def _later(net: MlpBuilder, a: Signal, b: Signal, total: int) -> Signal:
+    """1[a > b] for differences that are ≤ 0 or ≥ 1/2T′ (Lemma threshold, shifted by 1/4T′)."""
+    difference = minus(net, a, b)
+    rise, fall = (net.unit(difference, 4.0 * total, -edge) for edge in (0.5, 1.5))
+    return Signal(difference.layer + 1, {rise: 1.0, fall: -1.0}, 0.0, 0.0, 1.0)
+
+
+def _aged(net: MlpBuilder, walls: int, total: int) -> list[Signal]:
     """x′_s = x_s + 1[unmatched]: unmatched heads become older than all others (errata 17 and 18)."""
-    inputs = net.inputs()
-    matched = {}
-    for s in range(2 * walls + 1):
-        if s != walls:
-            inner = s + 1 if s < walls else s - 1
-            matched[s] = _later(net, inputs[s] - inputs[inner], total)
-    ages = net.carry(inputs)
-    net.next_layer()
-    return [
-        ages[s] + (Wire.constant(1) - matched[s] if s in matched else Wire()) for s in range(2 * walls + 1)
-    ]
+    inputs = age_signals(net, total)
+    ages = []
+    for s, own in enumerate(inputs):
+        inner = own if s == walls else inputs[s + 1 if s < walls else s - 1]
+        unmatched = [] if s == walls else [_later(net, own, inner, total).scaled(-1.0)]
+        ages.append(_age(net.total([own, *unmatched], float(s != walls)), total))
+    return ages
 
 
-def _first_by_tree(net: ReluProgram, tops: list[Wire], total: int) -> list[Wire]:
+def _first_by_tree(net: MlpBuilder, tops: list[Signal], total: int) -> list[Signal]:
     """M_s = 1[top_s ≤ least top] (erratum 19: the printed inequality is always true)."""
     nodes = tops
     while len(nodes) > 1:
-        pairs = [net.minimum(a, b) for a, b in zip(nodes[::2], nodes[1::2], strict=False)]
-        rest = net.carry(nodes[len(nodes) - len(nodes) % 2 :])
-        tops = net.carry(tops)
-        nodes = pairs + rest
-        net.next_layer()
-    chosen = [Wire.constant(1) - _later(net, top - nodes[0], total) for top in tops]
-    net.next_layer()
-    return chosen
+        pairs = zip(nodes[::2], nodes[1::2], strict=False)
+        rest = nodes[len(nodes) - len(nodes) % 2 :]
+        # min(a, b) = a − (a − b)_+
+        nodes = [_age(minus(net, a, net.positive(minus(net, a, b))), total) for a, b in pairs] + rest
+    return [net.total([_later(net, top, nodes[0], total).scaled(-1.0)], 1.0) for top in tops]
 
 
-def _first_by_pairs(net: ReluProgram, tops: list[Wire], total: int) -> list[Wire]:
+def _first_by_pairs(net: MlpBuilder, tops: list[Signal], total: int) -> list[Signal]:
     """M_s = 1 iff top_s is not above any other top."""
-    beaten = [
-        sum((_later(net, top - other, total) for other in tops if other is not top), Wire()) for top in tops
-    ]
-    net.next_layer()
-    chosen = [net.relu(Wire.constant(1) - count) for count in beaten]
-    net.next_layer()
-    return chosen
+    beaten = [[_later(net, top, other, total) for other in tops if other is not top] for top in tops]
+    return [net.positive(net.total([bit.scaled(-1.0) for bit in bits], 1.0)) for bits in beaten]
 
 
 def _constant_depth(walls: int, total: int) -> Mlp:
     """Bits 1[x_s > x_{s+S}], 1[x_{s−1} > x_{s+S}], "matched"; then the table of vectors that occur."""
-    net = ReluProgram(2 * walls + 1)
-    inputs = net.inputs()
-    bits = [_later(net, inputs[a] - inputs[b], total) for a, b in comparisons(walls)]
-    net.next_layer()
-    first = net.finish(bits)
+    net = MlpBuilder(2 * walls + 1, balanced=False)
+    inputs = age_signals(net, total)
+    bits = [_later(net, inputs[a], inputs[b], total) for a, b in comparisons(walls)]
+    first = net.build(dict(enumerate(bits)), len(bits))
     vectors, states = attainable_features(walls, comparisons(walls))
     table = interpolate_nd(np.array(vectors), np.array(states))
     weights = (first.weights[0], first.weights[1] @ table.weights[0], *table.weights[1:])
