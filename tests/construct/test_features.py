@@ -173,3 +173,15 @@ def test_an_exchange_of_letters_rules_out_one_layer_only_where_no_plan_is_known(
     assert exchange_conflict(zoo("S4"))
     for make in ONE_LAYER.values():
         assert not exchange_conflict(make())
+
+
+def test_a_strict_mask_sees_the_second_latest_letter() -> None:
+    """The run of b before the last a: the letter itself hides the a before it from a causal head."""
+    automaton = Semiautomaton(np.array([[0, 1], [2, 0], [0, 1]]), 0)
+    assert exchange_conflict(automaton)
+    assert not exchange_conflict(automaton, strict=True)
+    network = compile(automaton, 12, mask="strict", method="features")
+    assert network.transformer.depth == 1
+    assert verify(network, second_opinion=False).certified
+    words = np.random.default_rng(2).integers(2, size=(60, 12))
+    assert network.run(words).tolist() == [automaton.run(word) for word in words.tolist()]

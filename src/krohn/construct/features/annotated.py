@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.features.feature import Feature, Value, common_rhythm, folded
+from krohn.construct.features.feature import Feature, Value, common_rhythm, folded, shown_by
 from krohn.errors import LimitExceeded
 from krohn.network.position_maps import Row
 
@@ -23,6 +23,7 @@ class Annotated:
     features: tuple[Feature, ...]
     rows: tuple[Row, ...]
     moves: tuple[frozenset[tuple[int, int]], ...]
+    strict: bool = False
 
     @cached_property
     def number(self) -> dict[Row, int]:
@@ -35,7 +36,7 @@ class Annotated:
 
     def step(self, values: tuple[Value, ...], letter: int, place: int) -> tuple[tuple[Value, ...], int]:
         """The values after a letter, and the symbol there."""
-        after, row = _moved(self.features, values, letter, place)
+        after, row = _moved(self.features, values, letter, place, strict=self.strict)
         return after, self.number[row]
 
     def symbols_of(self, word: Sequence[int]) -> list[int]:
@@ -47,7 +48,7 @@ class Annotated:
         return found
 
 
-def annotate(automaton: Semiautomaton, features: Sequence[Feature]) -> Annotated:
+def annotate(automaton: Semiautomaton, features: Sequence[Feature], *, strict: bool = False) -> Annotated:
     """All symbols that occur; refuses machines that are too large."""
     early, period = common_rhythm(features)
     start = (0, automaton.start, tuple(feature.start for feature in features))
@@ -56,7 +57,7 @@ def annotate(automaton: Semiautomaton, features: Sequence[Feature]) -> Annotated
     for place, state, values in queue:
         here = folded(place + 1, early, period)
         for letter in range(automaton.num_letters):
-            after, row = _moved(features, values, letter, here)
+            after, row = _moved(features, values, letter, here, strict=strict)
             target = automaton.step(state, letter)
             moves.setdefault(row, set()).add((state, target))
             following = (here, target, after)
@@ -66,12 +67,14 @@ def annotate(automaton: Semiautomaton, features: Sequence[Feature]) -> Annotated
         if len(seen) > MAX_STATES:
             raise LimitExceeded(f"annotated letters need more than {MAX_STATES:,} states")
     rows = sorted(moves)
-    return Annotated(automaton, tuple(features), tuple(rows), tuple(frozenset(moves[row]) for row in rows))
+    found = tuple(frozenset(moves[row]) for row in rows)
+    return Annotated(automaton, tuple(features), tuple(rows), found, strict)
 
 
 def _moved(
-    features: Sequence[Feature], values: tuple[Value, ...], letter: int, place: int
+    features: Sequence[Feature], values: tuple[Value, ...], letter: int, place: int, *, strict: bool
 ) -> tuple[tuple[Value, ...], Row]:
     after = tuple(f.step(value, letter, place) for f, value in zip(features, values, strict=True))
-    shown = (x for f, value in zip(features, after, strict=True) for x in f.show(value))
+    steps = zip(features, values, after, strict=True)
+    shown = (x for f, old, new in steps for x in shown_by(f, old, new, strict=strict))
     return after, (letter, *shown)

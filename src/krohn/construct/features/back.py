@@ -16,6 +16,7 @@ class Back:
     num_symbols: int
     early: int = 1
     period: int = 1
+    masked: bool = False
 
     @property
     def start(self) -> tuple[int, ...]:

@@ -85,7 +85,11 @@ def _telling(
     if first[-1] != second[-1]:
         return None
     work.spend(A_LOOK * len(catalogue))
-    return [shown_after(feature, first) != shown_after(feature, second) for feature in catalogue]
+    strict = annotated.strict
+    return [
+        shown_after(feature, first, strict=strict) != shown_after(feature, second, strict=strict)
+        for feature in catalogue
+    ]
 
 
 def cheapest(

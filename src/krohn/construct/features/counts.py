@@ -19,6 +19,7 @@ class Count:
     early: int = 1
     period: int = 1
     start: int = 0
+    masked: bool = True
 
     @property
     def name(self) -> str:

@@ -18,6 +18,7 @@ class EarliestPlace:
     label: str
     early: int = 1
     start: int = 0
+    masked: bool = True
 
     @property
     def name(self) -> str:

@@ -30,17 +30,21 @@ def exact_length_period(automaton: Semiautomaton) -> int | None:
     return period * (first // period + 1)
 
 
-def exchange_conflict(automaton: Semiautomaton) -> bool:
-    """Whether some exchange changes the state; ``False`` also where the search would be too large."""
+def exchange_conflict(automaton: Semiautomaton, *, strict: bool = False) -> bool:
+    """Whether some exchange changes the state; ``False`` also where the search would be too large.
+
+    Under a strict mask the last letter is not among those that heads see, so it must change the next state.
+    """
     if automaton.num_states**2 > MOST_NODES:
         return False
     modulus = exact_length_period(automaton) or OTHERWISE
     if modulus * automaton.num_states**2 > MOST_NODES:
         return False
-    return any(_conflict(automaton, modulus, x, y) for x, y in combinations(range(automaton.num_letters), 2))
+    pairs = combinations(range(automaton.num_letters), 2)
+    return any(_conflict(automaton, modulus, x, y, strict=strict) for x, y in pairs)
 
 
-def _conflict(automaton: Semiautomaton, modulus: int, x: int, y: int) -> bool:
+def _conflict(automaton: Semiautomaton, modulus: int, x: int, y: int, *, strict: bool) -> bool:
     """Nodes: stage (before, between, after), whether x and y were seen at the residue, phase, two states."""
     table, letters = automaton.table.tolist(), range(automaton.num_letters)
     todo = [(1, False, False, phase, automaton.start, automaton.start) for phase in range(modulus)]
@@ -57,7 +61,7 @@ def _conflict(automaton: Semiautomaton, modulus: int, x: int, y: int) -> bool:
         for after, now_x, now_y, first, second in steps:
             if after == 3 and first == second:
                 continue
-            if after == 3 and now_x and now_y:
+            if after == 3 and now_x and now_y and not (strict and table[first] == table[second]):
                 return True
             node = (after, now_x, now_y, (phase + 1) % modulus, first, second)
             if node not in seen:

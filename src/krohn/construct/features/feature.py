@@ -36,6 +36,10 @@ class Feature(Protocol):
         """1 for a feature that does not look at positions."""
 
     @property
+    def masked(self) -> bool:
+        """Whether a strict mask hides the position itself from it: then it shows what it held before."""
+
+    @property
     def start(self) -> Value:
         """The value before the first letter."""
 
@@ -47,6 +51,11 @@ class Feature(Protocol):
 
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
         """Writes the operations; returns the registers that hold ``show``."""
+
+
+def shown_by(feature: Feature, before: Value, after: Value, *, strict: bool) -> Row:
+    """What its registers hold at a position, from the values before and after the symbol there."""
+    return feature.show(before if strict and feature.masked else after)
 
 
 def folded(place: int, early: int, period: int) -> int:

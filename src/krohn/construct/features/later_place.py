@@ -19,6 +19,7 @@ class LaterPlace:
     second: Mark
     period: int
     early: int = 1
+    masked: bool = True
 
     @property
     def order(self) -> Order:

@@ -16,6 +16,7 @@ class Latest:
     label: str
     early: int = 1
     period: int = 1
+    masked: bool = True
 
     @property
     def start(self) -> int:

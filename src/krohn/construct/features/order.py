@@ -53,6 +53,7 @@ class Order:
     second: Mark
     early: int = 1
     start: tuple[int, bool, bool] = (2, False, False)
+    masked: bool = True
 
     @property
     def period(self) -> int:

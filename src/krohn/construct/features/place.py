@@ -15,6 +15,7 @@ class Place:
     early: int
     period: int
     start: int = 0
+    masked: bool = False
 
     @property
     def name(self) -> str:

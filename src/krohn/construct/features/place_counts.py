@@ -19,6 +19,7 @@ class PlaceCount:
     clamped: bool
     label: str
     start: int = 0
+    masked: bool = True
 
     @property
     def name(self) -> str:

@@ -94,24 +94,28 @@ MOST_IN_SECOND = 3
 Letters = tuple[int, ...]
 
 
-def plain_letters(automaton: Semiautomaton, most: int = MOST_STATES) -> tuple[Annotated, Letters]:
+def plain_letters(
+    automaton: Semiautomaton, most: int = MOST_STATES, *, strict: bool = False
+) -> tuple[Annotated, Letters]:
     """The letters without annotations, those that act alike made one; and the class of each letter."""
     if automaton.num_states > most:
         raise LimitExceeded(f"features are looked for up to {most} states; got {automaton.num_states}")
     merged, letters = merged_letters(automaton)
-    return annotate(merged, ()), letters
+    return annotate(merged, (), strict=strict), letters
 
 
-def plan_without_search(automaton: Semiautomaton, wanted: Sequence[int]) -> FeaturePlan | None:
+def plan_without_search(
+    automaton: Semiautomaton, wanted: Sequence[int], *, strict: bool = False
+) -> FeaturePlan | None:
     """One layer for automata that are known to need no more: definite ones, and one track with dead ends.
 
     Where only an observation is asked, a single letter of the recent past may be enough.
     """
     if len(set(wanted)) < automaton.num_states:
-        alone = _one_back(*plain_letters(automaton, MOST_OBSERVED), wanted)
+        alone = _one_back(*plain_letters(automaton, MOST_OBSERVED, strict=strict), wanted)
         if alone is not None:
             return alone
-    plain, letters = plain_letters(automaton)
+    plain, letters = plain_letters(automaton, strict=strict)
     wrong = wrong_letters(plain.automaton)
     if wrong is not None:
         for features in ((wrong,), (wrong, Place(wrong.early, wrong.period))):
@@ -121,9 +125,11 @@ def plan_without_search(automaton: Semiautomaton, wanted: Sequence[int]) -> Feat
     return _definite(plain, wanted, letters, FEW_ROWS)
 
 
-def one_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], work: Work) -> FeaturePlan | None:
+def one_layer_plan(
+    automaton: Semiautomaton, wanted: Sequence[int], work: Work, *, strict: bool = False
+) -> FeaturePlan | None:
     """The cheapest features of one layer that a search finds."""
-    plain, letters = plain_letters(automaton)
+    plain, letters = plain_letters(automaton, strict=strict)
     wrong = wrong_letters(plain.automaton)
     special: list[Feature] = [] if wrong is None else [wrong, Place(wrong.early, wrong.period)]
     special += letters_by_place(plain.automaton)
@@ -165,13 +171,15 @@ def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: i
     return FeaturePlan(plain, features, found, letters)
 
 
-def two_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], work: Work) -> FeaturePlan | None:
+def two_layer_plan(
+    automaton: Semiautomaton, wanted: Sequence[int], work: Work, *, strict: bool = False
+) -> FeaturePlan | None:
     """Features of letters that the first layer has annotated."""
-    plain, letters = plain_letters(automaton)
+    plain, letters = plain_letters(automaton, strict=strict)
     pairs = Pairs()
     for notes in first_layers(plain):
         try:
-            annotated = annotate(plain.automaton, notes)
+            annotated = annotate(plain.automaton, notes, strict=strict)
         except LimitExceeded:
             continue
         work.spend(A_STATE * len(annotated.rows))

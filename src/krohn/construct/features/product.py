@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from krohn.construct.features.annotated import Annotated
-from krohn.construct.features.feature import Feature, Value, common_rhythm, folded
+from krohn.construct.features.feature import Feature, Value, common_rhythm, folded, shown_by
 from krohn.errors import LimitExceeded
 from krohn.network.position_maps import Row
 
@@ -53,7 +53,8 @@ def determine(
             now = tuple(f.step(value, symbol, here) for f, value in zip(features, held, strict=True))
             following: State = (here, automaton.step(state, letter), after, now)
             # The row is one of the step, not of the state: other letters may lead to the same state.
-            row = (symbol, *(x for f, value in zip(features, now, strict=True) for x in f.show(value)))
+            steps = zip(features, held, now, strict=True)
+            row = (symbol, *(x for f, a, b in steps for x in shown_by(f, a, b, strict=annotated.strict)))
             value = wanted[following[1]]
             known, other, last = rows.setdefault(row, (value, item, letter))
             if known != value:
@@ -75,9 +76,9 @@ def _word(came: dict[State, tuple[State, int] | None], state: State) -> Word:
     return tuple(reversed(letters))
 
 
-def shown_after(feature: Feature, symbols: Sequence[int]) -> Row:
+def shown_after(feature: Feature, symbols: Sequence[int], *, strict: bool = False) -> Row:
     """What a feature shows after a word of symbols."""
-    value = feature.start
+    before = value = feature.start
     for place, symbol in enumerate(symbols, 1):
-        value = feature.step(value, symbol, place)
-    return feature.show(value)
+        before, value = value, feature.step(value, symbol, place)
+    return shown_by(feature, before, value, strict=strict)

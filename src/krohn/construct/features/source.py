@@ -1,6 +1,7 @@
 """Proposals of features: one layer without a search, one layer by search, two layers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.features.exchange import exchange_conflict
@@ -22,17 +23,30 @@ MOST_IN_TWO_LAYERS = 16
 FEW_STATES = 100
 """With more states a proof that one layer is not enough is found sooner than the search ends."""
 
-Search = Callable[[Semiautomaton, Sequence[int], Work], FeaturePlan | None]
+
+class Search(Protocol):
+    """How a plan is looked for."""
+
+    def __call__(
+        self, automaton: Semiautomaton, wanted: Sequence[int], work: Work, *, strict: bool
+    ) -> FeaturePlan | None:
+        """The plan, ``None`` if there is none."""
 
 
 def proposals_without_search(request: Request, work: Work) -> Iterator[Proposal]:
     """Definite automata, and one track with dead ends."""
-    yield from _proposed(request, lambda a, wanted, _: plan_without_search(a, wanted), ONE_LAYER, work)
+    yield from _proposed(request, _without_search, ONE_LAYER, work)
+
+
+def _without_search(
+    automaton: Semiautomaton, wanted: Sequence[int], work: Work, *, strict: bool
+) -> FeaturePlan | None:
+    return plan_without_search(automaton, wanted, strict=strict)
 
 
 def one_layer_proposals(request: Request, work: Work) -> Iterator[Proposal]:
     """The cheapest features of one layer; no search where an exchange of letters rules them out."""
-    if exchange_conflict(request.automaton):
+    if exchange_conflict(request.automaton, strict=request.mask == "strict"):
         raise Unsupported("no counts, first, last and nearby letters determine the state")
     if request.automaton.num_states > FEW_STATES and find_block_scheme(request.automaton) is not None:
         raise Unsupported("a block scheme shows that one layer is not enough")
@@ -50,14 +64,14 @@ def two_layer_proposals(request: Request, work: Work) -> Iterator[Proposal]:
 
 
 def _proposed(request: Request, search: Search, units: float, work: Work) -> Iterator[Proposal]:
-    if request.mask != "causal":
-        raise Unsupported(f"features are for the causal mask; got {request.mask}")
     automaton = request.automaton
     if automaton.num_states > MOST_STATES:
         raise Unsupported(f"features are looked for up to {MOST_STATES:,} states")
     work.look()
     try:
-        plan = search(automaton, automaton.outputs, Work(units * request.effort))
+        plan = search(
+            automaton, automaton.outputs, Work(units * request.effort), strict=request.mask == "strict"
+        )
     except WorkSpent:
         work.give_up("a search for features")
         raise

@@ -39,7 +39,7 @@ class FeaturePlan:
 
     def program(self, num_outputs: int) -> Program:
         """The operations, and a read-out by one table."""
-        draft = ProgramDraft(len(self.letters), "causal")
+        draft = ProgramDraft(len(self.letters), "strict" if self.annotated.strict else "causal")
         count = max(self.letters) + 1
         draft.source("letter", self.letters, count)
         plain = Symbols(("letter",), {(x,): x for x in range(count)}, (count,))
