@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from statistics import median
 from time import process_time
 from typing import Any
 
@@ -157,21 +158,28 @@ def verdicts() -> str:
 
 
 def returned() -> str:
-    """Shares of right states in the first and the last 8 letters, before and after training."""
-    body = []
+    """By network and noise, over the seeds: right states in trained and later letters, its own variable."""
+    groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
     for line in (STORE / "from-compiled.jsonl").read_text().splitlines():
         row = json.loads(line)
-        if row["noise"] is None:
-            continue
-        halves = [" / ".join(f"{100 * share:.1f}" for share in row[when]) for when in ("before", "after")]
-        own = {"C2, scan": "scan", "Grid4, grid": "count"}.get(row["network"], "")
-        found = row.get("found", {}).get(own)
-        held = "" if found is None else f"{percent(found[0])} [{percent(found[1])}–{percent(found[2])}]"
-        body.append(
-            [row["network"], f"{row['noise']:g}", f"{row['rate']:g}", str(row["seed"]), *halves, held]
-        )
-    header = ["network", "noise", "rate", "seed", "before", "after training", "own variable, causal"]
+        groups.setdefault((row["network"], row["noise"]), []).append(row)
+    body = []
+    for (network, noise), rows in sorted(groups.items()):
+        own = "scan" if network.endswith("scan") else "count"
+        parts = [[row[when]["right"][half] for row in rows] for when, half in RETURNED]
+        parts += [[row[when]["found"][own][0] for row in rows] for when in ("before", "after")]
+        body.append([network, f"{noise:g}", str(len(rows)), *map(middle, parts)])
+    header = ["network", "noise", "seeds", "before", "after", "beyond, after", "own variable before", "after"]
     return markdown(header, body)
+
+
+RETURNED = (("before", 0), ("after", 0), ("after", 1))
+
+
+def middle(values: list[float]) -> str:
+    """The median, and the least and the largest value."""
+    low, high = percent(min(values)), percent(max(values))
+    return percent(median(values)) + ("" if low == high else f" [{low}–{high}]")
 
 
 def markdown(header: list[str], rows: list[list[str]]) -> str:

@@ -10,7 +10,7 @@ import krohn
 from krohn.errors import InvalidFile
 from krohn.exporting.reading import read_export
 from krohn.understanding.disguise import disguised
-from krohn.understanding.stages import Stages, stages_of_decoder, stages_of_transformer
+from krohn.understanding.stages import Past, Stages, stages_of_decoder, stages_of_transformer
 from krohn.understanding.subject import subject_of
 
 KEPT = Path(__file__).parents[2] / "results" / "networks"
@@ -60,7 +60,7 @@ def test_running_on_from_the_middle_is_the_pass_itself(hidden: tuple[krohn.Compi
     rows, at = torch.arange(40), torch.arange(40) % 6
     for layer, stream in enumerate(passed.streams):
         place = at + len(stages.prompt)
-        said = stages.resume(layer, stream[rows, place][:, None], passed, rows, place)[:, 0]
+        said = stages.resume(layer, stream[rows, place][:, None], Past.of(passed, rows, place))[:, 0]
         assert (said.numpy() == passed.said[rows, at]).all()
         assert (stages.finish(layer, stream).numpy() == passed.said).all()
 
@@ -73,7 +73,7 @@ def test_a_whole_position_of_another_word_gives_that_words_state_if_nothing_is_a
     rows, at = torch.arange(40), torch.full((40,), 5 + len(stages.prompt))
     other = rows.flip(0)
     last = len(stages.blocks)
-    said = stages.resume(last, passed.streams[last][other, at][:, None], passed, rows, at)[:, 0]
+    said = stages.resume(last, passed.streams[last][other, at][:, None], Past.of(passed, rows, at))[:, 0]
     assert (said.numpy() == passed.said[other, 5]).all()
 
 

@@ -65,7 +65,7 @@ class Block:
         return self._written(x, weights @ values)
 
     def _written(self, x: Tensor, mixed: Tensor) -> Tensor:
-        written = torch.einsum("whnv,hvd->wnd", mixed, self.output) + self.output_bias
+        written = mixed.transpose(1, 2).flatten(2) @ self.output.flatten(0, 1) + self.output_bias
         x = x * self.keeps[0] + written
         out = _normed(x, self.norms[1])
         for index, (weight, bias) in enumerate(self.mlp):
@@ -133,17 +133,15 @@ class Stages:
         return Passed(tuple(streams), tuple(offered), tuple(seen), logits.argmax(-1).numpy())
 
     @torch.inference_mode()
-    def resume(self, layer: int, x: Tensor, passed: "Passed", rows: Tensor, at: Tensor) -> Tensor:
-        """States [n, k] said at positions ``at`` of words ``rows`` for k ways ``x`` [n, k, d] to go on.
+    def resume(self, layer: int, x: Tensor, past: "Past") -> Tensor:
+        """States [n, k] said at the places of ``past`` for k ways ``x`` [n, k, d] to go on.
 
-        ``x`` stands after ``layer`` blocks. Everything before that position is as it was in the pass, and
-        nothing after it can be seen.
+        ``x`` stands after ``layer`` blocks. Everything before a place is as it was in the pass, and nothing
+        after it can be seen.
         """
-        places = torch.arange(passed.streams[0].shape[1])
-        earlier = (places >= at[:, None])[:, None, None]  # what is not strictly before
-        alone = torch.full_like(at, not self.strict, dtype=torch.bool) | (at == 0)
-        for block, (keys, values) in zip(self.blocks[layer:], passed.offered[layer:], strict=True):
-            x = block.advance_at(x, (keys[rows], values[rows]), earlier, ~alone)
+        alone = torch.full_like(past.at, not self.strict, dtype=torch.bool) | (past.at == 0)
+        for block, offered in zip(self.blocks[layer:], past.offered[layer:], strict=True):
+            x = block.advance_at(x, offered, past.hidden, ~alone)
         return self.read(x).argmax(-1)
 
     @torch.inference_mode()
@@ -178,6 +176,22 @@ class Passed:
     offered: tuple[tuple[Tensor, Tensor], ...]
     attention: tuple[Tensor, ...]
     said: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """What positions ``at`` of some words can see of a pass: keys and values by block, and what is hidden."""
+
+    offered: tuple[tuple[Tensor, Tensor], ...]
+    hidden: Tensor
+    at: Tensor
+
+    @classmethod
+    def of(cls, passed: Passed, rows: Tensor, at: Tensor) -> "Past":
+        """Nothing at or behind the last of the positions is copied."""
+        count = max(1, int(at.max()))
+        offered = tuple((keys[rows, :, :count], values[rows, :, :count]) for keys, values in passed.offered)
+        return cls(offered, (torch.arange(count) >= at[:, None])[:, None, None], at)
 
 
 def stages_of_decoder(decoder: Decoder, dtype: torch.dtype) -> Stages:
@@ -292,7 +306,9 @@ def _normed(x: Tensor, norm: Norm) -> Tensor:
 
 def _heads(x: Tensor, matrix: Tensor, bias: Tensor) -> Tensor:
     """[word, head, n, width]."""
-    return torch.einsum("wnd,hdk->whnk", x, matrix) + bias[:, None]
+    heads, dim, width = matrix.shape
+    flat = x @ matrix.transpose(0, 1).reshape(dim, heads * width)
+    return flat.view(*x.shape[:2], heads, width).transpose(1, 2) + bias[:, None]
 
 
 def _activated(x: Tensor, activation: str | Tensor) -> Tensor:

@@ -4,8 +4,10 @@ Three sets of words: subspaces are found on the first, their dimension, ridge an
 second, and everything that is reported comes from the third.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +21,7 @@ from krohn.understanding.readings import Numbers, Readings, draw_pairs
 from krohn.understanding.stages import Block, Passed, Stages
 from krohn.understanding.subject import Subject
 from krohn.understanding.subspace import RIDGES, Spread, directions, random_directions
-from krohn.understanding.swaps import Bench, Telling, telling_pairs
+from krohn.understanding.swaps import Bench, Swapping, Telling, telling_pairs
 from krohn.understanding.variables import Variable, candidates, distinct, letter_variable, state_variable
 
 Hits = npt.NDArray[np.bool_]
@@ -30,6 +32,8 @@ CONTROLS = ("random", "shuffled labels", "untrained")
 
 TOLERANCE = 0.03
 """A smaller subspace is preferred if its share is at most so much lower."""
+DROPPED = 0.25
+"""A subspace is not tried further if its share on the first pairs is lower by more than this."""
 
 LEAST_PAIRS = 24
 """With fewer telling pairs nothing is said about causes."""
@@ -121,6 +125,23 @@ class Chosen:
     ridge: float
 
 
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The pairs of one role: for judging, quiet ones, those in the untrained network, and for choosing.
+
+    ``first`` and ``others`` are the pairs for choosing: subspaces that do badly on the first are not tried on
+    the others.
+    """
+
+    telling: Telling
+    judged: Swapping
+    quiet: Swapping
+    blank: Swapping
+    predicted: Numbers
+    first: Swapping
+    others: Swapping
+
+
 class Study:
     """One network under study: its passes over the three sets of words, and the variables."""
 
@@ -164,17 +185,22 @@ class Study:
     def findings(self, variable: Variable) -> list[Finding]:
         """The variable in the stream before the first block and after each."""
         rng = np.random.default_rng([self.seed, 1])
-        asked, tried = {}, {}
+        asked = {}
         for role, predict in variable.roles.items():
-            judged = telling_pairs(variable, predict, self.judge, rng, self.amount.judged_pairs)
-            if len(judged) >= LEAST_PAIRS:
-                asked[role] = judged
-                tried[role] = telling_pairs(variable, predict, self.tune, rng, self.amount.tuned_pairs)
+            telling = telling_pairs(variable, predict, self.judge, rng, self.amount.judged_pairs)
+            if len(telling) >= LEAST_PAIRS:
+                tried = telling_pairs(variable, predict, self.tune, rng, self.amount.tuned_pairs)
+                asked[role] = self._asked(telling, tried)
         values = variable.values(self.fit)
         mixed = rng.permuted(values, axis=0)  # each position keeps its values, in other words
-        return [
-            self._finding(layer, values, mixed, asked, tried) for layer in range(len(self.stages.blocks) + 1)
-        ]
+        return [self._finding(layer, values, mixed, asked) for layer in range(len(self.stages.blocks) + 1)]
+
+    def _asked(self, telling: Telling, tried: Telling) -> Asked:
+        third = np.arange(len(tried)) < -(-len(tried) // 3)
+        first, others = (self.tuning.swapping(tried.pairs.where(part)) for part in (third, ~third))
+        judged, quiet = (self.judging.swapping(pairs) for pairs in (telling.pairs, telling.quiet))
+        blank = self.blank.swapping(telling.pairs)
+        return Asked(telling, judged, quiet, blank, tried.predicted, first, others)
 
     def whole(self) -> list[dict[str, Share]]:
         """By layer, what a swap of the whole position gives: the source's state, or that after its letter.
@@ -186,37 +212,29 @@ class Study:
         reached = np.isin(after, np.unique(self.judge.states))
         chosen = np.flatnonzero(reached & (moved != after))[: self.amount.judged_pairs]
         pairs, wanted = drawn.where(chosen), {"state": moved[chosen], "letter": after[chosen]}
-        everything = torch.eye(self.stages.dim, dtype=torch.float64)
+        everything, swaps = torch.eye(self.stages.dim, dtype=torch.float64), self.judging.swapping(pairs)
         out = []
         for layer in range(len(self.stages.blocks) + 1):
-            said = self.judging.said(layer, [everything], pairs)[:, 0] if len(pairs) else moved[:0]
+            said = swaps.said(layer, [everything])[:, 0]
             hits = {name: said == states for name, states in wanted.items()}
             out.append({name: Share.of(int(hit.sum()), max(len(hit), 1)) for name, hit in hits.items()})
         return out
 
-    def _finding(
-        self,
-        layer: int,
-        values: Numbers,
-        mixed: Numbers,
-        asked: dict[str, Telling],
-        tried: dict[str, Telling],
-    ) -> Finding:
+    def _finding(self, layer: int, values: Numbers, mixed: Numbers, asked: dict[str, Asked]) -> Finding:
         spread, blank = self._spreads[layer]
         read = self._probed(layer, values, mixed)
-        chosen = self._choose(layer, spread.scatters(values), tried) if asked else None
+        chosen = self._choose(layer, spread.scatters(values), asked) if asked else None
         if chosen is None:
             return Finding(layer, None, None, {}, None, None, *read)
-        telling, count = asked[chosen.role], chosen.basis.shape[1]
-        moved, hits = self._hits(layer, chosen.basis, telling)
-        hits |= self._controls(
-            layer,
-            telling,
-            directions(*spread.scatters(mixed), RIDGES[0])[:, :count],
-            directions(*blank.scatters(values), chosen.ridge)[:, :count],
-            random_directions(self.stages.dim, count, self.seed),
-            spread.widest[:, :count],
-        )
+        telling, count = asked[chosen.role].telling, chosen.basis.shape[1]
+        others = {
+            "rest": _complement(chosen.basis),
+            "shuffled labels": directions(*spread.scatters(mixed), RIDGES[0])[:, :count],
+            "random": random_directions(self.stages.dim, count, self.seed),
+            "variance": spread.widest[:, :count],
+        }
+        none = directions(*blank.scatters(values), chosen.ridge)[:, :count]
+        moved, hits = self._hits(layer, chosen.basis, others, none, asked[chosen.role])
         shares = {name: Share.of(int(hit.sum()), len(hit)) for name, hit in hits.items() if len(hit)}
         third = telling.pairs.at * 3 // self.judge.length
         return Finding(
@@ -237,31 +255,19 @@ class Study:
             layer == len(self.stages.blocks),
         )
 
-    def _hits(self, layer: int, basis: Tensor, telling: Telling) -> tuple[Numbers, dict[str, Hits]]:
-        """What is said after swaps of the subspace; which of these, and of the rest, are as predicted."""
-        rest = torch.eye(len(basis), dtype=torch.float64) - basis @ basis.T
-        others = torch.linalg.svd(rest)[0][:, : len(basis) - basis.shape[1]]
-        moved, rested = self.judging.said(layer, [basis, others], telling.pairs).T
-        quiet = self.judging.said(layer, [basis], telling.quiet)[:, 0]
-        still = quiet == self.judge.states[telling.quiet.base, telling.quiet.at]
-        return moved, {
-            "causal": self._changed(self.judging, moved, telling),
-            "rest": self._changed(self.judging, rested, telling),
-            "stays": still,
+    def _hits(
+        self, layer: int, basis: Tensor, others: dict[str, Tensor], none: Tensor, asked: Asked
+    ) -> tuple[Numbers, dict[str, Hits]]:
+        """What is said after swaps of the subspace; which of these, and of the others, are as predicted."""
+        telling, quiet = asked.telling, asked.telling.quiet
+        said = asked.judged.said(layer, [basis, *others.values()])
+        still = asked.quiet.said(layer, [basis])[:, 0] == self.judge.states[quiet.base, quiet.at]
+        hits = {
+            name: self._changed(self.judging, column, telling)
+            for name, column in zip(("causal", *others), said.T, strict=True)
         }
-
-    def _controls(
-        self, layer: int, telling: Telling, wrong: Tensor, blank: Tensor, anyhow: Tensor, widest: Tensor
-    ) -> dict[str, Hits]:
-        """The same swaps along other subspaces of the same dimension."""
-        one, other, wide = self.judging.said(layer, [wrong, anyhow, widest], telling.pairs).T
-        none = self.blank.said(layer, [blank], telling.pairs)[:, 0]
-        return {
-            "random": self._changed(self.judging, other, telling),
-            "shuffled labels": self._changed(self.judging, one, telling),
-            "untrained": self._changed(self.blank, none, telling),
-            "variance": self._changed(self.judging, wide, telling),
-        }
+        hits["untrained"] = self._changed(self.blank, asked.blank.said(layer, [none])[:, 0], telling)
+        return said[:, 0], {**hits, "stays": still}
 
     @staticmethod
     def _changed(bench: Bench, said: Numbers, telling: Telling) -> Hits:
@@ -287,7 +293,7 @@ class Study:
     def _letters(self, passed: Passed, layer: int) -> Tensor:
         return passed.streams[layer][:, len(self.stages.prompt) :]
 
-    def _choose(self, layer: int, scatter: tuple[Tensor, Tensor], tried: dict[str, Telling]) -> Chosen | None:
+    def _choose(self, layer: int, scatter: tuple[Tensor, Tensor], asked: dict[str, Asked]) -> Chosen | None:
         """The smallest subspace, then the smallest ridge, that does nearly as well as any."""
         bases = [
             (basis[:, :count], ridge)
@@ -296,18 +302,34 @@ class Study:
             for count in DIMENSIONS
             if count <= basis.shape[1]
         ]
-        if not bases:
-            return None
-        options, shares = [], []
-        for role, telling in tried.items():
-            said = self.tuning.said(layer, [basis for basis, _ in bases], telling.pairs)
-            options += [Chosen(basis, role, ridge) for basis, ridge in bases]
-            shares += (said == telling.predicted[:, None]).mean(axis=0).tolist()
-        enough = max(shares) - TOLERANCE
-        return min(
-            (one for one, share in zip(options, shares, strict=True) if share >= enough),
-            key=lambda one: (one.basis.shape[1], one.ridge),
-        )
+        options = [(Chosen(basis, role, ridge), one) for role, one in asked.items() for basis, ridge in bases]
+        for part in ("first", "others"):
+            if options:
+                shares = self._tried(layer, options, part)
+                least = max(shares) - (DROPPED if part == "first" else TOLERANCE)
+                options = [one for one, share in zip(options, shares, strict=True) if share >= least]
+        kept = [chosen for chosen, _ in options]
+        return min(kept, key=lambda one: (one.basis.shape[1], one.ridge), default=None)
+
+    @staticmethod
+    def _tried(layer: int, options: Sequence[tuple[Chosen, Asked]], part: str) -> list[float]:
+        """Shares of right predictions on the first of the pairs for choosing, or on the others."""
+        shares: list[float] = []
+        for _, group in groupby(options, key=lambda option: option[0].role):
+            chosen = list(group)
+            asked = chosen[0][1]
+            count = len(asked.first.pairs)
+            wanted = asked.predicted[:count] if part == "first" else asked.predicted[count:]
+            said = getattr(asked, part).said(layer, [one.basis for one, _ in chosen])
+            shares += (said == wanted[:, None]).mean(axis=0).tolist() if len(wanted) else [0.0] * len(chosen)
+        return shares
+
+
+def _complement(basis: Tensor) -> Tensor:
+    """All directions but those of the basis."""
+    rest = torch.eye(len(basis), dtype=torch.float64) - basis @ basis.T
+    found: Tensor = torch.linalg.svd(rest)[0][:, : len(basis) - basis.shape[1]]
+    return found
 
 
 def shuffled(stages: Stages, seed: int) -> Stages:

@@ -14,11 +14,13 @@ import torch
 from torch import Tensor
 
 from krohn.understanding.readings import Numbers, Pairs, Predict, Readings, draw_pairs
-from krohn.understanding.stages import Passed, Stages
+from krohn.understanding.stages import Passed, Past, Stages
 from krohn.understanding.variables import Variable
 
 DRAWN = 24
 """Pairs drawn for each that is wanted."""
+TOGETHER = 48
+"""Pairs that are run together, sorted by position: early ones see less and cost less."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +68,38 @@ class Bench:
     stages: Stages
     passed: Passed
 
-    def said(self, layer: int, bases: Sequence[Tensor], pairs: Pairs) -> Numbers:
+    def swapping(self, pairs: Pairs) -> "Swapping":
+        """Swaps between these pairs, in any layer and along any subspaces."""
+        order = np.argsort(pairs.at, kind="stable")
+        groups = [order[first : first + TOGETHER] for first in range(0, len(order), TOGETHER)]
+        prompt = len(self.stages.prompt)
+        pasts = [
+            Past.of(
+                self.passed, torch.from_numpy(pairs.base[group]), torch.from_numpy(pairs.at[group]) + prompt
+            )
+            for group in groups
+        ]
+        return Swapping(self, pairs, groups, pasts)
+
+
+@dataclass(frozen=True, eq=False)
+class Swapping:
+    """Pairs in groups of about one position, each with what it can see."""
+
+    bench: Bench
+    pairs: Pairs
+    groups: list[Numbers]
+    pasts: list[Past]
+
+    def said(self, layer: int, bases: Sequence[Tensor]) -> Numbers:
         """What the network says [pair, basis] after swaps along each basis [d, k], after ``layer`` blocks."""
-        stream = self.passed.streams[layer]
-        rows, at = torch.from_numpy(pairs.base), torch.from_numpy(pairs.at) + len(self.stages.prompt)
-        x = stream[rows, at]
-        step = stream[torch.from_numpy(pairs.source), at] - x
-        moved = [x + step @ basis.to(x.dtype) @ basis.to(x.dtype).T for basis in bases]
-        said: Numbers = self.stages.resume(layer, torch.stack(moved, dim=1), self.passed, rows, at).numpy()
-        return said
+        stream = self.bench.passed.streams[layer]
+        given = [basis.to(stream.dtype) for basis in bases]
+        out = np.zeros((len(self.pairs), len(bases)), dtype=np.int64)
+        for group, past in zip(self.groups, self.pasts, strict=True):
+            base, source = (torch.from_numpy(rows[group]) for rows in (self.pairs.base, self.pairs.source))
+            x = stream[base, past.at]
+            step = stream[source, past.at] - x
+            moved = torch.stack([x + step @ basis @ basis.T for basis in given], dim=1)
+            out[group] = self.bench.stages.resume(layer, moved, past).numpy()
+        return out
