@@ -195,6 +195,6 @@ def _named(name: str) -> tuple[Family, Semiautomaton]:
     near = [typed[close] for close in get_close_matches(name[:60].lower(), typed)]
     hint = f": did you mean {' or '.join(near)}?" if near else ""
     raise UnknownName(
-        "an automaton must be named as krohn zoo lists it (S4, Dyck4,2, C2xC3), or be regex:PATTERN or a "
-        f"path/to/file.json; got {name[:60]!r}{hint}"
+        "an automaton must be named as krohn zoo lists it (S4, Dyck4,2, C2xC3), or be regex:PATTERN, "
+        f"table:ROWS or a path/to/file.json; got {name[:60]!r}{hint}"
     )
