@@ -119,3 +119,54 @@ def wrong_word(network: Any, automaton: Any, length: int, dtype: str, **options:
             row, place = bad[0]
             return [int(letter) for letter in words[row, : place + 1]]
     return None
+
+
+def decoder_outputs(network: Any, words: Words, *, backwards: bool = False, welford: bool = False) -> Words:
+    """The tokens that a decoder with LayerNorm shows, in float32; mean and variance in two passes or in one."""
+    way = slice(None, None, -1 if backwards else 1)
+
+    def times(left: Numbers, right: Numbers) -> Numbers:
+        return left[..., way] @ right.astype(np.float32)[way]
+
+    def norm(x: Numbers, gain: Numbers | None) -> Numbers:
+        if gain is None:
+            return x
+        mean, variance = (_one_pass if welford else _two_passes)(x[..., way])
+        inverse = 1 / np.sqrt(variance + np.float32(network.epsilon))
+        made = x * inverse + (-mean * inverse) if welford else (x - mean) * inverse
+        return made * gain.astype(np.float32)
+
+    with np.errstate(all="ignore"):
+        pads = np.repeat(network.padding[None].astype(np.float32), len(words), axis=0)
+        x = np.concatenate([pads, network.embedding.astype(np.float32)[words]], axis=1)
+        x = x + network.positions.astype(np.float32)[: x.shape[1]]
+        later = np.triu(np.ones((x.shape[1], x.shape[1]), dtype=bool), 1)
+        for layer in network.layers:
+            y, added = norm(x, layer.gain_attention), np.zeros_like(x)
+            for head in layer.heads:
+                asked, key, value = (times(y, m) for m in (head.query, head.key, head.value))
+                scores = asked @ key.swapaxes(1, 2) / np.float32(network.root)
+                scores = np.where(later, np.float32(-np.inf), scores)
+                powers = np.exp(scores - scores.max(axis=2, keepdims=True))
+                weights = powers / powers[..., way].sum(axis=2, keepdims=True)
+                added = added + times(weights[..., way] @ value[:, way], head.output)
+            x = x + added
+            hidden = np.maximum(times(norm(x, layer.gain_mlp), layer.weights[0]) + layer.biases[0], 0)
+            x = x + (times(hidden.astype(np.float32), layer.weights[1]) + layer.biases[1].astype(np.float32))
+        logits = times(norm(x[:, len(network.padding) :], network.gain), network.readout)
+    return np.where(np.isnan(logits).any(axis=-1), -1, logits.argmax(axis=-1))
+
+
+def _two_passes(x: Numbers) -> tuple[Numbers, Numbers]:
+    mean = x.mean(axis=-1, keepdims=True)
+    return mean, ((x - mean) ** 2).mean(axis=-1, keepdims=True)
+
+
+def _one_pass(x: Numbers) -> tuple[Numbers, Numbers]:
+    """Welford's updates, channel by channel."""
+    mean, squares = np.zeros_like(x[..., :1]), np.zeros_like(x[..., :1])
+    for count in range(x.shape[-1]):
+        far = x[..., count : count + 1] - mean
+        mean = mean + far / np.float32(count + 1)
+        squares = squares + far * (x[..., count : count + 1] - mean)
+    return mean, squares / np.float32(x.shape[-1])

@@ -31,7 +31,7 @@ from krohn.check.verdict import require
 
 EXP = 32.0  # units in the last place that exp may be off
 SINE = 16.0  # units of 1 that sine may be off
-MOMENTS = 16.0  # roundings besides the sum that the variance of LayerNorm may pass
+MOMENTS = 12.0  # roundings besides the sum that the variance of LayerNorm may pass
 
 
 @dataclass(frozen=True)
@@ -189,18 +189,25 @@ class Format:
         """Tensors [t, k] and [i, k]: the computed score of every pair [t, i], divided by ``root``.
 
         The product may be divided, or multiplied by 1 / root, or queries and keys by its own root before.
+        Where queries are not known, scores are less query · middle key, which is one number for a query:
+        only differences of scores matter, and so the query's error counts for what keys differ by.
         """
         width = float(queries.lo.shape[-1])
         middles, radii = zip(*(_ball(side) for side in (queries, keys)), strict=True)
         sizes = [np.abs(middle) + radius for middle, radius in zip(middles, radii, strict=True)]
-        centre, size = middles[0] @ middles[1].T, sizes[0] @ sizes[1].T
-        radius = np.abs(middles[0]) @ radii[1].T + radii[0] @ sizes[1].T
+        size, apart = sizes[0] @ sizes[1].T, middles[1]
+        if radii[0].any():
+            apart = middles[1] - (middles[1].min(axis=0) + middles[1].max(axis=0)) / 2
+        centre = middles[0] @ apart.T
+        radius = np.abs(middles[0]) @ radii[1].T + radii[0] @ (np.abs(apart) + radii[1]).T
         terms = (sizes[0] != 0).astype(np.float64) @ (sizes[1] != 0).astype(np.float64).T
         once = 0.0 if root == 1 else 6.0
         off = self.inner.error(size, np.where(terms > 0, width + 1 + once, 0.0), terms + once)
         if root != 1:  # what queries and keys lose to underflow if they are divided first
             off = off + self.inner.tiny * (sizes[0].sum(axis=1)[:, None] + sizes[1].sum(axis=1))
-        own = np.where(terms > 0, OWN.error(4 * size, width + 4, 4 * terms), 0.0)
+        most = sizes[0] @ sizes[1].max(axis=0)
+        own = OWN.error(8 * np.broadcast_to(most[:, None], size.shape), width + 4, 4 * width)
+        own = np.where(terms > 0 if apart is middles[1] else most[:, None] > 0, own, 0.0)
         far = radius + off + own
         made = Real(centre - far, centre + far).outward(own)
         return made if root == 1 else made * point(1 / root)
@@ -225,7 +232,7 @@ class Format:
         slack = self.inner.error(summed_up(centred), MOMENTS, 2 * d) + self.positive_sum(centred)
         low, high = (below - slack) / d + epsilon, (above + slack) / d + epsilon
         require(low > 0, "LayerNorm may divide by 0", "let a pair of channels be far larger than the others")
-        few = 8 * (self.inner.unit + OWN.unit)
+        few = 4 * (self.inner.unit + OWN.unit)
         return float(mean + off), Real((1 - few) / np.sqrt(high), (1 + few) / np.sqrt(low))
 
     def positive_sum(self, most: Array) -> Array:

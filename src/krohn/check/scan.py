@@ -6,11 +6,11 @@ composition of what stands at positions t - w + 1 ... t (nothing stands before p
 position code. All maps are covered at once: a unit sees few points, so n or n² cases decide what it adds.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from krohn.check.affine import entering, mirrors
+from krohn.check.affine import beside, entering, mirrors
 from krohn.check.format import Box, whole
 from krohn.check.heads import Look, lead_back
 from krohn.check.machine import Claim, Setting
@@ -25,6 +25,17 @@ from krohn.check.witness import Scan
 Source = tuple[str, int]
 """Where the content of a channel comes from: "left" or "own" window, and which point."""
 LEFT, OWN_WINDOW = "left", "own"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Units that see the same points, and kept channels that hold one of them."""
+
+    sources: tuple[Source, ...]
+    units: Integers
+    kept: Integers
+
+
 Added = tuple[Real, Real, Array, Array]
 """What units add, how that moves with the error of a left number, the size of terms, their common unit."""
 
@@ -74,6 +85,8 @@ def compose(setting: Setting, claim: Claim, layer: Layer, scan: Scan, number: in
             one = np.zeros(points, dtype=np.int64)
             look = Look(setting, claim, head, one, one, norm)
             pads.append(look.at_padding())
+            if not head.output.any():
+                continue
             distance = _distance(look)
             require(distance in (0, window), f"it looks {distance} back, not {window} or 0")
             lead = lead_back(look, distance)
@@ -124,7 +137,6 @@ def _composed(
 ) -> Claim:
     """The MLP: units by the points they see; what each kind adds, whatever the maps are, is joined."""
     require(len(layer.weights) == 2, "a scan composes with one hidden layer")
-    require(layer.keep_mlp[channels] == 0, "a map is added to what its channel held before")
     points, fmt, bias = len(channels), setting.fmt, layer.biases[1]
     coded = claim.box + claim.codes
     place = np.full(len(bias), -1)
@@ -133,37 +145,37 @@ def _composed(
     for number, column in enumerate((layer.weights[0] != 0).T):
         seen = sorted({sources[int(c)] for c in np.flatnonzero(column) if int(c) in sources})
         kinds.setdefault(tuple(seen), []).append(number)
+    quiet = untouched((layer,))  # only these keep their code beside the box
+    kept: dict[tuple[Source, ...], list[int]] = {}
+    for channel in np.flatnonzero((layer.keep_mlp > 0) & ~quiet).tolist():  # as if a unit wrote it again
+        seen = (sources[channel],) if channel in sources else ()
+        kept.setdefault(seen, []).append(channel)
+        kinds.setdefault(seen, [])
     shape = (points, points, len(bias))
     total = Real(np.zeros(shape) + bias, np.zeros(shape) + bias)
     known: dict[tuple[object, ...], Added] = {}
     slopes, size, unit = Real(np.zeros(shape), np.zeros(shape)), np.abs(bias), lowest_bit(bias)
     for kind, chosen in kinds.items():
         require(len(kind) <= 2, "a unit of the MLP sees more than two points")
-        units = np.array(chosen)
+        part = Kind(kind, np.array(chosen, dtype=np.int64), np.array(kept.get(kind, []), dtype=np.int64))
         # The channels that these units write; to the others they add exactly nothing.
-        written = np.flatnonzero((layer.weights[1][units] != 0).any(axis=0))
+        written = np.union1d(np.flatnonzero((layer.weights[1][part.units] != 0).any(axis=0)), part.kept)
         setting.budget.spend(40.0 * points**2 * (1 + len(written)), "points that units see")
-        made = _kind(setting, layer, coded, sources, kind, units, written, known, norm)
+        made = _kind(setting, layer, coded, sources, part, written, known, norm)
         size[written] += made[2].max(axis=0)
         unit[written] = np.minimum(unit[written], made[3])
         parts = _by_outcome(made[0], made[1], kind, place[written], points)
         for sums, part in zip((total, slopes), parts, strict=True):
             moved = sums[..., written] + part
             sums.lo[..., written], sums.hi[..., written] = moved.lo, moved.hi
-    terms = (layer.weights[1] != 0).sum(axis=0) + 1.0  # what has weight 0 adds exactly nothing
+    terms = (layer.weights[1] != 0).sum(axis=0) + 1.0 + layer.keep_mlp  # what has weight 0 adds nothing
     out = total.widened(ample(slopes.size)).widened(fmt.any_sum(size, terms, unit))
     # Row y of the channel of point q: all x = left(q) with own(x) = y. Other channels: whatever the maps are.
     rows = out.over(0).where(
         np.isin(np.arange(len(bias)), channels), out.over((0, 1)).spread(points, len(bias))
     )
-    quiet = untouched((layer,))  # only these keep their code beside the box
-    held = claim.box.over(0) + Real(claim.codes.lo * ~quiet, claim.codes.hi * ~quiet)
-    kept = Box(held, claim.placed * quiet).kept(layer.keep_mlp)
-    both = fmt.add(
-        Box(kept.part.spread(*rows.lo.shape), np.broadcast_to(kept.beyond, rows.lo.shape)), whole(rows)
-    ).part
-    silent = np.broadcast_to(quiet, rows.lo.shape)
-    return replace(claim, box=held.spread(*rows.lo.shape).where(silent, both))
+    held = claim.box.over(0).spread(*rows.lo.shape)
+    return replace(claim, box=held.where(np.broadcast_to(quiet, rows.lo.shape), rows))
 
 
 def _kind(
@@ -171,8 +183,7 @@ def _kind(
     layer: Layer,
     coded: Real,
     sources: dict[int, Source],
-    kind: tuple[Source, ...],
-    units: Integers,
+    part: "Kind",
     written: Integers,
     known: dict[tuple[object, ...], Added],
     norm: Norm,
@@ -184,8 +195,9 @@ def _kind(
     when all of them are added. Two channels that hold one left number have two errors: nothing is shared
     then.
     """
+    kind, units = part.sources, part.units
     points, count = len(coded), len(coded) ** len(kind)
-    used = np.flatnonzero((layer.weights[0][:, units] != 0).any(axis=1))
+    used = np.union1d(np.flatnonzero((layer.weights[0][:, units] != 0).any(axis=1)), part.kept)
     grid = np.indices((points,) * len(kind)).reshape(len(kind), count)
     row = np.zeros((count, len(used)), dtype=np.int64)
     for n, channel in enumerate(used.tolist()):
@@ -196,8 +208,16 @@ def _kind(
     if len(left) == 1 and list(sources.values()).count(sources[int(used[left[0]])]) > 1:
         left = []
     first, bias, sine = layer.weights[0][np.ix_(used, units)], layer.biases[0][units], layer.sine[0][units]
-    parts = (box.lo, box.hi, first, bias, sine, layer.weights[1][np.ix_(units, written)])
-    key = (len(kind), tuple(left), len(units), *(part.tobytes() for part in parts))
+    again = (part.kept[:, None] == written).astype(np.float64)
+    parts = (
+        first,
+        bias,
+        sine,
+        layer.weights[1][np.ix_(units, written)],
+        np.searchsorted(used, part.kept),
+        again,
+    )
+    key = (len(kind), tuple(left), len(units), *(side.tobytes() for side in (box.lo, box.hi, *parts)))
     if key not in known:  # points are often treated alike: the same units on the same numbers
         known[key] = _added(setting, box, parts, left, norm[used])
     sums, slope, size, unit = known[key]
@@ -208,16 +228,18 @@ def _kind(
 def _added(
     setting: Setting,
     box: Real,
-    parts: tuple[Array, Array, Array, Array, Flags, Array],
+    parts: tuple[Array, Array, Flags, Array, Integers, Array],
     left: list[int],
     norm: Norm,
 ) -> Added:
     """What some units add to some channels, row by row."""
-    _, _, first, bias, sine, weight = parts
+    first, bias, sine, out, kept, again = parts
+    weight = np.concatenate([out, again])
     work = (box.lo.shape[1] + 2 * len(bias)) * (len(bias) + weight.shape[1])
     setting.budget.spend(float(len(box)) * work, "MLP rows")
-    form = entering(box).normed(norm).linear(setting.fmt, first, bias, norm)
-    form = form.activated(setting.fmt, sine, mirrors(first, weight))
+    stream = entering(box)
+    form = stream.normed(norm).linear(setting.fmt, first, bias, norm)
+    form = beside(form.activated(setting.fmt, sine, mirrors(first, out)), stream.chosen(kept))
     slope = point(np.zeros((len(box), weight.shape[1])))
     if len(left) == 1:
         slope = point(form.tied[left[0]]) @ weight

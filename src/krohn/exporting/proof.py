@@ -109,10 +109,18 @@ def decoder_hash(decoder: Decoder) -> str:
 
 
 def without_norms(network: Network) -> Network:
-    """The same structure for the search: LayerNorm is the factor that it nearly is, queries hold the root."""
-    layers = []
+    """The same structure for the search: LayerNorm is the factor that it nearly is, queries hold the root.
+
+    A channel that is always 0 takes the mean away; without LayerNorm nothing need read it.
+    """
+    layers, outer = [], (network.embedding, network.padding, network.positions)
+    live = np.any([matrix.any(axis=0) for matrix in outer], axis=0)
     for layer in network.layers:
-        heads, units = (_factors(network, gain)[:, None] for gain in (layer.gain_attention, layer.gain_mlp))
+        writers = (*(head.output for head in layer.heads), layer.weights[1], layer.biases[1][None])
+        live |= np.any([matrix.any(axis=0) for matrix in writers], axis=0)
+    for layer in network.layers:
+        gains = layer.gain_attention, layer.gain_mlp
+        heads, units = ((_factors(network, gain) * live)[:, None] for gain in gains)
         read = tuple(
             Head(heads * head.query / network.root, heads * head.key, heads * head.value, head.output)
             for head in layer.heads
