@@ -112,10 +112,9 @@ def read_by_others() -> None:
             print(f"{name} {to}: {wrong_words(network, to, words)} of {len(words)} words wrong", flush=True)
 
 
-def proofs() -> None:
-    """The 19 automata of the paper with LayerNorm and without: proved in float32, how far, or why not."""
-    rows: list[list[str]] = []
-    for name in PAPER:
+def proofs(names: list[str]) -> None:
+    """Automata of the paper with LayerNorm and without: proved in float32, how far, or why not."""
+    for name in names:
         network = krohn.compile(krohn.zoo(name), length=PROVED)
         shown, reasons = [name], []
         for normalized in (True, False):
@@ -124,9 +123,18 @@ def proofs() -> None:
             margin = 0.0 if proof.certificate is None else np.floor(100 * proof.certificate.margin) / 100
             shown += [f"{proof.largest}", f"{margin}", f"{time.process_time() - begin:.1f}"]
             reasons += [proof.reason] if proof.reason else []
-        rows.append([*shown, "; ".join(dict.fromkeys(reasons))])
-        print(rows[-1], flush=True)
-        write("proofs", markdown(PROOFS, rows))
+        rows = {line.split(" | ")[0][2:]: line for line in lines_of("proofs")[2:]}
+        rows[name] = f"| {' | '.join([*shown, '; '.join(dict.fromkeys(reasons))])} |"
+        print(rows[name], flush=True)
+        head = markdown(PROOFS, []).splitlines()[:2]
+        write("proofs", "\n".join([*head, *(rows[each] for each in PAPER if each in rows)]))
+
+
+def lines_of(part: str) -> list[str]:
+    """One table of the page as it is."""
+    text = PAGE.read_text()
+    start = text.index(f"<!-- {part} -->\n")
+    return text[start : text.index("<!-- end -->", start)].splitlines()[1:]
 
 
 def write(part: str, table: str) -> None:
@@ -139,10 +147,13 @@ def write(part: str, table: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--readers", action="store_true")
-    parser.add_argument("--proofs", action="store_true")
+    parser.add_argument("--proofs", nargs="*", metavar="AUTOMATON")
     arguments = parser.parse_args()
-    if arguments.readers or arguments.proofs:
-        (read_by_others if arguments.readers else proofs)()
+    if arguments.readers:
+        read_by_others()
+        return
+    if arguments.proofs is not None:
+        proofs(arguments.proofs or list(PAPER))
         return
     write("exported", markdown(HEADER, [row(name) for name in NAMES]))
 

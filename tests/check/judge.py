@@ -122,7 +122,7 @@ def wrong_word(network: Any, automaton: Any, length: int, dtype: str, **options:
 
 
 def decoder_outputs(network: Any, words: Words, *, backwards: bool = False, welford: bool = False) -> Words:
-    """The tokens that a decoder with LayerNorm shows, in float32; mean and variance in two passes or in one."""
+    """The tokens that a decoder with LayerNorm shows, in float32; its moments in two passes or in one."""
     way = slice(None, None, -1 if backwards else 1)
 
     def times(left: Numbers, right: Numbers) -> Numbers:

@@ -45,7 +45,8 @@ def test_mean_and_deviation_of_torch_are_inside() -> None:
             data = torch.tensor(x, dtype=torch.float32)
             _, found, deviation = torch.native_layer_norm(data, [channels], None, None, EPSILON)
             assert float(found.abs().max()) <= mean
-            assert inverse.lo <= float(deviation.min()) and float(deviation.max()) <= inverse.hi
+            assert inverse.lo <= float(deviation.min())
+            assert float(deviation.max()) <= inverse.hi
 
 
 def shuffled_norm(x: Array, gain: Array, dice: np.random.Generator, kind: int) -> Array:
@@ -84,7 +85,8 @@ def test_what_a_matrix_reads_of_a_layer_norm_is_inside() -> None:
         found = np.zeros((len(x), 3), dtype=np.float32)
         for row in dice.permutation(channels):
             found = found + y[:, row : row + 1] * weight[row].astype(np.float32)
-        assert (box.lo <= found).all() and (found <= box.hi).all()
+        assert (box.lo <= found).all()
+        assert (found <= box.hi).all()
 
 
 def test_the_mean_drops_out_where_a_channel_takes_it_away() -> None:
@@ -92,7 +94,8 @@ def test_the_mean_drops_out_where_a_channel_takes_it_away() -> None:
     gain = np.full(5, np.float32(2.0**20 * np.sqrt(2 / 5)), dtype=np.float64)
     norm = normed(SINGLE, point(x[0]), gain, EPSILON)
     box = norm.linear(whole(point(x)), np.array([[1.0], [0.0], [0.0], [0.0], [-1.0]])).part
-    assert box.lo <= 3.0 <= box.hi and (box.hi - box.lo).max() < 1e-4
+    assert box.lo <= 3.0 <= box.hi
+    assert (box.hi - box.lo).max() < 1e-4
     wide = norm.linear(whole(point(x)), np.array([[1.0], [0.0], [0.0], [0.0], [0.0]])).part
     assert (wide.hi - wide.lo).max() > 2  # its mean is 1.6
 
@@ -124,7 +127,9 @@ def proved(name: str) -> tuple[Network, Automaton, dict[str, Any], int]:
     network = krohn.compile(krohn.zoo(name), length=length)
     decoder = decoder_of_compiled(network, normalized=True)
     found = prove(decoder, network).certificate
-    assert found is not None and found.witness is not None and found.length == length
+    assert found is not None
+    assert found.witness is not None
+    assert found.length == length
     tokens = of_tokens(decoder, network.automaton)
     table = Automaton(np.asarray(tokens.table, dtype=np.int64), tokens.start, np.arange(tokens.num_states))
     return checkable_decoder(decoder), table, found.witness, length

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 import krohn
 from exporting.unproved import without_proof
 from krohn.check.reader import Network
+from krohn.cli.app import run
 from krohn.exporting.compiled import decoder_of_compiled
-from krohn.exporting.proof import checkable_decoder, decoder_hash, prove
+from krohn.exporting.proof import checkable_decoder, decoder_hash, prove, recheck
 from krohn.exporting.reference import logits
 
 LENGTH = 12
@@ -89,6 +90,24 @@ def test_with_layer_norm_the_files_of_gpt2_are_proved(tmp_path: Path) -> None:
     krohn.export(network, tmp_path, to="hf")
     assert json.loads((tmp_path / "certificate.json").read_text())["length"] == 16
     assert "**Proved** in float32" in (tmp_path / "README.md").read_text()
+    assert recheck(tmp_path).certified
+    stored = load_file(tmp_path / "model.safetensors")
+    stored["lm_head.weight"] = np.roll(stored["lm_head.weight"], 1, axis=0).copy()
+    save_file(stored, tmp_path / "model.safetensors")
+    assert not recheck(tmp_path).certified
+
+
+def test_weights_that_are_no_numbers_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    krohn.save(krohn.compile(krohn.zoo("C2"), length=4), tmp_path / "c2")
+    stored = load_file(tmp_path / "c2" / "model.safetensors")
+    stored["embedding"] = np.full_like(stored["embedding"], np.nan)
+    save_file(stored, tmp_path / "c2" / "model.safetensors")
+    assert run(["export", str(tmp_path / "c2"), "--to", "hf", "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert "must be finite" in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("normalized", [True, False])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.certify.arithmetic import OWN, SAFE, Arithmetic, Array
+from krohn.certify.findings import Refuted
 from krohn.certify.machine import Integers
 from krohn.network.transformer import RELU, Mlp
 
@@ -52,7 +53,8 @@ def evaluate_ordered(
     mlp: Mlp, inputs: Integers, ranks: Integers, gaps: Integers, ladder: Ladder, arith: Arithmetic
 ) -> tuple[Array, Array]:
     """Centre and radius of every output for every row: input n is a_k, k = ``ranks[row, n]``."""
-    assert all((codes == RELU).all() for codes in mlp.activations)
+    if not all((codes == RELU).all() for codes in mlp.activations):
+        raise Refuted("visits", 0, "orders of visits are told by ReLU units alone")
     unknowns = 1 + int(ranks.max(initial=0))
     few = max(1, NUMBERS_AT_ONCE // (unknowns * max(len(b) for b in mlp.biases)))
     parts = []

@@ -68,7 +68,8 @@ class Scores:
 def scores_of(stream: Stream, head: Head, arith: Arithmetic, mask: str, record: Record) -> Scores:
     """Classes, positions and the error of a head's scores; prefix sums they look at must be written out."""
     tau = stream.num_padding
-    assert not (stream.wide.T @ np.concatenate([head.query, head.key], axis=1)).any()
+    if (stream.wide.T @ np.concatenate([head.query, head.key], axis=1)).any():
+        raise record.refuse("scores", "a head looks at a sum that is not written out")
     queries, query_of, query_drift = cluster(stream.nominal @ head.query)
     own_keys = stream.nominal @ head.key
     pad_keys = stream.pads @ head.key - stream.places[:tau] @ head.key

@@ -138,7 +138,8 @@ def _moved(layer: Layer, channels: Integers) -> Integers:
         through = head.value @ head.output
         for point, channel in enumerate(channels):
             for copy in np.flatnonzero(through[channel]):
-                written = np.setdiff1d(np.flatnonzero(reads[copy]), copy)  # it may also erase itself
+                own = [] if copy in channels else [copy]  # it may also erase itself
+                written = np.setdiff1d(np.flatnonzero(reads[copy]), own)
                 if len(written) == 1:
                     out[point] = written[0]
     return out

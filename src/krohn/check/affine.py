@@ -25,6 +25,9 @@ from krohn.check.real import (
     summed_up,
 )
 
+SYMBOLS = 512
+"""Units of a layer whose own errors are followed one by one."""
+
 
 @dataclass(frozen=True)
 class Affine:
@@ -61,6 +64,8 @@ class Affine:
         own = np.where(off + self.reach @ np.abs(weight) > 0, affine_error(self.reach, weight, bias), 0.0)
         own = np.where(self._constant(weight) & (off == 0), 0.0, own)
         some = self.own.any(axis=0)  # what a unit had for itself is now shared by all that read it
+        if some.sum() > SYMBOLS:  # too many to follow: each sum takes its part as its own
+            own, some = own + ample(self.own @ np.abs(weight)), np.zeros_like(some)
         parts = self.own.T[some][:, :, None] * weight[some][:, None]
         made = fmt.linear(box, weight, bias).part
         if norm is not None:

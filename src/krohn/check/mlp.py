@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from krohn.check.affine import Affine, beside, entering, mirrors
+from krohn.check.affine import SYMBOLS, Affine, beside, entering, mirrors
 from krohn.check.folds import Rows, Situations, follow_folds, rows_of
 from krohn.check.machine import Claim, Setting, counted_anew, lifted
 from krohn.check.norm import Norm, normed
@@ -18,7 +18,7 @@ from krohn.check.verdict import inside, require
 from krohn.check.witness import Tabulate
 
 MOST_HELD = 1 << 22
-BLOCK = 1 << 22
+BLOCK = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -201,6 +201,7 @@ class Strand:
     inputs: Integers
     units: tuple[Integers, ...]  # per stage: those that count
     ends: int  # how many stages it passes
+    pairs: tuple[Integers, ...]  # per stage but the last: units that are each other's mirror
 
 
 def reaches(chain: Chain, stages: int) -> tuple[Array, Array]:
@@ -251,7 +252,9 @@ def strand_to(chain: Chain, depth: int, ends: Integers, held: Integers | None = 
             before = max(other for other in streams if other < index)
             wanted[before] |= wanted[index] & (stage.keep > 0)
     inputs, *units = (np.flatnonzero(flags) for flags in wanted)
-    return Strand(inputs, tuple(units), depth)
+    between = zip(chain, chain[1:], units[: depth - 1], strict=False)
+    pairs = tuple(mirrors(stage.weight[:, own], after.weight[own]) for stage, after, own in between)
+    return Strand(inputs, tuple(units), depth, pairs)
 
 
 def chain_held(chain: Chain, strand: Strand, at: int) -> Integers:
@@ -277,7 +280,8 @@ Terms = tuple[Integers, Integers, Array]
 
 def held_at_once(inputs: int, widths: list[int]) -> int:
     """Entries of the largest form, for one row."""
-    return max([1, *((1 + inputs + sum(widths[:n])) * width for n, width in enumerate(widths))])
+    symbols = [inputs + sum(min(width, SYMBOLS) for width in widths[:n]) for n in range(len(widths))]
+    return max([1, *((1 + count) * width for count, width in zip(symbols, widths, strict=True))])
 
 
 def run_strand(
@@ -293,23 +297,24 @@ def run_strand(
     require(held <= MOST_HELD, "a hidden layer is too wide for this check", "use fewer units")
     parts, rows = [], max(1, BLOCK // held)
     for start in range(0, max(len(distinct), 1), rows):
-        part = distinct[start : start + rows]
-        setting.budget.spend(float(len(part)) * held, "MLP rows")
+        part, left = distinct[start : start + rows], setting.budget.left
         parts.append(_run(setting, chain, strand, Real(part[:, :half], part[:, half:]), terms, first))
+        more = max(0, len(distinct) - start - rows) / max(1, len(part))
+        setting.budget.foresee((left - setting.budget.left) * more, "MLP rows")
     return joined(parts)[back.reshape(-1)]
 
 
 def _run(setting: Setting, chain: Chain, strand: Strand, box: Real, terms: Terms | None, first: int) -> Real:
     fmt, columns = setting.fmt, strand.units[first - 1] if first else strand.inputs
-    form, stream, held = entering(box), entering(box), columns
+    form, held = entering(box), columns
+    form, stream = form.trimmed(form)
 
     def activated(index: int, form: Affine, stream: Affine) -> tuple[Affine, Affine]:
         """The units of a hidden stage, which has just been summed up."""
         sine, chosen = chain[index].sine, strand.units[index]
         if sine is None or (index + 1 == strand.ends and terms is None):
             return form, stream
-        after = chain[index + 1].weight[chosen] if index + 1 < strand.ends else None
-        pairs = None if after is None else mirrors(chain[index].weight[:, chosen], after)
+        pairs = strand.pairs[index] if index + 1 < strand.ends else None
         return form.activated(fmt, sine[chosen], pairs).trimmed(stream)
 
     if first:
@@ -319,7 +324,10 @@ def _run(setting: Setting, chain: Chain, strand: Strand, box: Real, terms: Terms
         weight, bias = stage.weight[np.ix_(columns, chosen)], stage.bias[chosen]
         with inside(f"MLP matrix {index + 1}"):
             norm = None if stage.norm is None else stage.norm[columns]
-            form = (form if norm is None else form.normed(norm)).linear(fmt, weight, bias, norm)
+            form = form if norm is None else form.normed(norm)
+            each = 1 + len(form.tied) + len(columns) / 16  # a sum is cheaper than what is done with it
+            setting.budget.spend(each * len(box) * len(chosen), "MLP rows")
+            form = form.linear(fmt, weight, bias, norm)
             if stage.keep is not None:
                 form = form.plus(fmt, stream, np.searchsorted(held, chosen), stage.keep[chosen])
                 if index + 1 < strand.ends or terms is not None:

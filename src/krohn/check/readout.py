@@ -7,9 +7,11 @@ from krohn.check.machine import Claim, Machine, Setting
 from krohn.check.norm import Norm, normed
 from krohn.check.reader import Automaton, Network
 from krohn.check.real import Array, Integers, Real
-from krohn.check.verdict import Refused, require
+from krohn.check.verdict import Refused
 
 BLOCK = 1 << 22
+TINY = 1 / 1024
+"""Logits that are so close, of the largest distance, are meant to be equal."""
 
 
 def decode(setting: Setting, claim: Claim, network: Network) -> tuple[Integers, float]:
@@ -22,24 +24,34 @@ def decode(setting: Setting, claim: Claim, network: Network) -> tuple[Integers, 
         _leads(setting, network, rows[first : first + max(1, BLOCK // held)], norm)
         for first in range(0, len(rows), max(1, BLOCK // held))
     ]
-    states, margins = (np.concatenate(found) for found in zip(*parts, strict=True))
-    margin = float(margins.min())
-    require(
-        margins > 0,
-        f"{int((~(margins > 0)).sum())} of {len(states)} classes do not have one largest logit"
-        f" whatever rounding does (the closest two are {margin:.3g} apart)",
-        "use a wider dtype or a shorter length",
-    )
-    return states, margin
+    states, others, margins, ideal = (np.concatenate(found) for found in zip(*parts, strict=True))
+    worst, bad = int(margins.argmin()), ~(margins > 0)
+    if bad.any():
+        raise Refused(
+            f"outputs {states[worst]} and {others[worst]} are not told apart: their logits are "
+            f"{ideal[worst]:.3g} apart and may err by {ideal[worst] - margins[worst]:.3g} "
+            f"({int(bad.sum())} of {len(states)} classes)",
+            "the errors are too large: use a wider dtype or a shorter length"
+            if (ideal[bad] > TINY * np.abs(ideal).max()).all()
+            else "the weights are at fault, no rounding: look at the layer that should tell them apart",
+        )
+    return states, float(margins[worst])
 
 
-def _leads(setting: Setting, network: Network, rows: Real, norm: Norm) -> tuple[Integers, Array]:
-    """The likely state of each row, and how far its logit leads: what logits share of an error cancels."""
+def _leads(
+    setting: Setting, network: Network, rows: Real, norm: Norm
+) -> tuple[Integers, Integers, Array, Array]:
+    """Of each row the likely output, the one next to it, how far its logit leads, and that without errors.
+
+    What logits share of an error cancels.
+    """
     form = entering(rows).normed(norm).linear(setting.fmt, network.readout, network.readout_bias, norm)
     states, every = form.box.lo.argmax(axis=1), np.arange(len(rows))
     leads = form.leads(every, states)
     leads[every, states] = np.inf
-    return states, leads.min(axis=1)
+    others = leads.argmin(axis=1)
+    ideal = form.centre[every, states] - form.centre[every, others]
+    return states, others, leads.min(axis=1), ideal
 
 
 def simulate(setting: Setting, machine: Machine, states: Integers, automaton: Automaton, length: int) -> int:

@@ -148,9 +148,9 @@ def _composed(
     quiet = untouched((layer,))  # only these keep their code beside the box
     kept: dict[tuple[Source, ...], list[int]] = {}
     for channel in np.flatnonzero((layer.keep_mlp > 0) & ~quiet).tolist():  # as if a unit wrote it again
-        seen = (sources[channel],) if channel in sources else ()
-        kept.setdefault(seen, []).append(channel)
-        kinds.setdefault(seen, [])
+        alone = (sources[channel],) if channel in sources else ()
+        kept.setdefault(alone, []).append(channel)
+        kinds.setdefault(alone, [])
     shape = (points, points, len(bias))
     total = Real(np.zeros(shape) + bias, np.zeros(shape) + bias)
     known: dict[tuple[object, ...], Added] = {}
@@ -165,8 +165,8 @@ def _composed(
         size[written] += made[2].max(axis=0)
         unit[written] = np.minimum(unit[written], made[3])
         parts = _by_outcome(made[0], made[1], kind, place[written], points)
-        for sums, part in zip((total, slopes), parts, strict=True):
-            moved = sums[..., written] + part
+        for sums, added in zip((total, slopes), parts, strict=True):
+            moved = sums[..., written] + added
             sums.lo[..., written], sums.hi[..., written] = moved.lo, moved.hi
     terms = (layer.weights[1] != 0).sum(axis=0) + 1.0 + layer.keep_mlp  # what has weight 0 adds nothing
     out = total.widened(ample(slopes.size)).widened(fmt.any_sum(size, terms, unit))

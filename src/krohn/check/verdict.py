@@ -48,9 +48,14 @@ class Budget:
 
     def spend(self, units: float, what: str) -> None:
         """Refuses when more work is asked for than is left."""
+        self.foresee(units, what)
         self.left -= float(units)
-        if not self.left >= 0:
+
+    def foresee(self, units: float, what: str) -> None:
+        """Refuses now what would be refused later."""
+        if not float(units) <= self.left:
             raise Refused(
-                f"the proof needs more work than it is given ({what})",
-                "use a shorter length or a larger budget",
+                f"the proof needs more work than it is given ({what}: {units:.1e} entries of arrays, "
+                f"{self.left:.1e} left)",
+                "use a shorter length or a smaller automaton",
             )

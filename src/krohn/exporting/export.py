@@ -194,7 +194,8 @@ def _checked(network: CompiledNetwork, normalized: bool, dtype: str) -> tuple[De
         proof = prove(decoder, network)
         findings["certificate"] = _proved(proof)
         if proof.certificate is not None:
-            files["certificate.json"] = text_file(proof.certificate.to_json())
+            whole = {**proof.certificate.to_json(), "witness": proof.certificate.witness}
+            files["certificate.json"] = f"{json.dumps(whole)}\n".encode()
     origin = {"method": network.method}
     title = f"A Transformer built to simulate {_called(network.automaton)} (method {network.method})"
     return decoder, Card(title, network.automaton, network.automaton.target, origin, findings), files

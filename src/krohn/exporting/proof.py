@@ -6,6 +6,7 @@ the same structure without LayerNorm, whose boxes are sharp; nobody need trust t
 
 import hashlib
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -14,12 +15,15 @@ from krohn.certify.arithmetic import arithmetic
 from krohn.certify.certificate import Certificate
 from krohn.certify.identity import Identity
 from krohn.certify.proof import checkable_table, furthest
+from krohn.certify.recheck import read_certificate
 from krohn.certify.verification import said
+from krohn.check.checker import Verdict, check
 from krohn.check.decoder import decoder_of
 from krohn.check.reader import Head, Network
 from krohn.check.real import Array
 from krohn.errors import KrohnError
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
+from krohn.exporting.reading import read_export
 from krohn.network.compiled import CompiledNetwork
 
 DTYPE = "float32"
@@ -64,6 +68,14 @@ def prove(decoder: Decoder, network: CompiledNetwork) -> Proof:
         if shorter is not None:
             return Proof(shorter, reason)
     return Proof(whole, reason)
+
+
+def recheck(directory: str | Path) -> Verdict:
+    """The small checker alone, on the files of an export as GPT-2 and the witness in its certificate."""
+    found, certificate = read_export(Path(directory)), read_certificate(Path(directory) / "certificate.json")
+    tokens, network = of_tokens(found.decoder, found.automaton), checkable_decoder(found.decoder)
+    witness = certificate.get("witness")
+    return check(network, checkable_table(tokens), certificate["dtype"], certificate["length"], witness)
 
 
 def checkable_decoder(decoder: Decoder) -> Network:
