@@ -62,7 +62,8 @@ class Affine:
             box = Box(self.box, beyond)
         off = fmt.off(box, weight, bias)
         own = np.where(off + self.reach @ np.abs(weight) > 0, affine_error(self.reach, weight, bias), 0.0)
-        own = np.where(self._constant(weight) & (off == 0), 0.0, own)
+        sure = self._constant(weight) & (off == 0)
+        own = np.where(sure, 0.0, own)
         some = self.own.any(axis=0)  # what a unit had for itself is now shared by all that read it
         if some.sum() > SYMBOLS:  # too many to follow: each sum takes its part as its own
             own, some = own + ample(self.own @ np.abs(weight)), np.zeros_like(some)
@@ -70,15 +71,13 @@ class Affine:
         made = fmt.linear(box, weight, bias).part
         if norm is not None:
             made, own = made.widened(shift), ample(own + shift)
-        return Affine(
-            made,
-            self.centre @ weight + bias,
-            np.concatenate([self.tied @ weight, parts]),
-            off + own,
-        ).shared()
+        # A sum that is known is its form too: that of its inputs may be off by what this checker rounds.
+        sure = sure & made.known
+        centre = np.where(sure, made.lo, self.centre @ weight + bias)
+        return Affine(made, centre, np.concatenate([self.tied @ weight, parts]) * ~sure, off + own).shared()
 
     def _constant(self, weight: Array) -> Flags:
-        """Sums of numbers that are known: their box is the number itself, and the form is not used."""
+        """Sums of numbers that are known."""
         out: Flags = (~self.box.known).astype(np.float64) @ (weight != 0).astype(np.float64) == 0
         return out
 
