@@ -11,16 +11,19 @@ Run: python benchmarks/precision_limits.py [--cap 1024]
 import argparse
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
-from krohn.construct.paper.attention_lemmas import build_counter, build_memory
 from krohn.construct.paper.grid import build_grid
 from krohn.construct.paper.scan import build_scan
 from krohn.construct.paper.theorem2 import build_paper
 from krohn.network.compiled import CompiledNetwork
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from construct_paper.lemma_networks import build_counter, build_memory
 
 LENGTHS = (4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 2048, 4096)
 Build = Callable[[int], CompiledNetwork]

@@ -1,7 +1,7 @@
 """What is printed about experiments and cannot be so."""
 
 import torch
-from krohn.tasks.ceiling import position_free_ceiling
+from ceilings import position_free_ceiling
 
 from krohn.automata.spec import parse_spec
 from krohn.models.registry import model_config
