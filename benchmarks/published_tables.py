@@ -129,20 +129,21 @@ def told(row: Row | None) -> list[str]:
 
 
 def tables(names: Iterable[str]) -> Mapping[str, str]:
-    """Each named experiment's table as `krohn reproduce NAME --scale small --show --markdown` prints it."""
+    """Tables as `krohn reproduce NAME --scale small --show --markdown` prints them, NAME-paper at paper."""
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "results.sqlite"
         import_results(store)
-        return {name: shown(name, store) for name in names}
+        scales = {name: "paper" if name.endswith("-paper") else "small" for name in names}
+        return {name: shown(name.removesuffix("-paper"), store, scale) for name, scale in scales.items()}
 
 
 def import_results(store: Path) -> None:
-    for file in sorted((ROOT / "results").glob("*-small.jsonl")):
+    for file in sorted((ROOT / "results").glob("*.jsonl")):
         import_text(Store(store), file)
 
 
-def shown(name: str, store: Path) -> str:
-    options = ["--scale", "small", "--show", "--markdown", "--store", str(store)]
+def shown(name: str, store: Path, scale: str = "small") -> str:
+    options = ["--scale", scale, "--show", "--markdown", "--store", str(store)]
     undrawn = replace(EXPERIMENTS[name], draw=lambda cells, caption: {})  # only the table is wanted
     with tempfile.TemporaryDirectory() as figures, patch.dict(EXPERIMENTS, {name: undrawn}):
         done = CliRunner().invoke(reproduce, [name, *options, "--figures", figures])
@@ -161,7 +162,7 @@ PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "docs/why.md": lambda: {"depths": depths()},
     "docs/findings.md": lambda: tables(name for name in EXPERIMENTS if name not in ELSEWHERE),
     "docs/learned-depth.md": blocks,
-    "docs/expressivity.md": lambda: tables(["expressivity"]),
+    "docs/expressivity.md": lambda: tables(["expressivity", "expressivity-paper"]),
 }
 
 

@@ -174,26 +174,28 @@ def table(cells: Sequence[Cell]) -> list[Row]:
 
 
 def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
-    """Mean accuracy by length, a panel for each automaton."""
+    """Mean accuracy by length, a panel for each automaton, and one for words that wait."""
     panels = []
     for task in dict.fromkeys(case.task for case in CASES):
-        own = [cell for cell in cells if cell.label["task"] == task]
-        lines = []
-        for cell in own:
-            places, means, errors = mean_series(cell, "length")
-            if places:
-                lines.append(Line(name=cell.label["model"], x=places, y=means, error=errors))
-        if lines:
-            trained = int(own[0].records[0].config["task"]["length"])
-            panel = Panel(
-                title=task,
-                x_axis="length of the word",
-                y_axis="mean accuracy, standard error",
-                lines=lines,
-                guides=[(trained, "trained")],
-            )
-            panels.append(panel)
+        for evaluation, title in (("length", task), ("waiting", f"{task}, words without clears")):
+            own = [cell for cell in cells if cell.label["task"] == task]
+            panels += _panel(title, own, evaluation)
     return {"expressivity": line_chart(panels, note=caption)} if panels else {}
+
+
+def _panel(title: str, cells: Sequence[Cell], evaluation: str) -> list[Panel]:
+    """One panel, or none if no cell has the evaluation."""
+    lines = []
+    for cell in cells:
+        places, means, errors = mean_series(cell, evaluation)
+        if places:
+            lines.append(Line(name=cell.label["model"], x=places, y=means, error=errors))
+    if not lines:
+        return []
+    trained = int(cells[0].records[0].config["task"]["length"])
+    y_axis = "mean accuracy, standard error"
+    guides = [(trained, "trained")]
+    return [Panel(title=title, x_axis="length of the word", y_axis=y_axis, lines=lines, guides=guides)]
 
 
 EXPERIMENT = Experiment(
@@ -203,5 +205,8 @@ EXPERIMENT = Experiment(
     plan=plan,
     table=table,
     draw=draw,
-    departures={Scale.SMALL: "small widths, few steps: sized for a CPU"},
+    departures={
+        Scale.SMALL: "small widths, few steps: sized for a CPU, in float32",
+        Scale.PAPER: "float32, width 64, AdamW with a cosine to zero, gradients clipped at 1",
+    },
 )
