@@ -6,7 +6,7 @@ import pytest
 import krohn
 from krohn.exporting.standard_blocks import standard_blocks
 
-BLOCKS = {"C2": 1, "S4": 5, "Grid4": 2, "Grid9": 2, "Dyck4,2": 5}
+BLOCKS = {"C2": 1, "S4": 5, "Grid4": 2, "Grid9": 2, "Dyck4,2": 4}
 
 
 @pytest.mark.parametrize("name", BLOCKS)

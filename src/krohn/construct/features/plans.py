@@ -86,8 +86,10 @@ FEW_ROWS, MAX_ROWS = 2_000, 20_000
 """Rows of a read-out: as many as may be taken at once, and after a search that found nothing."""
 MOST_STATES, MOST_OBSERVED = 600, 10_000
 """States up to which features are looked for; and where a single letter back may decide."""
-SIMPLE_SHARE = 0.45
-"""Of the work for one layer: what is spent before positions are compared, which takes two heads."""
+SIMPLE_SHARE, LARGE_SHARE = 0.45, 0.75
+"""Of the work for one layer: what is spent before positions are compared, which takes two heads; and where
+there are too many states for that."""
+MOST_COMPARED = 16
 KEPT_PAIRS = 60
 MOST_IN_SECOND = 3
 
@@ -133,12 +135,16 @@ def one_layer_plan(
     wrong = wrong_letters(plain.automaton)
     special: list[Feature] = [] if wrong is None else [wrong, Place(wrong.early, wrong.period)]
     special += letters_by_place(plain.automaton)
+    small = automaton.num_states <= MOST_COMPARED
     pairs, simple, found = Pairs(), special + one_layer_catalogue(plain), Choice()
     try:
-        found = choose(plain, simple, wanted, pairs, work.part(work.units * SIMPLE_SHARE))
+        share = SIMPLE_SHARE if small else LARGE_SHARE
+        found = choose(plain, simple, wanted, pairs, work.part(work.units * share))
     except WorkSpent:
+        if not small:
+            raise
         work.look()
-    if found.determined is None:
+    if found.determined is None and small:
         found = choose(plain, simple + compared_positions(plain), wanted, pairs, work)
     plan = _planned(plain, found.features, found.determined, letters)
     return _definite(plain, wanted, letters, MAX_ROWS) if plan is None else plan

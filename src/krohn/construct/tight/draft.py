@@ -112,6 +112,15 @@ class ProgramDraft:
         kind = self.registers[source].kind
         return self._attended(EndWrite(tuple(flags), end, (source,), (self.fresh(target),)), kind)
 
+    def ever(self, flag: str, target: str) -> tuple[str, str]:
+        """Whether the flag, 0 at BOS, has been 1 so far; and before, which differs under a strict mask."""
+        if not self.strict:  # a copy of the latest 1 needs no MLP
+            found = self.end_write([flag], "latest", flag, target)
+            return found, found
+        total = self.prefix_sum(flag)
+        before = self.clamp([(total, 1)], 0, 0, 1, self.fresh(f"{target} before"))
+        return self.clamp([(total, 1), (flag, 1)], 0, 0, 1, self.fresh(target)), before
+
     def position(self) -> str:
         """The position itself."""
         name = "t"

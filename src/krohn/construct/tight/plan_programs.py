@@ -142,14 +142,9 @@ def _(plan: ErrorBitPlan, draft: ProgramDraft, letter: str, start: int, name: st
     inner = plan_track(plan.inner, draft, letter, first, f"{name}legal ")
     drive = Drive(plan.inner.automaton, lambda q, a: int(plan.errors[q, a]), 0)
     error = driven(draft, inner, letter, drive, f"{name}error")
-    total = draft.prefix_sum(error)
-    now = draft.clamp([(total, 1), *([(error, 1)] if draft.strict else [])], 0, 0, 1, f"{name}failed")
-    return Track(
-        _with_bit(plan, inner.after, now),
-        _with_bit(plan, inner.before, draft.clamp([(total, 1)], 0, 0, 1, f"{name}failed before"))
-        if draft.strict
-        else _with_bit(plan, inner.after, now),
-    )
+    now, before = draft.ever(error, f"{name}failed")
+    known = inner.before if draft.strict else inner.after
+    return Track(_with_bit(plan, inner.after, now), _with_bit(plan, known, before))
 
 
 def _with_bit(plan: ErrorBitPlan, inner: Finite, bit: str) -> Finite:

@@ -2,7 +2,7 @@
 
 Layer 1 sums the steps: the height, right until the first error. Layer 2 has one head per place of the stack
 (the latest push that reached this height) and one that fetches what a pop removes (the latest push that
-reached the height just left); all compare heights on one circle. Layer 3 adds up errors: any error so far
+reached the height just left); all compare heights on one circle. Layer 3 looks for an error: any so far
 leads to the sink. No head needs the state, so the depth does not grow with the height, as that of the
 cascade does.
 """
@@ -92,9 +92,7 @@ def _error(tokens: _Tokens, key: str) -> str:
 def _places(tokens: _Tokens, key: str, error: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The registers of all places after the letter and, under a strict mask, before it."""
     draft, strict = tokens.draft, tokens.draft.strict
-    wrong = draft.prefix_sum(error)
-    now = draft.clamp([(wrong, 1), *([(error, 1)] if strict else [])], 0, 0, 1, tokens.named("failed"))
-    then = draft.clamp([(wrong, 1)], 0, 0, 1, tokens.named("failed before")) if strict else now
+    now, then = draft.ever(error, tokens.named("failed"))
     after, before = [], []
     for level in range(1, tokens.stack.height + 1):
         found = draft.latest_match("", key, level, tokens.symbol, f"{tokens.name}held at height {level}")
