@@ -133,12 +133,13 @@ def kept_table() -> str:
                 *(" ".join(percent(row["causal"]) for row in rows[what]) for what in ("state", "letter")),
                 *(
                     " ".join(percent(row[what]["value"]) for row in payload["whole"])
-                    for what in ("state", "letter")
+                    for what in ("state", "letter", "later_letter", "later_state")
                 ),
                 *families,
             ]
         )
     header = ["network", "letters right, %", "state", "letter", "whole position: state", "whole: letter"]
+    header += ["later: letter", "later: state"]
     return markdown([*header, "best of a scan", "best of a cascade", "best of counts"], body)
 
 

@@ -28,6 +28,9 @@ Hits = npt.NDArray[np.bool_]
 
 DIMENSIONS = (1, 2, 3, 4, 6, 8, 16, 32)
 WHOLE = ((state_variable(), "moved"), (letter_variable(), "replaced"))
+LATER = ("later_state", "later_letter")
+NEXT, LATER_PAIRS = 8, 64
+"""How far behind a swap later answers are looked at, and for how many swaps."""
 CONTROLS = ("random", "shuffled labels", "untrained")
 
 TOLERANCE = 0.03
@@ -218,6 +221,40 @@ class Study:
             said = swaps.said(layer, [everything])[:, 0]
             hits = {name: said == states for name, states in wanted.items()}
             out.append({name: Share.of(int(hit.sum()), max(len(hit), 1)) for name, hit in hits.items()})
+        return [{**here, **later} for here, later in zip(out, self._later(), strict=True)]
+
+    def _later(self) -> list[dict[str, Share]]:
+        """By layer, what a swap of the whole position gives at one of the next positions.
+
+        It follows the letter if the base's word with that letter changed comes out there, the state if the
+        base's letters since then lead there from the source's state; asked where both differ from what comes
+        out without a swap. Where neither does, later positions no longer read this one.
+        """
+        rng = np.random.default_rng([self.seed, 3])
+        drawn = draw_pairs(self.judge, rng, 8 * LATER_PAIRS)
+        place = drawn.at + rng.integers(1, NEXT + 1, size=len(drawn))
+        fits = place < self.judge.length
+        pairs, place = drawn.where(fits), place[fits]
+        wanted = {
+            name: one.roles[role](self.judge, pairs) for name, (one, role) in zip(LATER, WHOLE, strict=True)
+        }
+        for step in range(1, NEXT + 1):
+            at = np.minimum(pairs.at + step, place)
+            letter = self.judge.letters[pairs.base, at]
+            for name, state in wanted.items():
+                moves = (pairs.at + step <= place) & (state >= 0)
+                wanted[name] = np.where(moves, self.judge.table[state, letter], state)
+        one, other = wanted.values()
+        plain = self.judge.states[pairs.base, place]
+        chosen = np.flatnonzero((one != other) & (one != plain) & (other != plain))[:LATER_PAIRS]
+        pairs, place, count = pairs.where(chosen), place[chosen], np.arange(len(chosen))
+        at, out = torch.from_numpy(pairs.at) + len(self.stages.prompt), []
+        for layer, stream in enumerate(self.judging.passed.streams):
+            swapped = stream[torch.from_numpy(pairs.base)]
+            swapped[torch.from_numpy(count), at] = stream[torch.from_numpy(pairs.source), at]
+            said = self.stages.finish(layer, swapped).numpy()[count, place]
+            hits = {name: int((said == states[chosen]).sum()) for name, states in wanted.items()}
+            out.append({name: Share.of(hit, max(len(chosen), 1)) for name, hit in hits.items()})
         return out
 
     def _finding(self, layer: int, values: Numbers, mixed: Numbers, asked: dict[str, Asked]) -> Finding:
