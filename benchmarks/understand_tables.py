@@ -132,7 +132,7 @@ def kept_table() -> str:
                 f"{int(10_000 * payload['accuracy']['value']) / 100:.2f}",
                 *(" ".join(percent(row["causal"]) for row in rows[what]) for what in ("state", "letter")),
                 *(
-                    " ".join(percent(row[what]["value"]) for row in payload["whole"])
+                    " ".join(percent(row.get(what, {}).get("value")) for row in payload["whole"])
                     for what in ("state", "letter", "later_letter", "later_state")
                 ),
                 *families,

@@ -1,6 +1,7 @@
 """The automaton that comes out is the one the network computes: right, broken, or hardly trained."""
 
 import json
+import re
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -17,6 +18,8 @@ from krohn.cli.app import run
 from krohn.network.storage import load, save
 from krohn.trained.answers import answers_of
 from krohn.trained.extraction import extract
+
+ROOT = Path(__file__).parents[2]
 
 
 def extracted(
@@ -106,3 +109,21 @@ def test_bad_requests_are_one_line(
     ):
         assert run(["extract", *arguments]) == 2
         assert says in capsys.readouterr().err
+
+
+def test_the_example_of_a_wrong_automaton(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The commands of the page, run as they stand: nine states, and a group that Grid4 has not."""
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs" / "trained-proof.md").read_text()
+    lines = re.findall(r"^```sh\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)[0].splitlines()
+    said = []
+    for line in lines:
+        typed = line.replace("learned.json", str(tmp_path / "learned.json")).split()[1:]
+        assert run([*typed, "--json"]) == 0
+        said.append(json.loads(capsys.readouterr().out))
+    assert said[0]["states"] == 9
+    assert said[0]["equivalent"] is True
+    assert said[0]["task"]["counterexample"]["letters"] == list("RRRLRLRR")
+    assert said[1]["complexity"] == "ACC0"

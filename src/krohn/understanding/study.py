@@ -228,7 +228,7 @@ class Study:
 
         It follows the letter if the base's word with that letter changed comes out there, the state if the
         base's letters since then lead there from the source's state; asked where both differ from what comes
-        out without a swap. Where neither does, later positions no longer read this one.
+        out without a swap, so never with two states. Where neither does, later positions do not read this one.
         """
         rng = np.random.default_rng([self.seed, 3])
         drawn = draw_pairs(self.judge, rng, 8 * LATER_PAIRS)
@@ -254,7 +254,7 @@ class Study:
             swapped[torch.from_numpy(count), at] = stream[torch.from_numpy(pairs.source), at]
             said = self.stages.finish(layer, swapped).numpy()[count, place]
             hits = {name: int((said == states[chosen]).sum()) for name, states in wanted.items()}
-            out.append({name: Share.of(hit, max(len(chosen), 1)) for name, hit in hits.items()})
+            out.append({name: Share.of(hit, len(chosen)) for name, hit in hits.items() if len(chosen)})
         return out
 
     def _finding(self, layer: int, values: Numbers, mixed: Numbers, asked: dict[str, Asked]) -> Finding:
