@@ -228,7 +228,7 @@ class Study:
 
         It follows the letter if the base's word with that letter changed comes out there, the state if the
         base's letters since then lead there from the source's state; asked where both differ from what comes
-        out without a swap, so never with two states. Where neither does, later positions do not read this one.
+        out without a swap, so never with two states. Where neither does, nothing later reads this position.
         """
         rng = np.random.default_rng([self.seed, 3])
         drawn = draw_pairs(self.judge, rng, 8 * LATER_PAIRS)
