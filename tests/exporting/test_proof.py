@@ -85,6 +85,16 @@ def test_the_certificate_is_written_beside_the_export_and_names_its_weights(tmp_
     assert "**Proved** in float32" in (tmp_path / "README.md").read_text()
 
 
+def test_a_proof_can_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    krohn.save(krohn.compile("C2", length=4), tmp_path / "net")
+    asked = ["export", str(tmp_path / "net"), "--to", "hf", "--out", str(tmp_path / "gpt2")]
+    assert run([*asked, "--no-proof", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["certificate"]
+    assert (found["certified"], found["reason"]) == (False, "no proof was asked for")
+    assert not (tmp_path / "gpt2" / "certificate.json").exists()
+    assert "Tested, not proved" in (tmp_path / "gpt2" / "README.md").read_text()
+
+
 def test_with_layer_norm_the_files_of_gpt2_are_proved(tmp_path: Path) -> None:
     network = krohn.compile(krohn.zoo("FlipFlop"), length=16)
     krohn.export(network, tmp_path, to="hf")

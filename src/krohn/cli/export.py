@@ -9,6 +9,7 @@ from krohn.cli.output import emit, json_option, note, table
 from krohn.exporting.card import floor, outcome
 from krohn.exporting.compiled import HALF_TYPES
 from krohn.exporting.export import FORMATS, Exported, check_target, prepare, refusal, write
+from krohn.network.storage import is_run
 
 
 def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -46,6 +47,7 @@ def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, .
     help="The type it will be loaded in; it must be right there too.",
 )
 @click.option("--unchecked", is_flag=True, help="Write it even if it fails the test of rounding.")
+@click.option("--no-proof", is_flag=True, help="Test it only; a proof takes from a second to minutes.")
 @json_option
 def command(
     directory: Path,
@@ -55,6 +57,7 @@ def command(
     length: int | None,
     dtype: str,
     unchecked: bool,
+    no_proof: bool,
     as_json: bool,
 ) -> int:
     """Writes the network of a directory (of krohn compile or krohn train) as a stock model.
@@ -62,7 +65,8 @@ def command(
     hf: a GPT-2 that transformers loads, with its tokenizer. transformer-lens: the native model of
     TransformerBridge. onnx: one graph. The page README.md beside the files shows how to load them.
     A compiled network is run on words first, also with more rounding than float32 has; if one comes
-    out wrong, nothing is written. --unchecked waives the second test, and the page says so.
+    out wrong, nothing is written. --unchecked waives the second test, and the page says so. Then the files
+    are proved for all words; where that fails, the page says "tested, not proved", and how far it goes.
 
     \b
     Example:  krohn compile S4 --length 100 --dtype float64 --out nets/s4
@@ -72,7 +76,9 @@ def command(
     folders = {to: out if len(formats) == 1 else out / to for to in formats}
     for folder in folders.values():
         check_target(folder)  # before the work
-    made = prepare(directory, formats, replicate=replicate, length=length, dtype=dtype)
+    if not no_proof and not is_run(directory):
+        note("running and proving the export; --no-proof leaves the proof out")
+    made = prepare(directory, formats, replicate=replicate, length=length, dtype=dtype, proof=not no_proof)
     failed = any(refusal(exported, unchecked=unchecked) is not None for exported in made.values())
     payloads = []
     for to, exported in made.items():

@@ -73,14 +73,16 @@ def export(
     length: int | None = None,
     dtype: str = "float32",
     unchecked: bool = False,
+    proof: bool = True,
 ) -> Exported:
     """Writes a network, or that of a directory, to ``out``, to be loaded in ``dtype``.
 
     ``replicate`` and ``length`` are for training runs. With ``unchecked`` it is written even if it fails the
-    test of rounding, and says so; a network that is wrong in float32 is never written.
+    test of rounding, and says so; a network that is wrong in float32 is never written. Without ``proof`` it
+    is tested, not proved: a proof for all words takes from a second to minutes.
     """
     check_target(Path(out))  # before the work
-    exported = prepare(network, (to,), replicate=replicate, length=length, dtype=dtype)[to]
+    exported = prepare(network, (to,), replicate=replicate, length=length, dtype=dtype, proof=proof)[to]
     reason = refusal(exported, unchecked=unchecked)
     if reason is not None:
         raise Unsupported(f"{reason}: compile with dtype float64 or for shorter words")
@@ -112,6 +114,7 @@ def prepare(
     replicate: int | None = None,
     length: int | None = None,
     dtype: str = "float32",
+    proof: bool = True,
 ) -> dict[str, Exported]:
     """The files of a network, or of that in a directory, for each format; nothing is written."""
     if dtype not in ("float32", *HALF_TYPES):
@@ -130,7 +133,7 @@ def prepare(
     if replicate is not None or length is not None:
         raise InvalidInput("replicate and length are for training runs; this is a compiled network")
     compiled = network if isinstance(network, CompiledNetwork) else load(network)
-    return export_compiled(compiled, formats, dtype)
+    return export_compiled(compiled, formats, dtype, proof=proof)
 
 
 def write(exported: Exported, out: Path) -> None:
@@ -168,7 +171,7 @@ def _is_export(out: Path) -> bool:
 
 
 def export_compiled(
-    network: CompiledNetwork, formats: Sequence[str], dtype: str = "float32"
+    network: CompiledNetwork, formats: Sequence[str], dtype: str = "float32", *, proof: bool = True
 ) -> dict[str, Exported]:
     """The network as files; ``counterexample`` among the findings says that they should not be written.
 
@@ -179,19 +182,21 @@ def export_compiled(
     for to in formats:
         normalized = FORMATS[to].needs_layer_norm
         if normalized not in made:
-            made[normalized] = _checked(network, normalized, dtype)
+            made[normalized] = _checked(network, normalized, dtype, proof)
         decoder, card, more = made[normalized]
         done[to] = _exported(to, decoder, card, more)
     return done
 
 
-def _checked(network: CompiledNetwork, normalized: bool, dtype: str) -> tuple[Decoder, Card, Files]:
+def _checked(
+    network: CompiledNetwork, normalized: bool, dtype: str, asked: bool
+) -> tuple[Decoder, Card, Files]:
     """A decoder, what was found on running and proving it, and the files that go with every format of it."""
     decoder = decoder_of_compiled(network, normalized=normalized, dtype=dtype)
     findings = _findings(decoder, network, dtype)
     files = {"meaning.json": text_file(meaning_of(network, decoder))}
     if findings["rounding"] is not None:
-        proof = prove(decoder, network)
+        proof = prove(decoder, network) if asked else Proof(None, "no proof was asked for")
         findings["certificate"] = _proved(proof)
         if proof.certificate is not None:
             whole = {**proof.certificate.to_json(), "witness": proof.certificate.witness}
