@@ -21,7 +21,7 @@ from krohn.network.transformer import Transformer
 SMALL = "small checker"
 THEOREM_3 = "the small checker, and for the last layer the proof of Theorem 3, outside it"
 SCAN_WORK = 5e9
-WALK_WORK = 3e8
+WALK_WORK = 4e8
 """Entries of arrays that a walk through the layers may compute: some seconds."""
 
 Outcome = tuple[Record, Refuted | None, float]

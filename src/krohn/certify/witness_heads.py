@@ -84,9 +84,11 @@ def rule_of(claim: Claim, head: Head, *, strict: bool) -> Rule:
     seen = view.seen[:, tau:] & counts.any(axis=0)
     some: Flags = np.asarray(seen.any(axis=1))
     inside = np.where(seen[None, :, None, :] & counts[None, None], view.letters, np.nan)[:, some]
-    spread = (
-        np.nanmax(inside, axis=(0, 2, 3)) - np.nanmin(inside, axis=(0, 2, 3)) if some.any() else np.zeros(1)
-    )
+    known = ~np.isnan(inside)
+    high, low = np.where(known, inside, -np.inf), np.where(known, inside, np.inf)
+    with np.errstate(invalid="ignore"):  # where scores overflow, nothing is close
+        spread = high.max(axis=(0, 2, 3), initial=-np.inf) - low.min(axis=(0, 2, 3), initial=np.inf)
+    spread = np.where(known.any(axis=(0, 2, 3)), spread, np.inf)
     if not some.any() and np.diff(np.sort(view.pads, axis=2)[..., -2:]).max(initial=0.0) < 2:  # padding alone
         steps, wide = np.zeros((claim.classes, 0), dtype=np.int64), np.zeros((claim.box.lo.shape[1], 0))
         return Sum(view.query_of, view.key_of, steps, wide)
