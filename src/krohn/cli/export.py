@@ -9,7 +9,6 @@ from krohn.cli.output import emit, json_option, note, table
 from krohn.exporting.card import floor, outcome
 from krohn.exporting.compiled import HALF_TYPES
 from krohn.exporting.export import FORMATS, Exported, check_target, prepare, refusal, write
-from krohn.network.storage import is_run
 
 
 def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -47,7 +46,7 @@ def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, .
     help="The type it will be loaded in; it must be right there too.",
 )
 @click.option("--unchecked", is_flag=True, help="Write it even if it fails the test of rounding.")
-@click.option("--no-proof", is_flag=True, help="Test it only; a proof takes from a second to minutes.")
+@click.option("--no-proof", is_flag=True, help="Test it only: a proof takes from a second to minutes.")
 @json_option
 def command(
     directory: Path,
@@ -76,8 +75,6 @@ def command(
     folders = {to: out if len(formats) == 1 else out / to for to in formats}
     for folder in folders.values():
         check_target(folder)  # before the work
-    if not no_proof and not is_run(directory):
-        note("running and proving the export; --no-proof leaves the proof out")
     made = prepare(directory, formats, replicate=replicate, length=length, dtype=dtype, proof=not no_proof)
     failed = any(refusal(exported, unchecked=unchecked) is not None for exported in made.values())
     payloads = []
