@@ -5,7 +5,8 @@
 
 WAY is ``network`` (an ordinary network is trained until all held-out words are right, and fine-tuned from
 where it is) or ``code`` (first weights learn a code; HIDDEN is what the code needs). Runs already in
-FOLDER/runs.jsonl are not made again. Seconds are processor time on one thread.
+FOLDER/runs.jsonl are not made again. Seconds are processor time on one thread; a fine-tune that takes more
+than LIMIT of them is given up, and its line says after how many steps.
 """
 
 import json
@@ -22,7 +23,7 @@ from krohn.automata.spec import parse_spec
 from krohn.trained.box_certificate import NAME
 from krohn.trained.box_search import all_words, contexts
 from krohn.trained.codes import code_of
-from krohn.trained.provable_run import make_provable
+from krohn.trained.provable_run import FOLDER, make_provable
 from krohn.training.loop import train
 
 PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
@@ -30,6 +31,7 @@ AUTOMATA = (*PAPER, "S3")
 CELLS = ("lstm", "gru")
 WIDER = 2
 """An ordinary network has this many units for each that a code needs, and at least 32."""
+LIMIT = 330.0
 SHORT = {"length": 24, "steps": 1, "warmup": 1, "evaluation": {"every": 1, "sequences": 16}}
 LONG = {
     "length": 40,
@@ -54,14 +56,37 @@ def one(folder: Path, name: str) -> dict[str, Any]:
     settings = SHORT if way == "code" else LONG
     result = train(spec, directory=place, device="cpu", seed=seed, lr=1e-2, batch=64, **size, **settings)
     trained = time.process_time() - began
-    made = make_provable(place, ways=(way,)).to_json()
-    del made["folder"]
+    print(f"trained: {result.replicates[0]['accuracy']:.4f} in {trained:.0f} s", file=sys.stderr, flush=True)
+    made = fine_tuned(place, way, len(found.state))
     made["seconds"] = time.process_time() - began - trained
-    files = [file for file in (place / "provable").iterdir() if file.is_file()]
+    sizes = {file.name: file.stat().st_size for file in (place / FOLDER).glob("*.safetensors")}
     about = {"name": name, "kind": kind, "spec": spec, "hidden": hidden, "seed": seed}
     about |= {"training_seconds": trained, "before": result.replicates[0]["accuracy"]}
-    about |= {"weights_bytes": (place / "provable" / "weights.safetensors").stat().st_size}
-    return {**about, "boxes_bytes": sum(f.stat().st_size for f in files if f.name == NAME), **made}
+    about |= {"weights_bytes": sizes.get("weights.safetensors", 0), "boxes_bytes": sizes.get(NAME, 0)}
+    return {**about, **made}
+
+
+class TimeUp(Exception):
+    """A fine-tune took too long."""
+
+
+def fine_tuned(place: Path, way: str, boxes: int) -> dict[str, Any]:
+    """What became of one fine-tune; ``violation`` is how far boxes left their followers at its end."""
+    began, seen = time.process_time(), {"steps": 0, "violation": 0.0}
+
+    def tell(step: int, violation: float) -> None:
+        seen.update(steps=step, violation=violation)
+        print(step, f"{violation:.4f}", file=sys.stderr, flush=True)
+        if time.process_time() - began > LIMIT:
+            raise TimeUp
+
+    try:
+        made = make_provable(place, ways=(way,), tell=tell).to_json()
+        del made["folder"]
+        return {**made, "violation": seen["violation"]}
+    except TimeUp:
+        given_up = f"given up after {LIMIT:.0f} s and {seen['steps']} steps"
+        return {"proved": False, "way": way, "boxes": boxes, "failure": given_up, **seen}
 
 
 def table(rows: list[dict[str, Any]], way: str) -> str:
