@@ -18,17 +18,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from krohn.experiments.catalogue import EXPERIMENTS
+from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.engines.job import Job
 from krohn.experiments.experiment import PlannedRun
 from krohn.experiments.recipes.networks import folder_of
 from krohn.experiments.record import Member
 from krohn.experiments.scale import Scale, parse_scale
+from krohn.experiments.single_run import work
 from krohn.experiments.store import Store
 from krohn.experiments.summary import SOLVED, best_of, given_up
 from krohn.experiments.sweep import is_done
 from krohn.experiments.text_form import import_text
-from krohn.experiments.work import work
 
 START_SECONDS = 12.0  # to draw weights, to compile kernels and to record graphs
 

@@ -18,8 +18,8 @@ import torch
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.exporting.compiled import decoder_of_compiled
 from krohn.exporting.decoder import Decoder
+from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.understanding.returning import Training, disturbed, trained
 from krohn.understanding.stages import stages_of_decoder
 from krohn.understanding.study import Amount, Study

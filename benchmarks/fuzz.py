@@ -178,7 +178,12 @@ def load_everything() -> None:
     """Imports what commands import, so that a fork has it."""
     for module, _ in COMMANDS.values():
         import_module(f"krohn.cli.{module}")
-    for module in ("torch", "krohn.training.loop", "krohn.exporting.export", "krohn.experiments.reproduce"):
+    for module in (
+        "torch",
+        "krohn.training.loop",
+        "krohn.exporting.driver",
+        "krohn.experiments.reproduction",
+    ):
         import_module(module)
 
 

@@ -15,7 +15,7 @@ from krohn.algebra.analysis import analyze
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.spec import parse_spec
 from krohn.cascade.holonomy import decompose
-from krohn.experiments.catalogue import EXPERIMENTS
+from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Row, cells_of
 from krohn.experiments.recipes.sample import COUNT, specs
 from krohn.experiments.scale import Scale

@@ -10,9 +10,9 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from krohn.experiments.catalogue import EXPERIMENTS
+from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.record import Member, conflict_lines
-from krohn.experiments.reproduce import reproduce
+from krohn.experiments.reproduction import reproduce
 from krohn.experiments.scale import Scale
 from krohn.experiments.store import Store
 from krohn.experiments.text_form import export_text, import_text

@@ -17,7 +17,7 @@ from learned_depth import blocks
 
 import krohn
 from krohn.cli.reproduce import command as reproduce
-from krohn.experiments.catalogue import EXPERIMENTS
+from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Row, cells_of
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import TASKS

@@ -57,7 +57,7 @@ _PUBLIC = {
     "load": "krohn.network.storage:load",
     "save": "krohn.network.storage:save",
     "verify": "krohn.certify.verification:verify",
-    "export": "krohn.exporting.export:export",
+    "export": "krohn.exporting.driver:export",
     "KrohnError": "krohn.errors:KrohnError",
     "RunConfig": "krohn.training.config:RunConfig",
     "train": "krohn.training.loop:train",

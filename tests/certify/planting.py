@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import krohn.construct.compiling  # every module that uses a gadget is there before one is replaced
-from krohn.construct.lowering.attention_gadgets import GADGETS, HeadPlan
+from krohn.construct.lowering.attention_gadgets import GADGETS, SymbolicHead
 from krohn.construct.lowering.map_gadgets import TableCode
 from krohn.construct.paper.attention_lemmas import PositionCode
 from krohn.construct.tight.finite import Finite, Track
@@ -39,7 +39,7 @@ def gadgets() -> dict[str, Callable[..., Any]]:
 
 
 KINDS = (
-    *("Mlp'", "Head'", "Layer", "Matrix", "HeadPlan", "Program'", "Transformer", "GroupSimulator"),
+    *("Mlp'", "Head'", "Layer", "Matrix", "SymbolicHead", "Program'", "Transformer", "GroupSimulator"),
     *("ResetSimulator", "PositionCode'", "Axis", "numpy.ndarray", "Finite'", "Track'", "TableCode'"),
 )
 
@@ -55,7 +55,7 @@ def damaged(made: Any) -> Any:
         return replace(made, heads=heads) if heads else replace(made, mlp=damaged(made.mlp))
     if isinstance(made, Transformer):
         return replace(made, readout=np.roll(made.readout, 1, axis=1))
-    if isinstance(made, HeadPlan):
+    if isinstance(made, SymbolicHead):
         return replace(made, value=tuple({c: -2 * w for c, w in column.items()} for column in made.value))
     if isinstance(made, Program):
         codes = list(made.readout.codes)

@@ -30,7 +30,7 @@ PAPER_GRID: Network = ("Grid4", "grid", {"variant": "log_depth"})
 WALLS: Network = ("Grid4", "cascade", {})
 
 EFFECT: dict[str, Network] = {
-    "lowering.assembly.head_plan": PARITY,
+    "lowering.assembly.symbolic_head": PARITY,
     "lowering.assembly.lower": PARITY,
     "lowering.attention_gadgets.lower_latest_match": WALLS,
     "lowering.attention_gadgets.lower_latest_write": ("FlipFlop", "cascade", {}),

@@ -18,8 +18,8 @@ from krohn.check.norm import normed
 from krohn.check.reader import Automaton, Network
 from krohn.check.real import Real, between, point
 from krohn.check.verdict import Refused
-from krohn.exporting.compiled import decoder_of_compiled
-from krohn.exporting.proof import checkable_decoder, of_tokens, prove
+from krohn.exporting.export_proof import checkable_decoder, of_tokens, prove
+from krohn.exporting.from_compiled import decoder_of_compiled
 
 SINGLE = FORMATS["float32"]
 EPSILON = 1e-5

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from krohn.construct.lowering.assembly import head_plan, lower
+from krohn.construct.lowering.assembly import lower, symbolic_head
 from krohn.construct.lowering.position_codes import PositionCodes
 from krohn.network.attention_operations import AttentionOperation
 from krohn.network.forward import logits
@@ -112,6 +112,6 @@ def check_head(case: HeadCase, words: np.ndarray, length: int, mask: str) -> Non
     program = head_program(case, mask)
     net, layout = lower(program, length)
     meaning = interpret_registers(program, words)
-    stated = head_plan(case.operation, PositionCodes(1 + length, program.mask), program).error
+    stated = symbolic_head(case.operation, PositionCodes(1 + length, program.mask), program).error
     assert stated < 1e-6
     _compare(net, layout, words, meaning, stated + ROUNDING)

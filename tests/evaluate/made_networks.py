@@ -6,12 +6,12 @@ from torch import Tensor
 from krohn import streams
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
-from krohn.evaluate.trained import Trained
+from krohn.evaluate.evaluation import Trained
 from krohn.models.architectures.gpt import Gpt, GptConfig
 from krohn.models.architectures.lstm import LstmConfig
 from krohn.models.network import ModelConfig, Noise, Weights
 from krohn.tasks.batches import Task
-from krohn.tasks.config import TaskConfig
+from krohn.tasks.task_config import TaskConfig
 
 TINY = GptConfig(layers=2, dim=16, heads=2, mlp=16)
 

@@ -5,8 +5,8 @@ import torch
 
 from evaluate.made_networks import knowing, untrained
 from krohn.evaluate.across import AccuracyByLength, AccuracyByOnes, AccuracyByProbability
-from krohn.evaluate.trained import Evaluation
-from krohn.tasks.config import TaskConfig
+from krohn.evaluate.evaluation import Evaluation
+from krohn.tasks.task_config import TaskConfig
 
 C2 = TaskConfig(spec="C2", length=8)
 

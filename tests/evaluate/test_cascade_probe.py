@@ -6,7 +6,7 @@ import torch
 from evaluate.made_networks import untrained
 from krohn.cascade.holonomy import decompose
 from krohn.evaluate.cascade_probe import CascadeProbe, coordinates_along
-from krohn.tasks.config import TaskConfig
+from krohn.tasks.task_config import TaskConfig
 
 
 @pytest.mark.parametrize("spec", ["Grid4", "S3", "FlipFlop", "abab"])

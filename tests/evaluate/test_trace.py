@@ -6,11 +6,11 @@ import torch
 
 from evaluate.made_networks import LSTM, untrained
 from krohn.errors import InvalidInput, Unsupported
-from krohn.evaluate.attention import AttentionHeads, pack_shares, score_from_row, unpack_shares
-from krohn.evaluate.heads import telling_words
+from krohn.evaluate.attention_scores import AttentionHeads, pack_shares, score_from_row, unpack_shares
+from krohn.evaluate.gridworld_heads import telling_words
 from krohn.evaluate.trace import trace
 from krohn.models.architectures.gpt import GptConfig
-from krohn.tasks.config import TaskConfig
+from krohn.tasks.task_config import TaskConfig
 
 GRID = TaskConfig(spec="Grid4", length=12)
 

@@ -7,7 +7,7 @@ from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.scale import Scale
 from krohn.experiments.summary import summary
 from krohn.models.architectures.gpt import GptConfig
-from krohn.tasks.config import TaskConfig
+from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig
 
 MODEL = GptConfig(layers=1, dim=16, heads=2, mlp=16)

@@ -22,9 +22,9 @@ from krohn.experiments.engines.job import Job
 from krohn.experiments.experiment import Experiment, PlannedRun
 from krohn.experiments.record import Record
 from krohn.experiments.scale import Scale
+from krohn.experiments.single_run import work
 from krohn.experiments.store import Store
 from krohn.experiments.sweep import SweepOptions, sweep
-from krohn.experiments.work import work
 
 RUNS = 5
 HANGING, WRONG = 2, 3

@@ -9,7 +9,7 @@ import pytest
 
 from krohn.cli.app import run
 from krohn.experiments import committed
-from krohn.experiments.catalogue import EXPERIMENTS
+from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.names import ENGINE_NAMES, EXPERIMENT_NAMES
 from krohn.experiments.sweep import ENGINES
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from experiments.made_up_records import record
-from krohn.experiments.catalogue import EXPERIMENTS
+from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.scale import Scale
 from krohn.experiments.store import Store
 

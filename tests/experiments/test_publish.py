@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.made_up_records import record
-from krohn.experiments.catalogue import EXPERIMENTS
+from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.record import Member
 from krohn.experiments.scale import Scale
 from krohn.experiments.store import Store

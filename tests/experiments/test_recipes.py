@@ -8,7 +8,7 @@ import torch
 
 from krohn.automata.spec import parse_spec
 from krohn.errors import UnknownName
-from krohn.experiments.catalogue import EXPERIMENTS, experiment
+from krohn.experiments.all_experiments import EXPERIMENTS, experiment
 from krohn.experiments.experiment import PlannedRun
 from krohn.experiments.recipes import depth, indirect, variants
 from krohn.experiments.recipes.uniform import solved_letters

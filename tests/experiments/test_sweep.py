@@ -13,16 +13,16 @@ import pytest
 from experiments.made_up_records import record
 from experiments.quick_experiment import QUICK, quick_run
 from krohn.errors import InvalidInput, UnknownName
-from krohn.experiments.catalogue import EXPERIMENTS
+from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.engines.claim import claim
 from krohn.experiments.engines.job import Job
 from krohn.experiments.experiment import PlannedRun, cells_of
 from krohn.experiments.record import Conflict, Member, Record
 from krohn.experiments.scale import Scale
 from krohn.experiments.selection import Selection
+from krohn.experiments.single_run import work
 from krohn.experiments.store import Store, StoreUnwritable
 from krohn.experiments.sweep import SweepOptions, SweepReport, is_done, sweep
-from krohn.experiments.work import work
 
 Made = list[tuple[str, int]]
 

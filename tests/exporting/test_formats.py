@@ -14,12 +14,12 @@ import krohn
 from exporting.plain_transformer_lens import native_transformer_lens
 from exporting.unproved import without_proof
 from krohn.errors import InvalidInput
-from krohn.exporting.compiled import decoder_of_compiled
 from krohn.exporting.decoder import Decoder
-from krohn.exporting.export import FORMATS, export_compiled
-from krohn.exporting.files import write_files
+from krohn.exporting.driver import FORMATS, export_compiled
+from krohn.exporting.export_files import write_files
+from krohn.exporting.from_compiled import decoder_of_compiled
+from krohn.exporting.ground_truth import meaning_of
 from krohn.exporting.hugging_face import hugging_face_files
-from krohn.exporting.meaning import meaning_of
 from krohn.exporting.onnx_graph import onnx_files
 from krohn.exporting.reference import logits
 from krohn.exporting.standard_blocks import twinned

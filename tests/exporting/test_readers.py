@@ -28,13 +28,13 @@ FORMATS = ("hf", "transformer-lens", "onnx")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every automaton in every format, each network run on words once for all of them."""
-    from krohn.exporting import compiled
-    from krohn.exporting.export import prepare, write
+    from krohn.exporting import from_compiled
+    from krohn.exporting.driver import prepare, write
 
     base = tmp_path_factory.mktemp("exports")
     with pytest.MonkeyPatch.context() as patch:
         for amount in ("WORK", "ROUNDING_WORK", "SHORT_WORDS"):  # what they check is tested elsewhere
-            patch.setattr(compiled, amount, 1 << 8)
+            patch.setattr(from_compiled, amount, 1 << 8)
         without_proof(patch)
         for name in NAMES:
             for to, exported in prepare(krohn.compile(krohn.zoo(name), length=LENGTH), FORMATS).items():

@@ -10,9 +10,9 @@ import pytest
 import krohn
 from krohn.cli.app import run
 from krohn.errors import Unsupported
-from krohn.exporting import compiled
-from krohn.exporting.compiled import Checked, check_rounding, decoder_of_compiled
+from krohn.exporting import from_compiled
 from krohn.exporting.decoder import Decoder
+from krohn.exporting.from_compiled import Checked, check_rounding, decoder_of_compiled
 from krohn.exporting.lowering import Measured, lowered
 from krohn.exporting.reference import Array, Plain, Words, logits
 from krohn.exporting.rounding import Amplified, OneAfterAnother, rounded_logits
@@ -99,7 +99,7 @@ def test_an_export_that_bears_too_little_is_not_written(
     def rough(decoder: Decoder, words: Words) -> Array:
         return rounded_logits(decoder, words, 1e5)
 
-    monkeypatch.setattr(compiled, "rounded_logits", rough)
+    monkeypatch.setattr(from_compiled, "rounded_logits", rough)
     network = krohn.compile(krohn.zoo("C3"), length=40)
     with pytest.raises(Unsupported, match=r"2 times the rounding of float32.*after .* it says .*, not "):
         krohn.export(network, tmp_path / "out", to="hf")
@@ -122,11 +122,11 @@ def test_an_export_that_bears_too_little_is_not_written(
 
 
 def test_a_long_counterexample_is_cut_in_what_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    from krohn.exporting import export
+    from krohn.exporting import driver
 
-    found = compiled.WrongToken(("a",) * 1500, "p", "q")
-    monkeypatch.setattr(export, "check", lambda *_: Checked(1, 1, -1.0, found))
-    refused = export.refusal(export.export_compiled(krohn.compile(krohn.zoo("C2"), length=4), ("hf",))["hf"])
+    found = from_compiled.WrongToken(("a",) * 1500, "p", "q")
+    monkeypatch.setattr(driver, "check", lambda *_: Checked(1, 1, -1.0, found))
+    refused = driver.refusal(driver.export_compiled(krohn.compile(krohn.zoo("C2"), length=4), ("hf",))["hf"])
     assert refused is not None
     assert "after a a a a a a a a a a a a … (1,500 letters) … a a" in refused
     assert len(refused) < 200
@@ -146,14 +146,14 @@ def test_short_words_and_words_of_one_letter_are_among_those_that_are_run(
 ) -> None:
     network = krohn.compile(krohn.zoo("C3"), length=9)
     decoder = decoder_of_compiled(network, normalized=True)
-    for check, name in ((compiled.check, "logits"), (check_rounding, "rounded_logits")):
+    for check, name in ((from_compiled.check, "logits"), (check_rounding, "rounded_logits")):
         seen: list[Words] = []
 
         def recorded(decoder: Decoder, words: Words, seen: list[Words] = seen) -> Array:
             seen.append(words)
             return logits(decoder, words)
 
-        monkeypatch.setattr(compiled, name, recorded)
+        monkeypatch.setattr(from_compiled, name, recorded)
         checked = check(decoder, network)
         assert checked.words == sum(map(len, seen))
         first = {tuple(word) for word in seen[0]}

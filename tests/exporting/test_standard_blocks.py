@@ -7,7 +7,7 @@ import pytest
 
 import krohn
 from krohn.errors import Unsupported
-from krohn.exporting.compiled import as_transformer
+from krohn.exporting.from_compiled import as_transformer
 from krohn.exporting.standard_blocks import MAX_STREAM, standard_blocks
 from krohn.network.forward import logits
 from krohn.network.transformer import SIN, Head, Layer, Mlp, Transformer

@@ -1,10 +1,10 @@
-"""Exports whose proof is not what a test is about: it is tested in test_proof.py, and takes longest."""
+"""Exports whose proof is not what a test is about: test_export_proof.py tests it, and it takes longest."""
 
 import pytest
 
-from krohn.exporting import export
+from krohn.exporting import driver
 from krohn.exporting.decoder import Decoder
-from krohn.exporting.proof import Proof
+from krohn.exporting.export_proof import Proof
 from krohn.network.compiled import CompiledNetwork
 
 
@@ -14,4 +14,4 @@ def without_proof(patch: pytest.MonkeyPatch) -> None:
     def prove(decoder: Decoder, network: CompiledNetwork) -> Proof:
         return Proof(None, "left out in this test")
 
-    patch.setattr(export, "prove", prove)
+    patch.setattr(driver, "prove", prove)

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from krohn.errors import InvalidInput
 from krohn.figures.attention_map import AttentionMap, attention_maps, picture
 from krohn.figures.bars import Bar, bar_chart
-from krohn.figures.files import save
 from krohn.figures.heat_map import HeatMap, heat_map, percent
 from krohn.figures.lines import Line, Panel, line_chart
+from krohn.figures.saving import save
 from krohn.figures.style import looks
 
 TABLE = HeatMap(

@@ -8,8 +8,8 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.errors import InvalidInput, Unsupported
 from krohn.tasks.batches import HELD_OUT, Task, task_reasons
-from krohn.tasks.config import TaskConfig
-from krohn.tasks.distributions import parse_distribution
+from krohn.tasks.input_distributions import parse_distribution
+from krohn.tasks.task_config import TaskConfig
 
 CPU = torch.device("cpu")
 PARITY = Semiautomaton.from_letters([(0, 1), (1, 0)], name="parity")

@@ -9,7 +9,7 @@ from krohn.automata.spec import parse_spec
 from krohn.evaluate.trained_states import trained_states
 from krohn.models.registry import model_config
 from krohn.tasks.batches import Task
-from krohn.tasks.config import TaskConfig
+from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import CurriculumConfig, EvaluationConfig, OptimizerConfig, RunConfig
 from krohn.training.loop import train
 from krohn.training.metrics import HeldOut

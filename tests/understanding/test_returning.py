@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import krohn
-from krohn.exporting.compiled import decoder_of_compiled
 from krohn.exporting.decoder import Decoder
+from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.understanding.returning import Training, disturbed, trained
 from krohn.understanding.stages import stages_of_decoder
 

@@ -17,7 +17,7 @@ from selenium.webdriver.common.by import By
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
 from krohn.web.jobs import Jobs
-from krohn.web.request import MAX_BYTES, MachineRequest, read_request
+from krohn.web.page_request import MAX_BYTES, MachineRequest, read_request
 from krohn.web.server import Guard, is_loopback
 from krohn.web.worker import answer
 

@@ -11,7 +11,7 @@ from importlib import import_module
 import click
 
 from krohn.cli.output import error_line, note, refuse, silence
-from krohn.cli.progress import OWN, Elapsed
+from krohn.cli.status_line import OWN, Elapsed
 from krohn.errors import Interrupted, KrohnError
 
 TRACEBACK = "KROHN_TRACEBACK"

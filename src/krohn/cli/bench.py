@@ -82,8 +82,8 @@ def _factory(name: str) -> Any:
 
 
 def _figure(payload: dict[str, Any], out: Path) -> list[Path]:
-    from krohn.figures.files import save
     from krohn.figures.lines import Line, Panel, line_chart
+    from krohn.figures.saving import save
 
     panels = [
         Panel(

@@ -13,9 +13,9 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.spec import parse_spec
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput, MissingDependency
-from krohn.web.machine import LENGTH, build_machine
-from krohn.web.page import render_page
-from krohn.web.results import GALLERY
+from krohn.web.page_data import LENGTH, build_machine
+from krohn.web.standalone_page import render_page
+from krohn.web.trained_results import GALLERY
 
 _file = click.Path(dir_okay=False, path_type=Path)
 
@@ -91,7 +91,7 @@ def _trained(paths: tuple[Path, ...]) -> dict[str, Any]:
     if not paths:
         return {}
     from krohn.experiments.text_form import parse_text
-    from krohn.web.results import results_view
+    from krohn.web.trained_results import results_view
 
     files = [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
     parsed = [parse_text(file) for file in files]

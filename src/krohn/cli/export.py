@@ -7,8 +7,8 @@ import click
 
 from krohn.cli.output import emit, json_option, note, table
 from krohn.exporting.card import floor, outcome
-from krohn.exporting.compiled import HALF_TYPES
-from krohn.exporting.export import FORMATS, Exported, check_target, prepare, refusal, write
+from krohn.exporting.driver import FORMATS, Exported, check_target, prepare, refusal, write
+from krohn.exporting.from_compiled import HALF_TYPES
 
 
 def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 import click
 
-from krohn.cli.progress import make_room
+from krohn.cli.status_line import make_room
 
 MAX_ERROR = 300
 """Characters of an error line: what is longer loses its middle."""

@@ -14,7 +14,7 @@ from krohn.experiments.names import check_engine, check_experiment
 from krohn.experiments.scale import parse_scale
 
 if TYPE_CHECKING:
-    from krohn.experiments.reproduce import Reproduction
+    from krohn.experiments.reproduction import Reproduction
 
 # Columns that machines read from --json but that would make a table too wide for a terminal.
 _HIDDEN = {"standard_error", "partial", "halved", "one_set", "length", "lr_of_best"}
@@ -96,7 +96,7 @@ def _from_store(
     as_json: bool,
     options: dict[str, Any],
 ) -> "Reproduction":
-    from krohn.experiments.reproduce import reproduce
+    from krohn.experiments.reproduction import reproduce
     from krohn.experiments.store import Store
 
     chosen = None if show else _sweep_options(name, scale, store_path, as_json, options)
@@ -113,7 +113,7 @@ def _committed(name: str, scale: str, missing: Path, figures: Path | None) -> "R
     from krohn.experiments.committed import committed_figures, committed_results, store_of
 
     file = committed_results(name, scale, missing)
-    from krohn.experiments.reproduce import reproduce
+    from krohn.experiments.reproduction import reproduce
 
     note(f"from {file}; {missing} does not exist")
     with store_of(file) as store:
@@ -126,7 +126,7 @@ def _is_default(option: str) -> bool:
 
 
 def _sweep_options(name: str, scale: str, store_path: Path, as_json: bool, options: dict[str, Any]) -> Any:
-    from krohn.experiments.catalogue import experiment
+    from krohn.experiments.all_experiments import experiment
     from krohn.experiments.selection import Selection
     from krohn.experiments.sweep import SweepOptions
 

@@ -189,7 +189,7 @@ def export(out: Path, name: str | None, scale: str | None, store_path: Path, as_
     \b
     Example:  krohn results export --experiment depth --scale small --out results/depth-small.jsonl
     """
-    from krohn.experiments.catalogue import experiment
+    from krohn.experiments.all_experiments import experiment
     from krohn.experiments.scale import parse_scale
     from krohn.experiments.store import Store
     from krohn.experiments.text_form import export_text

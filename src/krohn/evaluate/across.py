@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from krohn.evaluate.trained import Trained
+from krohn.evaluate.evaluation import Trained
 from krohn.tasks.batches import Task
 from krohn.training.metrics import HeldOut
 
@@ -51,7 +51,7 @@ class AccuracyByLength(_Sample):
     name: str = "length"
 
     def measure(self, trained: Trained) -> list[dict[str, Any]]:
-        """See :class:`krohn.evaluate.trained.Evaluation`."""
+        """See :class:`krohn.evaluate.evaluation.Evaluation`."""
         drawn = {} if self.distribution is None else {"distribution": self.distribution}
         tasks = ((length, trained.task_with(length=length, **drawn)) for length in self.lengths)
         return accuracy_across(trained, tasks, sequences=self.sequences, seed=self.seed)
@@ -65,7 +65,7 @@ class AccuracyByProbability(_Sample):
     name: str = "probability"
 
     def measure(self, trained: Trained) -> list[dict[str, Any]]:
-        """See :class:`krohn.evaluate.trained.Evaluation`."""
+        """See :class:`krohn.evaluate.evaluation.Evaluation`."""
         tasks = ((p, trained.task_with(distribution=f"bernoulli:{p}")) for p in self.probabilities)
         return accuracy_across(trained, tasks, sequences=self.sequences, seed=self.seed)
 
@@ -78,6 +78,6 @@ class AccuracyByOnes(_Sample):
     name: str = "ones"
 
     def measure(self, trained: Trained) -> list[dict[str, Any]]:
-        """See :class:`krohn.evaluate.trained.Evaluation`."""
+        """See :class:`krohn.evaluate.evaluation.Evaluation`."""
         tasks = ((count, trained.task_with(distribution=f"ones:{count}")) for count in self.counts)
         return accuracy_across(trained, tasks, sequences=self.sequences, seed=self.seed)

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from krohn.cascade.holonomy import Cascade, decompose
+from krohn.evaluate.evaluation import Trained
 from krohn.evaluate.probe import linear_probe
 from krohn.evaluate.trace import trace
-from krohn.evaluate.trained import Trained
 
 
 def coordinates_along(cascade: Cascade, words: Tensor) -> Tensor:
@@ -38,7 +38,7 @@ class CascadeProbe:
     name: str = "cascade"
 
     def measure(self, trained: Trained) -> list[dict[str, Any]]:
-        """See :class:`krohn.evaluate.trained.Evaluation`."""
+        """See :class:`krohn.evaluate.evaluation.Evaluation`."""
         words, batch = trained.task_with().held_out(self.seed, self.words)
         coordinates = coordinates_along(decompose(trained.automaton), words[0].cpu())
         targets = {"state": batch.targets[0].long()}

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from krohn.errors import Unsupported
-from krohn.evaluate.trained import Trained
+from krohn.evaluate.evaluation import Trained
 from krohn.models.architectures.gpt import Gpt
 from krohn.models.kernels import plain
 from krohn.models.network import Weights

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from krohn.evaluate.trained import Evaluation
+from krohn.evaluate.evaluation import Evaluation
 from krohn.experiments.record import Member, Record, canonical
 from krohn.experiments.scale import Scale
 from krohn.experiments.store import Store
-from krohn.figures.files import Figure
+from krohn.figures.saving import Figure
 from krohn.training.config import RunConfig
 
 Row = dict[str, Any]

@@ -7,7 +7,7 @@ from krohn.experiments.scale import Scale
 from krohn.models.architectures.gpt import GptConfig
 from krohn.models.architectures.lstm import LstmConfig
 from krohn.models.network import ModelConfig
-from krohn.tasks.config import TaskConfig
+from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import (
     CurriculumConfig,
     EvaluationConfig,

@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import median
 
 from krohn.errors import InvalidInput
-from krohn.evaluate.trained import Evaluation
-from krohn.experiments.catalogue import EXPERIMENTS
+from krohn.evaluate.evaluation import Evaluation
+from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.engines.cluster import run_on_ray
 from krohn.experiments.engines.job import Engine, Job, Outcome, Work
 from krohn.experiments.engines.local import run_local
@@ -17,8 +17,8 @@ from krohn.experiments.names import check_engine
 from krohn.experiments.record import Conflict, Member, Record
 from krohn.experiments.scale import Scale
 from krohn.experiments.selection import Selection
+from krohn.experiments.single_run import work as train_and_evaluate
 from krohn.experiments.store import Store
-from krohn.experiments.work import work as train_and_evaluate
 
 ENGINES: dict[str, Engine] = {"local": run_local, "ray": run_on_ray}
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
-from krohn.exporting.files import Files, tensor_file, text_file
+from krohn.exporting.export_files import Files, tensor_file, text_file
 from krohn.exporting.tokenizer import tokenizer_files
 
 LOADING = """```python

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from krohn.errors import MissingDependency
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
-from krohn.exporting.files import Files, text_file
+from krohn.exporting.export_files import Files, text_file
 
 OPSET = 20
 

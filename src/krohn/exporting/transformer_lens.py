@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
-from krohn.exporting.files import Files, tensor_file, text_file
+from krohn.exporting.export_files import Files, tensor_file, text_file
 from krohn.exporting.tokenizer import tokenizer_files
 
 LOADING = """```python

@@ -9,8 +9,8 @@ from torch.nn import functional
 from krohn import streams
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import Unsupported
-from krohn.tasks.config import TaskConfig
-from krohn.tasks.distributions import Distribution, feasible_letters, letters, parse_distribution
+from krohn.tasks.input_distributions import Distribution, feasible_letters, letters, parse_distribution
+from krohn.tasks.task_config import TaskConfig
 
 HELD_OUT = -1  # the "step" whose sequences are never trained on
 _REVEAL = -3

@@ -8,7 +8,7 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import Counterexample
 from krohn.evaluate.trained_states import TrainedStates
-from krohn.tasks.distributions import feasible_letters
+from krohn.tasks.input_distributions import feasible_letters
 from krohn.trained.exact import Allowed, ExactCount, count, longest
 from krohn.trained.sampled import Sample, habitual, legal, sampled, uniform
 

@@ -14,7 +14,7 @@ from krohn.models.architectures.gpt import GptConfig
 from krohn.models.network import ModelConfig
 from krohn.models.registry import architecture, model_config
 from krohn.strict_json import parse_json
-from krohn.tasks.config import TaskConfig
+from krohn.tasks.task_config import TaskConfig
 from krohn.training.field_types import Misfit, annotations, fitted, fitted_fields, shown
 from krohn.training.sections import (
     SECTIONS,

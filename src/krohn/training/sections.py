@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from krohn.automata.spec import parse_spec
 from krohn.errors import InvalidInput, KrohnError
-from krohn.tasks.config import TaskConfig
+from krohn.tasks.task_config import TaskConfig
 from krohn.training.field_types import annotations, fitted_fields, shown
 
 # When and on what replicates are judged.

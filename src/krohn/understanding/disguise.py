@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from krohn.errors import Unsupported
-from krohn.exporting.compiled import measured
 from krohn.exporting.decoder import Decoder
+from krohn.exporting.from_compiled import measured
 from krohn.exporting.lowering import lowered
 from krohn.exporting.standard_blocks import StandardBlock, StandardBlocks, standard_blocks
 from krohn.exporting.vocabulary import vocabulary_of

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from krohn.evaluate.heads import last_visit
+from krohn.evaluate.gridworld_heads import last_visit
 from krohn.understanding.readings import Numbers, Readings
 from krohn.understanding.stages import Passed, Stages
 from krohn.understanding.variables import wall_states

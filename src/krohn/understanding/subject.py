@@ -76,7 +76,7 @@ def subject_of_decoder(decoder: Decoder, automaton: Semiautomaton, kind: str) ->
 
 def subject_of_run(directory: Path) -> Subject:
     """The best replicate of a run, with the words it was trained on."""
-    from krohn.exporting.trained import decoder_of_run
+    from krohn.exporting.from_run import decoder_of_run
     from krohn.tasks.batches import Task
     from krohn.training.directory import read_config
 

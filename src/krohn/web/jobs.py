@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from krohn.web.request import MachineRequest
+from krohn.web.page_request import MachineRequest
 
 COMMAND = (sys.executable, "-m", "krohn.web.worker")
 

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from krohn.errors import InvalidInput, KrohnError
 from krohn.web.jobs import Jobs
-from krohn.web.request import MAX_BYTES, read_request
+from krohn.web.page_request import MAX_BYTES, read_request
 
 # Who may ask: pages of this server only, and beyond loopback only those who know the token.
 

@@ -26,7 +26,7 @@ from krohn.construct.features.latest import Latest
 from krohn.construct.features.latest_place import LatestPlace
 from krohn.construct.features.place import Place
 from krohn.construct.features.product import Determined, determine
-from krohn.construct.features.writing import FeaturePlan
+from krohn.construct.features.writing import FeatureLayers
 from krohn.errors import LimitExceeded
 from krohn.work import Work, WorkSpent
 
@@ -108,7 +108,7 @@ def plain_letters(
 
 def plan_without_search(
     automaton: Semiautomaton, wanted: Sequence[int], *, strict: bool = False
-) -> FeaturePlan | None:
+) -> FeatureLayers | None:
     """One layer for automata that are known to need no more: definite ones, and one track with dead ends.
 
     Where only an observation is asked, a single letter of the recent past may be enough.
@@ -123,13 +123,13 @@ def plan_without_search(
         for features in ((wrong,), (wrong, Place(wrong.early, wrong.period))):
             found = determine(plain, features, wanted)
             if isinstance(found, Determined):
-                return FeaturePlan(plain, tuple(features), found, letters)
+                return FeatureLayers(plain, tuple(features), found, letters)
     return _definite(plain, wanted, letters, FEW_ROWS)
 
 
 def one_layer_plan(
     automaton: Semiautomaton, wanted: Sequence[int], work: Work, *, strict: bool = False
-) -> FeaturePlan | None:
+) -> FeatureLayers | None:
     """The cheapest features of one layer that a search finds."""
     plain, letters = plain_letters(automaton, strict=strict)
     wrong = wrong_letters(plain.automaton)
@@ -150,17 +150,17 @@ def one_layer_plan(
     return _definite(plain, wanted, letters, MAX_ROWS) if plan is None else plan
 
 
-def _one_back(plain: Annotated, letters: Letters, wanted: Sequence[int]) -> FeaturePlan | None:
+def _one_back(plain: Annotated, letters: Letters, wanted: Sequence[int]) -> FeatureLayers | None:
     """The letter itself, or the one at a single distance back, if it decides alone."""
     for distance in range(MAX_DELAY + 1):
         features = (Back(distance, plain.automaton.num_letters),) if distance else ()
         found = determine(plain, features, wanted)
         if isinstance(found, Determined):
-            return FeaturePlan(plain, features, found, letters)
+            return FeatureLayers(plain, features, found, letters)
     return None
 
 
-def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: int) -> FeaturePlan | None:
+def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: int) -> FeatureLayers | None:
     """As many letters back as determine the state, where that makes few enough rows."""
     delay, count = delay_of(plain.automaton), plain.automaton.num_letters
     if delay is None or count**delay > most:
@@ -174,12 +174,12 @@ def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: i
             enough = determine(plain, fewer, wanted)
             if isinstance(enough, Determined):
                 features, found = fewer, enough
-    return FeaturePlan(plain, features, found, letters)
+    return FeatureLayers(plain, features, found, letters)
 
 
 def two_layer_plan(
     automaton: Semiautomaton, wanted: Sequence[int], work: Work, *, strict: bool = False
-) -> FeaturePlan | None:
+) -> FeatureLayers | None:
     """Features of letters that the first layer has annotated."""
     plain, letters = plain_letters(automaton, strict=strict)
     pairs = Pairs()
@@ -203,8 +203,8 @@ def _planned(
     features: tuple[Feature, ...],
     determined: Determined | None,
     letters: Letters,
-) -> FeaturePlan | None:
-    return None if determined is None else FeaturePlan(annotated, features, determined, letters)
+) -> FeatureLayers | None:
+    return None if determined is None else FeatureLayers(annotated, features, determined, letters)
 
 
 def delay_of(automaton: Semiautomaton) -> int | None:

@@ -6,7 +6,7 @@ from typing import Protocol
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.features.exchange import exchange_conflict
 from krohn.construct.features.plans import one_layer_plan, plan_without_search, two_layer_plan
-from krohn.construct.features.writing import FeaturePlan
+from krohn.construct.features.writing import FeatureLayers
 from krohn.construct.proposal import Proposal
 from krohn.construct.request import Request
 from krohn.depth.block_search import find_block_scheme
@@ -29,7 +29,7 @@ class Search(Protocol):
 
     def __call__(
         self, automaton: Semiautomaton, wanted: Sequence[int], work: Work, *, strict: bool
-    ) -> FeaturePlan | None:
+    ) -> FeatureLayers | None:
         """The plan, ``None`` if there is none."""
 
 
@@ -40,7 +40,7 @@ def proposals_without_search(request: Request, work: Work) -> Iterator[Proposal]
 
 def _without_search(
     automaton: Semiautomaton, wanted: Sequence[int], work: Work, *, strict: bool
-) -> FeaturePlan | None:
+) -> FeatureLayers | None:
     return plan_without_search(automaton, wanted, strict=strict)
 
 

@@ -13,7 +13,7 @@ from krohn.network.program import Program
 
 
 @dataclass(frozen=True, eq=False)
-class FeaturePlan:
+class FeatureLayers:
     """Features of a first layer (perhaps none), features over the symbols they make, and the rows.
 
     ``letters[a]`` is the class of letter a: letters that act alike are one letter to the features.

@@ -6,7 +6,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from krohn.construct.lowering.attention_gadgets import GADGETS, HeadPlan, HeadSums, sums_of_heads
+from krohn.construct.lowering.attention_gadgets import GADGETS, HeadSums, SymbolicHead, sums_of_heads
 from krohn.construct.lowering.map_gadgets import lower_clamp, lower_modulo, lower_select, lower_table
 from krohn.construct.lowering.mlp_builder import (
     Activation,
@@ -79,10 +79,11 @@ def lower(
     """
     codes = PositionCodes(program.num_padding + length, program.mask, exact)
     added = sums_of_heads(program)
-    plans = [
-        [head_plan(op, codes, program).adding(added) for op in layer.attention] for layer in program.layers
+    heads = [
+        [symbolic_head(op, codes, program).adding(added) for op in layer.attention]
+        for layer in program.layers
     ]
-    moments = allocate(_lifetimes(program, plans, added), 2 * program.depth + 1)
+    moments = allocate(_lifetimes(program, heads, added), 2 * program.depth + 1)
     require_positions(codes.count, len(moments[0]))
     layers = []
     for index, layer in enumerate(program.layers):
@@ -90,7 +91,7 @@ def lower(
         context = MapContext(program, codes.count, activation, narrow, MlpBuilder(len(before), saturate))
         layers.append(
             Layer(
-                heads=tuple(_matrices(plan, before, mixed) for plan in plans[index]),
+                heads=tuple(_matrices(head, before, mixed) for head in heads[index]),
                 mlp=_mlp([m for m in layer.maps if m not in added.maps], mixed, after, context),
                 keep_attention=_kept(before, mixed),
                 keep_mlp=_kept(mixed, after),
@@ -103,7 +104,7 @@ def lower(
     return _outer(program, codes, moments, tuple(layers), length), Layout(moments, texts)
 
 
-def head_plan(operation: AttentionOperation, codes: PositionCodes, program: Program) -> HeadPlan:
+def symbolic_head(operation: AttentionOperation, codes: PositionCodes, program: Program) -> SymbolicHead:
     """The head that carries out an attention operation, with its error bound."""
     return GADGETS[type(operation)].lower(operation, codes, program)
 
@@ -132,7 +133,7 @@ def _channels(program: Program, name: str) -> tuple[Channel, ...]:
     return (Channel(register=name),)
 
 
-def _lifetimes(program: Program, plans: list[list[HeadPlan]], added: HeadSums) -> list[Lifetime]:
+def _lifetimes(program: Program, heads: list[list[SymbolicHead]], added: HeadSums) -> list[Lifetime]:
     """When each content is written and last read; what is used only inside one MLP is left out."""
     births: dict[Channel, int] = {}
     deaths: dict[Channel, int] = {}
@@ -145,8 +146,8 @@ def _lifetimes(program: Program, plans: list[list[HeadPlan]], added: HeadSums) -
     for place in program.places:
         born(place.register, 0)
     for index, layer in enumerate(program.layers):
-        for plan in plans[index]:
-            for channel in plan.reads:
+        for head in heads[index]:
+            for channel in head.reads:
                 births.setdefault(channel, 0)
                 deaths[channel] = 2 * index
         for operation in layer.attention:
@@ -172,10 +173,10 @@ def _lifetimes(program: Program, plans: list[list[HeadPlan]], added: HeadSums) -
     ]
 
 
-def _matrices(plan: HeadPlan, before: tuple[Channel, ...], mixed: tuple[Channel, ...]) -> Head:
+def _matrices(head: SymbolicHead, before: tuple[Channel, ...], mixed: tuple[Channel, ...]) -> Head:
     """Drops outputs that nothing reads."""
-    used = [n for n, column in enumerate(plan.output) if all(channel in mixed for channel in column)]
-    kept = replace(plan, value=tuple(plan.value[n] for n in used), output=tuple(plan.output[n] for n in used))
+    used = [n for n, column in enumerate(head.output) if all(channel in mixed for channel in column)]
+    kept = replace(head, value=tuple(head.value[n] for n in used), output=tuple(head.output[n] for n in used))
     return kept.matrices(before.index, mixed.index, len(before))
 
 

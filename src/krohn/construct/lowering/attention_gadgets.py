@@ -80,7 +80,7 @@ GAP = 18.0
 
 
 @dataclass(frozen=True)
-class HeadPlan:
+class SymbolicHead:
     """``query[j] · key[j]`` are summed to the score; ``value[j]`` goes to the channels ``output[j]``.
 
     ``error`` bounds how far, in exact arithmetic, an output may be from its meaning when inputs are exact.
@@ -98,7 +98,7 @@ class HeadPlan:
         parts = (self.query, self.key, self.value)
         return tuple(dict.fromkeys(channel for columns in parts for c in columns for channel in c))
 
-    def adding(self, sums: HeadSums) -> "HeadPlan":
+    def adding(self, sums: HeadSums) -> "SymbolicHead":
         """The head with outputs that are only added up written straight into the channel of their sum."""
         outputs = []
         for column in self.output:
@@ -145,10 +145,10 @@ def value_range(program: Program, sources: tuple[str, ...]) -> float:
 # of the logarithm, the softmax and the summation, relative ~ n_t·u; nothing leaks.
 
 
-def lower_prefix_sum(operation: PrefixSum, codes: PositionCodes, program: Program) -> HeadPlan:
+def lower_prefix_sum(operation: PrefixSum, codes: PositionCodes, program: Program) -> SymbolicHead:
     """One head for all sums of the operation."""
     value, output = copies(operation.sources, operation.targets, codes.scale)
-    return HeadPlan(({LOG: 1.0},), ({BOS: 1.0},), value, output, error=0.0)
+    return SymbolicHead(({LOG: 1.0},), ({BOS: 1.0},), value, output, error=0.0)
 
 
 # Sums over the positions of one rhythm: a uniform head that does not see the others.
@@ -163,14 +163,14 @@ UNSEEN = 48.0
 """Nats between flagged positions and others: e^−48 < 2^−69."""
 
 
-def lower_place_sum(operation: PlaceSum, codes: PositionCodes, program: Program) -> HeadPlan:
+def lower_place_sum(operation: PlaceSum, codes: PositionCodes, program: Program) -> SymbolicHead:
     """One head for all sums over the same places."""
     rhythm = next(place for place in program.places if place.register == operation.flag)
     value, output = copies(operation.sources, operation.targets, codes.scale)
     query = ({log_of_places(rhythm.early, rhythm.cycle): 1.0}, {ONE: 1.0})
     key = ({BOS: 1.0}, {Channel(register=operation.flag): UNSEEN, BOS: UNSEEN})
     error = codes.count * codes.scale * value_range(program, operation.sources) * exp(-UNSEEN)
-    return HeadPlan(query, key, value, output, error=error)
+    return SymbolicHead(query, key, value, output, error=error)
 
 
 # The most recent flagged value (Lemma "memory").
@@ -180,7 +180,7 @@ def lower_place_sum(operation: PlaceSum, codes: PositionCodes, program: Program)
 # Error: Σ_{m≥1} e^{−gm} ≤ 1.01·e^{−g} of the range of values, plus 2·g·2^L·ε when flags are off by ε.
 
 
-def lower_latest_write(operation: LatestWrite, codes: PositionCodes, program: Program) -> HeadPlan:
+def lower_latest_write(operation: LatestWrite, codes: PositionCodes, program: Program) -> SymbolicHead:
     """One head for all values of the operation."""
     spread = value_range(program, operation.sources)
     gap = GAP + log(spread)
@@ -188,7 +188,7 @@ def lower_latest_write(operation: LatestWrite, codes: PositionCodes, program: Pr
     value, output = copies(operation.sources, operation.targets)
     key = {Channel(register=operation.flag): gain, RECENCY: gain}
     # Flagged positions m places older weigh e^(−gap·m), all unflagged ones together less than e^(−gap)·1.01.
-    return HeadPlan(({ONE: gain},), (key,), value, output, error=2.1 * spread * exp(-gap))
+    return SymbolicHead(({ONE: gain},), (key,), value, output, error=2.1 * spread * exp(-gap))
 
 
 # The earliest or latest position with all of several flags.
@@ -199,7 +199,7 @@ def lower_latest_write(operation: LatestWrite, codes: PositionCodes, program: Pr
 # those that do not. The position itself, a wide register, is read off the code of recency. Error: as above.
 
 
-def lower_end_write(operation: EndWrite, codes: PositionCodes, program: Program) -> HeadPlan:
+def lower_end_write(operation: EndWrite, codes: PositionCodes, program: Program) -> SymbolicHead:
     """One head for all values of the operation."""
     counts = [place.register for place in program.places if program.register[place.register].kind == "wide"]
     far = [codes.count if name in counts else value_range(program, (name,)) for name in operation.sources]
@@ -214,7 +214,7 @@ def lower_end_write(operation: EndWrite, codes: PositionCodes, program: Program)
         {RECENCY: float(codes.scale)} if name in counts else column
         for name, column in zip(operation.sources, value, strict=True)
     )
-    return HeadPlan(({ONE: gain},), (key,), value, output, error=2.1 * max(far) * exp(-gap))
+    return SymbolicHead(({ONE: gain},), (key,), value, output, error=2.1 * max(far) * exp(-gap))
 
 
 # The most recent position with a given key (Theorem 3, keys on a circle of n values).
@@ -225,7 +225,7 @@ def lower_end_write(operation: EndWrite, codes: PositionCodes, program: Program)
 # Error: Σ e^{−gm} + N·e^{−g·2^L} of the range of values, plus the errors of the codes times β.
 
 
-def lower_latest_match(operation: LatestMatch, codes: PositionCodes, program: Program) -> HeadPlan:
+def lower_latest_match(operation: LatestMatch, codes: PositionCodes, program: Program) -> SymbolicHead:
     """One head for all values of the operation."""
     key_at_bos = program.at_bos[operation.key]
     turn = 2 * pi / operation.modulus
@@ -246,7 +246,7 @@ def lower_latest_match(operation: LatestMatch, codes: PositionCodes, program: Pr
     )
     value, output = copies(operation.sources, operation.targets)
     # Older matches weigh e^(−gap·m); BOS and mismatches, 2^L·gap below, vanish.
-    return HeadPlan(query, key, value, output, error=2.1 * spread * exp(-gap))
+    return SymbolicHead(query, key, value, output, error=2.1 * spread * exp(-gap))
 
 
 # The value a fixed number of positions back (the heads of Theorem 1, with codes of two frequencies).
@@ -262,7 +262,7 @@ MANY_VALUES = 32
 """Maps of so many points are composed with sums that float32 supports only where they are exact."""
 
 
-def lower_look_back(operation: LookBack, codes: PositionCodes, program: Program) -> HeadPlan:
+def lower_look_back(operation: LookBack, codes: PositionCodes, program: Program) -> SymbolicHead:
     """One head for all values of the operation."""
     spread = value_range(program, operation.sources)
     gap = GAP + log(spread * codes.count)
@@ -282,14 +282,14 @@ def lower_look_back(operation: LookBack, codes: PositionCodes, program: Program)
     query.append({ONE: gain})
     key.append({BOS: gain * (FREQUENCIES - codes.shift_gap / 2)})
     value, output = copies(operation.sources, operation.targets)
-    return HeadPlan(tuple(query), tuple(key), value, output, error=codes.count * spread * exp(-gap))
+    return SymbolicHead(tuple(query), tuple(key), value, output, error=codes.count * spread * exp(-gap))
 
 
 @dataclass(frozen=True)
 class Gadget:
     """How an operation becomes a head, and how far its logits are off, in units of the round-off u."""
 
-    lower: Callable[[Any, PositionCodes, Program], HeadPlan]
+    lower: Callable[[Any, PositionCodes, Program], SymbolicHead]
     logit_error: Callable[[Any, PositionCodes, Program], float]
 
 

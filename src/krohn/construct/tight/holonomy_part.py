@@ -9,23 +9,23 @@ from dataclasses import dataclass
 
 from krohn.algebra.permutation import Permutation, identity
 from krohn.cascade.holonomy import Cascade
+from krohn.construct.tight.cascade_level import CascadeLevel, cascade_levels
 from krohn.construct.tight.counters import CounterReading, RunningCounters, count, moved, running
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.finite import Finite, Track, register_value
-from krohn.construct.tight.level_plan import LevelPlan, level_plans
 from krohn.construct.tight.potential import Potential, potential
 from krohn.network.position_maps import Row
 
 
 def holonomy_track(draft: ProgramDraft, cascade: Cascade, letter: str, start: int, name: str) -> Track:
     """The states of the cascade's automaton, driven by the register ``letter`` (BOS: number of letters)."""
-    plans = level_plans(cascade, start)
+    levels = cascade_levels(cascade, start)
     if draft.lagged and not draft.strict:
-        stages = _lagged(draft, plans, letter, name)
+        stages = _lagged(draft, levels, letter, name)
     else:
         stages = Track(Finite((), {(): 0}), Finite((), {(): 0}))
-        for plan in plans:
-            stages = _LevelWriter(draft, plan, letter, f"{name}{plan.level}", stages).following()
+        for level in levels:
+            stages = _LevelWriter(draft, level, letter, f"{name}{level.number}", stages).following()
     masks = cascade.skeleton.masks
 
     def state(number: int) -> int:
@@ -34,26 +34,26 @@ def holonomy_track(draft: ProgramDraft, cascade: Cascade, letter: str, start: in
     return Track(stages.after.renamed(state), stages.before.renamed(state))
 
 
-def _lagged(draft: ProgramDraft, plans: list[LevelPlan], letter: str, name: str) -> Track:
+def _lagged(draft: ProgramDraft, levels: list[CascadeLevel], letter: str, name: str) -> Track:
     """All levels with stage sets of several positions back, so that no level waits for a look-back.
 
     A level that depends on the set before the letter turns sets 0 … m back into sets 0 … m − 1 back. Only the
     letters are looked up, once, 1 … m back: depth D + 1 instead of 2D − 1, for O(D²) memory heads.
     """
-    lags = sum(plan.needs_before and not plan.is_constant for plan in plans)
+    lags = sum(level.needs_before and not level.is_constant for level in levels)
     letters = [letter, *(draft.look_back(letter, lag) for lag in range(1, lags + 1))]
     stages = [Finite((), {(): 0})] * (lags + 1)
-    for plan in plans:
-        shift = int(plan.needs_before and not plan.is_constant)
+    for level in levels:
+        shift = int(level.needs_before and not level.is_constant)
         held = [
-            _held(draft, stage, f"{name}{plan.level} at t−{lag} stage") for lag, stage in enumerate(stages)
+            _held(draft, stage, f"{name}{level.number} at t−{lag} stage") for lag, stage in enumerate(stages)
         ]
         stages = [
             _LevelWriter(
                 draft,
-                plan,
+                level,
                 letters[lag],
-                f"{name}{plan.level} at t−{lag}",
+                f"{name}{level.number} at t−{lag}",
                 Track(held[lag], held[lag + shift]),
                 True,
             )
@@ -80,7 +80,7 @@ class _LevelWriter:
     """Writes one level; ``stages`` are its stage sets, by their numbers in the skeleton."""
 
     draft: ProgramDraft
-    plan: LevelPlan
+    level: CascadeLevel
     letter: str
     name: str
     stages: Track
@@ -88,19 +88,19 @@ class _LevelWriter:
 
     def following(self) -> Track:
         """The stage sets of the next level."""
-        plan, draft = self.plan, self.draft
-        if plan.is_constant:
+        level, draft = self.level, self.draft
+        if level.is_constant:
             return Track(
                 *(part.renamed(self._initial_tile) for part in (self.stages.after, self.stages.before))
             )
         after, before = self._staged()
-        if plan.clock is not None and not draft.strict:
-            below = self._by_the_clock(after, before, plan.clock)
+        if level.clock is not None and not draft.strict:
+            below = self._by_the_clock(after, before, level.clock)
             return Track(below, below)
-        several = len(plan.towers) > 1
+        several = len(level.towers) > 1
         groups = [
-            running(f"{self.name} group {n}" if several else self.name, tower, plan.moves[n])
-            for n, tower in plan.towers.items()
+            running(f"{self.name} group {n}" if several else self.name, tower, level.moves[n])
+            for n, tower in level.towers.items()
         ]
         potentials = self._potentials() if self._looks_back else []
         if potentials:
@@ -115,34 +115,34 @@ class _LevelWriter:
         then = [CounterReading(group.tower, group.before) for group in groups]
         memory = self._memory(after, now)
         if not draft.strict:
-            tile = moved(draft, memory, after.renamed(plan.kind), now, f"{self.name} now", undo=False)
+            tile = moved(draft, memory, after.renamed(level.kind), now, f"{self.name} now", undo=False)
             below = self._below(after, tile)
             return Track(below, below)
-        old = moved(draft, memory, before.renamed(plan.kind), then, f"{self.name} then", undo=False)
-        if plan.has_resets:
+        old = moved(draft, memory, before.renamed(level.kind), then, f"{self.name} then", undo=False)
+        if level.has_resets:
             return Track(self._stepped(after, old), self._below(before, old))
-        tile = moved(draft, memory, after.renamed(plan.kind), now, f"{self.name} now", undo=False)
+        tile = moved(draft, memory, after.renamed(level.kind), now, f"{self.name} now", undo=False)
         return Track(self._below(after, tile), self._below(before, old))
 
     @property
     def _looks_back(self) -> bool:
         """Whether the actions wait for a look-back, which sums of what is known already need not."""
-        return self.plan.needs_before and not self.knows_before and not self.draft.strict
+        return self.level.needs_before and not self.knows_before and not self.draft.strict
 
     def _potentials(self) -> list[list[Potential]]:
         """For each group and modulus its steps by what is known after a letter; [] if one has none."""
-        plan, found = self.plan, []
-        for number, tower in plan.towers.items():
+        level, found = self.level, []
+        for number, tower in level.towers.items():
             if len(tower.sections) > 1:
                 return []
             parts = []
             for place, modulus in enumerate(tower.sections[0].moduli):
                 counted = {
-                    triple: tower.sections[0].residues[plan.move(number, triple[2], action)][place]
-                    for triple, action in plan.triples.items()
-                    if isinstance(action, tuple) and plan.cascade.skeleton.class_of[triple[2]] == number
+                    triple: tower.sections[0].residues[level.move(number, triple[2], action)][place]
+                    for triple, action in level.triples.items()
+                    if isinstance(action, tuple) and level.cascade.skeleton.class_of[triple[2]] == number
                 }
-                parts.append(potential(counted, set(plan.triples) - set(counted), plan.start, modulus))
+                parts.append(potential(counted, set(level.triples) - set(counted), level.start, modulus))
             found.append([part for part in parts if part is not None])
             if len(found[-1]) < len(parts):
                 return []
@@ -155,10 +155,10 @@ class _LevelWriter:
         for index, (step, part) in enumerate(zip(group.steps, parts, strict=True)):
             modulus = group.tower.sections[0].moduli[index]
             rows: dict[Row, int] = {(a, *place[s]): u for (a, s), u in part.steps.items()}
-            levels: dict[Row, int] = {row: part.level.get(number, 0) for row, number in after.rows.items()}
+            heights: dict[Row, int] = {row: part.level.get(number, 0) for row, number in after.rows.items()}
             known = Finite((self.letter, *after.inputs), rows).register(draft, f"{step} ahead")
-            level = Finite(after.inputs, levels).register(draft, f"{step} to come")
-            terms = [(name, 1) for name in (draft.prefix_sum(known) if known else "", level) if name]
+            height = Finite(after.inputs, heights).register(draft, f"{step} to come")
+            terms = [(name, 1) for name in (draft.prefix_sum(known) if known else "", height) if name]
             now.append(draft.modulo(terms, modulus, group.counter(index)))  # 0 at BOS: no constant is lost
         group.now, group.section = tuple(now), 1
 
@@ -174,7 +174,7 @@ class _LevelWriter:
         found = self.draft.latest_write(flag, target, f"{self.name} memory")
         then = self.draft.latest_write(flag, place, f"{self.name} place of reset")
         rows: dict[Row, int] = {}
-        for x in range(self.plan.num_tiles):
+        for x in range(self.level.num_tiles):
             image = x
             for past in range(order):
                 rows |= {(x, r, (r + past) % order): image for r in range(order)}
@@ -189,49 +189,49 @@ class _LevelWriter:
         return order
 
     def _initial_tile(self, stage: int) -> int:
-        tiles = self.plan.tiles(stage)
-        return tiles[self.plan.initial] if tiles else stage
+        tiles = self.level.tiles(stage)
+        return tiles[self.level.initial] if tiles else stage
 
     def _staged(self) -> tuple[Finite, Finite]:
         """The stage sets in registers, numbered from 0; before the letter only if the actions ask for it."""
-        plan, draft = self.plan, self.draft
+        level, draft = self.level, self.draft
         after = _held(draft, self.stages.after, f"{self.name} stage")
-        if draft.strict or (self.knows_before and plan.needs_before):
+        if draft.strict or (self.knows_before and level.needs_before):
             return after, _held(draft, self.stages.before, f"{self.name} earlier")
-        if not plan.needs_before:
-            return after, Finite((), {(): plan.start})
+        if not level.needs_before:
+            return after, Finite((), {(): level.start})
         earlier = draft.look_back(after.inputs[0])
         return after, Finite((earlier,), after.rows)
 
     def _actions(self, after: Finite, before: Finite, groups: list[RunningCounters]) -> None:
         """One table from (set before, letter, set after) to flag, target, and the letters of the groups."""
-        plan = self.plan
+        level = self.level
         place_after = {number: row for row, number in after.rows.items()}
-        place_before = {number: row for row, number in before.rows.items()} if plan.needs_before else {}
-        inputs = (*(before.inputs if plan.needs_before else ()), self.letter, *after.inputs)
+        place_before = {number: row for row, number in before.rows.items()} if level.needs_before else {}
+        inputs = (*(before.inputs if level.needs_before else ()), self.letter, *after.inputs)
         rows: dict[Row, Row] = {}
-        for (old, letter, new), action in plan.triples.items():
+        for (old, letter, new), action in level.triples.items():
             row = (*place_before.get(old, ()), letter, *place_after[new])
-            written = letter == plan.bos or isinstance(action, int)
+            written = letter == level.bos or isinstance(action, int)
             moves = [
                 v
-                for g, n in zip(groups, plan.towers if groups else (), strict=True)
-                for v in g.values(plan.move(n, new, action))
+                for g, n in zip(groups, level.towers if groups else (), strict=True)
+                for v in g.values(level.move(n, new, action))
             ]
-            rows[row] = (int(written), plan.target(action), plan.action_number(action), *moves)
+            rows[row] = (int(written), level.target(action), level.action_number(action), *moves)
         outputs = [f"{self.name} {what}" for what in ("reset", "target", "action")]
         self.draft.table(inputs, (*outputs, *(name for group in groups for name in group.outputs())), rows)
 
     def _memory(self, after: Finite, now: list[CounterReading]) -> Finite:
         """What the memory head finds: the last w = target·G⁻¹; without resets the initial tile for ever."""
-        plan, draft = self.plan, self.draft
-        if not plan.has_resets:
-            return Finite((), {(): plan.initial})
-        target = register_value(f"{self.name} target", set(range(plan.num_tiles)))
-        written = moved(draft, target, after.renamed(plan.kind), now, f"{self.name} write", undo=True)
+        level, draft = self.level, self.draft
+        if not level.has_resets:
+            return Finite((), {(): level.initial})
+        target = register_value(f"{self.name} target", set(range(level.num_tiles)))
+        written = moved(draft, target, after.renamed(level.kind), now, f"{self.name} write", undo=True)
         held = written.register(draft, f"{self.name} written")
         found = draft.latest_write(f"{self.name} reset", held, f"{self.name} memory")
-        return register_value(found, set(range(plan.num_tiles)))
+        return register_value(found, set(range(level.num_tiles)))
 
     def _below(self, stage: Finite, tile: Finite) -> Finite:
         """The stage set one level down: the tile of an active set, the same set otherwise."""
@@ -240,7 +240,7 @@ class _LevelWriter:
             tile = register_value(tile.register(self.draft, f"{self.name} tile"), tile.values)
         rows: dict[Row, int] = {}
         for row, number in stage.rows.items():
-            tiles = self.plan.tiles(number)
+            tiles = self.level.tiles(number)
             for values, x in tile.rows.items():
                 if not tiles or x < len(tiles):
                     rows[(*row, *values)] = tiles[x] if tiles else number
@@ -248,16 +248,16 @@ class _LevelWriter:
 
     def _stepped(self, after: Finite, old: Finite) -> Finite:
         """The stage set after the letter from the coordinate before it and the action."""
-        plan = self.plan
+        level = self.level
         held = old.register(self.draft, f"{self.name} old")
         rows: dict[Row, int] = {}
-        pairs = {(new, action) for (_, _, new), action in plan.triples.items()}
+        pairs = {(new, action) for (_, _, new), action in level.triples.items()}
         place = {number: row for row, number in after.rows.items()}
         for new, action in pairs:
-            tiles = plan.tiles(new)
-            for x in range(plan.num_tiles):
-                result = plan.after(action, x)
+            tiles = level.tiles(new)
+            for x in range(level.num_tiles):
+                result = level.after(action, x)
                 if action is None or result is not None:
-                    row = (*place[new], plan.action_number(action), x)
+                    row = (*place[new], level.action_number(action), x)
                     rows[row] = new if action is None or result is None else tiles[result]
         return Finite((*after.inputs, f"{self.name} action", held), rows)

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from krohn.evaluate.attention import AttentionHeads, score_from_row, unpack_shares
-from krohn.evaluate.heads import HeadScore, best_heads, telling_words
+from krohn.evaluate.attention_scores import AttentionHeads, score_from_row, unpack_shares
+from krohn.evaluate.gridworld_heads import HeadScore, best_heads, telling_words
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.record import Record
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import gpt, run
 from krohn.figures.attention_map import AttentionMap, attention_maps
-from krohn.figures.files import Figure
-from krohn.tasks.config import TaskConfig
+from krohn.figures.saving import Figure
+from krohn.tasks.task_config import TaskConfig
 
 LENGTH = {Scale.SMOKE: 16, Scale.SMALL: 128, Scale.PAPER: 128}
 SEQUENCES = {Scale.SMOKE: 8 * 40, Scale.SMALL: 240_000, Scale.PAPER: 600_000}

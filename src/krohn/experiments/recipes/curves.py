@@ -7,9 +7,9 @@ from krohn.experiments.recipes import depth
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import SOLVED_STOP, gpt, run
 from krohn.experiments.summary import marks_of, note_on, summary
-from krohn.figures.files import Figure
 from krohn.figures.lines import Line, Panel, line_chart
-from krohn.tasks.config import TaskConfig
+from krohn.figures.saving import Figure
+from krohn.tasks.task_config import TaskConfig
 
 # The text gives the tasks and the ten replicates; the depths are ours.
 LAYERS = {"C2": {Scale.SMALL: 4, Scale.PAPER: 8}, "S5": {Scale.SMALL: 8, Scale.PAPER: 16}}

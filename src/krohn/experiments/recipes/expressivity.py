@@ -10,12 +10,12 @@ from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import run
 from krohn.experiments.summary import mean_series, series_at, summary
-from krohn.figures.files import Figure
 from krohn.figures.lines import Line, Panel, line_chart
+from krohn.figures.saving import Figure
 from krohn.models.network import ModelConfig
 from krohn.models.registry import model_config
 from krohn.recurrent.capability import capability
-from krohn.tasks.config import TaskConfig
+from krohn.tasks.task_config import TaskConfig
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from krohn.experiments.recipes import uniform
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
 from krohn.experiments.summary import marks_of, note_on, summary
-from krohn.figures.files import Figure
 from krohn.figures.lines import Line, Panel, line_chart
-from krohn.tasks.config import TaskConfig
+from krohn.figures.saving import Figure
+from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import CurriculumConfig, HalvingConfig
 
 # Log spacing as in the figure; its exact values are not in the text.

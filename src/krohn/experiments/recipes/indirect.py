@@ -8,8 +8,8 @@ from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
 from krohn.experiments.summary import summary
-from krohn.figures.files import Figure
-from krohn.tasks.config import TaskConfig
+from krohn.figures.saving import Figure
+from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import CurriculumConfig, HalvingConfig
 
 

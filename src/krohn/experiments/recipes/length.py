@@ -6,8 +6,8 @@ from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.recipes.variants import DEPARTURES, LSTM, RECENCY, VARIANTS, variant
 from krohn.experiments.scale import Scale
 from krohn.experiments.summary import mean_series, series_at, summary
-from krohn.figures.files import Figure
 from krohn.figures.lines import Line, Panel, line_chart
+from krohn.figures.saving import Figure
 
 TASKS = ("Dyck4,2", "C2")
 

@@ -7,11 +7,11 @@ from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import EFFORT, SOLVED_STOP, run
 from krohn.experiments.summary import marks_of, note_on, summary
-from krohn.figures.files import Figure
 from krohn.figures.heat_map import HeatMap, heat_map
+from krohn.figures.saving import Figure
 from krohn.models.architectures.gpt import GptConfig
 from krohn.models.network import ModelConfig
-from krohn.tasks.config import TaskConfig
+from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import HalvingConfig
 
 TASKS = ("C2", "C4", "Grid9", "Dyck4,2", "D8", "Q8", "A5")

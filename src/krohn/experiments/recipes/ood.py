@@ -16,8 +16,8 @@ from krohn.experiments.recipes.variants import (
 )
 from krohn.experiments.scale import Scale
 from krohn.experiments.summary import SOLVED, mean_series, series_at, summary
-from krohn.figures.files import Figure
 from krohn.figures.lines import Line, Panel, line_chart
+from krohn.figures.saving import Figure
 
 SHOWN = (LSTM, RECENCY, GPT, SHIFTED, SHIFTED_BOS, NO_POSITIONS_BOS)
 

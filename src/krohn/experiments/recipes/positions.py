@@ -8,8 +8,8 @@ from krohn.experiments.scale import Scale
 from krohn.experiments.settings import SOLVED_STOP, gpt, run
 from krohn.experiments.summary import mean_series, summary
 from krohn.figures.bars import Bar, bar_chart
-from krohn.figures.files import Figure
-from krohn.tasks.config import TaskConfig
+from krohn.figures.saving import Figure
+from krohn.tasks.task_config import TaskConfig
 
 ENCODINGS = ("sinusoidal", "linear")
 LENGTH = {Scale.SMOKE: 8, Scale.SMALL: 40, Scale.PAPER: 40}

@@ -13,10 +13,10 @@ from krohn.experiments.recipes import uniform
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import SOLVED_STOP, run
 from krohn.experiments.summary import SOLVED, marks_of, note_on, summary
-from krohn.figures.files import Figure
 from krohn.figures.heat_map import HeatMap, heat_map
+from krohn.figures.saving import Figure
 from krohn.models.architectures.gpt import GptConfig
-from krohn.tasks.config import TaskConfig
+from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import HalvingConfig
 
 STATES, LETTERS, DRAWN, SEED = 4, 2, 40, 1

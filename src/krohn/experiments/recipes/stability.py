@@ -9,8 +9,8 @@ from krohn.experiments.scale import Scale
 from krohn.experiments.settings import gpt, run
 from krohn.experiments.summary import marks_of, mean_and_error, note_on, summary
 from krohn.figures.bars import Bar, bar_chart
-from krohn.figures.files import Figure
-from krohn.tasks.config import TaskConfig
+from krohn.figures.saving import Figure
+from krohn.tasks.task_config import TaskConfig
 
 TASKS = ("D8", "Q8", "Dyck4,2", "Grid9")
 DROPOUT = (0.0, 0.1, 0.2, 0.3)

@@ -11,9 +11,9 @@ from krohn.experiments.recipes import depth
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import SOLVED_STOP, TASKS, gpt, run
 from krohn.experiments.summary import SOLVED, marks_of, note_on, summary
-from krohn.figures.files import Figure
 from krohn.figures.heat_map import HeatMap, heat_map
-from krohn.tasks.config import TaskConfig
+from krohn.figures.saving import Figure
+from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import CurriculumConfig, HalvingConfig
 
 DEPTHS = {Scale.SMOKE: (1, 2), Scale.SMALL: (1, 2, 3, 4, 6, 8, 12, 16), Scale.PAPER: tuple(range(1, 17))}

@@ -5,12 +5,12 @@ kinds of evaluation, so that whichever runs first serves the other.
 """
 
 from krohn.evaluate.across import AccuracyByLength, AccuracyByOnes, AccuracyByProbability
-from krohn.evaluate.trained import Evaluation
+from krohn.evaluate.evaluation import Evaluation
 from krohn.experiments.experiment import PlannedRun
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
 from krohn.models.network import ModelConfig
-from krohn.tasks.config import TaskConfig
+from krohn.tasks.task_config import TaskConfig
 
 GPT, SHIFTED, NO_POSITIONS = "GPT", "GPT, shifted positions", "GPT, no positions"
 SHIFTED_BOS, NO_POSITIONS_BOS = "GPT, shifted positions, BOS", "GPT, no positions, BOS"

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from krohn.experiments.catalogue import experiment as find
+from krohn.experiments.all_experiments import experiment as find
 from krohn.experiments.experiment import Cell, Row, cells_of
 from krohn.experiments.scale import Scale, parse_scale
 from krohn.experiments.settings import DEPARTURES
 from krohn.experiments.store import Store
 from krohn.experiments.sweep import SweepOptions, SweepReport, is_done, is_untested, sweep
-from krohn.figures.files import save
+from krohn.figures.saving import save
 
 
 @dataclass(frozen=True, kw_only=True)

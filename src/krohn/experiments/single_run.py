@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from krohn.errors import LimitExceeded
-from krohn.evaluate.trained import Trained
+from krohn.evaluate.evaluation import Trained
 from krohn.experiments.code_version import code_version
 from krohn.experiments.engines.job import Job
 from krohn.experiments.kept import keep

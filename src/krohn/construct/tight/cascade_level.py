@@ -15,14 +15,14 @@ Triple = tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class LevelPlan:
+class CascadeLevel:
     """One level: every (set before, letter, set after) that can occur and what it does to the coordinate.
 
     The letter ``num_letters`` is the beginning of the sequence, which resets to the initial coordinate.
     An action is a reset (int), a permutation of tiles, or ``None`` where the level is inactive.
     """
 
-    level: int
+    number: int
     cascade: Cascade
     triples: dict[Triple, Update | None]
     start: int
@@ -37,12 +37,12 @@ class LevelPlan:
     @cached_property
     def num_tiles(self) -> int:
         """The number of values of the coordinate."""
-        return self.cascade.sizes[self.level]
+        return self.cascade.sizes[self.number]
 
     def tiles(self, stage: int) -> tuple[int, ...]:
         """The tiles of a stage set that is active at this level, () of any other."""
         frame = self.cascade.skeleton
-        return frame.tiles[stage] if frame.depth[stage] == self.level else ()
+        return frame.tiles[stage] if frame.depth[stage] == self.number else ()
 
     @cached_property
     def has_resets(self) -> bool:
@@ -142,12 +142,12 @@ class LevelPlan:
         return ((source, target) for source in ([tiles[x] for x in here] if tiles else [before]))
 
 
-def level_plans(cascade: Cascade, state: int) -> list[LevelPlan]:
+def cascade_levels(cascade: Cascade, state: int) -> list[CascadeLevel]:
     """The levels from the top, started in a state; only what can follow from the levels above is listed."""
     coordinates = cascade.coordinates(state)
     letters = cascade.automaton.num_letters
     triples: set[Triple] = {(0, letter, 0) for letter in range(letters)}
-    plans = []
+    levels = []
     stages = cascade.stages(coordinates)
     for level in range(cascade.num_levels):
         start, initial = stages[level], coordinates[level]
@@ -155,15 +155,15 @@ def level_plans(cascade: Cascade, state: int) -> list[LevelPlan]:
         actions = {triple: _action(cascade, level, triple) for triple in sorted(triples)}
         # The beginning of the sequence writes the initial coordinate, whether or not it is read.
         actions[start, letters, start] = initial if active else None
-        plan = LevelPlan(level, cascade, actions, start, initial)
-        plans.append(plan)
+        made = CascadeLevel(level, cascade, actions, start, initial)
+        levels.append(made)
         triples = {
             (*pair[:1], triple[1], pair[1])
             for triple in actions
             if triple[1] < letters
-            for pair in plan.below(triple)
+            for pair in made.below(triple)
         }
-    return plans
+    return levels
 
 
 def _action(cascade: Cascade, level: int, triple: Triple) -> Update | None:

@@ -10,7 +10,7 @@ import time
 import click
 import pytest
 
-from krohn.cli import app, progress
+from krohn.cli import app, status_line
 from krohn.cli.output import note
 
 
@@ -22,13 +22,13 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     def command() -> None:
         time.sleep(0.3)
         until = time.monotonic() + 60
-        while (line := progress._current) is not None and not line._shown and time.monotonic() < until:
+        while (line := status_line._current) is not None and not line._shown and time.monotonic() < until:
             time.sleep(0.01)
         note("a remark")
 
     monkeypatch.setattr(app.CommandTable, "get_command", lambda *_: command)
-    monkeypatch.setattr(progress, "AFTER", 0.1)
-    monkeypatch.setattr(progress, "EVERY", 0.05)
+    monkeypatch.setattr(status_line, "AFTER", 0.1)
+    monkeypatch.setattr(status_line, "EVERY", 0.05)
 
 
 def read_until(reader: int, end: str) -> str:
@@ -60,4 +60,4 @@ def test_elsewhere_nothing_is_shown(slow: None, capsys: pytest.CaptureFixture[st
 
 
 def test_commands_with_a_bar_of_their_own_show_no_second_one() -> None:
-    assert set(app.COMMANDS) > progress.OWN
+    assert set(app.COMMANDS) > status_line.OWN

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from krohn.errors import InvalidInput
-from krohn.evaluate.attention import pack_shares, unpack_shares
-from krohn.evaluate.heads import HeadScore, best_heads, last_visit, score_heads, telling_words
+from krohn.evaluate.attention_scores import pack_shares, unpack_shares
+from krohn.evaluate.gridworld_heads import HeadScore, best_heads, last_visit, score_heads, telling_words
 from krohn.figures.attention_map import AttentionMap, picture
 
 LENGTH, LAST = 40, 4

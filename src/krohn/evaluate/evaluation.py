@@ -8,7 +8,7 @@ import torch
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.models.network import Network, Weights
 from krohn.tasks.batches import Task
-from krohn.tasks.config import TaskConfig
+from krohn.tasks.task_config import TaskConfig
 
 
 @dataclass(frozen=True, kw_only=True)

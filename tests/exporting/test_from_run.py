@@ -11,11 +11,11 @@ from onnx.reference import ReferenceEvaluator
 
 from exporting.plain_transformer_lens import native_transformer_lens
 from krohn.errors import InvalidFile, Unsupported
-from krohn.exporting import trained
-from krohn.exporting.export import export_run
-from krohn.exporting.files import write_files
+from krohn.exporting import from_run
+from krohn.exporting.driver import export_run
+from krohn.exporting.export_files import write_files
+from krohn.exporting.from_run import _head_without_bias, decoder_of_run
 from krohn.exporting.reference import logits
-from krohn.exporting.trained import _head_without_bias, decoder_of_run
 from krohn.exporting.vocabulary import vocabulary_of
 from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig, TaskConfig, model_config
 from krohn.training.directory import read_weights
@@ -97,7 +97,7 @@ def test_a_decoder_that_is_another_network_shows_in_the_difference(
     folder = run(tmp_path / "run", model={"positions": "learned", "context": 9})
     assert decoder_of_run(folder).decoder.context == 6  # as trained, though positions reach further
     assert decoder_of_run(folder, length=9).decoder.context == 9
-    monkeypatch.setattr(trained, "logits", lambda *given: logits(*given) + 0.5)
+    monkeypatch.setattr(from_run, "logits", lambda *given: logits(*given) + 0.5)
     assert abs(decoder_of_run(folder).difference - 0.5) < 1e-5
 
 

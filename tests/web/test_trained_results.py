@@ -11,7 +11,7 @@ from selenium.webdriver.common.by import By
 import krohn
 from krohn.cli.app import run
 from krohn.experiments.text_form import parse_text
-from krohn.web.results import SHOWN, results_view
+from krohn.web.trained_results import SHOWN, results_view
 
 RESULTS = Path(__file__).parents[2] / "results"
 

@@ -13,8 +13,8 @@ import krohn
 from exporting.unproved import without_proof
 from krohn.check.reader import Network
 from krohn.cli.app import run
-from krohn.exporting.compiled import decoder_of_compiled
-from krohn.exporting.proof import checkable_decoder, decoder_hash, prove, recheck
+from krohn.exporting.export_proof import checkable_decoder, decoder_hash, prove, recheck
+from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.exporting.reference import logits
 
 LENGTH = 12

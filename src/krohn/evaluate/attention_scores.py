@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from krohn.errors import InvalidInput
-from krohn.evaluate.heads import HeadScore, best_heads, score_heads, telling_words
+from krohn.evaluate.evaluation import Trained
+from krohn.evaluate.gridworld_heads import HeadScore, best_heads, score_heads, telling_words
 from krohn.evaluate.trace import trace
-from krohn.evaluate.trained import Trained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class AttentionHeads:
     name: str = "attention"
 
     def measure(self, trained: Trained) -> list[dict[str, Any]]:
-        """See :class:`krohn.evaluate.trained.Evaluation`."""
+        """See :class:`krohn.evaluate.evaluation.Evaluation`."""
         task = trained.task_with(length=self.length)
         words, batch = task.held_out(self.seed, self.words)
         states = batch.targets[0].cpu().numpy()

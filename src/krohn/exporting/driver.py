@@ -11,7 +11,10 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, UnknownName, Unsupported
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
 from krohn.exporting.card import Card
-from krohn.exporting.compiled import (
+from krohn.exporting.decoder import Decoder
+from krohn.exporting.export_files import Files, text_file, write_files
+from krohn.exporting.export_proof import DTYPE, Proof, prove
+from krohn.exporting.from_compiled import (
     HALF_TYPES,
     Checked,
     check,
@@ -19,10 +22,7 @@ from krohn.exporting.compiled import (
     check_types,
     decoder_of_compiled,
 )
-from krohn.exporting.decoder import Decoder
-from krohn.exporting.files import Files, text_file, write_files
-from krohn.exporting.meaning import meaning_of
-from krohn.exporting.proof import DTYPE, Proof, prove
+from krohn.exporting.ground_truth import meaning_of
 from krohn.exporting.rounding import SAFETY
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import is_run, load
@@ -243,7 +243,7 @@ def export_run(
     directory: Path, formats: Sequence[str], *, replicate: int | None = None, length: int | None = None
 ) -> dict[str, Exported]:
     """One replicate of a training run as files."""
-    from krohn.exporting.trained import decoder_of_run
+    from krohn.exporting.from_run import decoder_of_run
 
     trained = decoder_of_run(directory, replicate=replicate, length=length)
     findings = {
