@@ -34,7 +34,7 @@ for file in folder.glob("*.sqlite"):  # a whole copy, though a queue may be writ
     with sqlite3.connect(file) as source, sqlite3.connect(out / file.name) as copy:
         source.backup(copy)
 PY
-  [ -d "$folder/networks" ] && tar -C "$folder" -cf "$out/networks.tar" networks
+  [ -d "$folder/networks" ] && tar -C "$folder" -cf - networks | split -b 15000000 - "$out/networks.tar."
   tar -C "$folder" --exclude='*.sqlite*' --exclude=networks -czf "$out/logs-and-jobs.tar.gz" .
   ls -l "$out" ;;
 esac

@@ -9,10 +9,11 @@ QUEUE is a file with one line for each group of cells: the experiment and parts 
 Cells that FOLDER/QUEUE.sqlite or the files after --known hold with test words are not run again. A cell of
 the map is skipped once two shallower ones of its row are solved by most survivors, one of `sample` once a
 shallower one is solved. A cell that would not end before the deadline, by the pace of those before it, lets a
-cheaper one go first. `networks` are kept.
+cheaper one go first. `networks` are kept, and so is what solves a cell of a depth map.
 """
 
 import argparse
+import shutil
 import time
 from dataclasses import dataclass
 from itertools import pairwise
@@ -30,6 +31,7 @@ from krohn.experiments.summary import SOLVED, best_of, given_up
 from krohn.experiments.sweep import is_done
 from krohn.experiments.text_form import import_text
 
+KEPT = ("networks", "uniform", "depth")
 START_SECONDS = 12.0  # to draw weights, to compile kernels and to record graphs
 
 
@@ -112,9 +114,18 @@ def row_is_finished(store: Store, run: PlannedRun, scale: Scale) -> bool:
     return any(one and other for one, other in pairwise(known))
 
 
+def folder(name: str, run: PlannedRun) -> str:
+    """Where the best replicate is kept: for example ``c2-gpt`` or ``uniform-c2-2-layers``."""
+    if name == "networks":
+        return folder_of(run)
+    rest = [str(value) for key, value in run.label.items() if key not in ("task", "depth")]
+    words = [name, str(run.label["task"]), f"{run.label['depth']}-layers", *rest]
+    return "-".join(words).lower().replace(",", "-").replace(" ", "-")
+
+
 def make(name: str, run: PlannedRun, options: argparse.Namespace, store: Store, deadline: float) -> float:
     """Runs a cell, stores its records, and says so; gives the billions of letters it read."""
-    best = options.out / "networks" / folder_of(run) if name == "networks" else None
+    best = options.out / "networks" / folder(name, run) if name in KEPT else None
     job = Job(run=run, directory=None, device=options.device, deadline=deadline, best=best)
     began = time.time()
     records = work(job)
@@ -123,6 +134,8 @@ def make(name: str, run: PlannedRun, options: argparse.Namespace, store: Store, 
     seconds = time.time() - began
     seen = sum(record.sequences for record in records)
     chosen_one = max(records, key=lambda record: record.metrics["accuracy"])
+    if best is not None and name != "networks" and chosen_one.accuracy < SOLVED:
+        shutil.rmtree(best)
     words = ", ".join(f"{key} {value}" for key, value in run.label.items())
     print(
         f"{name}: {words}: {records[0].status}, test {chosen_one.accuracy:.4f}, "

@@ -178,7 +178,7 @@ def test_stability_changes_one_thing_at_a_time() -> None:
 
 def test_in_a_row_of_the_uniform_map_nothing_changes_but_the_depth() -> None:
     runs = experiment("uniform").plan(Scale.SMALL)
-    assert len(runs) == 2 * 8 * 19 + 2 * 3
+    assert len(runs) == 2 * 8 * 19 + 2 * 3 + 2
     for sheet, window in (("whole words", False), ("curriculum", True)):
         cells = [run for run in runs if run.label["sheet"] == sheet]
         rest = {

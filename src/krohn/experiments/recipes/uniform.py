@@ -28,6 +28,8 @@ SHEETS = ("whole words", "curriculum")
 # The same recipe at other lengths, for one memory, one stack and one group.
 OTHER_LENGTHS = {"50 letters": 50, "200 letters": 200}
 OTHER_TASKS, OTHER_DEPTH = ("Grid9", "Dyck4,2", "C2"), 2
+# Twice as long for groups that were still rising when the rate had fallen to nothing.
+TWICE, TWICE_TASKS, TWICE_DEPTH = "twice the steps", ("Q8", "A4"), 8
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
@@ -40,19 +42,21 @@ def plan(scale: Scale) -> list[PlannedRun]:
     ]
     if scale is Scale.SMALL:
         cells += [planned(scale, task, OTHER_DEPTH, name) for name in OTHER_LENGTHS for task in OTHER_TASKS]
+        cells += [planned(scale, task, TWICE_DEPTH, TWICE) for task in TWICE_TASKS]
     return cells
 
 
 def planned(scale: Scale, task: str, layers: int, sheet: str) -> PlannedRun:
     """One cell; nothing but the task, the depth and the sheet differs between cells."""
+    times = 2 if sheet == TWICE else 1
     config = run(
         scale,
         TaskConfig(spec=task, length=OTHER_LENGTHS.get(sheet, depth.LENGTH[scale])),
         gpt(scale, layers),
-        sequences=STEPS[scale] * BATCH[scale],
+        sequences=times * STEPS[scale] * BATCH[scale],
         replicates=REPLICATES[scale],
         stop_at=depth.STOP_AT[scale],
-        evaluations=48 if scale is not Scale.SMOKE else None,
+        evaluations=48 * times if scale is not Scale.SMOKE else None,
         lr=RATES[scale],
         batch=BATCH[scale],
         schedule="cosine",
@@ -68,7 +72,7 @@ def table(cells: Sequence[Cell]) -> list[Row]:
     for cell in cells:
         row = {**cell.label, **summary(cell), "solved_letters": max(map(solved_letters, positions(cell)))}
         rows.append(row | {"solved": row["max_accuracy"] >= SOLVED, "paper": "> 99% at some depth"})
-    order = (*SHEETS, *OTHER_LENGTHS)
+    order = (*SHEETS, TWICE, *OTHER_LENGTHS)
     return sorted(rows, key=lambda row: (order.index(row["sheet"]), TASKS.index(row["task"]), row["depth"]))
 
 

@@ -41,8 +41,8 @@ def _adamw_update(
     rate = rates + (tl.load(position) * replicates + replicate) * 3
     step, root, shrink = tl.load(rate), tl.load(rate + 1), 1.0 - tl.load(rate + 2) * decay
     g = tl.load(gradient + place, mask=inside, other=0.0).to(tl.float32) * factor
-    m = tl.load(first + place, mask=inside, other=0.0)
-    v = tl.load(second + place, mask=inside, other=0.0)
+    m = tl.load(first + place, mask=inside, other=0.0).to(tl.float32)
+    v = tl.load(second + place, mask=inside, other=0.0).to(tl.float32)
     w = tl.load(weight + place, mask=inside, other=0.0) * shrink
     m += (g - m) * (1.0 - beta1)
     v = v * beta2 + g * g * (1.0 - beta2)
