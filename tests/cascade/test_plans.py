@@ -15,16 +15,9 @@ from krohn.cascade.holonomy import Cascade
 from krohn.cascade.holonomy import decompose as holonomy
 from krohn.cascade.merging import mergeable, merged
 from krohn.cascade.plan import Plan
-from krohn.cascade.plan_nodes import (
-    ClampedCounterPlan,
-    ErrorBitPlan,
-    HolonomyPlan,
-    ParallelPlan,
-    ReachablePlan,
-    SerialPlan,
-)
+from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan
+from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.cascade.plan_search import PASSES, PlanSearch
-from krohn.cascade.stack_plan import StackPlan
 from krohn.construct.decomposing import decompose
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.work import UNITS, Work

@@ -8,7 +8,7 @@ import pytest
 from krohn import compile, verify, zoo
 from krohn.certify.rhythm import Rhythm, standing
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.layout import Channel
+from krohn.network.transformer import Channel
 
 
 def changed_position(network: CompiledNetwork, name: str, place: int) -> CompiledNetwork:

@@ -12,7 +12,6 @@ from krohn.construct.lowering.assembly import lower, symbolic_head
 from krohn.construct.lowering.position_codes import PositionCodes
 from krohn.network.attention_operations import AttentionOperation
 from krohn.network.forward import logits
-from krohn.network.layout import Layout
 from krohn.network.position_maps import PositionMap
 from krohn.network.program import (
     Places,
@@ -23,7 +22,7 @@ from krohn.network.program import (
     Source,
     interpret_registers,
 )
-from krohn.network.transformer import Transformer
+from krohn.network.transformer import Layout, Transformer
 
 ROUNDING = 1e-10
 

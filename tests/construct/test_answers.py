@@ -8,7 +8,7 @@ import krohn
 from construct.small_automata import hard_words
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
-from krohn.construct.plans import proposals
+from krohn.construct.compiling import proposals
 from krohn.construct.request import MAX_LENGTH, Request
 from krohn.errors import InvalidInput, Unsupported
 

@@ -12,8 +12,7 @@ from krohn.algebra.solvable import counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.cascade.holonomy import decompose
-from krohn.cascade.plan_nodes import ClampedCounterPlan, HolonomyPlan
-from krohn.cascade.stack_plan import POP, recognise_stack
+from krohn.cascade.plan_leaves import POP, ClampedCounterPlan, HolonomyPlan, recognise_stack
 from krohn.construct.lowering.assembly import lower
 from krohn.construct.tight.clamped_counter import padding_steps
 from krohn.construct.tight.draft import ProgramDraft

@@ -21,10 +21,9 @@ from krohn.construct.paper.interpolation import interpolate_1d, interpolate_nd
 from krohn.errors import InvalidInput
 from krohn.network.attention_operations import LatestWrite, PrefixSum
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.layout import Channel, HeadMeaning, Layout
 from krohn.network.position_maps import Modulo
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
-from krohn.network.transformer import Layer, Mlp, Transformer
+from krohn.network.transformer import Channel, HeadMeaning, Layer, Layout, Mlp, Transformer
 
 IDLE, RECENCY, ONE = 1, 2, 3  # of a memory, beside VALUE
 

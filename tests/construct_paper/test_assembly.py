@@ -26,8 +26,7 @@ from krohn.construct.paper.grid_heads import circular_mlp
 from krohn.construct.paper.interpolation import interpolate_1d, interpolate_nd
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import apply_mlp, run
-from krohn.network.layout import Channel, Layout
-from krohn.network.transformer import Layer, Mlp, Transformer
+from krohn.network.transformer import Channel, Layer, Layout, Mlp, Transformer
 
 RNG = np.random.default_rng(0)
 

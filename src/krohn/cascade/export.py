@@ -6,7 +6,7 @@ from krohn.algebra.permutation import cycle_notation
 from krohn.algebra.solvable import counter_tower
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import Plan
-from krohn.cascade.plan_nodes import HolonomyPlan
+from krohn.cascade.plan_leaves import HolonomyPlan
 from krohn.cascade.skeleton import SetClass, Skeleton
 from krohn.cascade.words import generator_word, spelled, transport_word
 

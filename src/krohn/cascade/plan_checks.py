@@ -10,8 +10,7 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.covering import check_covering
-from krohn.cascade.holonomy import Cascade
-from krohn.cascade.schedule import Schedule
+from krohn.cascade.holonomy import Cascade, Schedule
 
 
 def holonomy_fault(automaton: Semiautomaton, cascade: Cascade, schedule: Schedule | None = None) -> str:

@@ -1,10 +1,12 @@
-"""The leaves of a plan: a holonomy cascade, or a counter on a line."""
+"""The leaves of a plan: a holonomy cascade, a counter on a line, a stack of bounded height."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade import plan_checks
 from krohn.cascade.bulk import States, Words, run_cascade
 from krohn.cascade.holonomy import Cascade
@@ -170,3 +172,208 @@ def label_of(labels: Labels, state: int) -> int:
     if not 0 <= state < len(labels):
         raise InvalidInput(f"a state must lie in [0, {len(labels)}); got {state}")
     return labels[state]
+
+
+# A stack of bounded height with a sink for errors (Dyck languages) as a leaf of a plan.
+#
+# Its parts are a counter for the height, one memory for every place of the stack, written by the push that
+# reaches it, and a bit that remembers the first error: three levels, whatever the height.
+
+
+Content = tuple[int, ...]
+Numbers = npt.NDArray[np.int64]
+
+PUSH, POP, REST = 1, -1, 0
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """What letters do to a stack: ``acts[a]`` is the change of the height and the symbol that is meant.
+
+    ``number[q]`` says what is on the stack in state q, −1 for the sink: 0 is empty, and pushing symbol s of
+    k onto content c gives c·k + s + 1, so that every content has one number and no number is left out.
+    """
+
+    height: int
+    num_symbols: int
+    acts: tuple[tuple[int, int], ...]
+    sink: int
+    number: Numbers
+
+    @cached_property
+    def content(self) -> dict[int, Content]:
+        """What every state but the sink holds, lowest first."""
+        held: dict[int, Content] = {0: ()}
+        for number in range(1, len(self.number) - 1):
+            rest, symbol = divmod(number - 1, self.num_symbols)
+            held[number] = (*held[rest], symbol)
+        return {state: held[number] for state, number in enumerate(self.number.tolist()) if number >= 0}
+
+
+def recognise_stack(automaton: Semiautomaton) -> Stack | None:
+    """The stack that the automaton is, started empty, under any names; ``None`` if it is none.
+
+    Several letters may push or pop the same symbol, and letters that change nothing are allowed.
+    """
+    table, start = automaton.table, automaton.start
+    sinks = np.flatnonzero((table == np.arange(len(table))[:, None]).all(axis=1)).tolist()
+    if len(sinks) != 1 or sinks[0] == start:
+        return None
+    first = table[start].tolist()
+    symbols = list(dict.fromkeys(q for q in first if q not in (sinks[0], start)))
+    acts = []
+    for letter, target in enumerate(first):
+        taken = [symbol for symbol, held in enumerate(symbols) if table[held, letter] == start]
+        if target in symbols:
+            acts.append((PUSH, symbols.index(target)))
+        else:
+            acts.append((POP, taken[0]) if taken else (REST, 0))
+    if not symbols:
+        return None
+    height, number = _numbered(automaton, acts, len(symbols), sinks[0])
+    stack = Stack(height, len(symbols), tuple(acts), sinks[0], number)
+    return stack if not stack_fault(automaton, stack) else None
+
+
+def _numbered(
+    automaton: Semiautomaton, acts: list[tuple[int, int]], symbols: int, sink: int
+) -> tuple[int, Numbers]:
+    """The greatest height and what every state holds by pushes alone; −1 if they do not lead to it."""
+    number = np.full(automaton.num_states, -1, dtype=np.int64)
+    number[automaton.start] = 0
+    pushes = [acts.index((PUSH, symbol)) for symbol in range(symbols)]
+    height, level = 0, np.array([automaton.start])
+    while True:
+        reached = automaton.table[level][:, pushes]
+        numbers = number[level][:, None] * symbols + np.arange(1, symbols + 1)
+        fresh = (reached != sink) & (number[reached] < 0)
+        if not fresh.any():
+            return height, number
+        number[reached[fresh]] = numbers[fresh]
+        height, level = height + 1, np.unique(reached[fresh])
+
+
+def stack_fault(automaton: Semiautomaton, stack: Stack) -> str:
+    """Every letter must do to every content what its act says, and lead to the sink where it cannot."""
+    states, symbols = automaton.num_states, stack.num_symbols
+    if sum(symbols**level for level in range(stack.height + 1)) + 1 != states:
+        return "there must be one state for every content, and the sink"
+    if sorted(stack.number.tolist()) != list(range(-1, states - 1)) or stack.number[stack.sink] != -1:
+        return "the contents must be those of all states but the sink"
+    if (automaton.table[stack.sink] != stack.sink).any() or len(stack.acts) != automaton.num_letters:
+        return f"state {stack.sink} is not fixed by every letter, or a letter has no act"
+    if stack.number[automaton.start] != 0:
+        return "the stack is not empty at the start"
+    holding = np.append(np.argsort(stack.number)[1:], stack.sink)  # by number; the last is of no content
+    numbers = stack.number[holding[:-1]]
+    for letter, (act, symbol) in enumerate(stack.acts):
+        if act == PUSH:
+            wanted = np.minimum(numbers * symbols + symbol + 1, states - 1)
+        elif act == POP:
+            fits = (numbers > 0) & ((numbers - 1) % symbols == symbol)
+            wanted = np.where(fits, (numbers - 1) // symbols, states - 1)
+        else:
+            wanted = numbers
+        wrong = np.flatnonzero(automaton.table[holding[:-1], letter] != holding[wanted])
+        if wrong.size:
+            return f"state {holding[wrong[0]]}, letter {letter}: not what the stack does"
+    return ""
+
+
+@dataclass(frozen=True, eq=False)
+class StackPlan(Plan):
+    """A bounded stack: its height, its places, and a bit for errors."""
+
+    stack: Stack
+
+    def fault(self) -> str:
+        """The automaton must be this stack, in every state under every letter."""
+        return stack_fault(self.automaton, self.stack)
+
+    @property
+    def levels(self) -> int:
+        """Height, places, error bit."""
+        return 3
+
+    @property
+    def layers(self) -> int:
+        """One for each: the places and the symbol that a pop removes are found side by side."""
+        return 3
+
+    @property
+    def size(self) -> int:
+        """The states of all components."""
+        return sum(part.tiles for part in self.components)
+
+    @cached_property
+    def components(self) -> tuple[Component, ...]:
+        """A counter, one memory for each place, an error bit."""
+        stack = self.stack
+        places = (Component(1, stack.num_symbols, 1, "1", True, True, "stack place"),) * stack.height
+        return (
+            Component(0, stack.height + 1, 1, "1", True, True, "stack height"),
+            *places,
+            Component(2, 2, 1, "1", True, True, "error bit"),
+        )
+
+    @property
+    def title(self) -> str:
+        """Its height and symbols."""
+        return f"stack of height {self.stack.height} over {self.stack.num_symbols} symbols, and an error bit"
+
+    @property
+    def num_coordinates(self) -> int:
+        """The height, the places, the bit."""
+        return self.stack.height + 2
+
+    def coordinates(self, state: int) -> Coordinates:
+        """Height and content; places above the height hold 0; the sink is an empty stack that has failed."""
+        if not 0 <= state < self.automaton.num_states:
+            raise InvalidInput(f"a state must lie in [0, {self.automaton.num_states}); got {state}")
+        content = self.stack.content.get(state, ())
+        rest = (0,) * (self.stack.height - len(content))
+        return (len(content), *content, *rest, int(state == self.stack.sink))
+
+    @cached_property
+    def _holding(self) -> dict[Content, int]:
+        return {content: state for state, content in self.stack.content.items()}
+
+    def state(self, coordinates: Coordinates) -> int:
+        """The sink once the bit is set, else the state with that content."""
+        if len(coordinates) != self.num_coordinates:
+            raise InvalidInput(f"there must be {self.num_coordinates} coordinates; got {len(coordinates)}")
+        height, *places, failed = coordinates
+        if failed:
+            return self.stack.sink
+        content = tuple(places[:height])
+        if height < 0 or content not in self._holding:
+            raise InvalidInput(f"the coordinates must be those of a state; {coordinates} name none")
+        return self._holding[content]
+
+    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
+        """The height moves, a push writes its place, and a letter that cannot be read sets the bit."""
+        self.state(coordinates)
+        height, *places, failed = coordinates
+        act, symbol = self.stack.acts[letter]
+        if failed:
+            return coordinates
+        if act == PUSH and height < self.stack.height:
+            places[height] = symbol
+        fits = act == REST or (
+            height < self.stack.height if act == PUSH else height > 0 and places[height - 1] == symbol
+        )
+        return (height + act, *places, 0) if fits else (0, *places, 1)
+
+    def simulate(self, words: Words, start: int | None = None) -> States:
+        """Steps the coordinates of every word; each coordinate tuple is stepped once per letter."""
+        origin = self.coordinates(self._origin(start))
+        known: dict[tuple[Coordinates, int], Coordinates] = {}
+        result = np.empty(words.shape, dtype=np.int32)
+        for row, word in enumerate(words.tolist()):
+            held = origin
+            for place, letter in enumerate(word):
+                if (held, letter) not in known:
+                    known[held, letter] = self.step(held, letter)
+                held = known[held, letter]
+                result[row, place] = self.state(held)
+        return result

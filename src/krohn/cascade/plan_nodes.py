@@ -9,18 +9,8 @@ import numpy.typing as npt
 from krohn.cascade import plan_checks
 from krohn.cascade.bulk import States, Words
 from krohn.cascade.plan import Component, Coordinates, Plan
-from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, Labels, label_of
+from krohn.cascade.plan_leaves import Labels, label_of
 from krohn.errors import InvalidInput
-
-__all__ = [
-    "ClampedCounterPlan",
-    "ErrorBitPlan",
-    "HolonomyPlan",
-    "Labels",
-    "ParallelPlan",
-    "ReachablePlan",
-    "SerialPlan",
-]
 
 
 @dataclass(frozen=True, eq=False)

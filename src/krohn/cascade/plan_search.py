@@ -26,16 +26,9 @@ from krohn.cascade.group_order import small_generating_set
 from krohn.cascade.holonomy import Cascade, decompose
 from krohn.cascade.merging import mergeable, merged
 from krohn.cascade.plan import Plan
-from krohn.cascade.plan_nodes import (
-    ClampedCounterPlan,
-    ErrorBitPlan,
-    HolonomyPlan,
-    ParallelPlan,
-    ReachablePlan,
-    SerialPlan,
-)
+from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan, recognise_stack
+from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.cascade.skeleton import Skeleton
-from krohn.cascade.stack_plan import StackPlan, recognise_stack
 from krohn.errors import LimitExceeded
 from krohn.work import Work, WorkSpent
 

@@ -10,15 +10,71 @@ non-equivalent images of equal size too. Singletons are finished: their depth is
 All sets are named by their number in the family (``masks[i]`` is the bit mask of set i, number 0 is Q).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from krohn.algebra.components import strong_components
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.group_order import is_symmetric
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS, ImageSets, image_sets
-from krohn.cascade.tile_search import TileSearch
 from krohn.work import Work, unlimited
+
+# Below this many sets a list comprehension beats the fixed cost of array calls.
+_ARRAY_THRESHOLD = 600
+_WORD = 64
+
+
+class TileSearch:
+    """The sets of more than one state by decreasing size, searched one representative at a time.
+
+    Every single state is in the family, so the states that no larger tile covers are tiles themselves.
+    """
+
+    def __init__(self, masks: Sequence[int], number: dict[int, int]) -> None:
+        self._number = number
+        self._full = masks[0]
+        self._sorted = sorted(masks[masks[0].bit_length() + 1 :], key=int.bit_count, reverse=True)
+        # size -> first position of a smaller set
+        self._start = {mask.bit_count(): position for position, mask in enumerate(self._sorted, 1)}
+        self._array: npt.NDArray[np.uint64] | None = None
+        if len(masks) > _ARRAY_THRESHOLD and self._full.bit_length() <= _WORD:
+            self._array = np.array(self._sorted, dtype=np.uint64)
+
+    def tiles_of(self, whole: int) -> tuple[int, ...]:
+        """Numbers of the tiles of a set given by its mask, largest first, then in breadth-first order."""
+        size = whole.bit_count()
+        if size == 2:  # its two states; {q} is set number 1 + q
+            return ((whole & -whole).bit_length(), whole.bit_length())
+        candidates = self._inside(whole, size)
+        if not candidates and whole == self._full:
+            return tuple(range(1, size + 1))
+        tiles: list[int] = []
+        left = whole
+        while candidates:
+            largest = candidates[0]
+            tiles.append(self._number[largest])
+            outside = ~largest
+            left &= outside
+            candidates = [mask for mask in candidates if mask & outside]
+        while left:
+            tiles.append((left & -left).bit_length())
+            left &= left - 1
+        return tuple(tiles)
+
+    def _inside(self, whole: int, size: int) -> list[int]:
+        start = self._start.get(size, 0)  # Q alone has its size
+        outside = ~whole
+        if self._array is None:
+            return [mask for mask in self._sorted[start:] if not mask & outside]
+        rest = self._array[start:]
+        kept = (rest & np.uint64(outside & (1 << _WORD) - 1)) == 0
+        inside: list[int] = rest[kept].tolist()
+        return inside
+
 
 Permutation = tuple[int, ...]
 _FEW = 16  # so many classes are looked at as they come; more are made distinct first

@@ -20,9 +20,9 @@ from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.attention_operations import AttentionOperation, PlaceSum, PrefixSum
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import logits
-from krohn.network.layout import Channel
 from krohn.network.position_maps import Values
 from krohn.network.program import Program, interpret_registers
+from krohn.network.transformer import Channel
 
 MAX_WORK = 10**9
 SHORT_WORDS = 2048

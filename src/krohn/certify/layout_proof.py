@@ -16,8 +16,8 @@ from krohn.certify.findings import Record
 from krohn.certify.machine import Integers, Machine, distinct_rows
 from krohn.certify.program_proof import Registers
 from krohn.certify.stream import Stream
-from krohn.network.layout import Channel, Layout
 from krohn.network.program import Program
+from krohn.network.transformer import Channel, Layout
 
 CLOSE = 1e-3
 MAX_PAIRS = 100_000

@@ -21,8 +21,8 @@ from krohn.construct.request import (
 )
 from krohn.construct.size_report import SizeReport, size_report
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.layout import HeadMeaning
 from krohn.network.storage import check_target, save
+from krohn.network.transformer import HeadMeaning
 
 WIDTH = 90
 """Longest description of a layer's heads; ``--json`` gives them whole."""

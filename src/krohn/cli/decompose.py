@@ -14,10 +14,9 @@ from krohn.cascade.export import plan_dot
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.output import emit, json_option, note, table
+from krohn.construct.compiling import shallower
 from krohn.construct.decomposing import decompose
-from krohn.construct.plans import shallower
-from krohn.construct.proposal import Proposal
-from krohn.construct.request import CHOICES, DEFAULT_EFFORT, Request
+from krohn.construct.request import CHOICES, DEFAULT_EFFORT, Proposal, Request
 from krohn.network.transformer import Mask
 
 _file = click.Path(dir_okay=False, path_type=Path)

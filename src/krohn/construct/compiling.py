@@ -1,7 +1,7 @@
 """``krohn.compile``: an automaton, a length, and out comes a Transformer with explicit weights.
 
 Read ``build`` as the paper does: plans of the automaton, programs that say what the layers do, matrices, and
-the choice. Where plans come from is listed in ``krohn.construct.plans``.
+the choice. ``SOURCES`` lists where plans come from.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,6 +10,11 @@ from textwrap import shorten
 
 from krohn.automata.quotients import minimize
 from krohn.automata.spec import AutomatonLike, Target, as_automaton, asked
+from krohn.construct.features.source import (
+    one_layer_proposals,
+    proposals_without_search,
+    two_layer_proposals,
+)
 from krohn.construct.lowering.assembly import lower
 from krohn.construct.lowering.mlp_builder import Activation
 from krohn.construct.lowering.precision import HALF_TYPES, largest_length, precision_faults
@@ -17,16 +22,18 @@ from krohn.construct.paper.composition import Gadget
 from krohn.construct.paper.grid import Variant
 from krohn.construct.paper.scan import Positions
 from krohn.construct.paper_methods import grid_as_printed, paper_as_printed, scan_as_printed
-from krohn.construct.plans import last_resort, proposals
-from krohn.construct.proposal import Proposal
 from krohn.construct.request import (
     DEFAULT_EFFORT,
     DEFAULT_MAX_ROWS,
     DEFAULT_MAX_SETS,
     Method,
     Objective,
+    Proposal,
     Request,
+    Source,
 )
+from krohn.construct.tight.plan_programs import cascade_proposals
+from krohn.construct.tight.scan import scan_depth, scan_proposals
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Table
@@ -139,12 +146,70 @@ def _rounds(request: Request, work: Work) -> Iterator[list[Proposal]]:
         yield last_resort(request, work)
 
 
-def _notes(request: Request, network: CompiledNetwork, work: Work) -> tuple[str, ...]:
-    """What was given up, where more layers than one leave something to gain."""
-    if network.transformer.depth < 2:
-        return ()
-    more = f"{10 * request.effort:g}"
-    return tuple(f"{what} was given up; --effort {more} (effort={more}) goes on" for what in work.given_up)
+# Plans: the sources of proposals, in the order in which they are asked. A new way to build networks is one
+# more line here.
+
+SOURCES = (
+    Source("features", ("auto", "features"), proposals_without_search, lambda request: 1),
+    Source("cascade", ("auto", "cascade"), cascade_proposals, lambda request: int(_moves(request))),
+    Source("features", ("auto", "features"), one_layer_proposals, lambda request: 1),
+    Source("features", ("auto", "features"), two_layer_proposals, lambda request: 2),
+    Source("scan", ("auto",), scan_proposals, lambda request: scan_depth(request.length)),
+)
+
+
+def _moves(request: Request) -> bool:
+    """Whether some letter leaves the start; if none does, no layer is needed."""
+    automaton = request.automaton
+    return any(
+        automaton.step(automaton.start, letter) != automaton.start for letter in range(automaton.num_letters)
+    )
+
+
+def proposals(request: Request, work: Work, sources: tuple[Source, ...] = SOURCES) -> list[Proposal]:
+    """What every source that fits the request proposes; all reasons if there is nothing.
+
+    Where depth is all that matters, a source that cannot do with fewer layers is not asked.
+    """
+    found: list[Proposal] = []
+    reasons: list[str] = []
+    for source in sources:
+        least = min((proposal.layers for proposal in found), default=None)
+        if request.method not in source.methods or (
+            request.objective == "depth" and least is not None and least <= source.least(request)
+        ):
+            continue
+        try:
+            found += source.propose(request, work)
+        except (Unsupported, LimitExceeded) as error:
+            reasons.append(str(error))
+        work.look()
+    if not found:
+        raise Unsupported(" | ".join(reasons))
+    return found
+
+
+def shallower(request: Request, layers: int | None) -> Proposal | None:
+    """The plan that compile takes instead of a cascade of so many layers; ``None`` if it takes that one."""
+    rivals = tuple(
+        source
+        for source in SOURCES
+        if source.name == "features" and (layers is None or source.least(request) < layers)
+    )
+    try:
+        found = proposals(request, request.work(), rivals)
+    except (Unsupported, LimitExceeded):
+        return None
+    return min(found, key=lambda plan: plan.layers)
+
+
+def last_resort(request: Request, work: Work) -> list[Proposal]:
+    """What the last source proposes, which always has something: for plans that do not fit after all."""
+    source = SOURCES[-1]
+    return list(source.propose(request, work)) if request.method in source.methods else []
+
+
+# Weights: a program becomes matrices, or the reasons why it cannot.
 
 
 def _lowered(request: Request, plan: Proposal, work: Work) -> Iterator[CompiledNetwork]:
@@ -196,6 +261,9 @@ def _ways(request: Request) -> list[tuple[bool, bool]]:
     ]
 
 
+# The choice.
+
+
 def cost(network: Transformer, objective: Objective) -> tuple[int, ...]:
     """What is made small first, and what then."""
     width = max(network.dim, network.mlp_width, network.heads * network.head_dim)
@@ -205,6 +273,14 @@ def cost(network: Transformer, objective: Objective) -> tuple[int, ...]:
         "parameters": (network.num_parameters, network.depth),
         "width": (width, network.num_parameters),
     }[objective]
+
+
+def _notes(request: Request, network: CompiledNetwork, work: Work) -> tuple[str, ...]:
+    """What was given up, where more layers than one leave something to gain."""
+    if network.transformer.depth < 2:
+        return ()
+    more = f"{10 * request.effort:g}"
+    return tuple(f"{what} was given up; --effort {more} (effort={more}) goes on" for what in work.given_up)
 
 
 PRINTED: dict[str, Callable[[Request], CompiledNetwork]] = {

@@ -5,10 +5,10 @@ from krohn.cascade import holonomy
 from krohn.cascade.decomposition import Decomposition, PassReport, pass_report
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.plan import Plan
-from krohn.cascade.plan_nodes import HolonomyPlan
+from krohn.cascade.plan_leaves import HolonomyPlan
 from krohn.cascade.plan_search import PASSES, PlanSearch, cascade_plans, plain_cascade
 from krohn.construct.request import DEFAULT_EFFORT, Request
-from krohn.construct.tight.cascade_source import built_plans, shallowest
+from krohn.construct.tight.plan_programs import built_plans, shallowest
 from krohn.errors import InvalidInput, Unsupported
 from krohn.network.transformer import Mask
 from krohn.work import Work

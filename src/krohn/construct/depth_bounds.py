@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.plans import SOURCES, proposals
+from krohn.construct.compiling import SOURCES, proposals
 from krohn.construct.request import DEFAULT_EFFORT, MAX_LENGTH, Request
 from krohn.depth.block_scheme import BlockScheme
 from krohn.depth.block_search import find_block_scheme

@@ -1,6 +1,11 @@
-"""What is to be compiled and how: one value, validated once, that every builder reads."""
+"""What is to be compiled and how, and what a source of networks proposes in answer: the two ends of a plan.
 
-from collections.abc import Iterator
+A proposal is one way to build the network, with its layers known before any matrix is made. A source of
+proposals is a function of the request and the work it may spend. ``krohn.construct.compiling`` lists the
+sources; the driver asks them all and chooses by the objective.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -12,6 +17,7 @@ from krohn.construct.paper.composition import Gadget
 from krohn.construct.paper.grid import Variant
 from krohn.construct.paper.scan import Positions
 from krohn.errors import InvalidInput
+from krohn.network.program import Program
 from krohn.network.transformer import Mask
 from krohn.work import UNITS, Work
 
@@ -95,3 +101,38 @@ def _tight_only(request: Request) -> Iterator[str]:
             yield f"{name} {value} is for methods cascade and auto; got method {request.method}"
     if request.method == "scan" and request.activation != "relu":
         yield f"activation {request.activation} is of counters, which method scan has none of"
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """A way to build the network.
+
+    Attributes:
+        method: the method that the network is labelled with: ``cascade``, ``scan``, ``features``.
+        layers: layers of the network.
+        program: writes the program; called only for proposals that may be chosen.
+        lines: the plan in words, one line for each part.
+    """
+
+    method: str
+    layers: int
+    program: Callable[[], Program]
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where proposals come from.
+
+    Attributes:
+        name: what the source is called in messages.
+        methods: the methods of a request that ask it.
+        propose: the proposals, none or several; it raises ``Unsupported`` or ``LimitExceeded`` with the
+            reason if it has none, and keeps to the work it is given.
+        least: the fewest layers that it can propose: it is not asked where as few have been found already.
+    """
+
+    name: str
+    methods: tuple[str, ...]
+    propose: Callable[[Request, Work], Iterable[Proposal]]
+    least: Callable[[Request], int]

@@ -11,9 +11,8 @@ from krohn.automata.words import Word, letter_numbers, word_array
 from krohn.errors import InvalidInput
 from krohn.network.explanation import Explanation, explain_word
 from krohn.network.forward import run
-from krohn.network.layout import Layout
 from krohn.network.program import Program
-from krohn.network.transformer import Transformer
+from krohn.network.transformer import Layout, Transformer
 from krohn.notebook import html_table
 
 METHODS = ("scan", "cascade", "paper", "grid", "features")

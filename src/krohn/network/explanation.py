@@ -8,9 +8,8 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.forward import logits
-from krohn.network.layout import Layout
 from krohn.network.picture import HeadView, word_picture
-from krohn.network.transformer import Transformer
+from krohn.network.transformer import Layout, Transformer
 
 Array = npt.NDArray[np.float64]
 

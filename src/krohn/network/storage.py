@@ -16,10 +16,9 @@ from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.spec import Target, asked, true_name
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.layout import Channel, HeadMeaning, Layout
 from krohn.network.program import Program
 from krohn.network.program_json import built_from_list, named, program_from_json, program_to_json
-from krohn.network.transformer import Head, Layer, Mask, Mlp, Transformer
+from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Mask, Mlp, Transformer
 from krohn.strict_json import read_json, require_keys, short, shown
 
 MODEL, MEANING = "model.safetensors", "krohn.json"

@@ -7,8 +7,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.features.exchange import exchange_conflict
 from krohn.construct.features.plans import one_layer_plan, plan_without_search, two_layer_plan
 from krohn.construct.features.writing import FeatureLayers
-from krohn.construct.proposal import Proposal
-from krohn.construct.request import Request
+from krohn.construct.request import Proposal, Request
 from krohn.depth.block_search import find_block_scheme
 from krohn.errors import Unsupported
 from krohn.work import Work, WorkSpent

@@ -17,10 +17,9 @@ from krohn.construct.lowering.mlp_builder import (
 )
 from krohn.construct.lowering.position_codes import PositionCodes
 from krohn.network.attention_operations import AttentionOperation
-from krohn.network.layout import Channel, HeadMeaning, Layout
 from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap, Select, Table
 from krohn.network.program import Program, Readout
-from krohn.network.transformer import Head, Layer, Mlp, Transformer
+from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer
 
 # Channels for registers and position codes: each lives from birth to last reading, then is reused.
 

@@ -26,10 +26,9 @@ from krohn.network.attention_operations import (
     PlaceSum,
     PrefixSum,
 )
-from krohn.network.layout import Channel
 from krohn.network.position_maps import Linear, PositionMap
 from krohn.network.program import Program
-from krohn.network.transformer import Head
+from krohn.network.transformer import Channel, Head
 
 # Heads whose values are only added up share one channel: the block adds its heads anyway.
 

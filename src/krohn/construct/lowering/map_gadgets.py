@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.construct.lowering.mlp_builder import MapContext, MlpBuilder, Signal, require_entries, staircase
-from krohn.network.layout import Channel
 from krohn.network.position_maps import Clamp, Modulo, Select, Table
-from krohn.network.transformer import SIN
+from krohn.network.transformer import SIN, Channel
 
 # The linear code y = Σ cᵢ·vᵢ by which a table of several inputs becomes a staircase of one.
 #

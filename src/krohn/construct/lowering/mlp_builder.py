@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.errors import LimitExceeded
-from krohn.network.layout import Channel
 from krohn.network.program import Program
-from krohn.network.transformer import RELU, Mlp
+from krohn.network.transformer import RELU, Channel, Mlp
 
 # An MLP under construction: values as sums over the units of one hidden layer, built layer by layer.
 

@@ -14,8 +14,7 @@ from math import ceil, cos, pi
 import numpy as np
 import numpy.typing as npt
 
-from krohn.network.layout import Channel
-from krohn.network.transformer import Mask
+from krohn.network.transformer import Channel, Mask
 
 FREQUENCIES = 2
 

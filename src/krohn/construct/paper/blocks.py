@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from krohn.network.layout import Layout
-from krohn.network.transformer import RELU, Head, Layer, Matrix, Mlp, Transformer
+from krohn.network.transformer import RELU, Head, Layer, Layout, Matrix, Mlp, Transformer
 
 # Putting blocks together: local matrices on a few channels lifted into a wider residual stream.
 #

@@ -19,10 +19,9 @@ from krohn.construct.paper.grid_states import STATE_MLPS
 from krohn.errors import InvalidInput, Unsupported
 from krohn.network.attention_operations import LatestMatch, PrefixSum
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.layout import Channel, HeadMeaning, Layout
 from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
-from krohn.network.transformer import Matrix, Transformer
+from krohn.network.transformer import Channel, HeadMeaning, Layout, Matrix, Transformer
 
 # The discrete meaning of Theorem 3 with heads modulo S + 1, and what the channels hold.
 

@@ -20,10 +20,9 @@ from krohn.construct.paper.composition import composition_mlp
 from krohn.errors import InvalidInput
 from krohn.network.attention_operations import LookBack
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.layout import Channel, HeadMeaning, Layout
 from krohn.network.position_maps import Select
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
-from krohn.network.transformer import Head, Layer, Matrix, Transformer
+from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Matrix, Transformer
 
 # The discrete meaning of Theorem 1: look back, compose, twice as far each time.
 

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from krohn.construct.paper.attention_lemmas import PositionCode
 from krohn.construct.paper.permutation_reset import SHARED, ResetSimulator
-from krohn.network.layout import Channel, HeadMeaning, Layout
-from krohn.network.transformer import Layer, Transformer
+from krohn.network.transformer import Channel, HeadMeaning, Layer, Layout, Transformer
 
 
 @dataclass(frozen=True, eq=False)

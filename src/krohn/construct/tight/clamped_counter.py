@@ -13,7 +13,7 @@ Padding steps make every class visited and the place right before the first lett
 
 from collections.abc import Sequence
 
-from krohn.cascade.plan_nodes import ClampedCounterPlan
+from krohn.cascade.plan_leaves import ClampedCounterPlan
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.finite import Finite, Track
 from krohn.network.position_maps import Row

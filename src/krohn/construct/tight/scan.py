@@ -12,8 +12,7 @@ from itertools import combinations, islice
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.congruences import join, principal_congruence
 from krohn.construct.lowering.mlp_builder import require_entries
-from krohn.construct.proposal import Proposal
-from krohn.construct.request import Request
+from krohn.construct.request import Proposal, Request
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
 from krohn.network.position_maps import Row
