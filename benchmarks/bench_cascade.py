@@ -24,7 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cascade.group_order import group_order
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.skeleton import Skeleton, skeleton

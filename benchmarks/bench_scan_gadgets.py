@@ -18,7 +18,7 @@ CASES = (("S4", 24), ("A5", 60), ("S5", 120))
 GADGETS = ("plateau", "step2", "hat", "direct")
 MEASURE = """
 import json, resource, sys, time
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.construct.paper.scan import build_scan
 automaton = parse_spec(sys.argv[1])
 before = time.perf_counter()

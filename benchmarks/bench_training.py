@@ -19,7 +19,7 @@ from kernel_check import check_kernels
 from step_profile import profile_step
 from stock_loop import StockLoop
 
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.tasks.batches import Task
 from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig, TaskConfig, model_config
 from krohn.training.device import choose_device, choose_precision

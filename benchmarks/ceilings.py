@@ -11,7 +11,7 @@ from collections import Counter
 from fractions import Fraction
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.errors import Unsupported
 from krohn.experiments.settings import TASKS
 from krohn.tasks.input_distributions import feasible_letters, parse_distribution

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from krohn.algebra.analysis import analyze
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import decompose
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Row, cells_of

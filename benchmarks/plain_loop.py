@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.models import positions
 from krohn.models.architectures.gpt import GptConfig
 from krohn.models.architectures.lstm import LstmConfig

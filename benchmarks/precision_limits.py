@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.construct.paper.grid import build_grid
 from krohn.construct.paper.scan import build_scan
 from krohn.construct.paper.theorem2 import build_paper

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.recurrent.elementary import swaps_and_merges
 from krohn.recurrent.small_action import small_action
 

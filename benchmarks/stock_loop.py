@@ -6,7 +6,7 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.models.architectures.gpt import GptConfig
 from krohn.models.network import Weights
 from krohn.models.stock import gpt_to_stock

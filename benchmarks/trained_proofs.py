@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from certify_all import PAPER
 
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.trained.box_certificate import NAME
 from krohn.trained.box_search import all_words, contexts
 from krohn.trained.codes import code_of

@@ -39,5 +39,5 @@ def test_lines_are_counted_by_folder() -> None:
 def test_a_trace_counts_files_whose_functions_ran() -> None:
     files = house.traced("import krohn; krohn.zoo('C2').run('101')")
     assert "automata/semiautomaton.py" in files
-    assert "automata/words.py" in files
+    assert "automata/zoo.py" in files
     assert "network/forward.py" not in files

@@ -45,7 +45,7 @@ _PUBLIC = {
     "from_regex": "krohn.automata.regular:from_regex",
     "from_dfa": "krohn.automata.dfa:from_dfa",
     "to_dfa": "krohn.automata.dfa:to_dfa",
-    "parse_spec": "krohn.automata.spec:parse_spec",
+    "parse_spec": "krohn.automata.zoo:parse_spec",
     "load_automaton": "krohn.automata.files:load_automaton",
     "dump_automaton": "krohn.automata.files:dump_automaton",
     "simulate": "krohn.automata.simulation:simulate",

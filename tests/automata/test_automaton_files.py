@@ -17,8 +17,7 @@ from krohn.automata.files import (
     dump_automaton,
     load_automaton,
 )
-from krohn.automata.spec import parse_spec, true_name
-from krohn.automata.zoo import zoo, zoo_names
+from krohn.automata.zoo import parse_spec, true_name, zoo, zoo_names
 from krohn.errors import InvalidAutomaton, InvalidFile, InvalidInput, KrohnError, LimitExceeded
 
 # The example of the interface, word for word.

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from krohn.automata.regular import from_regex
-from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.words import Word
+from krohn.automata.semiautomaton import Semiautomaton, Word
 from krohn.errors import InvalidAutomaton, InvalidInput
 
 TABLE = np.array([[1, 0], [0, 1]])

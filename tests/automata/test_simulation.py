@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from krohn.automata.semiautomaton import letter_type
 from krohn.automata.simulation import simulate
-from krohn.automata.words import letter_type
 from krohn.automata.zoo import zoo
 from krohn.errors import InvalidInput
 

@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import krohn
-from krohn.automata.spec import parse_spec
-from krohn.automata.zoo import zoo, zoo_names
+from krohn.automata.zoo import parse_spec, zoo, zoo_names
 from krohn.cascade.cascade_picture import cascade_picture, skeleton_picture
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.app import app, run

@@ -7,14 +7,21 @@ import pytest
 
 from cascade.random_automata import GOLDEN, golden, random_automaton
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
-from krohn.cascade import plan_checks
+from krohn.automata.zoo import parse_spec
 from krohn.cascade.covering import check_covering
 from krohn.cascade.decomposition import Decomposition
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.holonomy import decompose as holonomy
 from krohn.cascade.merging import mergeable, merged
-from krohn.cascade.plan import Plan
+from krohn.cascade.plan import (
+    Plan,
+    clamped_fault,
+    error_bit_fault,
+    holonomy_fault,
+    parallel_fault,
+    reachable_fault,
+    serial_fault,
+)
 from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.cascade.plan_search import PASSES, PlanSearch
@@ -227,8 +234,8 @@ def test_a_broken_parallel_split_is_named() -> None:
     assert isinstance(node, ParallelPlan)
     parts = [part.automaton for part in node.parts]
     twisted = (node.maps[0][1:] + node.maps[0][:1], node.maps[1])
-    assert "not the next class" in plan_checks.parallel_fault(node.automaton, twisted, parts)
-    same = plan_checks.parallel_fault(node.automaton, (node.maps[0],) * 2, (parts[0],) * 2)
+    assert "not the next class" in parallel_fault(node.automaton, twisted, parts)
+    same = parallel_fault(node.automaton, (node.maps[0],) * 2, (parts[0],) * 2)
     assert "same class of every part" in same
     with pytest.raises(AssertionError, match="not the next class"):
         ParallelPlan(node.automaton, twisted, node.parts)
@@ -241,7 +248,7 @@ def test_a_broken_serial_split_is_named() -> None:
     automaton = node.automaton
 
     def fault(labels: tuple[int, ...], drive: tuple[tuple[int, ...], ...]) -> str:
-        return plan_checks.serial_fault(automaton, node.blocks, labels, drive, quotient, fiber)
+        return serial_fault(automaton, node.blocks, labels, drive, quotient, fiber)
 
     assert fault(node.labels, node.drive) == ""
     assert "same place" in fault((0,) * automaton.num_states, node.drive)
@@ -261,17 +268,17 @@ def test_a_broken_error_bit_is_named() -> None:
     assert isinstance(node, ErrorBitPlan)
     inner = node.inner.automaton
     other = Semiautomaton(inner.table[:, ::-1].copy() * 0)
-    assert "goes elsewhere" in plan_checks.error_bit_fault(node.automaton, node.sink, node.states, other)
-    assert "not fixed" in plan_checks.error_bit_fault(node.automaton, 0, node.states, inner)
-    assert "all states but" in plan_checks.error_bit_fault(node.automaton, node.sink, node.states[1:], inner)
+    assert "goes elsewhere" in error_bit_fault(node.automaton, node.sink, node.states, other)
+    assert "not fixed" in error_bit_fault(node.automaton, 0, node.states, inner)
+    assert "all states but" in error_bit_fault(node.automaton, node.sink, node.states[1:], inner)
 
 
 def test_a_broken_clamped_counter_is_named() -> None:
     automaton = parse_spec("Grid5")
     good = decompose(automaton).plan
     assert isinstance(good, ClampedCounterPlan)
-    assert "not the clamped step" in plan_checks.clamped_fault(automaton, good.line, (0, 0))
-    assert "every state once" in plan_checks.clamped_fault(automaton, (0,) * 5, good.steps)
+    assert "not the clamped step" in clamped_fault(automaton, good.line, (0, 0))
+    assert "every state once" in clamped_fault(automaton, (0,) * 5, good.steps)
 
 
 def test_clamped_counters_of_any_step_and_naming_are_found() -> None:
@@ -293,15 +300,15 @@ def test_clamped_counters_of_any_step_and_naming_are_found() -> None:
 def test_a_broken_restriction_is_named() -> None:
     automaton = Semiautomaton.from_letters([(1, 0, 0)], start=0)
     inner = Semiautomaton.from_letters([(1, 0)])
-    assert plan_checks.reachable_fault(automaton, (0, 1), inner) == ""
-    assert "start state" in plan_checks.reachable_fault(automaton, (1, 2), inner)
-    assert "goes elsewhere" in plan_checks.reachable_fault(automaton, (0, 2), inner)
-    assert "distinct" in plan_checks.reachable_fault(automaton, (0, 0), inner)
+    assert reachable_fault(automaton, (0, 1), inner) == ""
+    assert "start state" in reachable_fault(automaton, (1, 2), inner)
+    assert "goes elsewhere" in reachable_fault(automaton, (0, 2), inner)
+    assert "distinct" in reachable_fault(automaton, (0, 0), inner)
 
 
 def test_a_cascade_with_another_start_is_named() -> None:
     letters = golden("T3").letters
-    fault = plan_checks.holonomy_fault(Semiautomaton.from_letters(letters, start=1), holonomy(golden("T3")))
+    fault = holonomy_fault(Semiautomaton.from_letters(letters, start=1), holonomy(golden("T3")))
     assert fault == "the cascade starts at 0, the automaton at 1"
 
 
@@ -316,7 +323,7 @@ def test_equal_bytes_of_different_tables_are_not_confused() -> None:
 
 
 def test_a_cascade_of_another_automaton_is_named() -> None:
-    assert "another automaton" in plan_checks.holonomy_fault(golden("T3"), holonomy(golden("flipflop")))
+    assert "another automaton" in holonomy_fault(golden("T3"), holonomy(golden("flipflop")))
 
 
 def test_a_level_that_is_never_read_can_be_run_in_bulk() -> None:

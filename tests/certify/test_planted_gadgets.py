@@ -83,11 +83,10 @@ EFFECT: dict[str, Network] = {
     "paper.group_products.wreath_product": PRODUCT,
     "tight.clamped_counter.clamped_track": WALLS,
     "tight.plan_programs.plan_program": PARITY,
-    "tight.counters.moved": PARITY,
-    "tight.finite.joined": ("Grid3x4", "cascade", {}),
-    "tight.finite.register_value": ("T3", "cascade", {}),  # two tiles would be swapped back
+    "tight.cascade_level.moved": PARITY,
+    "tight.draft.joined": ("Grid3x4", "cascade", {}),
+    "tight.draft.register_value": ("T3", "cascade", {}),  # two tiles would be swapped back
     "tight.holonomy_part.holonomy_track": PARITY,
-    "tight.layers.arrange": PARITY,
     "tight.plan_programs.plan_track": PARITY,
     "tight.scan.scan_program": ("A5", "auto", {}),
     "tight.stack.stack_track": ("Dyck2,2", "cascade", {}),

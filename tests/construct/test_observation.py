@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import Observed, asked, parse_spec
+from krohn.automata.semiautomaton import Observed, Semiautomaton, asked
+from krohn.automata.zoo import parse_spec
 from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import checkable
 from krohn.certify.second_opinion import exhaustive

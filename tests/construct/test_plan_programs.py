@@ -15,8 +15,7 @@ from krohn.cascade.holonomy import decompose
 from krohn.cascade.plan_leaves import POP, ClampedCounterPlan, HolonomyPlan, recognise_stack
 from krohn.construct.lowering.assembly import lower
 from krohn.construct.tight.clamped_counter import padding_steps
-from krohn.construct.tight.draft import ProgramDraft
-from krohn.construct.tight.finite import Finite, joined
+from krohn.construct.tight.draft import Finite, ProgramDraft, joined
 from krohn.construct.tight.plan_programs import plan_program
 from krohn.construct.tight.scan import fewest_points, scan_program
 from krohn.errors import Unsupported

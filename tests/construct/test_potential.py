@@ -4,12 +4,12 @@ import random
 
 import numpy as np
 import pytest
-from krohn.construct.tight.level_plan import potential
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
 from krohn.certify.verification import verify
 from krohn.construct.compiling import compile
+from krohn.construct.tight.cascade_level import potential
 from krohn.network.program import interpret
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.construct.compiling import compile
 from krohn.construct.threshold_circuit import letters_as_bits, threshold_circuit

@@ -8,7 +8,7 @@ import pytest
 from construct_paper.lemma_networks import build_memory
 from construct_paper.lemmas import threshold
 from construct_paper.paper_oracles import all_words, assert_simulates, line, naive_states
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.construct.paper.blocks import (
     add_mlps,
     basis,

@@ -8,7 +8,7 @@ import pytest
 
 from krohn.algebra.permutation import compose, inverse
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.construct.barrington import BarringtonProgram, barrington, program_length
 from krohn.construct.formula import parse_formula

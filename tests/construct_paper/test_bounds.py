@@ -6,7 +6,7 @@ import math
 import pytest
 
 from construct_paper.paper_oracles import line
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.construct.paper import bounds
 from krohn.construct.paper.bounds import bounds_for, cascade_bounds, memory_bounds, scan_bounds
 from krohn.construct.paper.grid import VARIANTS, build_grid

@@ -3,7 +3,7 @@
 import torch
 from ceilings import position_free_ceiling
 
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.models.registry import model_config
 
 

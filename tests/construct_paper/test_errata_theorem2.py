@@ -15,7 +15,7 @@ from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.solvable import solvable_series
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import decompose
 from krohn.construct.paper.bounds import cascade_bounds
 from krohn.construct.paper.cascade_components import PermutationReset, component_cascade

@@ -3,7 +3,7 @@
 import numpy as np
 
 from construct_paper.lemma_networks import build_counter
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.construct.barrington import barrington
 from krohn.construct.compiling import compile
 from krohn.construct.threshold_circuit import threshold_circuit

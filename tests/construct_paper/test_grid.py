@@ -8,7 +8,7 @@ import pytest
 from construct_paper.lemmas import prefix_sum_meaning
 from construct_paper.paper_oracles import all_words, assert_simulates, line, random_words, started
 from construct_paper.test_grid_recognition import CASES, renamed_grid
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.construct.paper.grid import VARIANTS, build_grid
 from krohn.construct.paper.grid_heads import EMBEDDINGS, circular_mlp
 from krohn.construct.paper.grid_recognition import grid_run, recognise_grid

@@ -8,7 +8,7 @@ import pytest
 from construct_paper.lemmas import shift_register_meaning
 from construct_paper.paper_oracles import line, random_automaton
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.construct.paper.grid_recognition import grid_run, recognise_grid
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from construct.small_automata import assert_simulates
 from construct_paper.lemmas import computed_margin
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.construct.compiling import compile
 from krohn.construct.paper.scan import position_code
 from krohn.errors import InvalidInput, Unsupported

@@ -14,7 +14,7 @@ from construct_paper.paper_oracles import (
     random_words,
     started,
 )
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.construct.paper.composition import GADGETS, composition_mlp, composition_width
 from krohn.construct.paper.scan import build_scan, scan_depth
 from krohn.errors import InvalidInput, LimitExceeded

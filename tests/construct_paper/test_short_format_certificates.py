@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from construct_paper.lemmas import interpolation_nd_meaning, modular_meaning
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.certify.verification import verify
 from krohn.construct.compiling import compile
 from krohn.construct.paper.attention_lemmas import modular_mlp

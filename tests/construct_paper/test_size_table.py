@@ -4,7 +4,7 @@ from pathlib import Path
 
 from size_table import PAPER_AUTOMATA, compiled_table, faithful_table, page, short
 
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.construct.paper.scan import build_scan
 
 

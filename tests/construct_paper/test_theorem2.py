@@ -17,7 +17,7 @@ from construct_paper.paper_oracles import (
 )
 from krohn.algebra.solvable import solvable_series
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import decompose
 from krohn.construct.paper.bounds import bounds_for, component_recipe, memory_bounds, paper_recipe_size
 from krohn.construct.paper.cascade_components import PermutationReset, component_cascade

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from krohn import streams
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.evaluate.evaluation import Trained
 from krohn.models.architectures.gpt import Gpt, GptConfig
 from krohn.models.architectures.lstm import LstmConfig

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 import torch
 
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.errors import UnknownName
 from krohn.experiments.all_experiments import EXPERIMENTS, experiment
 from krohn.experiments.experiment import PlannedRun

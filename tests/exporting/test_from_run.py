@@ -80,7 +80,7 @@ def test_the_other_formats_have_the_logits_of_the_replicate_too(tmp_path: Path) 
 
 
 def _own_logits(folder: Path, words: np.ndarray, classes: int) -> np.ndarray:
-    from krohn.automata.spec import parse_spec
+    from krohn.automata.zoo import parse_spec
     from krohn.training.directory import read_config
 
     config = read_config(folder)

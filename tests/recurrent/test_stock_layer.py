@@ -27,7 +27,7 @@ def test_silu_is_inverted(stock) -> None:
 
 
 def test_the_stock_arithmetic_is_right_without_epsilon_and_has_a_horizon_with_it(stock) -> None:
-    from krohn.automata.spec import parse_spec
+    from krohn.automata.zoo import parse_spec
 
     group = stock.Group(parse_spec("S3"))
     assert stock.first_error(group, 0.0, 3_000) is None

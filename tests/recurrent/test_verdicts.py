@@ -8,7 +8,7 @@ import pytest
 
 from krohn.algebra.analysis import analyze
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.recurrent.verdicts import verdicts
 

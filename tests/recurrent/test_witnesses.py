@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded
 from krohn.evaluate.witness_networks import in_training
 from krohn.recurrent.cells import Gru, Lstm

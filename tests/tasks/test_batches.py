@@ -5,7 +5,7 @@ import torch
 
 from krohn import streams
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput, Unsupported
 from krohn.tasks.batches import HELD_OUT, Task, task_reasons
 from krohn.tasks.input_distributions import parse_distribution

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.evaluate.trained_states import trained_states
 from krohn.models.registry import model_config
 from krohn.tasks.batches import Task

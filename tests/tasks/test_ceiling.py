@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 from ceilings import position_free_ceiling
 
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.errors import Unsupported
 
 

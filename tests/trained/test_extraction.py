@@ -13,7 +13,7 @@ import krohn
 from krohn.automata.files import load_automaton
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.network.storage import load, save
 from krohn.trained.answers import answers_of

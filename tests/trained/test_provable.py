@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.trained.box_search import all_words, contexts
 from krohn.trained.codes import code_of

@@ -9,7 +9,7 @@ from krohn.algebra.permutation import is_permutation
 from krohn.algebra.subgroups import Subgroup
 from krohn.algebra.transition_semigroup import MAX_CLASSES, MAX_IMAGES, TransitionSemigroup
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import AutomatonLike, as_automaton
+from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.notebook import html_table
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.words import letter_type
+from krohn.automata.semiautomaton import letter_type
 
 Row = Any  # bytes or tuple[int, ...]
 Table = Any  # bytes of length 256, or a tuple

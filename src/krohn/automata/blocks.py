@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.distributions import Source
-from krohn.automata.words import letter_type
+from krohn.automata.semiautomaton import letter_type
 
 # Block codes from random bits, fair or weighted, exactly as likely as they should be.
 

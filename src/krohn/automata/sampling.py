@@ -16,9 +16,8 @@ import numpy.typing as npt
 
 from krohn.automata.blocks import BlockDice, BlockTables
 from krohn.automata.distributions import Source, default_distribution, source
-from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import AutomatonLike, as_automaton
-from krohn.automata.words import letter_type
+from krohn.automata.semiautomaton import Semiautomaton, letter_type
+from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.errors import InvalidInput, LimitExceeded
 
 UnsignedArray = npt.NDArray[np.unsignedinteger[Any]]

@@ -6,16 +6,71 @@ Words read left to right and act on the right: ``q · ab = (q · a) · b``. Stat
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.diagram import MAX_DRAWN, diagram
-from krohn.automata.words import Word, letter_numbers
-from krohn.errors import InvalidAutomaton, LimitExceeded
+from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded
+
+# Words: letters as numbers inside, as names where people type them.
+
+
+Target = Literal["state", "observation"]
+"""What a network of an automaton outputs."""
+_SHOWN = 20  # letter names that an error lists
+
+Word = str | Iterable[int | str]
+"""Letters as numbers or names, or all of them in one string."""
+
+
+def letter_type(count: int) -> type[np.unsignedinteger[Any]]:
+    """The smallest unsigned type that holds 0 … count − 1."""
+    if count <= 2**8:
+        return np.uint8
+    return np.uint16 if count <= 2**16 else np.uint32
+
+
+def letter_numbers(word: Word, names: Sequence[str]) -> list[int]:
+    """The letters of a word as numbers.
+
+    A string is split at blanks; without blanks it is read character by character, if each is a letter's name.
+    """
+    number = {name: index for index, name in enumerate(names)}
+    split = isinstance(word, str) and not all(letter in number for letter in word)
+    given = str(word).split() if split else list(word)
+    letters = [number.get(letter, -1) if isinstance(letter, str) else int(letter) for letter in given]
+    for place, letter in enumerate(letters):
+        if not 0 <= letter < len(names):
+            known = " ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
+            raise InvalidInput(
+                f"every letter must be one of {known}, or a number below {len(names)}; "
+                f"letter {place + 1} is {str(given[place])[:60]!r}"
+            )
+    return letters
+
+
+def word_array(words: Iterable[Word] | npt.ArrayLike, names: Sequence[str]) -> npt.NDArray[Any]:
+    """Words of one length, given by numbers or names, as an array of letter numbers, one word a row."""
+    if isinstance(words, np.ndarray):
+        return words
+    given = list(cast(Iterable[Any], words))
+    if not any(isinstance(word, str) or any(isinstance(a, str) for a in _letters(word)) for word in given):
+        return np.asarray(given)
+    rows = [letter_numbers(word, names) for word in given]
+    if len({len(row) for row in rows}) > 1:
+        raise InvalidInput(
+            f"words must have one length; got lengths {min(map(len, rows))} to {max(map(len, rows))}"
+        )
+    return np.array(rows, dtype=np.int64)
+
+
+def _letters(word: Any) -> Iterable[Any]:
+    return word if isinstance(word, list | tuple) else ()
+
 
 StateArray = npt.NDArray[np.int32]
 Transformation = tuple[int, ...]
@@ -87,7 +142,7 @@ class Semiautomaton:
         return self.num_states if self.observe is None else max(self.observe) + 1
 
     @property
-    def target(self) -> Literal["state", "observation"]:
+    def target(self) -> Target:
         """What a network of this automaton outputs; ``Observed`` automata show observations."""
         return "state"
 
@@ -254,3 +309,40 @@ def capped_power(base: int, exponent: int) -> int:
         if product > 10**12:
             break
     return product
+
+
+# An automaton that is asked for what it shows: acceptance of a regex, the walls of a grid.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Observed(Semiautomaton):
+    """The same automaton, of which a network outputs φ(q) instead of q; it must have an observation map."""
+
+    @property
+    def target(self) -> Target:
+        """What a network of it outputs."""
+        return "observation"
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """φ(q) for every state."""
+        assert self.observe is not None
+        return self.observe
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Observations are numbers."""
+        return tuple(map(str, range(self.num_observations)))
+
+
+def asked(automaton: Semiautomaton, target: Target) -> Semiautomaton:
+    """The automaton, asked for its states or for its observation."""
+    if target == automaton.target:
+        return automaton
+    if automaton.observe is None:
+        raise InvalidInput(
+            "target observation needs an automaton that shows something: a regex, a name with @, a file with "
+            "observe; or take target state"
+        )
+    kind = Observed if target == "observation" else Semiautomaton
+    return kind(**{field.name: getattr(automaton, field.name) for field in fields(Semiautomaton)})

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import AutomatonLike, as_automaton
-from krohn.automata.words import Word, letter_type, word_array
+from krohn.automata.semiautomaton import Semiautomaton, Word, letter_type, word_array
+from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.errors import InvalidInput
 
 # Words are run in groups whose letters and states stay in the processor's cache.

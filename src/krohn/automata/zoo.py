@@ -1,9 +1,15 @@
-"""The named automata: one family per row, each with the pattern of its names and how to build it."""
+"""What a name stands for: the families of the zoo, one a row, and patterns, tables and files.
 
+Every public function accepts an automaton as an object, a name or a file (``as_automaton``).
+"""
+
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+
+import numpy as np
 
 from krohn.automata import observations
 from krohn.automata.families import (
@@ -20,11 +26,13 @@ from krohn.automata.families import (
     quaternion,
     write_once,
 )
+from krohn.automata.files import load_automaton
 from krohn.automata.permutations import alternating, permutation_reset, symmetric
 from krohn.automata.products import direct_product
+from krohn.automata.regular import from_regex
 from krohn.automata.rubik import rubik
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import InvalidInput, UnknownName
+from krohn.errors import InvalidInput, KrohnError, UnknownName
 
 Observation = Callable[[Semiautomaton], list[int]]
 
@@ -198,3 +206,56 @@ def _named(name: str) -> tuple[Family, Semiautomaton]:
         "an automaton must be named as krohn zoo lists it (S4, Dyck4,2, C2xC3), or be regex:PATTERN, "
         f"table:ROWS or a path/to/file.json; got {name[:60]!r}{hint}"
     )
+
+
+AutomatonLike = Semiautomaton | str | os.PathLike[str]
+"""What every public function accepts where it needs an automaton."""
+
+
+def as_automaton(given: AutomatonLike) -> Semiautomaton:
+    """The automaton itself, from an object, a name or a file."""
+    if isinstance(given, Semiautomaton):
+        return given
+    if isinstance(given, str):
+        return parse_spec(given)
+    if isinstance(given, os.PathLike):
+        return load_automaton(os.fspath(given))
+    raise InvalidInput(f"an automaton must be a Semiautomaton, a name or a file; got {type(given).__name__}")
+
+
+def parse_spec(text: str) -> Semiautomaton:
+    """The automaton that ``text`` stands for: ``S4``, ``regex:(ab)*``, ``table:01.10``, ``to/file.json``."""
+    if text.startswith("regex:"):
+        return from_regex(text.removeprefix("regex:"))
+    if text.startswith("table:"):
+        return _from_table(text)
+    if text.endswith(".json") or os.sep in text:
+        return load_automaton(text)
+    return zoo(text)
+
+
+def _from_table(text: str) -> Semiautomaton:
+    """A small automaton typed in place: a row for each state, in it a digit for each letter, its target."""
+    rows = text.removeprefix("table:").split(".")
+    targets = [[int(digit) if digit in "0123456789" else -1 for digit in row] for row in rows]
+    widths = {len(row) for row in rows}
+    named = all(0 <= q < len(rows) for row in targets for q in row)
+    if len(rows) > 10 or len(widths) > 1 or 0 in widths or not named:
+        raise InvalidInput(
+            "table:ROWS must have a row for each of at most 10 states and in it a digit for each letter, the "
+            f"state that it leads to (table:01.10 is parity); got {text[:60]!r} with {len(rows)} rows"
+        )
+    return Semiautomaton(np.array(targets), 0, name=text)
+
+
+def true_name(automaton: Semiautomaton) -> str:
+    """The automaton's name if it is a zoo name or a pattern that gives this very automaton; empty if not."""
+    name = automaton.name
+    if not name or name.endswith(".json") or os.sep in name.partition("regex:")[0]:
+        return ""
+    try:
+        named = parse_spec(name)
+    except KrohnError:
+        return ""
+    same = named.table.shape == automaton.table.shape and named.digest == automaton.digest
+    return name if same else ""

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.words import Word, letter_numbers, word_array
+from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers, word_array
 from krohn.cascade import holonomy
 from krohn.cascade.bulk import States, Words
 from krohn.cascade.cascade_picture import cascade_picture

@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade import plan_checks
 from krohn.cascade.bulk import States, Words, run_cascade
 from krohn.cascade.holonomy import Cascade
-from krohn.cascade.plan import Component, Coordinates, Plan
+from krohn.cascade.plan import Component, Coordinates, Plan, clamped_fault, holonomy_fault
 from krohn.errors import InvalidInput
 
 Labels = tuple[int, ...]
@@ -26,7 +25,7 @@ class HolonomyPlan(Plan):
 
     def fault(self) -> str:
         """The cascade must be of this automaton and cover it, under the schedule that is used."""
-        return plan_checks.holonomy_fault(
+        return holonomy_fault(
             self.automaton, self.cascade, self.cascade.schedule if self.is_asynchronous else None
         )
 
@@ -107,7 +106,7 @@ class ClampedCounterPlan(Plan):
 
     def fault(self) -> str:
         """Every letter must be x ↦ min(max(x + step, 0), n − 1) along the line."""
-        return plan_checks.clamped_fault(self.automaton, self.line, self.steps)
+        return clamped_fault(self.automaton, self.line, self.steps)
 
     @property
     def levels(self) -> int:

@@ -6,9 +6,16 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from krohn.cascade import plan_checks
 from krohn.cascade.bulk import States, Words
-from krohn.cascade.plan import Component, Coordinates, Plan
+from krohn.cascade.plan import (
+    Component,
+    Coordinates,
+    Plan,
+    error_bit_fault,
+    parallel_fault,
+    reachable_fault,
+    serial_fault,
+)
 from krohn.cascade.plan_leaves import Labels, label_of
 from krohn.errors import InvalidInput
 
@@ -22,7 +29,7 @@ class ReachablePlan(Plan):
 
     def fault(self) -> str:
         """The states must hold the start and be closed under the letters."""
-        return plan_checks.reachable_fault(self.automaton, self.states, self.inner.automaton)
+        return reachable_fault(self.automaton, self.states, self.inner.automaton)
 
     @property
     def levels(self) -> int:
@@ -84,7 +91,7 @@ class ParallelPlan(Plan):
 
     def fault(self) -> str:
         """Each map must be a homomorphism, and together they must be injective."""
-        return plan_checks.parallel_fault(self.automaton, self.maps, [part.automaton for part in self.parts])
+        return parallel_fault(self.automaton, self.maps, [part.automaton for part in self.parts])
 
     @property
     def levels(self) -> int:
@@ -169,7 +176,7 @@ class SerialPlan(Plan):
 
     def fault(self) -> str:
         """Block and place must be carried as the automaton carries the state, and determine it."""
-        return plan_checks.serial_fault(
+        return serial_fault(
             self.automaton,
             self.blocks,
             self.labels,
@@ -262,7 +269,7 @@ class ErrorBitPlan(Plan):
 
     def fault(self) -> str:
         """The sink must be fixed, and the inner automaton right wherever no error happens."""
-        return plan_checks.error_bit_fault(self.automaton, self.sink, self.states, self.inner.automaton)
+        return error_bit_fault(self.automaton, self.sink, self.states, self.inner.automaton)
 
     @property
     def levels(self) -> int:

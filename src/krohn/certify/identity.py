@@ -5,8 +5,7 @@ from typing import Any
 
 from krohn.automata.quotients import minimize
 from krohn.automata.renaming import listed_as, renaming
-from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import asked
+from krohn.automata.semiautomaton import Semiautomaton, asked
 
 SHOWN = 6
 """Names of states and letters that a report lists."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.certify.arithmetic import Arithmetic, arithmetic
 from krohn.certify.certificate import Certificate, network_hash
 from krohn.certify.findings import Check, Record, Refuted, place

@@ -11,7 +11,7 @@ from krohn.algebra.subgroups import Subgroup
 from krohn.algebra.transition_semigroup import MAX_CLASSES, MAX_IMAGES, TransitionSemigroup
 from krohn.atomic import write_text
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.output import emit, json_option, note, table
 from krohn.construct.depth_bounds import DepthBounds, depth_bounds

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import numpy as np
 
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option, table
 from krohn.construct.barrington import DEFAULT, BarringtonProgram, barrington
 from krohn.construct.compiling import compile

@@ -8,7 +8,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option, table
 from krohn.construct.compiling import compile
 from krohn.construct.threshold_circuit import letters_as_bits, threshold_circuit

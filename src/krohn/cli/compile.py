@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option, note, table
 from krohn.cli.recurrent import compile_witness
 from krohn.construct.compiling import compile

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from krohn.atomic import write_text
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cascade.cascade_picture import cascade_picture, skeleton_picture
 from krohn.cascade.decomposition import Decomposition
 from krohn.cascade.export import plan_dot

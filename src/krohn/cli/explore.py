@@ -10,7 +10,7 @@ import click
 
 from krohn.atomic import write_text
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput, MissingDependency
 from krohn.web.page_data import LENGTH, build_machine

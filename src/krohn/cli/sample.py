@@ -8,7 +8,7 @@ import click
 
 from krohn.automata.datasets import Drawing, write_dataset
 from krohn.automata.sampling import Sampler
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option
 from krohn.errors import InvalidInput
 from krohn.exporting.token_words import token_sampler

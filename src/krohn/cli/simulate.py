@@ -8,7 +8,7 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option
 from krohn.cli.words_on_stdin import read_words
 

@@ -61,7 +61,7 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
         raise click.UsageError("give either an automaton SPEC or --config FILE")
     _refuse_early(spec, config, options)
     # torch takes seconds to import: only now that something is to be trained.
-    from krohn.automata.spec import parse_spec
+    from krohn.automata.zoo import parse_spec
     from krohn.training.device import start_reasons
     from krohn.training.loop import train
 
@@ -200,7 +200,7 @@ def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any
 
 def _place_reasons(parts: dict[str, Any], options: dict[str, Any]) -> list[str]:
     """What the automaton and the machine have against it, whatever else is wrong."""
-    from krohn.automata.spec import parse_spec
+    from krohn.automata.zoo import parse_spec
     from krohn.tasks.batches import task_reasons
     from krohn.training.device import device_reasons
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.certify.argument import explain
 from krohn.certify.arithmetic import ARITHMETICS
 from krohn.certify.certificate import Certificate

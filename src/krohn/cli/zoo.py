@@ -8,8 +8,7 @@ import click
 from krohn.atomic import write_text
 from krohn.automata.diagram import diagram
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
-from krohn.automata.zoo import FAMILIES, zoo, zoo_names
+from krohn.automata.zoo import FAMILIES, parse_spec, zoo, zoo_names
 from krohn.cli.output import emit, json_option, note, table
 
 _SHOWN = 40

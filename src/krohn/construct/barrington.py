@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from krohn.algebra.permutation import Permutation, compose, inverse
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.construct.formula import FALSE, TRUE, Formula, parse_formula
 from krohn.construct.word_problem import Alphabet, alphabet
 from krohn.errors import InvalidInput, LimitExceeded

@@ -9,15 +9,15 @@ from dataclasses import replace
 from textwrap import shorten
 
 from krohn.automata.quotients import minimize
-from krohn.automata.spec import AutomatonLike, Target, as_automaton, asked
+from krohn.automata.semiautomaton import Target, asked
+from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.construct.features.source import (
     one_layer_proposals,
     proposals_without_search,
     two_layer_proposals,
 )
-from krohn.construct.lowering.assembly import lower
+from krohn.construct.lowering.assembly import HALF_TYPES, largest_length, lower, precision_faults
 from krohn.construct.lowering.mlp_builder import Activation
-from krohn.construct.lowering.precision import HALF_TYPES, largest_length, precision_faults
 from krohn.construct.paper.composition import Gadget
 from krohn.construct.paper.grid import Variant
 from krohn.construct.paper.scan import Positions
@@ -33,7 +33,7 @@ from krohn.construct.request import (
     Source,
 )
 from krohn.construct.tight.plan_programs import cascade_proposals
-from krohn.construct.tight.scan import scan_depth, scan_proposals
+from krohn.construct.tight.scan import scan_proposals
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Table
@@ -154,7 +154,7 @@ SOURCES = (
     Source("cascade", ("auto", "cascade"), cascade_proposals, lambda request: int(_moves(request))),
     Source("features", ("auto", "features"), one_layer_proposals, lambda request: 1),
     Source("features", ("auto", "features"), two_layer_proposals, lambda request: 2),
-    Source("scan", ("auto",), scan_proposals, lambda request: scan_depth(request.length)),
+    Source("scan", ("auto",), scan_proposals, lambda request: request.scan_depth),
 )
 
 

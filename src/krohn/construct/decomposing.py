@@ -1,6 +1,6 @@
 """``krohn.decompose``: the Krohn–Rhodes plan that ``krohn.compile`` builds, proved and laid open."""
 
-from krohn.automata.spec import AutomatonLike, as_automaton
+from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.cascade import holonomy
 from krohn.cascade.decomposition import Decomposition, PassReport, pass_report
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS

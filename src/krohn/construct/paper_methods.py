@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from math import cos, log, pi
 
 from krohn.cascade.holonomy import decompose
-from krohn.construct.lowering.precision import UNIT
+from krohn.construct.lowering.assembly import UNIT
 from krohn.construct.paper.cascade_components import ComponentCascade, component_cascade
 from krohn.construct.paper.grid import build_grid
 from krohn.construct.paper.grid_recognition import grid_run, recognise_grid

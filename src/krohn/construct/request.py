@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import Target
+from krohn.automata.semiautomaton import Semiautomaton, Target
+from krohn.construct.lowering.assembly import UNIT
 from krohn.construct.lowering.mlp_builder import Activation
-from krohn.construct.lowering.precision import UNIT
 from krohn.construct.paper.composition import Gadget
 from krohn.construct.paper.grid import Variant
 from krohn.construct.paper.scan import Positions
@@ -69,6 +68,11 @@ class Request:
         wrong = list(_faults(self))
         if wrong:
             raise InvalidInput("; ".join(wrong))
+
+    @property
+    def scan_depth(self) -> int:
+        """⌈log₂ T⌉, the layers of a scan: every automaton has that many, and each plan is held against it."""
+        return (self.length - 1).bit_length()
 
     def work(self) -> Work:
         """What the searches may spend, from now on."""

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from krohn.algebra.analysis import analyze
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput
 from krohn.recurrent.verdicts import verdicts
 

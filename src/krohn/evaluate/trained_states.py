@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidFile, Unsupported
 from krohn.models.network import Network, Weights
 from krohn.strict_json import read_json

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.errors import Unsupported
 from krohn.evaluate.trained_states import best_replicate
 from krohn.exporting.decoder import Decoder

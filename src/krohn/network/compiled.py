@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.words import Word, letter_numbers, word_array
+from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers, word_array
 from krohn.errors import InvalidInput
 from krohn.network.explanation import Explanation, explain_word
 from krohn.network.forward import run

@@ -13,7 +13,8 @@ from safetensors.numpy import save as save_tensors
 
 from krohn.atomic import json_bytes, write_folder
 from krohn.automata.files import automaton_from_payload, automaton_payload
-from krohn.automata.spec import Target, asked, true_name
+from krohn.automata.semiautomaton import Target, asked
+from krohn.automata.zoo import true_name
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import Program

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.automata.words import letter_numbers
+from krohn.automata.semiautomaton import letter_numbers
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import Array, Explanation

@@ -13,7 +13,7 @@ The rows of ``verdicts`` say what suffices. Where a network has less, three fact
 from functools import cache
 
 from krohn.algebra.analysis import analyze
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput
 from krohn.recurrent.verdicts import Verdict, verdicts
 

@@ -12,7 +12,7 @@ from safetensors.numpy import save as save_tensors
 from krohn.atomic import json_bytes, write_folder
 from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import true_name
+from krohn.automata.zoo import true_name
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.recurrent.cells import Cell, Gru, Lstm, Tensors
 from krohn.recurrent.rankone_witness import RankOneStack

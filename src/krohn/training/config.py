@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import AutomatonLike, true_name
+from krohn.automata.zoo import AutomatonLike, true_name
 from krohn.errors import InvalidInput, KrohnError, Unsupported
 from krohn.models.architectures.gpt import GptConfig
 from krohn.models.network import ModelConfig

@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import AutomatonLike, parse_spec
+from krohn.automata.zoo import AutomatonLike, parse_spec
 from krohn.errors import InvalidInput, Unsupported
 from krohn.models.network import Network, Weights
 from krohn.tasks.batches import Task

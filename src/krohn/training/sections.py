@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput, KrohnError
 from krohn.tasks.task_config import TaskConfig
 from krohn.training.field_types import annotations, fitted_fields, shown

@@ -6,7 +6,7 @@ from typing import Any
 
 from krohn.automata.files import automaton_from_payload
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.spec import parse_spec
+from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput
 
 MAX_BYTES = 1_000_000

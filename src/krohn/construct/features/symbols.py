@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
-from krohn.construct.tight.draft import ProgramDraft
-from krohn.construct.tight.finite import Finite
+from krohn.construct.tight.draft import Finite, ProgramDraft
 from krohn.network.position_maps import Row
 
 

@@ -14,8 +14,7 @@ Padding steps make every class visited and the place right before the first lett
 from collections.abc import Sequence
 
 from krohn.cascade.plan_leaves import ClampedCounterPlan
-from krohn.construct.tight.draft import ProgramDraft
-from krohn.construct.tight.finite import Finite, Track
+from krohn.construct.tight.draft import Finite, ProgramDraft, Track
 from krohn.network.position_maps import Row
 
 MANY_PLACES = 4

@@ -9,10 +9,18 @@ from dataclasses import dataclass
 
 from krohn.algebra.permutation import Permutation, identity
 from krohn.cascade.holonomy import Cascade
-from krohn.construct.tight.cascade_level import CascadeLevel, Potential, cascade_levels, potential
-from krohn.construct.tight.counters import CounterReading, RunningCounters, count, moved, running
-from krohn.construct.tight.draft import ProgramDraft
-from krohn.construct.tight.finite import Finite, Track, register_value
+from krohn.construct.tight.cascade_level import (
+    CascadeLevel,
+    CounterReading,
+    Potential,
+    RunningCounters,
+    cascade_levels,
+    count,
+    moved,
+    potential,
+    running,
+)
+from krohn.construct.tight.draft import Finite, ProgramDraft, Track, register_value
 from krohn.network.position_maps import Row
 
 

@@ -15,10 +15,8 @@ from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, 
 from krohn.cascade.plan_search import cascade_plans
 from krohn.construct.request import Proposal, Request
 from krohn.construct.tight.clamped_counter import clamped_track, has_unit_steps, padding_steps
-from krohn.construct.tight.draft import ProgramDraft
-from krohn.construct.tight.finite import Finite, Track, joined
+from krohn.construct.tight.draft import Finite, ProgramDraft, Track, joined
 from krohn.construct.tight.holonomy_part import holonomy_track
-from krohn.construct.tight.scan import scan_depth
 from krohn.construct.tight.stack import stack_track
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.network.position_maps import Row, Table
@@ -211,9 +209,9 @@ def built_plans(request: Request, work: Work, plain: Cascade | None = None) -> I
     """Plans with their programs; a plan of more than twice the layers of a scan is not written out."""
     reasons: dict[str, None] = {}
     found = False
-    in_scan = scan_depth(request.length) if (request.method, request.objective) == ("auto", "depth") else None
+    in_scan = request.scan_depth if (request.method, request.objective) == ("auto", "depth") else None
     for plan in cascade_plans(request.automaton, work, request.max_sets, plain):
-        faults = [*_unsolvable(plan)]
+        faults = [] if plan.is_solvable else [*_unsolvable(plan)]
         if not faults and in_scan is not None and plan.layers > 2 * in_scan:
             faults = [f"{plan.layers} layers are needed"]
         if not faults:

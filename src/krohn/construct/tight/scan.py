@@ -36,11 +36,6 @@ class ScanPoints:
     state: dict[Transformation, int]
 
 
-def scan_depth(length: int) -> int:
-    """⌈log₂ T⌉."""
-    return (length - 1).bit_length()
-
-
 def scan_program(automaton: Semiautomaton, length: int, mask: Mask) -> Program:
     """The scan on the fewest points found, or on the states themselves."""
     points = fewest_points(automaton)
@@ -52,7 +47,7 @@ def scan_program(automaton: Semiautomaton, length: int, mask: Mask) -> Program:
     if size > MAX_CODES:
         raise LimitExceeded(f"a scan may have at most {MAX_CODES:,} points; there are {size:,}")
     maps = [draft.source(f"{x} after 1 letters", [letter[x] for letter in letters], x) for x in range(size)]
-    for index in range(1, scan_depth(length) + 1):
+    for index in range(1, (length - 1).bit_length() + 1):
         backs = [draft.look_back(name, 2 ** (index - 1)) for name in maps]
         names = [f"{x} after {2**index} letters" for x in range(size)]
         draft.select(maps, backs, names)
@@ -114,4 +109,4 @@ def _determining(automaton: Semiautomaton, labels: Transformation) -> ScanPoints
 def scan_proposals(request: Request, work: Work) -> Iterator[Proposal]:
     """The scan on as few points as possible."""
     program = scan_program(request.automaton, request.length, request.mask)
-    yield Proposal("scan", program.depth, lambda: program, (f"scan in {scan_depth(request.length)} layers",))
+    yield Proposal("scan", program.depth, lambda: program, (f"scan in {request.scan_depth} layers",))

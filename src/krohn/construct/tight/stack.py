@@ -10,8 +10,7 @@ cascade does.
 from collections.abc import Callable
 
 from krohn.cascade.plan_leaves import POP, PUSH, REST, Stack, StackPlan
-from krohn.construct.tight.draft import ProgramDraft
-from krohn.construct.tight.finite import Finite, Track
+from krohn.construct.tight.draft import Finite, ProgramDraft, Track
 from krohn.network.position_maps import Row
 
 ACTS = (POP, PUSH, REST)
