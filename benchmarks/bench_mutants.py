@@ -131,11 +131,12 @@ def report(rows: list[Row]) -> str:
     seconds = sum(row["seconds"] for row in rows)
     head = (
         f"# Mutants\n\nWritten by `benchmarks/bench_mutants.py`: {count:,} mutants of "
-        f"{len(tables['change'])} kinds, {seconds / 60:.0f} minutes of processor\ntime. A mutant counts as "
-        "wrong if the judge finds a word that it runs wrong: all short words are tried, and long\nones with "
-        'periods, runs and one odd letter. "Right" means that no word tried is run wrong; some of those that '
-        "are\nrefused are wrong on words that were not tried. The last column must be 0. What each kind "
-        "changes is said in\n`tests/check/changes.py`."
+        f"{len(tables['change'])} kinds, {seconds / 60:.0f} minutes of processor\ntime. A mutant is a "
+        "certified network with one change. It counts as wrong if the judge finds a word that it answers\n"
+        "wrongly: the judge tries all short words, and long ones with periods, runs and one odd letter. "
+        '"Right" means that\nno word tried was answered wrongly; some of the refused ones are wrong on words '
+        "that were not tried. The last column\nmust be 0. "
+        "`tests/check/changes.py` says what each kind changes."
     )
     return "\n\n".join([head, *(table(name, counted) for name, counted in tables.items())])
 
