@@ -101,7 +101,10 @@ def test_what_was_given_up_is_said_with_the_option_that_goes_on(capfd: pytest.Ca
     command = ["compile", "Add", "--length", "64"]
     assert run([*command, "--effort", "0.01"]) == 0
     told = capfd.readouterr()
-    assert "the search for plans of fewer layers was given up; --effort 0.1 (effort=0.1) goes on" in told.err
+    assert (
+        "the search for plans of fewer layers was given up; --effort 0.1 (effort=0.1) would continue it"
+        in told.err
+    )
     assert run([*command, "--effort", "0.01", "--json"]) == 0
     assert '"given_up": ["the search' in capfd.readouterr().out
     assert run([*command]) == 0

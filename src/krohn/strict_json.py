@@ -53,7 +53,7 @@ def require_keys(
         raise InvalidFile(f"{what} must be an object; got {shown(payload)}")
     missing, unknown = sorted(wanted - set(payload)), sorted(set(payload) - known)
     if missing or unknown:
-        wrong = f"{missing[0]!r} is missing" if missing else f"{shown(unknown[0])} is none of them"
+        wrong = f"{missing[0]!r} is missing" if missing else f"{shown(unknown[0])} is not one of them"
         raise InvalidFile(f"{what} must have the keys {', '.join(sorted(known))}; {wrong}")
     return payload
 
@@ -84,7 +84,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise InvalidFile(f"a key must stand once in its object; {shown(key)} stands twice")
+                raise InvalidFile(f"a key must appear once in its object; {shown(key)} appears twice")
             seen.add(key)
     return mapping
 

@@ -117,8 +117,8 @@ def test_defaults_are_the_papers() -> None:
         ("Parity", "bernoulli:-0.1", r"P in \[0, 1\]"),
         ("Parity", "bernoulli:nan", r"P in \[0, 1\]"),
         ("Parity", "abab:x", r"P in \[0, 1\]"),
-        ("C3", "bernoulli:0.5", "must have two letters; C3 has 3"),
-        ("C3", "abab:0.5", "must have two letters; C3 has 3"),
+        ("C3", "bernoulli:0.5", "needs an automaton with two letters; C3 has 3"),
+        ("C3", "abab:0.5", "needs an automaton with two letters; C3 has 3"),
     ],
 )
 def test_unknown_distributions_are_refused(name: str, distribution: str, complaint: str) -> None:

@@ -265,7 +265,9 @@ def test_an_nfa_and_what_is_no_automaton_are_refused_in_one_line() -> None:
         initial_state="p",
         final_states={"q"},
     )
-    with pytest.raises(InvalidInput, match=r"this NFA has not: convert it first, an NFA by DFA.from_nfa"):
+    with pytest.raises(
+        InvalidInput, match=r"this NFA does not; convert it first \(an NFA with DFA.from_nfa\)"
+    ):
         from_dfa(many)
     with pytest.raises(InvalidInput, match="from_dfa takes a DFA of automata-lib; got int"):
         from_dfa(3)  # type: ignore[arg-type]

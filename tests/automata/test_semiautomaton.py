@@ -28,7 +28,7 @@ def test_words_read_left_to_right_and_labels_come_after_each_letter() -> None:
         ({"table": np.array([[0, 1], [-1, 0]])}, "state 1, letter 0 goes to -1"),
         ({"table": TABLE, "start": 2}, "start state must lie"),
         ({"table": TABLE, "state_names": ("p",)}, "one state name per state"),
-        ({"table": TABLE, "state_names": ("p", "p")}, "'p' stands twice"),
+        ({"table": TABLE, "state_names": ("p", "p")}, "'p' appears twice"),
         ({"table": TABLE, "letter_names": ("a", "")}, "non-empty string"),
         ({"table": TABLE, "observe": (0,)}, "one observation per state"),
         ({"table": TABLE, "observe": (0, -1)}, "integers ≥ 0"),

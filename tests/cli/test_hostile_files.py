@@ -96,7 +96,7 @@ def test_wrong_types_in_the_meaning(
     ("text", "complaint"),
     [
         ("[" * 200_000, "nested this deeply"),
-        ('{"krohn": 1, "krohn": 1}', "'krohn' stands twice"),
+        ('{"krohn": 1, "krohn": 1}', "'krohn' appears twice"),
         ('{"krohn": 1e999}', "numbers must be finite; got 1e999"),
         ('{"krohn": NaN}', "numbers must be finite; got NaN"),
         ('{"krohn": ' + "9" * 5000 + "}", "it must be JSON"),

@@ -115,7 +115,7 @@ def test_the_command_counts_and_compares(capsys, tmp_path) -> None:
     assert run(["circuit", str(tmp_path / "net")]) == 0
     assert "the same states as the network on" in capsys.readouterr().out
     assert run(["circuit", "S4"]) == 2
-    assert "say which with --length" in capsys.readouterr().err
+    assert "choose it with --length" in capsys.readouterr().err
 
 
 def test_a_wrong_circuit_is_shown_with_a_word(capsys, monkeypatch) -> None:

@@ -40,7 +40,7 @@ def test_attention_is_causal_and_sums_to_one() -> None:
 
 
 def test_a_network_without_attention_cannot_be_traced() -> None:
-    with pytest.raises(Unsupported, match="in a gpt only; got Lstm"):
+    with pytest.raises(Unsupported, match="only in a gpt; got Lstm"):
         trace(untrained(GRID, LSTM), torch.zeros(1, 12, dtype=torch.long))
 
 

@@ -37,7 +37,7 @@ def test_a_sweep_ends_at_a_signal_and_goes_on_to_the_same_records(
     monkeypatch.setattr(Stepper, "run", spy)
     with Store(tmp_path / "broken") as store:
         with pytest.raises(
-            Interrupted, match=r"at step \d+, saved in .*checkpoints.*the same command goes on"
+            Interrupted, match=r"at step \d+, saved in .*checkpoints.*the same command continues it"
         ):
             sweep(QUICK, Scale.SMOKE, store, options)
         assert len(store.records()) == 2, "the first of four runs was done"

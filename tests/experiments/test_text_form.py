@@ -48,9 +48,9 @@ def test_one_experiment_is_exported_alone(tmp_path: Path) -> None:
     [
         ("{", "line 3: it must be JSON"),
         ('{"result":{"run_id":"zz"}}', "line 3: KeyError 'zz'"),
-        ('{"surprise":1}', "no known kind"),
+        ('{"surprise":1}', "an unknown kind"),
         ('{"krohn-results":2}', "newer krohn"),
-        ("[1]", "no known kind"),
+        ("[1]", "an unknown kind"),
     ],
 )
 def test_a_broken_line_is_named_and_nothing_is_imported(tmp_path: Path, line: str, said: str) -> None:

@@ -71,5 +71,5 @@ def test_an_export_that_is_wrong_in_its_type_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="must be right on every word tried in bfloat16; after"):
         krohn.export(network, tmp_path / "out", to="hf", dtype="bfloat16", unchecked=True)
     assert not (tmp_path / "out").exists()
-    with pytest.raises(UnknownName, match="must be float32, bfloat16, float16; got 'int8'"):
+    with pytest.raises(UnknownName, match="must be one of float32, bfloat16, float16; got 'int8'"):
         krohn.export(network, tmp_path / "out", dtype="int8")

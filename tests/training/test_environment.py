@@ -56,7 +56,7 @@ def test_every_place_is_listed_once_with_the_step_and_said_in_one_line(
     assert recorded(tmp_path / "run") == here | {"resumed": resumed}
     first, second = [record.getMessage() for record in caplog.records]
     assert first == (
-        f"{tmp_path / 'run'} goes on from step 10 with torch 9.9 (before: {torch.__version__}), "
+        f"{tmp_path / 'run'} continues from step 10 with torch 9.9 (before: {torch.__version__}), "
         f"threads 77 (before: {torch.get_num_threads()}): the bits may differ from those of a run left alone "
         "(noted in environment.json)"
     )

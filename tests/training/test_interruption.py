@@ -87,7 +87,7 @@ def test_interrupted_after_every_piece_a_run_ends_with_the_same_bits(
             stops.append(saved_step(tmp_path / "broken"))
             assert ended.value.status == 128 + number_of(stops[-1])
             saved = f"at step {stops[-1]}, saved in {tmp_path / 'broken'}"
-            assert str(ended.value) == f"interrupted {saved}; the same command goes on"
+            assert str(ended.value) == f"interrupted {saved}; the same command continues it"
     start(RICH, tmp_path / "broken")
     # One step at a time, before and after the average starts afresh at the 8th of an interval.
     assert stops == list(range(1, 49))
@@ -285,7 +285,7 @@ def test_the_command_says_where_it_stopped_and_ends_with_the_signal_s_status(
     begun, ended = said.splitlines()
     assert begun.startswith("run ")
     found = re.fullmatch(
-        rf"interrupted at step (\d+), saved in {tmp_path}/run; the same command goes on", ended
+        rf"interrupted at step (\d+), saved in {tmp_path}/run; the same command continues it", ended
     )
     assert found is not None
     assert int(found[1]) == saved_step(tmp_path / "run")

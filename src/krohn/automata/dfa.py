@@ -49,8 +49,8 @@ def _refuse_what_is_no_dfa(given: Any) -> None:
         raise InvalidInput(f"from_dfa takes a DFA of automata-lib; got {type(given).__name__}")
     if any(target not in given.states for row in given.transitions.values() for target in row.values()):
         raise InvalidInput(
-            f"a DFA must have one next state for each state and letter; this {type(given).__name__} has not: "
-            "convert it first, an NFA by DFA.from_nfa"
+            f"a DFA must have one next state for each state and letter; this {type(given).__name__} does "
+            "not; convert it first (an NFA with DFA.from_nfa)"
         )
 
 

@@ -92,8 +92,8 @@ def bernoulli(automaton: Semiautomaton, probability: float) -> Source:
     """Independent letters 0 and 1, the latter with the given probability."""
     if automaton.num_letters != 2:
         raise InvalidInput(
-            f"a Bernoulli distribution must have two letters; {automaton.name or 'the automaton'} has "
-            f"{automaton.num_letters}: use uniform"
+            f"a Bernoulli distribution needs an automaton with two letters; "
+            f"{automaton.name or 'the automaton'} has {automaton.num_letters}: use uniform"
         )
     fair = uniform(automaton)
     return Source(fair.letter, fair.next, None, fair.starts, die=(1 - probability, probability))
@@ -146,8 +146,8 @@ def alternating_mixture(automaton: Semiautomaton, probability: float) -> Source:
     """
     if automaton.num_letters != 2:
         raise InvalidInput(
-            f"the abab mixture must have two letters; {automaton.name or 'the automaton'} has "
-            f"{automaton.num_letters}: use uniform"
+            f"the abab mixture needs an automaton with two letters; "
+            f"{automaton.name or 'the automaton'} has {automaton.num_letters}: use uniform"
         )
     # Hidden states: (state, next letter is a), (state, next letter is b), (state, both are possible).
     size = automaton.num_states

@@ -84,7 +84,7 @@ def _names(kind: str, names: Any) -> dict[str, int]:
                 f"a {kind} name must be a printable string without spaces; got {shown(name)}"
             )
         if name in place:
-            raise InvalidAutomaton(f"{kind} names must be distinct; {shown(name)} stands twice")
+            raise InvalidAutomaton(f"{kind} names must be distinct; {shown(name)} appears twice")
         place[name] = index
     return place
 

@@ -131,7 +131,9 @@ def _repository_2026(group: str, n: int) -> list[Permutation]:
 
 def _adjacent(group: str, n: int) -> list[Permutation]:
     if group == "A":
-        raise InvalidInput(f"swaps of neighbours are odd, so they are no letters of A{n}: use S{n}:adjacent")
+        raise InvalidInput(
+            f"swaps of neighbours are odd, so they cannot be letters of A{n}: use S{n}:adjacent"
+        )
     swaps = [(*range(i), i + 1, i, *range(i + 2, n)) for i in range(n - 1)]
     return swaps or [(0,)]
 

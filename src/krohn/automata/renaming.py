@@ -42,7 +42,9 @@ def renaming(left: Semiautomaton, right: Semiautomaton) -> tuple[Letters, dict[i
     if left.table.shape != right.table.shape:
         return None
     if left.num_letters > MAX_LETTERS:
-        raise LimitExceeded(f"a renaming is sought for at most {MAX_LETTERS} letters; got {left.num_letters}")
+        raise LimitExceeded(
+            f"a renaming can be looked for with at most {MAX_LETTERS} letters; got {left.num_letters}"
+        )
     steps = 0
 
     def spent(count: int) -> None:
@@ -50,7 +52,7 @@ def renaming(left: Semiautomaton, right: Semiautomaton) -> tuple[Letters, dict[i
         steps += count
         if steps > MAX_STEPS:
             raise LimitExceeded(
-                f"a renaming must be found within {MAX_STEPS:,} steps; these automata are too much alike: "
+                f"a renaming must be found within {MAX_STEPS:,} steps; these automata look too much alike: "
                 "give one with the same names"
             )
 

@@ -248,7 +248,7 @@ def _validate_names(kind: str, names: tuple[str, ...], count: int) -> None:
         if not isinstance(name, str) or not name:
             raise InvalidAutomaton(f"a {kind} name must be a non-empty string; got {name!r}")
         if name in seen:
-            raise InvalidAutomaton(f"{kind} names must be distinct; {name!r} stands twice")
+            raise InvalidAutomaton(f"{kind} names must be distinct; {name!r} appears twice")
         seen.add(name)
 
 

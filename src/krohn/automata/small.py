@@ -25,8 +25,8 @@ def require_listable(states: int, letters: int) -> None:
     count = states ** (states * letters)
     if count > MOST_TABLES:
         raise LimitExceeded(
-            f"automata are listed up to {MOST_TABLES:,} tables; {states} states and {letters} letters have "
-            f"{count:.3g}: take fewer, or draw a sample (--sample)"
+            f"automata can be listed up to {MOST_TABLES:,} tables; {states} states and {letters} letters "
+            f"have {count:.3g}: take fewer, or draw a sample (--sample)"
         )
 
 

@@ -346,7 +346,7 @@ class StackPlan(Plan):
             return self.stack.sink
         content = tuple(places[:height])
         if height < 0 or content not in self._holding:
-            raise InvalidInput(f"the coordinates must be those of a state; {coordinates} name none")
+            raise InvalidInput(f"the coordinates must name a state; {coordinates} do not")
         return self._holding[content]
 
     def step(self, coordinates: Coordinates, letter: int) -> Coordinates:

@@ -151,7 +151,7 @@ class ParallelPlan(Plan):
         split = self._split(coordinates)
         classes = tuple(part.state(values) for part, values in zip(self.parts, split, strict=True))
         if classes not in self._meeting:
-            raise InvalidInput(f"the coordinates must be those of a state; {coordinates} name none")
+            raise InvalidInput(f"the coordinates must name a state; {coordinates} do not")
         return self._meeting[classes]
 
     def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
@@ -246,7 +246,7 @@ class SerialPlan(Plan):
         above, below = self._split(coordinates)
         pair = (self.quotient.state(above), self.fiber.state(below))
         if pair not in self._member:
-            raise InvalidInput(f"the coordinates must be those of a state; {coordinates} name none")
+            raise InvalidInput(f"the coordinates must name a state; {coordinates} do not")
         return self._member[pair]
 
     def step(self, coordinates: Coordinates, letter: int) -> Coordinates:

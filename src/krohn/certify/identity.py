@@ -47,7 +47,7 @@ class Identity:
         if self.by_user:
             with_names = " with the names of the file" if self.renamed else ""
             return f"the automaton is the one you named{with_names}: {told}"
-        return f"the automaton is the one the file claims: {told}; --automaton SPEC holds it against yours"
+        return f"the automaton is the one the file claims: {told}; --automaton SPEC compares it with yours"
 
 
 def described(automaton: Semiautomaton) -> str:

@@ -54,7 +54,7 @@ def evaluate_ordered(
 ) -> tuple[Array, Array]:
     """Centre and radius of every output for every row: input n is a_k, k = ``ranks[row, n]``."""
     if not all((codes == RELU).all() for codes in mlp.activations):
-        raise Refuted("visits", 0, "orders of visits are told by ReLU units alone")
+        raise Refuted("visits", 0, "the order of visits can be followed through ReLU units only")
     unknowns = 1 + int(ranks.max(initial=0))
     few = max(1, NUMBERS_AT_ONCE // (unknowns * max(len(b) for b in mlp.biases)))
     parts = []

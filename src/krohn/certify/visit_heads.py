@@ -93,7 +93,7 @@ def _codes(
     """The code of every position, which falls along the word; its largest step, its size and its error."""
     tau = stream.num_padding
     if head.value.shape[1] != 1 or (np.abs(stream.wide).T @ np.abs(head.value)).any():
-        raise record.refuse("visits", "a head must copy one number that is no prefix sum")
+        raise record.refuse("visits", "a head must copy one number that is not a prefix sum")
     plain = stream.nominal @ head.value
     if (plain != plain[0]).any():
         raise record.refuse("visits", "what a head copies must depend on the position alone")

@@ -32,14 +32,14 @@ _MAX_SKELETON_STATES = 2_000
     type=click.IntRange(1),
     default=MAX_IMAGES,
     show_default=True,
-    help="Image sets to search; the verdict needs them all.",
+    help="Most image sets to search; the verdict needs them all.",
 )
 @click.option(
     "--max-classes",
     type=click.IntRange(1),
     default=MAX_CLASSES,
     show_default=True,
-    help="R-classes to search; only the size needs them.",
+    help="Most R-classes to search; only the size of the semigroup needs them.",
 )
 @json_option
 def command(
@@ -165,7 +165,7 @@ def _text(
 
 
 def _architectures(families: tuple[Verdict, ...]) -> str:
-    """Which family of models can track it; layers and steps that suffice."""
+    """Which families of models can track the automaton, and how many layers and steps suffice."""
     words = {True: "yes", False: "no", None: "open"}
     rows = [
         (

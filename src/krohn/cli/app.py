@@ -25,16 +25,16 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compile": ("compile", "Explicit weights of a Transformer that simulates the automaton."),
     "verify": ("verify", "A certificate from the weights: right on every word up to the length."),
     "explain": ("explain", "What heads, registers and tables mean, and what they do on a word."),
-    "understand": ("understand", "What a trained or compiled network holds where, by interventions."),
-    "run": ("run", "Words on stdin to states, by a compiled network."),
-    "simulate": ("simulate", "Words on stdin to states, by the automaton itself."),
+    "understand": ("understand", "Which variables a network holds in which layer, found by interventions."),
+    "run": ("run", "Read words, print their states: by a compiled network."),
+    "simulate": ("simulate", "Read words, print their states: by the automaton itself."),
     "sample": ("sample", "Random words and their states, as a data set."),
     "train": ("train", "Train networks on an automaton, several replicates at once."),
-    "bench": ("bench", "A layer of your own on state tracking: can it, did it learn, how far."),
-    "reproduce": ("reproduce", "One experiment of the paper: sweep, store, table and figure."),
+    "bench": ("bench", "Test a layer of your own on state tracking: can it, does it learn, how far."),
+    "reproduce": ("reproduce", "Rerun an experiment of the paper: runs, table and figures."),
     "results": ("results", "List, show, merge, export and import stored runs."),
     "export": ("export", "A network as a stock GPT-2, for TransformerLens, or as ONNX."),
-    "extract": ("extract", "The automaton that a network computes, by active learning."),
+    "extract": ("extract", "Learn the automaton that a network computes."),
     "explore": ("explore", "A page that runs the compiled network in the browser."),
     "atlas": ("atlas", "All small automata with their classes and the layers they need."),
     "doctor": ("doctor", "Versions, the accelerator, missing extras and how to get them."),
@@ -127,7 +127,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _progress(given: Sequence[str]) -> AbstractContextManager[object]:
-    """A line that says how long the command has been at work, unless it says so itself."""
+    """Shows how long the command has been at work, unless the command shows its progress itself."""
     name = next((word for word in given if word in COMMANDS), "")
     return nullcontext() if name in OWN else Elapsed(f"krohn {name}")
 

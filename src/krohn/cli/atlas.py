@@ -11,16 +11,26 @@ from krohn.construct.atlas import AtlasEntry, atlas
 
 
 @click.command()
-@click.option("--states", type=click.IntRange(2, 8), required=True, help="The most states.")
-@click.option("--letters", type=click.IntRange(1, 6), required=True, help="How many letters.")
-@click.option("--sample", type=click.IntRange(1), help="So many drawn at random, all with the most states.")
+@click.option(
+    "--states", type=click.IntRange(2, 8), required=True, help="List automata of 2 up to this many states."
+)
+@click.option("--letters", type=click.IntRange(1, 6), required=True, help="Number of letters.")
+@click.option(
+    "--sample", type=click.IntRange(1), help="Draw this many at random instead, all with --states states."
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
-@click.option("--effort", type=float, default=1.0, show_default=True, help="How hard to search for plans.")
+@click.option(
+    "--effort",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="How hard to search for plans; 10 allows ten times the work.",
+)
 @json_option
 def command(states: int, letters: int, sample: int | None, seed: int, effort: float, as_json: bool) -> None:
     """Lists all automata up to isomorphism, with class, depth and lower bound.
 
-    Every automaton with 2 to STATES states, all reachable from the start; or a sample.
+    These are all automata with 2 to STATES states, each reachable from the start, or a sample.
 
     \b
     Example:  krohn atlas --states 2 --letters 2

@@ -26,9 +26,13 @@ Assignment = dict[str, bool]
 
 @click.command()
 @click.argument("formula")
-@click.option("--automaton", "spec", default=DEFAULT, show_default=True, help="Any that is not solvable.")
+@click.option(
+    "--automaton", "spec", default=DEFAULT, show_default=True, help="An automaton that is not solvable."
+)
 @click.option("--assign", help="Values of the variables, such as x=1,y=0: prints the word of letters.")
-@click.option("--run", "with_network", is_flag=True, help="Evaluate by automaton and compiled network.")
+@click.option(
+    "--run", "with_network", is_flag=True, help="Compile a network and evaluate the formula by it too."
+)
 @json_option
 def command(formula: str, spec: str, assign: str | None, with_network: bool, as_json: bool) -> None:
     """Turns a Boolean formula (variables, ! & | ^, parentheses) into a word over an automaton's letters.

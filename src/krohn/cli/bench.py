@@ -1,4 +1,4 @@
-"""``krohn bench``: a layer of your own on state tracking."""
+"""``krohn bench``: tests a layer of your own on state tracking."""
 
 import sys
 from importlib import import_module
@@ -20,7 +20,7 @@ from krohn.errors import InvalidInput
 )
 @click.option("--family", help="A row of krohn analyze, such as 'diagonal complex', for the verdict.")
 @click.option(
-    "--length", type=click.IntRange(min=2), default=16, show_default=True, help="Letters in training."
+    "--length", type=click.IntRange(min=2), default=16, show_default=True, help="Letters of a training word."
 )
 @click.option("--steps", type=click.IntRange(min=1), default=300, show_default=True)
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True)

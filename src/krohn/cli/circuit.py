@@ -24,15 +24,22 @@ LONG_WORDS = 64
 
 @click.command()
 @click.argument("target", metavar="SPEC|DIR")
-@click.option("--length", "-T", type=click.IntRange(min=1), help="Letters; needed unless DIR says it.")
-@click.option("--seed", type=int, default=0, show_default=True, help="For the long words of the check.")
+@click.option(
+    "--length",
+    "-T",
+    type=click.IntRange(min=1),
+    help="Letters of a word; not needed for a network in a directory.",
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the long random words of the check."
+)
 @json_option
 def command(target: str, length: int | None, seed: int, as_json: bool) -> None:
     """Lowers a compiled network to threshold gates and compares the two (the upper half of Theorem 4).
 
     A gate is 1 if the weighted sum of its inputs reaches its threshold. For a solvable automaton the depth of
     the circuit does not depend on the length; its size grows polynomially. The circuit is compared with the
-    network on all short words and on long ones by chance; exit status 1 if they differ.
+    network on all short words and on long random ones; exit status 1 if they differ.
 
     \b
     Example:  krohn circuit S4 --length 32
@@ -64,12 +71,12 @@ def _network(target: str, length: int | None) -> CompiledNetwork:
     if (Path(target) / "krohn.json").is_file():
         return load(target)
     if length is None:
-        raise InvalidInput("a circuit is for words of one length; say which with --length")
+        raise InvalidInput("a circuit reads words of one length; choose it with --length")
     return compile(parse_spec(target), length)
 
 
 def _words(network: CompiledNetwork, length: int, seed: int) -> npt.NDArray[np.int64]:
-    """All short words, prolonged by their first letter, and long ones by chance."""
+    """All short words, prolonged by their first letter, and long random ones."""
     letters = network.automaton.num_letters
     short = max(n for n in range(1, length + 1) if n == 1 or letters**n <= ALL_WORDS)
     every = np.array([*itertools.islice(itertools.product(range(letters), repeat=short), ALL_WORDS)])

@@ -36,13 +36,15 @@ def _choice(name: str) -> click.Choice[str]:
 
 @click.command()
 @click.argument("spec")
-@click.option("--length", "-T", type=click.IntRange(min=1), help="The longest word; for Transformers only.")
+@click.option(
+    "--length", "-T", type=click.IntRange(min=1), help="Letters of the longest word; for Transformers only."
+)
 @click.option(
     "--architecture",
     type=click.Choice(["transformer", "deltaproduct", "deltanet", "diagonal", "rankone", "lstm", "gru"]),
     default="transformer",
     show_default=True,
-    help="Recurrent ones are for words of every length; deltanet is deltaproduct with one step a letter.",
+    help="Recurrent ones read words of every length; deltanet is deltaproduct with one step a letter.",
 )
 @click.option(
     "--method",
@@ -82,7 +84,7 @@ def _choice(name: str) -> click.Choice[str]:
     type=_choice("target"),
     default="state",
     show_default=True,
-    help="What the network outputs; observation: what the automaton shows, as acceptance of a regex.",
+    help="What the network outputs: the state, or what the automaton shows, such as whether a regex matches.",
 )
 @click.option(
     "--dtype",
@@ -139,7 +141,7 @@ def command(
         compile_witness(automaton, architecture, out, as_json=as_json)
         return
     if length is None:
-        raise click.UsageError("a Transformer is for words up to a length; say which with --length")
+        raise click.UsageError("a Transformer is built for words up to a length; choose it with --length")
     if out is not None:
         check_target(out)  # before the work
     network = compile(automaton, length, **options)
@@ -155,13 +157,13 @@ def command(
 
 
 def _bounds(network: CompiledNetwork) -> DepthBounds:
-    """What is known of the least depth; a scan grows with the length, so it bounds nothing from above."""
+    """What is known of the least depth; a scan gives no upper bound, since it grows with the length."""
     lasting = network.method in ("cascade", "features")
     return bounded(network.automaton, network.transformer.depth if lasting else None)
 
 
 def _refuse_options() -> None:
-    """Recurrent witnesses take no option of Transformers: what would be ignored is refused by name."""
+    """Refuses options of Transformers for a recurrent witness, by name, instead of ignoring them."""
     context = click.get_current_context()
     kept = ("spec", "architecture", "out", "as_json")
     given = [
@@ -172,7 +174,7 @@ def _refuse_options() -> None:
     if given:
         option = f"--{given[0].replace('_', '-')}"
         raise click.UsageError(
-            f"{option} is for Transformers; a recurrent network is for words of every length"
+            f"{option} is for Transformers; a recurrent network reads words of every length"
         )
 
 
@@ -212,7 +214,7 @@ def _text(network: CompiledNetwork, report: SizeReport, depth: DepthBounds) -> s
 
 
 def _per_head(layer: tuple[HeadMeaning, ...]) -> str:
-    """All heads of a layer in a line; heads that differ in numbers only are told once, with the range."""
+    """All heads of a layer in a line; heads that differ only in numbers are written once, with the range."""
     runs = groupby((head.text for head in layer), key=lambda text: DIGITS.sub("#", text))
     return _short("; ".join(_alike(list(texts)) for _, texts in runs) or "none")
 

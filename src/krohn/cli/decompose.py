@@ -41,7 +41,7 @@ _file = click.Path(dir_okay=False, path_type=Path)
     type=click.Choice([str(mask) for mask in CHOICES["mask"]]),
     default="causal",
     show_default=True,
-    help="Whether a head sees its own position (causal) or not (strict); layers are counted for it.",
+    help="Count layers for heads that see their own position (causal) or only earlier ones (strict).",
 )
 @click.option(
     "--effort",
@@ -65,7 +65,7 @@ def command(
     time_limit: float | None,
     as_json: bool,
 ) -> None:
-    """Writes an automaton as a cascade of permutation-reset components, and proves that it covers.
+    """Writes an automaton as a cascade of permutation-reset components, and proves that they do the same.
 
     \b
     Example:  krohn decompose Dyck4,2 --explain
@@ -127,7 +127,7 @@ def _text(result: Decomposition) -> str:
     if result.passes:
         parts.append(_explained(result))
     if not result.is_complete:
-        parts.append("The search for fewer layers was given up; --effort 10 goes on.")
+        parts.append("The search for fewer layers was given up; --effort 10 searches on.")
     return "\n\n".join(parts)
 
 

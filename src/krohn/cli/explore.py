@@ -30,7 +30,7 @@ _file = click.Path(dir_okay=False, path_type=Path)
     type=click.IntRange(1, 512),
     default=LENGTH,
     show_default=True,
-    help="The longest word the networks read.",
+    help="Letters of the longest word.",
 )
 @click.option(
     "--results",
@@ -38,9 +38,15 @@ _file = click.Path(dir_okay=False, path_type=Path)
     multiple=True,
     help="Also show trained networks: files that krohn results export wrote, or a folder of them.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Beyond loopback a token is needed.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any free one."
+    "--host", default="127.0.0.1", show_default=True, help="Address to serve on; other machines need a token."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8765,
+    show_default=True,
+    help="Port to serve on; 0 takes any free one.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @json_option
@@ -87,7 +93,7 @@ def command(
 
 
 def _trained(paths: tuple[Path, ...]) -> dict[str, Any]:
-    """The view of the results, if there are any."""
+    """The data of trained networks for the page, if --results was given."""
     if not paths:
         return {}
     from krohn.experiments.text_form import parse_text

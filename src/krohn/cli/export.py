@@ -12,7 +12,7 @@ from krohn.exporting.from_compiled import HALF_TYPES
 
 
 def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Repeated options and lists with commas alike, each format once."""
+    """The formats asked for, each once; the option may be repeated or hold a list with commas."""
     names = tuple(dict.fromkeys(name.strip() for text in given for name in text.split(",")))
     for name in names:
         if name not in FORMATS:
@@ -43,10 +43,12 @@ def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, .
     type=click.Choice(["float32", *HALF_TYPES]),
     default="float32",
     show_default=True,
-    help="The type it will be loaded in; it must be right there too.",
+    help="The float type it will be loaded in; the export must be right in it.",
 )
 @click.option("--unchecked", is_flag=True, help="Write it even if it fails the test of rounding.")
-@click.option("--no-proof", is_flag=True, help="Test it only: a proof takes from a second to minutes.")
+@click.option(
+    "--no-proof", is_flag=True, help="Test the export but do not prove it; a proof takes a second to minutes."
+)
 @json_option
 def command(
     directory: Path,
@@ -62,10 +64,11 @@ def command(
     """Writes the network of a directory (of krohn compile or krohn train) as a stock model.
 
     hf: a GPT-2 that transformers loads, with its tokenizer. transformer-lens: the native model of
-    TransformerBridge. onnx: one graph. The page README.md beside the files shows how to load them.
-    A compiled network is run on words first, also with more rounding than float32 has; if one comes
-    out wrong, nothing is written. --unchecked waives the second test, and the page says so. Then the files
-    are proved for all words; where that fails, the page says "tested, not proved", and how far it goes.
+    TransformerBridge. onnx: one graph. README.md beside the files shows how to load them.
+    A compiled network is first run on words, also with more rounding than float32 has; if one comes
+    out wrong, nothing is written. --unchecked skips the test with more rounding, and README.md says so. Then
+    krohn tries to prove the files for all words; if it cannot, README.md says "tested, not proved", and up to
+    which length it is proved.
 
     \b
     Example:  krohn compile S4 --length 100 --dtype float64 --out nets/s4
@@ -128,7 +131,7 @@ def _text(to: str, exported: Exported, unchecked: bool) -> str:
             "if krohn verify certifies the network: compile it with --dtype float64 or for shorter words"
         )
     elif refusal(exported) is not None:
-        lines.append("written although it fails the test of rounding; README.md says so")
+        lines.append("written although it fails the test with more rounding; README.md says so")
     return "\n".join(lines)
 
 

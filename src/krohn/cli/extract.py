@@ -13,7 +13,12 @@ from krohn.errors import InvalidInput, MissingDependency
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--length", type=click.IntRange(min=1), required=True, help="Compare on all words up to here.")
+@click.option(
+    "--length",
+    type=click.IntRange(min=1),
+    required=True,
+    help="Compare on all words of up to this many letters.",
+)
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the automaton to this file."
 )
@@ -29,7 +34,7 @@ from krohn.errors import InvalidInput, MissingDependency
     type=click.FloatRange(min=0, min_open=True),
     default=1.0,
     show_default=True,
-    help="How much work all words up to the length may be.",
+    help="How much work running all words may take; 10 allows ten times the work.",
 )
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @json_option

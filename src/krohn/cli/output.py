@@ -17,7 +17,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 def emit(payload: dict[str, Any], *, as_json: bool, text: Callable[[], str]) -> None:
-    """Prints ``payload`` as JSON, or the text a person reads; a reader that has gone away is no error."""
+    """Prints ``payload`` as JSON, or the text for people; it is no error if nobody reads it any more."""
     shown = _as_json(payload) if as_json else text()
     make_room()
     try:
@@ -52,7 +52,7 @@ def error_line(message: str) -> str:
 
 
 def silence(stream: TextIO) -> None:
-    """From now on what is written to the stream goes nowhere: nobody reads it."""
+    """Throws away whatever is written to the stream from now on, since nobody reads it."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""The process around a command: its standard streams, its signals, and what is left to say at the end."""
+"""The process around a command: its standard streams, its signals, and its last words."""
 
 import io
 import os
@@ -43,7 +43,7 @@ def _answer() -> int:
 
 
 def _without_stdout() -> int:
-    note("error: standard output must be open; it is closed: send it to /dev/null to see nothing")
+    note("error: standard output must be open; it is closed; send it to /dev/null if you want no output")
     return BROKEN
 
 

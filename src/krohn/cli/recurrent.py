@@ -80,7 +80,7 @@ def verify_witness(directory: Path, asked: WitnessRequest, *, as_json: bool) -> 
 
 
 def mismatch_payload(identity: Identity) -> dict[str, Any]:
-    """The answer where the network is not one of the automaton that the user means."""
+    """The answer when the network simulates another automaton than the one the user means."""
     return {
         "certified": False,
         "every_length": False,

@@ -35,14 +35,18 @@ _HIDDEN |= {"reached_low", "reached_high"}  # told in the column of those that r
 )
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), help="Default: the GPU if there is one.")
 @click.option(
-    "--time-limit", type=click.FloatRange(min=0), help="Seconds; what is not finished goes on next time."
+    "--time-limit",
+    type=click.FloatRange(min=0),
+    help="Stop after this many seconds; the rest is done next time.",
 )
 @click.option("--only", default="", help="Tasks to run, separated by commas.")
 @click.option(
-    "--where", multiple=True, help="Other parts of the runs, e.g. depth=4,8 or model=GPT; repeatable."
+    "--where",
+    multiple=True,
+    help="Run only these settings, for example depth=4,8 or model=GPT; may be repeated.",
 )
 @click.option(
-    "--sequences", type=click.IntRange(min=1), help="Another number of sequences for each replicate."
+    "--sequences", type=click.IntRange(min=1), help="Train each replicate on this many sequences instead."
 )
 @click.option(
     "--figures", type=click.Path(file_okay=False, path_type=Path), help="Default: beside the store."
@@ -64,8 +68,8 @@ def command(
     **options: Any,
 ) -> None:
     """Rerun experiment NAME of the paper: depth, curves, stability, attention, indirect, incomplete, ood,
-    length or positions; or uniform, the depth map by one recipe, networks, small ones to look inside,
-    sample, random automata by depth, or expressivity, small recurrent networks.
+    length or positions. Others are not in the paper: uniform (the depth map by one recipe), networks (small
+    ones to look inside), sample (random automata by depth), expressivity (small recurrent networks).
 
     \b
     Example:  krohn reproduce depth --scale smoke --only Grid4
@@ -109,7 +113,7 @@ def _from_store(
 
 
 def _committed(name: str, scale: str, missing: Path, figures: Path | None) -> "Reproduction":
-    """What the checkout holds, as it is; figures are drawn again only where they are asked for."""
+    """The committed results as they are; figures are drawn again only if they are asked for."""
     from krohn.experiments.committed import committed_figures, committed_results, store_of
 
     file = committed_results(name, scale, missing)

@@ -35,7 +35,9 @@ BATCH_LETTERS = 1 << 16
 @click.option("--device", default="numpy", show_default=True, help="numpy, or a torch device: cpu, cuda.")
 @json_option
 def command(directory: Path, dtype: str, device: str, as_json: bool) -> None:
-    """Reads words on stdin, one a line, letters separated by spaces; prints the state after each letter.
+    """Reads words from standard input, one on each line, and prints the state after each letter.
+
+    Letters are separated by spaces.
 
     \b
     Example:  krohn compile abab --length 16 --out nets/abab

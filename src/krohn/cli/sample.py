@@ -23,11 +23,15 @@ from krohn.exporting.token_words import token_sampler
     "--for",
     "export",
     type=click.Path(path_type=Path),
-    help="An export, by its directory: the words as its tokens, with labels. SPEC is not needed then.",
+    help="The directory of an export: write words as its tokens, with labels; SPEC is not needed.",
 )
 @click.option("--distribution", help="uniform, feasible, bernoulli:P or abab:P; default: the paper's choice.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same file.")
-@click.option("--threads", type=click.IntRange(1, 64), help="Default: one per core; never changes the data.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 64),
+    help="Threads; by default one per core. Their number never changes the data.",
+)
 @json_option
 def command(
     spec: str | None,

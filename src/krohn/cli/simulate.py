@@ -20,7 +20,9 @@ _FEW = 8  # words of one length up to which letter by letter beats an array oper
 @click.option("--observe", is_flag=True, help="Print the observations φ(q) instead of the states.")
 @json_option
 def command(spec: str, observe: bool, as_json: bool) -> None:
-    """Reads words on stdin, one a line, letters separated by spaces; prints the state after each letter.
+    """Reads words from standard input, one on each line, and prints the state after each letter.
+
+    Letters are separated by spaces.
 
     \b
     Example:  echo "a b a b" | krohn simulate abab
@@ -45,7 +47,7 @@ def _labels(automaton: Semiautomaton, observe: bool) -> tuple[str, ...]:
         return automaton.state_names
     if automaton.observe is None:
         raise click.UsageError(
-            f"--observe must have an automaton with an observation map; got {automaton.name}"
+            f"--observe needs an automaton with an observation map; {automaton.name} has none"
         )
     return tuple(map(str, automaton.observe))
 

@@ -1,4 +1,4 @@
-"""A line on the terminal that says that a command is still at work, and for how long."""
+"""A line on the terminal that says how long a command has been at work."""
 
 import sys
 import threading

@@ -48,7 +48,7 @@ _AROUND = {"config", "spec", "device", "out", "checkpoint_seconds", "tensorboard
 @click.option(
     "--provable",
     is_flag=True,
-    help="lstm, gru: then fine-tune until a proof for words of every length closes, into OUT/provable.",
+    help="lstm, gru: then fine-tune until a proof for words of every length succeeds; writes OUT/provable.",
 )
 @json_option
 def command(spec: str | None, config: Path | None, as_json: bool, **options: Any) -> None:
@@ -136,7 +136,7 @@ def _refuse_early(spec: str | None, config: Path | None, options: dict[str, Any]
 
 
 def _refuse_beside_config() -> None:
-    """A config is complete: an option that would change it must not be ignored in silence."""
+    """Refuses options beside --config: the config is complete, and nothing may be ignored in silence."""
     context = click.get_current_context()
     typed = [
         option.opts[0]
@@ -199,7 +199,7 @@ def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any
 
 
 def _place_reasons(parts: dict[str, Any], options: dict[str, Any]) -> list[str]:
-    """What the automaton and the machine have against it, whatever else is wrong."""
+    """Reasons why this automaton or this machine cannot run it, whatever else is wrong."""
     from krohn.automata.zoo import parse_spec
     from krohn.tasks.batches import task_reasons
     from krohn.training.device import device_reasons

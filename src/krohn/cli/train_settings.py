@@ -127,7 +127,11 @@ SETTINGS = (
     Setting("--ema", "optimizer.ema", "Decay of the averaged weights.  [default: 0.9]", float),
     Setting("--clip", "optimizer.clip", "Largest gradient norm, or none.  [default: 1.0]", number_or_none),
     Setting("--batch", "optimizer.batch", "Sequences per replicate and step.  [default: 16]", int),
-    Setting("--curriculum", "curriculum", "Let the loss count on a window that grows with what is solved."),
+    Setting(
+        "--curriculum",
+        "curriculum",
+        "Take the loss over a window that grows as the network solves more of the word.",
+    ),
     Setting("--curriculum-start", "curriculum.start", "Letters in the first window.  [default: 8]", int),
     Setting(
         "--curriculum-growth",
@@ -197,7 +201,7 @@ def written_down(spec: str, typed: dict[str, Any], model: dict[str, Any]) -> dic
 
 
 def without_effect(typed: dict[str, Any], model: dict[str, Any]) -> list[str]:
-    """A reason for every option that was typed and would change nothing, as what it belongs to is off."""
+    """A reason for every option that was typed but would change nothing, because its feature is off."""
     schedule = typed.get("optimizer.schedule", "constant")
     shape = {name.removeprefix("model."): value for name, value in typed.items() if name.startswith("model.")}
     shape |= model

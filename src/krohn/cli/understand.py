@@ -1,4 +1,4 @@
-"""``krohn understand``: what a trained or compiled network holds where, by interventions."""
+"""``krohn understand``: which variables a network holds in which layer, found by interventions."""
 
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,12 @@ from krohn.cli.output import emit, json_option, note, table
 def command(
     directory: Path, length: int | None, out: Path | None, seed: int, effort: float, as_json: bool
 ) -> None:
-    """Swaps variables of the automaton's algebra between words, layer by layer: does the output follow?
+    """Swaps variables of the automaton's algebra between words, layer by layer, to see if the output follows.
 
     DIRECTORY is a run of krohn train (GPT), a network of krohn compile, or an export of krohn export --to hf.
-    The table has the share of swaps that follow; * marks what is held, = what no pair of words tells from
-    the state itself, a dot what has no counterfactual. The JSON has intervals, controls and probes.
+    The table shows the share of swaps that the output follows. * marks variables that the layer holds, =
+    those that no pair of words tells apart from the state itself, and a dot those without a counterfactual.
+    The JSON has intervals, controls and probes.
 
     \b
     Example:  krohn compile Grid4 --length 8 --method scan --out nets/scan

@@ -22,7 +22,7 @@ from krohn.recurrent.files import is_witness
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option("--dtype", type=click.Choice(list(ARITHMETICS)), default="float64", show_default=True)
-@click.option("--length", type=int, help="Certify words up to this length only (default: as built).")
+@click.option("--length", type=int, help="Certify only words up to this length.  [default: as built]")
 @click.option("--automaton", "spec", help="The automaton you mean.  [default: the one the file claims]")
 @click.option(
     "--renamed", is_flag=True, help="Allow other names of states and letters than those of --automaton."
@@ -60,7 +60,7 @@ def command(
     device: str,
     as_json: bool,
 ) -> None:
-    """Decide from the weights in DIRECTORY whether every word up to the length is run right.
+    """Decide from the weights in DIRECTORY whether the network is right on every word up to the length.
 
     Exit status 0: certified. 1: not certified, with a counterexample where one was found. 2: bad files.
     A run of krohn train is examined: all words of the largest length that --effort allows, and samples of

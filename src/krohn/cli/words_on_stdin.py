@@ -13,7 +13,7 @@ _MAX_LETTERS = 1 << 22
 def read_words(letter_names: Sequence[str]) -> Iterator[list[list[int]]]:
     """Batches of words as letter numbers; an unknown letter is an error with its line and place."""
     if sys.stdin is None:
-        raise InvalidInput("words must come on standard input, one a line; it is closed")
+        raise InvalidInput("words must come on standard input, one on each line; it is closed")
     number = {name: index for index, name in enumerate(letter_names)}
     line_number = 0
     try:

@@ -280,7 +280,9 @@ def _notes(request: Request, network: CompiledNetwork, work: Work) -> tuple[str,
     if network.transformer.depth < 2:
         return ()
     more = f"{10 * request.effort:g}"
-    return tuple(f"{what} was given up; --effort {more} (effort={more}) goes on" for what in work.given_up)
+    return tuple(
+        f"{what} was given up; --effort {more} (effort={more}) would continue it" for what in work.given_up
+    )
 
 
 PRINTED: dict[str, Callable[[Request], CompiledNetwork]] = {

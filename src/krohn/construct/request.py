@@ -104,7 +104,7 @@ def _tight_only(request: Request) -> Iterator[str]:
         if value != usual:
             yield f"{name} {value} is for methods cascade and auto; got method {request.method}"
     if request.method == "scan" and request.activation != "relu":
-        yield f"activation {request.activation} is of counters, which method scan has none of"
+        yield f"activation {request.activation} is for counters, and method scan has none"
 
 
 @dataclass(frozen=True, eq=False)

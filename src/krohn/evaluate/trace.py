@@ -32,9 +32,9 @@ def trace(trained: Trained, words: Tensor) -> Trace:
     """Runs the replicates on ``words`` [N, T] in float32 and keeps everything."""
     network = trained.network
     if trained.task.bos:
-        raise Unsupported("attention can be traced in a network without a token for the beginning only")
+        raise Unsupported("attention can be traced only in a network without a beginning token")
     if not isinstance(network, Gpt):
-        raise Unsupported(f"attention can be traced in a gpt only; got {type(network).__name__}")
+        raise Unsupported(f"attention can be traced only in a gpt; got {type(network).__name__}")
     weights = {name: value.float() for name, value in trained.weights.items()}
     count, length = words.shape
     tokens = words.int().expand(trained.replicates, count, length)

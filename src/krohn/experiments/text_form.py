@@ -93,7 +93,7 @@ def _read(
             filled = {"config": configs[value["run_id"]], "environment": environments[value["environment"]]}
             records.append(Record(**(value | filled)))
         case _:
-            raise InvalidFile("the line is of no known kind")
+            raise InvalidFile("the line is of an unknown kind")
 
 
 def _place(member: Member) -> tuple[str, str, str, str]:

@@ -45,7 +45,7 @@ class Decoder:
             raise InvalidInput(f"a decoder must have GPT-2's tensors; these differ: {', '.join(odd[:5])}")
         bad = [name for name, tensor in self.tensors.items() if not np.isfinite(tensor).all()]
         if bad:
-            raise InvalidInput(f"every tensor must be finite in float32; not so {', '.join(bad[:5])}")
+            raise InvalidInput(f"every tensor must be finite in float32; these are not: {', '.join(bad[:5])}")
         if self.normalized and self.dim != self.heads * self.width:
             raise InvalidInput(f"heads must divide the width {self.dim}; got {self.heads} of {self.width}")
 

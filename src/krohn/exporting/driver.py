@@ -119,7 +119,7 @@ def prepare(
     """The files of a network, or of that in a directory, for each format; nothing is written."""
     if dtype not in ("float32", *HALF_TYPES):
         raise UnknownName(
-            f"the type of an export must be float32, {', '.join(HALF_TYPES)}; got {dtype!r:.40}"
+            f"the type of an export must be one of float32, {', '.join(HALF_TYPES)}; got {dtype!r:.40}"
         )
     for to in formats:
         if to not in FORMATS:

@@ -93,9 +93,9 @@ def _exportable(config: RunConfig, length: int) -> GptConfig:
     if model.recency:
         reasons.append("stock GPT-2 has no recency bias (train with recency off)")
     if config.task.scratchpad:
-        reasons.append("a scratchpad needs a loop that writes states back (train without)")
+        reasons.append("a scratchpad needs a loop that writes states back (train without one)")
     if config.task.bos:
-        reasons.append("its words begin with a token that no letter stands for (train without bos)")
+        reasons.append("its words begin with a token that is not a letter (train without bos)")
     if length < 1:
         reasons.append(f"words must have at least one letter; got length {length}")
     if model.positions == "learned" and length > model.context:
@@ -133,7 +133,7 @@ def _head_without_bias(
     """
     if not gain.all():
         raise Unsupported(
-            "the last LayerNorm must have no gain of zero; a constant is read through all of them"
+            "no gain of the last LayerNorm may be zero, since the constant is read through all of them"
         )
     constant = 1.0 / gain
     moved = shift + gain * (1.0 - (constant @ shift) / len(gain))

@@ -102,7 +102,7 @@ def _refuse_what_is_not_standard(network: Transformer) -> None:
             "(compile with --method auto)"
         )
     if reasons:
-        raise Unsupported(f"a network can be exported under conditions: {'; '.join(reasons)}")
+        raise Unsupported(f"this network cannot be exported: {'; '.join(reasons)}")
 
 
 def _channels(network: Transformer) -> _Channels:

@@ -170,7 +170,7 @@ def forked(network: Network) -> Iterator[str]:
     branch = decoder.fork(rows)
     follow = torch.cat((tokens[:, rows, :2], tokens[:, [0, 0, BATCH - 1], 2:]), -1)
     if _far(branch.step(follow[..., 2:]), network.logits(weights, follow)[:, :, -1]):
-        yield "a fork must go on from what its rows have read"
+        yield "a fork must continue from what its rows have read"
     if _far(decoder.step(tokens[..., 2:]), network.logits(weights, tokens)[:, :, -1]):
         yield "a decoder must read on after a fork as if there had been none"
 

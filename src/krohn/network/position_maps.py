@@ -116,7 +116,9 @@ class Modulo(_OfSum):
         if self.modulus < 2 or not self.terms:
             raise InvalidInput(f"a modulus must be at least 2, of at least one term; got {self.modulus}")
         if self.values is not None and len(self.values) != self.modulus:
-            raise InvalidInput(f"one value per residue; got {len(self.values)} for {self.modulus}")
+            raise InvalidInput(
+                f"there must be one value per residue; got {len(self.values)} for {self.modulus}"
+            )
 
     def apply(self, values: Registers, mask: str) -> dict[str, Values]:
         """The discrete meaning."""

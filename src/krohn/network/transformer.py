@@ -79,7 +79,9 @@ class Mlp:
                 raise InvalidInput(f"MLP matrix {index} does not fit: {weight.shape} with bias {bias.shape}")
         for activation, bias in zip(activations, biases, strict=False):
             if len(activation) != len(bias):
-                raise InvalidInput(f"one activation per hidden unit; got {len(activation)} for {len(bias)}")
+                raise InvalidInput(
+                    f"there must be one activation per hidden unit; got {len(activation)} for {len(bias)}"
+                )
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "biases", biases)
         object.__setattr__(self, "activations", activations)

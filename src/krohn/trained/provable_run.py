@@ -94,7 +94,7 @@ def make_provable(
     if fits and (tuned is None or not tuned.verdict.proved):
         tuned, way = learn_code(goal, _fresh(trained, seed), code, seed=seed, tell=tell), "code"
     if tuned is None:
-        raise Unsupported(f"a code for this automaton needs --hidden {code.shape[1]} or more")
+        raise Unsupported(f"to prove this automaton the network needs --hidden {code.shape[1]} or more")
     return _write(directory / FOLDER, trained, config, tuned, way, perf_counter() - began)
 
 

@@ -252,7 +252,7 @@ def spec_of(automaton: AutomatonLike) -> str:
     name = true_name(automaton)
     if not name:
         raise InvalidInput(
-            "a run must be able to name its automaton; write it with krohn.dump_automaton and give the path"
+            "a run must be able to name its automaton; save it with krohn.dump_automaton and give the path"
         )
     return name
 

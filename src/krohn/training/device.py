@@ -28,14 +28,14 @@ def device_reasons(precision: str, device: str | None) -> list[str]:
     if gpu and precision == "fp64":
         found.append("precision fp64 is for checks on the cpu; use bf16 or fp32 on a GPU")
     if gpu and available and find_spec("triton") is None:
-        found.append("training on a GPU needs triton, which CUDA builds of torch bring along")
+        found.append("training on a GPU needs triton, which comes with CUDA builds of torch")
     return found
 
 
 def accelerator() -> str:
     """What a run without ``--device`` takes, in words."""
     if not torch.cuda.is_available():
-        return f"none: runs take the CPU ({os.cpu_count()} cores)"
+        return f"none: runs use the CPU ({os.cpu_count()} cores)"
     memory = torch.cuda.get_device_properties(0).total_memory / 2**30
     return f"{torch.cuda.get_device_name(0)}, {memory:.0f} GiB, CUDA {torch.version.cuda}"
 

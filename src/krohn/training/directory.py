@@ -117,7 +117,7 @@ class RunDirectory:
             seen = [*first.get("resumed", []), {"step": step, **environment}]
             atomic.write_json(file, {**first, "resumed": seen})
             logging.getLogger(__name__).warning(
-                "%s goes on from step %d with %s: the bits may differ from those of a run left alone "
+                "%s continues from step %d with %s: the bits may differ from those of a run left alone "
                 "(noted in environment.json)",
                 self.path,
                 step,

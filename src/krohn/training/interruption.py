@@ -95,11 +95,11 @@ class Interruption:
     def obey(self, saved: str) -> None:
         """Ends the call if a signal has come; ``saved`` says what was saved, and where."""
         if self.signal is not None:
-            raise Interrupted(f"interrupted {saved}; the same command goes on", self.signal)
+            raise Interrupted(f"interrupted {saved}; the same command continues it", self.signal)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         again, self.signal = self.signal is not None, signal.Signals(number)
         if again:
-            raise Interrupted("interrupted at once; the checkpoint before stands", number)
+            raise Interrupted("interrupted at once; the previous checkpoint is kept", number)
         if self._at_once:
             raise _Stop

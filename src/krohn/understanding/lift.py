@@ -131,7 +131,7 @@ def plan_lift(automaton: Semiautomaton) -> Lift:
 def series_lift(automaton: Semiautomaton) -> Lift:
     """The sections of the derived series of the group, from the top; solvable groups only."""
     if any(len(set(letter)) < automaton.num_states for letter in automaton.letters):
-        raise LimitExceeded("a letter is no permutation")
+        raise LimitExceeded("a letter is not a permutation")
     tower = counter_tower(automaton.letters, automaton.num_states)
     codes = [_code(section.moduli) for section in tower.sections]
     names = tuple(

@@ -31,7 +31,7 @@ class Jobs:
     async def run(self, request: MachineRequest) -> dict[str, Any]:
         """The worker's answer; cancelling the call ends the worker."""
         if self._held >= self._most:
-            return {"error": "too many requests wait already; try again in a minute"}
+            return {"error": "too many requests are waiting; try again in a minute"}
         self._held += 1
         try:
             async with self._free:
@@ -58,6 +58,6 @@ class Jobs:
         try:
             found = json.loads(out)
         except ValueError:
-            return {"error": "the work was ended by its limits of time or memory: try a shorter word"}
+            return {"error": "this needed too much time or memory: try a shorter word"}
         assert isinstance(found, dict)
         return found

@@ -35,7 +35,7 @@ class MachineRequest:
 def read_request(payload: object, *, paths: bool) -> MachineRequest:
     """The request a page sent; with ``paths`` a spec may name a file of this machine."""
     if not isinstance(payload, dict) or set(payload) - {"spec", "file", "length"}:
-        raise InvalidInput("a request must be an object with the keys spec, file and length")
+        raise InvalidInput("a request must be a JSON object with the keys spec, file and length")
     spec, file, length = payload.get("spec", ""), payload.get("file"), payload.get("length", 32)
     if not isinstance(spec, str) or len(spec) > MAX_SPEC:
         raise InvalidInput(f"a name or pattern must be a text of at most {MAX_SPEC} characters")
@@ -48,5 +48,5 @@ def read_request(payload: object, *, paths: bool) -> MachineRequest:
         raise InvalidInput("type a name (S4), a pattern (regex:(ab)*) or choose a file")
     is_path = text.endswith(".json") or os.sep in text
     if file is None and is_path and not text.startswith("regex:") and not paths:
-        raise InvalidInput("this server reads no files of its own machine: upload the automaton instead")
+        raise InvalidInput("this server does not read files of its own machine: upload the automaton instead")
     return MachineRequest(text, file, length)

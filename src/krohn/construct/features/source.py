@@ -46,7 +46,7 @@ def _without_search(
 def one_layer_proposals(request: Request, work: Work) -> Iterator[Proposal]:
     """The cheapest features of one layer; no search where an exchange of letters rules them out."""
     if exchange_conflict(request.automaton, strict=request.mask == "strict"):
-        raise Unsupported("no counts, first, last and nearby letters determine the state")
+        raise Unsupported("the state does not follow from counts and from first, last and nearby letters")
     if request.automaton.num_states > FEW_STATES and find_block_scheme(request.automaton) is not None:
         raise Unsupported("a block scheme shows that one layer is not enough")
     yield from _proposed(request, one_layer_plan, ONE_LAYER, work)

@@ -133,7 +133,7 @@ def build_grid(
     if grid is None:
         raise Unsupported(
             f"method grid needs a gridworld (letters that move coordinates by −1, 0, +1 between walls); "
-            f"{automaton!r} is none; use method cascade or scan"
+            f"{automaton!r} is not one; use method cascade or scan"
         )
     run = grid_run(automaton, grid, length)
     shared = MOD_SHARED if variant.startswith("mod") else PAPER_SHARED
