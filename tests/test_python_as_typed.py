@@ -69,8 +69,11 @@ def test_a_network_is_saved_and_loaded(network: krohn.CompiledNetwork, tmp_path:
     assert krohn.verify(tmp_path / "net").certified
 
 
-def test_every_result_has_a_repr_of_one_line(network: krohn.CompiledNetwork) -> None:
+def test_every_result_has_a_repr_of_one_line(network: krohn.CompiledNetwork, tmp_path: Path) -> None:
     results = [
+        krohn.export(network, tmp_path / "gpt2", proof=False),
+        krohn.train("C2", length=4, layers=1, dim=8, heads=1, mlp=8, steps=2, batch=2, device="cpu"),
+        krohn.understand(network, effort=0.05),
         network,
         network.transformer,
         network.explain("abab"),
@@ -105,7 +108,19 @@ def test_help_lists_every_public_name_with_a_line() -> None:
     assert sorted(names) == sorted(set(krohn.__all__) - {"__version__"})
 
 
-def test_training_takes_an_automaton_and_settings_by_name() -> None:
+def test_training_takes_an_automaton_and_settings_by_name(stored: Path) -> None:
+    small = {
+        "length": 4,
+        "layers": 1,
+        "dim": 8,
+        "heads": 1,
+        "mlp": 8,
+        "steps": 1,
+        "batch": 2,
+        "device": "cpu",
+    }
+    specs = [krohn.train(given, **small).config.task.spec for given in (stored, krohn.zoo("abab"))]
+    assert specs == [str(stored), "abab"]
     result = krohn.train(
         "Grid4",
         length=6,

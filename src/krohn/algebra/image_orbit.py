@@ -38,7 +38,7 @@ class ImageOrbit:
 
     @cached_property
     def tables(self) -> list[Table]:
-        """The letters as tables."""
+        """The letters packed as lookup tables."""
         return [self.rows.table(self.rows.pack(letter)) for letter in self.letters]
 
     @cached_property

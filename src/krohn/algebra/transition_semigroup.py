@@ -33,7 +33,7 @@ class TransitionSemigroup:
 
     @cached_property
     def r_classes(self) -> RClasses:
-        """The R-classes."""
+        """The R-classes, found by multiplying representatives by letters on the left."""
         return RClasses(self.images, self.max_classes)
 
     @cached_property

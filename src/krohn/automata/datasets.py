@@ -45,7 +45,7 @@ class Drawing(Protocol):
 
     @property
     def distribution_name(self) -> str:
-        """The distribution by name."""
+        """How the words are distributed, as on the command line."""
         ...
 
     @property

@@ -28,15 +28,15 @@ class Drawable(Protocol):
 
     @property
     def start(self) -> int:
-        """The start state."""
+        """The number of the start state."""
 
     @property
     def state_names(self) -> tuple[str, ...]:
-        """Names of the states."""
+        """What is written in the circles."""
 
     @property
     def letter_names(self) -> tuple[str, ...]:
-        """Names of the letters."""
+        """What is written on the arrows."""
 
     @property
     def observe(self) -> tuple[int, ...] | None:

@@ -46,7 +46,7 @@ class Positions:
         return len(self.letters) - 1
 
     def atom(self, atom: Atom) -> Part:
-        """One letter."""
+        """A pattern that reads one letter of a set."""
         place = self._add(self.alphabet - atom.letters if atom.negated else atom.letters)
         return Part(place, place + 1, 1 << place, 1 << place, empty=False)
 

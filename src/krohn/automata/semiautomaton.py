@@ -128,12 +128,12 @@ class Semiautomaton:
 
     @property
     def num_states(self) -> int:
-        """|Q|."""
+        """|Q|, the number of states."""
         return int(self.table.shape[0])
 
     @property
     def num_letters(self) -> int:
-        """|Σ|."""
+        """|Σ|, the number of letters."""
         return int(self.table.shape[1])
 
     @property

@@ -53,8 +53,9 @@ class Decomposition:
     mask: str = "causal"
 
     def __repr__(self) -> str:
-        built = "no layers: not solvable" if self.layers is None else f"{self.layers} layers"
-        sizes = f"{self.levels} levels, {len(self.components)} components, {built}"
+        counted = {"level": self.levels, "component": len(self.components), "layer": self.layers}
+        sizes = ", ".join(f"{n} {what}{'s' * (n != 1)}" for what, n in counted.items() if n is not None)
+        sizes += ", no layers: not solvable" * (self.layers is None)
         return f"<Decomposition of {self.automaton.name or 'an automaton'}: {sizes}>"
 
     @property

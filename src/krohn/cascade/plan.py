@@ -70,7 +70,7 @@ class Plan(ABC):
     @property
     @abstractmethod
     def levels(self) -> int:
-        """Number of levels."""
+        """How many levels lie above each other."""
 
     @property
     @abstractmethod

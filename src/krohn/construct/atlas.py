@@ -11,7 +11,7 @@ from krohn.construct.depth_bounds import DepthBounds, depth_bounds
 
 @dataclass(frozen=True)
 class AtlasEntry:
-    """One automaton of the atlas."""
+    """One small automaton with its class and the bounds on its depth."""
 
     automaton: Semiautomaton
     classes: tuple[str, ...]

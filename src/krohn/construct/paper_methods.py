@@ -98,7 +98,7 @@ FINE_CIRCLE = 48
 
 
 def scan_as_printed(request: Request) -> CompiledNetwork:
-    """Theorem 1."""
+    """Builds Theorem 1 with the options of the request."""
     states, dtype = request.automaton.num_states, _format(request)
     positions = _positions(request, states)
 
@@ -112,7 +112,7 @@ def scan_as_printed(request: Request) -> CompiledNetwork:
 
 
 def paper_as_printed(request: Request) -> CompiledNetwork:
-    """Theorem 2."""
+    """Builds Theorem 2 with the options of the request."""
     dtype, positions = _format(request), request.positions or "circle"
     counting: str = request.activation
     if dtype != "float64":
@@ -136,7 +136,7 @@ def _cascade_faults(
 
 
 def grid_as_printed(request: Request) -> CompiledNetwork:
-    """Theorem 3."""
+    """Builds Theorem 3 with the options of the request."""
     variant, dtype = request.variant or "mod", _format(request)
     grid = recognise_grid(request.automaton)
 

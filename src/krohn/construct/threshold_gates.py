@@ -39,7 +39,7 @@ class Circuit:
 
     @property
     def gates(self) -> int:
-        """Number of gates."""
+        """How many gates there are, inputs not counted."""
         return len(self.thresholds)
 
     @property

@@ -59,7 +59,7 @@ class Alphabet:
 
     @property
     def one(self) -> Permutation:
-        """The identity."""
+        """The identity of the group."""
         return identity(len(self.states))
 
     @property

@@ -79,6 +79,10 @@ class Tracking:
     rows: tuple[dict[str, Any], ...]
     length: int
 
+    def __repr__(self) -> str:
+        told = ", ".join(f"{row['task']} {row['solved']} of {row['seeds']}" for row in self.rows)
+        return f"<Tracking, words of {self.length} letters, solved: {told[:140]}>"
+
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {"length": self.length, "tasks": list(self.rows)}

@@ -63,6 +63,10 @@ class Exported:
     decoder: Decoder
     findings: dict[str, Any]
 
+    def __repr__(self) -> str:
+        blocks = f"{self.decoder.layers} blocks of width {self.decoder.dim}"
+        return f"<Exported: {', '.join(self.files)}; {blocks}>"
+
 
 def export(
     network: CompiledNetwork | str | Path,

@@ -83,7 +83,7 @@ class _Graph:
         return name
 
     def node(self, kind: str, *inputs: str, result: str = "", **attributes: Any) -> str:
-        """One operation."""
+        """Adds one operation and returns the name of its output."""
         result = result or f"value.{len(self.nodes)}"
         self.nodes.append(self.helper.make_node(kind, list(inputs), [result], **attributes))
         return result

@@ -49,23 +49,23 @@ class Amplified(Plain):
         self.factor, self.exact, self.rough = factor, Plain(), OneAfterAnother()
 
     def added(self, x: Array, y: Array) -> Array:
-        """Of a residual connection."""
+        """A residual connection, its error amplified."""
         return self._amplified("added", x, y)
 
     def linear(self, x: Array, weight: Array, bias: Array) -> Array:
-        """Of a linear map."""
+        """A linear map, its error amplified."""
         return self._amplified("linear", x, weight, bias)
 
     def norm(self, x: Array, gain: Array, shift: Array) -> Array:
-        """Of a LayerNorm."""
+        """A LayerNorm, its error amplified."""
         return self._amplified("norm", x, gain, shift)
 
     def scores(self, query: Array, key: Array) -> Array:
-        """Of the scores."""
+        """The scores of a head, their error amplified."""
         return self._amplified("scores", query, key)
 
     def mixed(self, scores: Array, value: Array) -> Array:
-        """Of the softmax and what it weighs."""
+        """The softmax and the values it weighs, their error amplified."""
         return self._amplified("mixed", scores, value)
 
     def _amplified(self, step: str, *given: Array) -> Array:

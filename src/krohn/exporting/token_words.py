@@ -53,17 +53,17 @@ class TokenSampler:
 
     @property
     def automaton(self) -> Semiautomaton:
-        """The automaton of the words."""
+        """The automaton whose words are drawn."""
         return self.sampler.automaton
 
     @property
     def distribution_name(self) -> str:
-        """The distribution of the words."""
+        """How the words are distributed, as on the command line."""
         return self.sampler.distribution_name
 
     @property
     def seed(self) -> int:
-        """The seed of the words."""
+        """The seed that decides all words."""
         return self.sampler.seed
 
     @property

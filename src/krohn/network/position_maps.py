@@ -30,7 +30,7 @@ class _OfSum:
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The one result."""
+        """The one register that holds the result."""
         return (self.target,)
 
 
@@ -63,12 +63,12 @@ class Table:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The inputs."""
+        """The registers that choose the row."""
         return self.inputs
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The outputs."""
+        """The registers that the row fills."""
         return self.outputs
 
     @cached_property

@@ -137,7 +137,7 @@ class Program:
 
     @cached_property
     def register(self) -> dict[str, Register]:
-        """Registers by name."""
+        """The registers, by their names."""
         return {register.name: register for register in self.registers}
 
     @cached_property
@@ -149,7 +149,7 @@ class Program:
 
     @property
     def num_letters(self) -> int:
-        """|Σ|."""
+        """|Σ|, the number of letters."""
         return len(self.sources[0].letters)
 
     @property

@@ -146,7 +146,7 @@ class Transformer:
 
     @property
     def num_padding(self) -> int:
-        """τ."""
+        """τ, the number of padding positions before the word."""
         return len(self.padding)
 
     @property

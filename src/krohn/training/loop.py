@@ -44,7 +44,7 @@ class TrainResult:
         seconds: time spent training, resumed parts included; start-up is not counted.
         sequences_per_second: of all replicates together.
         extra: what the caller's ``evaluate`` returned.
-        finished: False if the deadline came first; the same call with the same directory goes on.
+        finished: False if the deadline came first; the same call with the same directory continues.
     """
 
     config: RunConfig
@@ -57,6 +57,10 @@ class TrainResult:
     sequences_per_second: float
     extra: dict[str, Any]
     finished: bool = True
+
+    def __repr__(self) -> str:
+        trained = f"{self.config.task.spec}, {self.config.model.kind}, {len(self.replicates)} replicates"
+        return f"<TrainResult: {trained}, best accuracy {self.replicates[self.best]['accuracy']:.2%}>"
 
     @property
     def best(self) -> int:

@@ -15,13 +15,13 @@ class Progress(Protocol):
     """Receives what happens during a run."""
 
     def advance(self, steps: int) -> None:
-        """``steps`` more steps are done, or handed to a GPU."""
+        """Shows nothing."""
 
     def report(self, step: int, values: dict[str, float]) -> None:
-        """Numbers of an evaluation."""
+        """Shows nothing."""
 
     def close(self) -> None:
-        """The run is over."""
+        """Has nothing to close."""
 
 
 class Silence:

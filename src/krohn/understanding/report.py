@@ -47,6 +47,9 @@ class Report:
     heads: tuple[HeadReport, ...]
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return f"<Report on {self.network[:60]}: {verdict(self)[:110]}>"
+
     def to_json(self) -> dict[str, Any]:
         """Plain numbers and strings; ``variables`` has one entry for each variable and layer."""
         plain = ("network", "kind", "automaton", "length", "layers", "dim", "seed", "effort")

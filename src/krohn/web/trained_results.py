@@ -33,7 +33,7 @@ class Replicate(Protocol):
 
     @property
     def run_id(self) -> str:
-        """The run."""
+        """The id of the run it belongs to."""
 
     @property
     def replicate(self) -> int:
@@ -41,7 +41,7 @@ class Replicate(Protocol):
 
     @property
     def accuracy(self) -> float:
-        """Token accuracy."""
+        """Its share of right letters."""
 
     @property
     def sequences(self) -> int:
@@ -61,11 +61,11 @@ class Cell(Protocol):
 
     @property
     def experiment(self) -> str:
-        """The experiment."""
+        """The name of the experiment."""
 
     @property
     def run_id(self) -> str:
-        """The run."""
+        """The id of the run that fills the cell."""
 
     @property
     def label(self) -> Mapping[str, Any]:

@@ -86,7 +86,7 @@ def bounds_for(
 
 
 def scan_bounds(states: int, length: int) -> TheoremBounds:
-    """Theorem 1."""
+    """What Theorem 1 states, and what is right."""
     q = max(states, 2)
     norm = max(4 * q + 2, 10 * length * math.sqrt(math.log(q) + math.log(length)))
     depth = (length - 1).bit_length()
@@ -103,7 +103,7 @@ def counter_bounds(modulus: int, length: int) -> TheoremBounds:
 
 
 def memory_bounds(states: int, length: int) -> TheoremBounds:
-    """Lemma "memory"."""
+    """What the memory lemma states, and what is right."""
     stated = Bound(1, 4, 1, 2, 4 * states, 2 * length * math.log(states * length))
     norm = max(length * math.log(16 * states * length), 8 * states + 2)
     return TheoremBounds(

@@ -193,7 +193,7 @@ class _AddNorm(Function):
 def add_norm(
     x: Tensor, y: Tensor | None, bias: Tensor | None, gain: Tensor, shift: Tensor, dropout: Dropout | None
 ) -> tuple[Tensor, Tensor]:
-    """As ``plain.add_norm``."""
+    """``plain.add_norm`` as one fused kernel."""
     if not torch.is_grad_enabled():
         return _run_forward(x, y, bias, gain, shift, dropout)[:2]
     result: tuple[Tensor, Tensor] = _AddNorm.apply(x, y, bias, gain, shift, dropout)

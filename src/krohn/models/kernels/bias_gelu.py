@@ -105,7 +105,7 @@ class _BiasGelu(Function):
 
 
 def bias_gelu(u: Tensor, bias: Tensor) -> Tensor:
-    """As ``plain.bias_gelu``."""
+    """``plain.bias_gelu`` as one fused kernel."""
     if not torch.is_grad_enabled():
         return _run_forward(u, bias)
     out: Tensor = _BiasGelu.apply(u, bias)

@@ -72,7 +72,7 @@ class _CrossEntropy(Function):
 
 
 def cross_entropy(logits: Tensor, bias: Tensor, targets: Tensor, shown: Tensor, classes: int) -> Tensor:
-    """As ``plain.cross_entropy``."""
+    """``plain.cross_entropy`` as one fused kernel."""
     if not torch.is_grad_enabled():
         return plain.cross_entropy(logits, bias, targets, shown, classes)
     out: Tensor = _CrossEntropy.apply(logits, bias, targets, shown, classes)
