@@ -138,3 +138,22 @@ def test_decompose_shows_the_plan_that_compile_builds(spec: str, mask: str) -> N
     request = Request(automaton, 20, method="cascade", mask=mask)  # type: ignore[arg-type]
     (proposal,) = proposals(request, request.work())
     assert list(proposal.lines) == ["  " * indent + node.title for indent, node in shown.plan.walk()]
+
+
+@pytest.mark.parametrize("mask", ["causal", "strict"])
+def test_the_letters_last_read_are_the_state_without_a_table(mask: str) -> None:
+    automaton = krohn.parse_spec("regex:(a|b)*a(a|b){9}")
+    network = krohn.compile(automaton, 30, mask=mask)  # type: ignore[arg-type]
+    assert (network.transformer.depth, network.transformer.mlp_width) == (1, 0)
+    words = hard_words(automaton, 30, 40)
+    assert (network.run(words) == simulate(automaton, words)).all()
+
+
+def test_what_no_method_fits_is_one_short_line() -> None:
+    dice = random.Random(3)
+    automaton = Semiautomaton.from_letters([[dice.randrange(2_000) for _ in range(2_000)] for _ in range(2)])
+    with pytest.raises(
+        Unsupported, match=r"no method fits: .*10,000.*|no method fits: .*--effort"
+    ) as refusal:
+        krohn.compile(automaton, 100, effort=0.01)
+    assert len(str(refusal.value)) < 300

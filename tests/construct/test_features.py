@@ -72,6 +72,7 @@ NAIVE: list[tuple[Feature, Callable[[Word], int]]] = [
     (Place(1, 3), lambda w: fold(len(w), 1, 3)),
     (Place(4, 1), lambda w: min(len(w), 4)),
     (Back(2, 3), lambda w: w[-3] if len(w) > 2 else 3),
+    (Back(2, 3, before=1), lambda w: w[-3] if len(w) > 2 else 1),
     (
         PlaceCount((frozenset(), A, B), 1, 2, 3, False, "a odd, b even"),
         lambda w: sum(x in (A if i % 2 else B) for i, x in enumerate(w, 1)) % 3,

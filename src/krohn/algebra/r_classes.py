@@ -19,7 +19,7 @@ from krohn.errors import LimitExceeded
 
 BATCH = 256  # representatives waiting from which whole arrays are quicker than one at a time
 
-_WORK = 25  # images of states per R-class for which the limit leaves room: many states cost time and memory
+_WORK = 16  # images of states per R-class for which the limit leaves room: many states cost time and memory
 _OVERHEAD = 50  # a product costs as much as this many images, whatever the number of states
 
 

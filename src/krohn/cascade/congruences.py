@@ -7,6 +7,7 @@ defined images of a class lie in one class; then every letter can be completed s
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations, islice
+from math import isqrt
 
 from krohn.automata.semiautomaton import Transformation
 from krohn.work import Work
@@ -186,4 +187,7 @@ def _pairs(letters: Sequence[Transformation], limit: int) -> Iterator[tuple[int,
         pairs[turn * len(pairs) // limit] for turn in range(half) for pairs in moved if turn < len(pairs)
     )
     yield from islice(near, half)
-    yield from islice(combinations(range(size), 2), 0, None, -(-2 * total // limit))
+    for number in range(0, total, -(-2 * total // limit)):  # of combinations(range(size), 2), without listing
+        left = total - 1 - number
+        row = (isqrt(8 * left + 1) - 1) // 2
+        yield size - 2 - row, size - 1 - left + row * (row + 1) // 2

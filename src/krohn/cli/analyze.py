@@ -62,7 +62,7 @@ def command(
     if svg is not None:
         write_text(svg, eggbox_svg(parts))
         note(f"wrote {svg}")
-    depth = depth_bounds(automaton)
+    depth = depth_bounds(automaton, solvable=analysis.is_solvable)
     families = verdicts(automaton, analysis, transformer_layers=depth.upper)
     payload = {
         **_payload(automaton, analysis, levels),

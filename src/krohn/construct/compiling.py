@@ -131,7 +131,7 @@ def build(request: Request) -> CompiledNetwork:
         if networks:
             best = min(networks, key=lambda network: cost(network.transformer, request.objective))
             return replace(best, notes=_notes(request, best, work))
-    raise Unsupported(" | ".join(dict.fromkeys(reasons)))
+    raise Unsupported(reasons[0])  # of the plan that came first, whole: it names the limit and the option
 
 
 def _rounds(request: Request, work: Work) -> Iterator[list[Proposal]]:
@@ -167,12 +167,12 @@ def _moves(request: Request) -> bool:
 
 
 def proposals(request: Request, work: Work, sources: tuple[Source, ...] = SOURCES) -> list[Proposal]:
-    """What every source that fits the request proposes; all reasons if there is nothing.
+    """What every source that fits the request proposes; the reasons if there is nothing.
 
     Where depth is all that matters, a source that cannot do with fewer layers is not asked.
     """
     found: list[Proposal] = []
-    reasons: list[str] = []
+    reasons: dict[str, str] = {}
     for source in sources:
         least = min((proposal.layers for proposal in found), default=None)
         if request.method not in source.methods or (
@@ -182,11 +182,18 @@ def proposals(request: Request, work: Work, sources: tuple[Source, ...] = SOURCE
         try:
             found += source.propose(request, work)
         except (Unsupported, LimitExceeded) as error:
-            reasons.append(str(error))
+            reasons.setdefault(source.name, str(error))
         work.look()
     if not found:
-        raise Unsupported(" | ".join(reasons))
+        raise Unsupported(_together(list(reasons.values())))
     return found
+
+
+def _together(reasons: list[str]) -> str:
+    """One line: a single reason whole, of several the first clause each, without advice."""
+    if len(reasons) == 1:
+        return reasons[0]
+    return "no method fits: " + "; ".join(reason.split("; ")[0] for reason in reasons)
 
 
 def shallower(request: Request, layers: int | None) -> Proposal | None:

@@ -47,9 +47,14 @@ def bounded(automaton: Semiautomaton, upper: int | None) -> DepthBounds:
     return DepthBounds(upper, 1 if witness is None else 2, witness)
 
 
-def depth_bounds(automaton: Semiautomaton, effort: float = DEFAULT_EFFORT) -> DepthBounds:
-    """The bounds of an automaton: the shallowest plan that does not depend on the length, and a witness."""
-    return bounded(automaton, _constant_depth(automaton, effort))
+def depth_bounds(
+    automaton: Semiautomaton, effort: float = DEFAULT_EFFORT, *, solvable: bool = True
+) -> DepthBounds:
+    """The bounds of an automaton: the shallowest plan that does not depend on the length, and a witness.
+
+    Where a group of the automaton is known not to be solvable, no such plan is looked for: there is none.
+    """
+    return bounded(automaton, _constant_depth(automaton, effort) if solvable else None)
 
 
 def _constant_depth(automaton: Semiautomaton, effort: float) -> int | None:

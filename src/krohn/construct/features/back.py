@@ -10,18 +10,19 @@ from krohn.network.position_maps import Row
 
 @dataclass(frozen=True)
 class Back:
-    """``distance`` positions back; BOS where the word is shorter."""
+    """``distance`` positions back; where the word is shorter, ``before`` if given, else BOS."""
 
     distance: int
     num_symbols: int
+    before: int | None = None
     early: int = 1
     period: int = 1
     masked: bool = False
 
     @property
     def start(self) -> tuple[int, ...]:
-        """Nothing but BOS."""
-        return (self.num_symbols,) * (self.distance + 1)
+        """Nothing but what stands before the word."""
+        return (self.num_symbols if self.before is None else self.before,) * (self.distance + 1)
 
     @property
     def name(self) -> str:
@@ -46,5 +47,6 @@ class Back:
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
         """A look-back of the symbol's number."""
         numbers = {symbol: symbol for symbol in symbols.number.values()}
-        held = symbols.label(draft, numbers, symbols.bos, "symbol")
+        at_bos = symbols.bos if self.before is None else self.before
+        held = symbols.label(draft, numbers, at_bos, "symbol")
         return (draft.look_back(held, self.distance),)

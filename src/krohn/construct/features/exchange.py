@@ -40,7 +40,9 @@ def exchange_conflict(automaton: Semiautomaton, *, strict: bool = False) -> bool
     modulus = exact_length_period(automaton) or OTHERWISE
     if modulus * automaton.num_states**2 > MOST_NODES:
         return False
-    pairs = combinations(range(automaton.num_letters), 2)
+    # Letters that keep most states apart first: resets hide what was exchanged before them.
+    order = sorted(range(automaton.num_letters), key=lambda letter: -len(set(automaton.letters[letter])))
+    pairs = combinations(order, 2)
     return any(_conflict(automaton, modulus, x, y, strict=strict) for x, y in pairs)
 
 
@@ -49,7 +51,8 @@ def _conflict(automaton: Semiautomaton, modulus: int, x: int, y: int, *, strict:
     table, letters = automaton.table.tolist(), range(automaton.num_letters)
     todo = [(1, False, False, phase, automaton.start, automaton.start) for phase in range(modulus)]
     seen = set(todo)
-    for stage, had_x, had_y, phase, p, q in todo:
+    while todo:  # depth first: a conflict lies deep, and often there are many
+        stage, had_x, had_y, phase, p, q = todo.pop()
         here, one, other = (phase + 1) % modulus == 0, table[p], table[q]
         steps = [
             (stage, had_x or (here and a == x), had_y or (here and a == y), one[a], other[a]) for a in letters

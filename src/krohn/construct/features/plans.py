@@ -69,9 +69,10 @@ def _notes(plain: Annotated) -> Iterator[Feature]:
 
 def merged_letters(automaton: Semiautomaton) -> tuple[Semiautomaton, tuple[int, ...]]:
     """Letters that act alike on reachable states made one; and the class of each letter."""
-    order = [automaton.start]
-    for state in order:
-        order += [q for q in dict.fromkeys(automaton.table[state].tolist()) if q not in order]
+    found = {automaton.start: None}
+    for state in (order := [automaton.start]):
+        order += [q for q in dict.fromkeys(automaton.table[state].tolist()) if q not in found]
+        found.update(dict.fromkeys(order[len(found) :]))
     columns = [tuple(automaton.step(q, x) for q in order) for x in range(automaton.num_letters)]
     number = {column: index for index, column in enumerate(dict.fromkeys(columns))}
     classes = tuple(number[column] for column in columns)
@@ -81,11 +82,11 @@ def merged_letters(automaton: Semiautomaton) -> tuple[Semiautomaton, tuple[int, 
     return smaller, classes
 
 
-MAX_DELAY = 12
-FEW_ROWS, MAX_ROWS = 2_000, 20_000
+FARTHEST_BACK = 12
+FEW_ROWS, MAX_ROWS = 10_000, 20_000
 """Rows of a read-out: as many as may be taken at once, and after a search that found nothing."""
-MOST_STATES, MOST_OBSERVED = 600, 10_000
-"""States up to which features are looked for; and where a single letter back may decide."""
+MOST_STATES, MOST_DEFINITE = 600, 10_000
+"""States up to which features are looked for; and where the letters last read may decide."""
 SIMPLE_SHARE, LARGE_SHARE = 0.45, 0.75
 """Of the work for one layer: what is spent before positions are compared, which takes two heads; and where
 there are too many states for that."""
@@ -113,11 +114,11 @@ def plan_without_search(
 
     Where only an observation is asked, a single letter of the recent past may be enough.
     """
+    plain, letters = plain_letters(automaton, MOST_DEFINITE, strict=strict)
     if len(set(wanted)) < automaton.num_states:
-        alone = _one_back(*plain_letters(automaton, MOST_OBSERVED, strict=strict), wanted)
+        alone = _one_back(plain, letters, wanted)
         if alone is not None:
             return alone
-    plain, letters = plain_letters(automaton, strict=strict)
     wrong = wrong_letters(plain.automaton)
     if wrong is not None:
         for features in ((wrong,), (wrong, Place(wrong.early, wrong.period))):
@@ -152,7 +153,7 @@ def one_layer_plan(
 
 def _one_back(plain: Annotated, letters: Letters, wanted: Sequence[int]) -> FeatureLayers | None:
     """The letter itself, or the one at a single distance back, if it decides alone."""
-    for distance in range(MAX_DELAY + 1):
+    for distance in range(FARTHEST_BACK + 1):
         features = (Back(distance, plain.automaton.num_letters),) if distance else ()
         found = determine(plain, features, wanted)
         if isinstance(found, Determined):
@@ -161,11 +162,17 @@ def _one_back(plain: Annotated, letters: Letters, wanted: Sequence[int]) -> Feat
 
 
 def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: int) -> FeatureLayers | None:
-    """As many letters back as determine the state, where that makes few enough rows."""
-    delay, count = delay_of(plain.automaton), plain.automaton.num_letters
-    if delay is None or count**delay > most:
+    """As many letters back as determine the state, where that makes few enough rows.
+
+    If a letter keeps the start, every word may as well have begun with it: it stands where the word is shorter.
+    """
+    automaton = plain.automaton
+    count = automaton.num_letters
+    delay = delay_of(automaton, most)
+    if delay is None:
         return None
-    features = tuple(Back(distance, count) for distance in range(1, delay))
+    before = next((x for x in range(count) if automaton.step(automaton.start, x) == automaton.start), None)
+    features = tuple(Back(distance, count, before) for distance in range(1, delay))
     found = determine(plain, features, wanted)
     assert isinstance(found, Determined)
     if len(set(wanted)) < plain.automaton.num_states:
@@ -207,29 +214,17 @@ def _planned(
     return None if determined is None else FeatureLayers(annotated, features, determined, letters)
 
 
-def delay_of(automaton: Semiautomaton) -> int | None:
-    """d such that the last d letters determine the state, whatever came before; ``None`` if there is none."""
-    if any(_keeps_two(letter) for letter in automaton.letters):
-        return None
-    columns = automaton.table.T
-    apart = ~np.eye(automaton.num_states, dtype=bool)
-    for delay in range(MAX_DELAY + 1):
-        if not apart.any():
+def delay_of(automaton: Semiautomaton, most: int) -> int | None:
+    """d such that the last d letters, one of at most so many words, determine the state, whatever came before.
+
+    States have one label after j rounds if every word of j letters leads them to the same state.
+    """
+    labels, words, delay = np.arange(automaton.num_states), 1, 0
+    while words <= most:
+        if labels.max() == 0:
             return delay
-        first, second = np.nonzero(apart)
-        after = np.zeros_like(apart)
-        for column in columns:
-            after[column[first], column[second]] = True
-        np.fill_diagonal(after, val=False)
-        if (after == apart).all():
-            return None
-        apart = after
+        _, after = np.unique(labels[automaton.table], axis=0, return_inverse=True)
+        if after.max() == labels.max():  # no more states have met, so none ever will
+            break
+        labels, words, delay = after.reshape(-1), words * automaton.num_letters, delay + 1
     return None
-
-
-def _keeps_two(letter: Sequence[int]) -> bool:
-    """Whether a letter, read again and again, never brings all states together."""
-    image = set(range(len(letter)))
-    while (after := {letter[q] for q in image}) != image:
-        image = after
-    return len(image) > 1

@@ -229,9 +229,7 @@ def built_plans(request: Request, work: Work, plain: Cascade | None = None) -> I
             f"no plan within {request.max_sets:,} image sets (--max-sets) and {work.units:,.0f} units of work"
         )
         listed = "; ".join(reasons) or f"{few} (--effort)"
-        raise Unsupported(
-            f"method cascade needs solvable groups and tables that fit: {listed}; use method scan"
-        )
+        raise Unsupported(f"no cascade: {listed}; use method scan")
 
 
 def shallowest(built: Sequence[tuple[Plan, Program]]) -> tuple[Plan, Program]:
