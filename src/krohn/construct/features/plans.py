@@ -164,7 +164,7 @@ def _one_back(plain: Annotated, letters: Letters, wanted: Sequence[int]) -> Feat
 def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: int) -> FeatureLayers | None:
     """As many letters back as determine the state, where that makes few enough rows.
 
-    If a letter keeps the start, every word may as well have begun with it: it stands where the word is shorter.
+    If a letter keeps the start, words may as well have begun with it: it stands where they are shorter.
     """
     automaton = plain.automaton
     count = automaton.num_letters
@@ -215,7 +215,7 @@ def _planned(
 
 
 def delay_of(automaton: Semiautomaton, most: int) -> int | None:
-    """d such that the last d letters, one of at most so many words, determine the state, whatever came before.
+    """d such that the last d letters, of which there are at most so many words, determine the state.
 
     States have one label after j rounds if every word of j letters leads them to the same state.
     """
