@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, through links, and straight to what is no regular file."""
+"""Files are written whole or not at all, through links, and straight to pipes and devices."""
 
 import json
 import os

@@ -12,7 +12,7 @@ MAX_BYTES = 256_000_000
 
 
 def read_json(path: str | Path, *, max_bytes: int = MAX_BYTES) -> Any:
-    """The file's content; what is wrong with it is said in one line that begins with its name."""
+    """The file's content; an error is one line that begins with the file's name."""
     try:
         with open(path, "rb") as stream:
             data = stream.read(max_bytes + 1)

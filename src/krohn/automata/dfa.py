@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def from_dfa(dfa: "DFA") -> Semiautomaton:
-    """A DFA of automata-lib as it stands; missing transitions lead to a new sink, observation 1 accepts.
+    """A DFA of automata-lib, unchanged; missing transitions lead to a new sink, observation 1 accepts.
 
     Example:
         >>> there = krohn.to_dfa(krohn.from_regex("(ab)*"))

@@ -167,7 +167,7 @@ class ClampedCounterPlan(Plan):
 
 
 def label_of(labels: Labels, state: int) -> int:
-    """The label of a state; refuses a number that is no state."""
+    """The label of a state; refuses a number that is not a state."""
     if not 0 <= state < len(labels):
         raise InvalidInput(f"a state must lie in [0, {len(labels)}); got {state}")
     return labels[state]

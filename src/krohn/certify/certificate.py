@@ -64,7 +64,7 @@ class Certificate:
         largest: the largest length that this network certifies in this dtype (0: none).
         reason: why it is not certified, empty if it is.
         depth: the number of the network's layers; checks number them from 1.
-        identity: the automaton that the network is held against, and whether user or file named it.
+        identity: the automaton that the network is compared with, and whether user or file named it.
         proof: who proved it: the small checker, or something outside it; empty if not certified.
         witness: what the small checker was shown; enough to check the certificate again.
     """
@@ -86,7 +86,7 @@ class Certificate:
 
     @property
     def automaton(self) -> Semiautomaton:
-        """What the network is held against."""
+        """The automaton that the network is compared with."""
         return self.identity.automaton
 
     @property

@@ -17,7 +17,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 def emit(payload: dict[str, Any], *, as_json: bool, text: Callable[[], str]) -> None:
-    """Prints ``payload`` as JSON, or the text for people; it is no error if nobody reads it any more."""
+    """Prints ``payload`` as JSON, or the text for people; a reader that has gone away is not an error."""
     shown = _as_json(payload) if as_json else text()
     make_room()
     try:

@@ -71,7 +71,7 @@ class Request:
 
     @property
     def scan_depth(self) -> int:
-        """⌈log₂ T⌉, the layers of a scan: every automaton has that many, and each plan is held against it."""
+        """⌈log₂ T⌉, the layers of a scan: it works for every automaton, and each plan is compared with it."""
         return (self.length - 1).bit_length()
 
     def work(self) -> Work:

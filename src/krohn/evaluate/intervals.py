@@ -7,7 +7,7 @@ _QUANTILE = 1.959963984540054
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float]:
-    """The 95% interval of a probability after so many successes in so many trials; (0, 1) without any."""
+    """The 95% interval of a probability, given successes and trials; (0, 1) without trials."""
     assert 0 <= successes <= trials
     if trials == 0:
         return 0.0, 1.0

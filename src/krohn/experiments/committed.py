@@ -14,7 +14,7 @@ FOLDERS = (Path("results"), Path(__file__).parents[3] / "results")
 
 
 def committed_results(name: str, scale: str, missing: Path) -> Path:
-    """The file of an experiment's results; where there is none, what to do is said."""
+    """The file of an experiment's results; if there is none, the error says what to do."""
     wanted = f"{name}-{scale}.jsonl"
     for folder in FOLDERS:
         if (folder / wanted).is_file():

@@ -13,7 +13,7 @@ ENGINE_NAMES = ("local", "ray")
 
 
 def check_experiment(name: str) -> None:
-    """Refuses a name that is no experiment's, with the nearest one or the list."""
+    """Refuses the name of no experiment, and offers the nearest one or the list."""
     if name not in EXPERIMENT_NAMES:
         near = get_close_matches(name[:40], EXPERIMENT_NAMES, n=1)
         hint = f": did you mean {near[0]}?" if near else ""

@@ -66,7 +66,7 @@ EFFORT = {
 
 
 def gpt(scale: Scale, layers: int, **options: Any) -> GptConfig:
-    """The paper's Transformer with so many layers; narrower, and no deeper than two layers, at smoke."""
+    """The paper's Transformer with that many layers; narrower, and no deeper than two layers, at smoke."""
     effort = EFFORT[scale]
     return GptConfig(
         layers=min(layers, effort.deepest), dim=effort.dim, heads=effort.heads, mlp=effort.dim, **options

@@ -29,7 +29,7 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 
 
 def summary(cell: Cell) -> Row:
-    """What a cell says of its replicates, on the test words, and what befell the run on its way.
+    """What a cell says of its replicates, on the test words, and what happened to the run on its way.
 
     ``max_accuracy`` and ``word_accuracy`` are those of the replicate that the held-out words chose.
     ``reached``: replicates at 99% of the test words' letters, with Wilson's interval; one that was given up
@@ -93,7 +93,7 @@ REMARKS = {
 
 
 def marks_of(row: Row) -> str:
-    """The signs of what befell a run."""
+    """The signs for what happened to a run."""
     return "".join(sign for name, (sign, _) in REMARKS.items() if row.get(name))
 
 

@@ -1,4 +1,4 @@
-"""Runs what is missing and nothing else; can be stopped at any moment and goes on from there."""
+"""Runs what is missing and nothing else; can be stopped at any moment and continues from there."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -147,7 +147,7 @@ def write(exported: Exported, out: Path) -> None:
 
 
 def check_target(out: Path) -> None:
-    """Refuses a directory where something that is no export would be overwritten."""
+    """Refuses a directory where something other than an export would be overwritten."""
     if out.exists() and not out.is_dir():
         raise InvalidInput(f"an export needs a directory; {out} is a file: choose another name")
     own = [

@@ -155,7 +155,7 @@ def _factors(network: Network, gain: Array | None) -> Array:
 
 
 def of_tokens(decoder: Decoder, automaton: Semiautomaton) -> Semiautomaton:
-    """The automaton with all tokens for states; those that are no state are never reached."""
+    """The automaton with all tokens for states; those that are not states are never reached."""
     names = decoder.vocabulary
     states = np.array(names.states)
     table = np.repeat(np.arange(len(names.tokens))[:, None], automaton.num_letters, axis=1)

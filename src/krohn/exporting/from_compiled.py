@@ -24,7 +24,7 @@ from krohn.network.forward import logits as paper_logits
 from krohn.network.transformer import Layer, Mlp, Transformer
 
 SHORT_WORDS = 2000
-"""All words of the greatest length that has at most so many are run, besides those of the full length."""
+"""Most words to run: all words of the greatest length that has no more, besides those of full length."""
 
 WORK = 1 << 29
 """Entries of attention matrices that checking may cost; some words are always run."""

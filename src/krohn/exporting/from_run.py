@@ -28,7 +28,7 @@ from krohn.training.directory import read_config, read_weights
 Matrix = npt.NDArray[np.float64]
 
 BELOW = 1e4
-"""Logits by which tokens that are no output stay behind zero."""
+"""How far below zero the logits of tokens that are never output stay."""
 
 COMPARED_WORDS = 64
 

@@ -60,7 +60,7 @@ def _outer(decoder: Decoder, plain: int) -> Json:
     """Channels that the construction does not know: they steady LayerNorm, or mark foreign tokens."""
     foreign, high, low, zero = outer_channels(plain)
     constant = float(decoder.tensors["transformer.wpe.weight"][0, high])
-    found: Json = {"foreign": {"channel": foreign, "value": "1 at a token that is no letter, else 0"}}
+    found: Json = {"foreign": {"channel": foreign, "value": "1 at a token that is not a letter, else 0"}}
     if not decoder.normalized:
         return {**found, "one": {"channel": high, "value": constant}}
     gain = float(decoder.tensors["transformer.h.0.ln_1.weight"][0])

@@ -21,7 +21,7 @@ LEAD = 20.0
 """Logits by which the right state leads: sampling at temperature 1 returns it too."""
 
 FOREIGN = 256.0
-"""At a token that means nothing as input ``<unk>`` leads by so many times the largest logit of a word."""
+"""At a token that means nothing as input ``<unk>`` leads by this many times the largest logit of a word."""
 
 ABOVE = 2.0**11
 """C over the largest |x|: |x|²/4C² then stays below half a unit of float32."""
@@ -116,7 +116,7 @@ class _Stream:
         return tensors | {"lm_head.weight": self.head(blocks, vocabulary, seen).T}
 
     def head(self, blocks: StandardBlocks, vocabulary: Vocabulary, seen: Measured) -> Matrix:
-        """The read-out, scaled to the lead; tokens that are no state stay far below every logit seen."""
+        """The read-out, scaled to the lead; tokens that are not states stay far below every logit seen."""
         scale = LEAD / seen.lead
         head = np.zeros((self.dim, len(vocabulary.tokens)))
         head[self.high] = -2.0 * (scale * seen.logit + LEAD)

@@ -6,7 +6,7 @@ from krohn.exporting.vocabulary import Vocabulary
 
 
 def tokenizer_files(vocabulary: Vocabulary, context: int) -> dict[str, dict[str, Any]]:
-    """``tokenizer.json`` and ``tokenizer_config.json``; a name that is no token becomes ``<unk>``."""
+    """``tokenizer.json`` and ``tokenizer_config.json``; a name that is not a token becomes ``<unk>``."""
     config = {
         # Older readers know no other class that takes tokenizer.json as it is.
         "tokenizer_class": "PreTrainedTokenizerFast",

@@ -14,7 +14,7 @@ class Vocabulary:
         tokens: every name, once.
         prompt: the tokens that stand before every word, ``<bos>`` first; there may be none.
         pad: fills up short words of a batch.
-        unknown: stands for every name that is no token.
+        unknown: stands for every name that is not a token.
         letters: the token of each letter.
         states: the token of each state (or observation, where that is the output).
     """

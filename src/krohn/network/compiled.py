@@ -27,7 +27,7 @@ class CompiledNetwork:
         method: the construction: ``scan``, ``cascade``, ``features``, ``paper`` or ``grid``.
         program: the discrete meaning the weights realise; ``None`` where the construction has none.
         layout: what every channel holds after every block, and what every head does.
-        notes: what the compiler gave up, and the option that goes on; not stored.
+        notes: what the compiler gave up, and the option that continues it; not stored.
     """
 
     transformer: Transformer

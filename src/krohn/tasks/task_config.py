@@ -37,7 +37,7 @@ class TaskConfig:
         return 2 * letters - 1 if self.scratchpad else letters + self.bos
 
     def reasons(self) -> list[str]:
-        """Every reason why this is no task, whatever the automaton; empty if there is none."""
+        """Every reason why the task makes no sense, whatever the automaton; empty if there is none."""
         found = []
         if self.length < 1:
             found.append(f"length must be at least 1; got {self.length}")

@@ -239,7 +239,7 @@ def check(cell: Cell, boxes: Boxes, table: Ints, start: int, allowed: npt.NDArra
 
 
 def _shape_failure(cell: Cell, boxes: Boxes, table: Ints, start: int, allowed: npt.NDArray[np.bool_]) -> str:
-    """Why the certificate is none, before any number is looked at."""
+    """What is malformed in the certificate, before any number is looked at."""
     count, (states, letters) = len(boxes.state), table.shape
     if boxes.low.shape != (count, cell.size) or boxes.high.shape != boxes.low.shape or not count:
         return f"boxes must have {cell.size} sides each, and there must be one at least"

@@ -1,4 +1,4 @@
-"""A trained run held against an automaton: all words up to a length, and samples of longer ones."""
+"""A trained run compared with an automaton: all words up to a length, and samples of longer ones."""
 
 from dataclasses import dataclass
 from typing import Any

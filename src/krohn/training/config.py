@@ -128,7 +128,7 @@ class RunConfig:
 
 
 def _defaults() -> dict[str, Any]:
-    """The parts where nothing else is said; the task only stands in while the others are looked at."""
+    """The defaults of all parts; the task is a placeholder while the others are checked."""
     made = {
         item.name: item.default if item.default_factory is dataclasses.MISSING else item.default_factory()
         for item in dataclasses.fields(RunConfig)

@@ -68,7 +68,7 @@ class RunDirectory:
         self.path = path
 
     def check(self, config: RunConfig) -> None:
-        """Refuses a directory that holds another run, or files that are no run's."""
+        """Refuses a directory that holds another run, or files that do not belong to a run."""
         if (self.path / CONFIG).exists():
             found = read_config(self.path)
             if found != config:
@@ -95,7 +95,7 @@ class RunDirectory:
         return [path for name in names for path in self.path.glob(f".{name}.*")]
 
     def enter(self, environment: dict[str, Any], step: int, *, training: bool) -> None:
-        """Notes where the run goes on from ``step``, and says so if the bits may depend on it.
+        """Notes where the run continues from ``step``, and warns if the bits may depend on it.
 
         ``environment.json`` is where the run began; under "resumed" it lists every other place it saw. A run
         in two precisions would be neither, so that is refused.
@@ -183,7 +183,7 @@ def read_weights(path: Path, replicate: int, layout: Layout | None = None) -> di
 
 
 def _check_weights(file: Path, slices: dict[str, Any], layout: Layout | None) -> None:
-    """Refuses tensors that are no floats with replicates in front, or not those of the network."""
+    """Refuses tensors that are not floats with replicates in front, or not those of the network."""
     shapes = {name: tuple(entry.get_shape()) for name, entry in slices.items()}
     wanted = shapes if layout is None else {part.name: part.shape for part in layout.parameters}
     wrong = [

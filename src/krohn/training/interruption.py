@@ -13,7 +13,7 @@ from krohn.errors import Interrupted
 
 
 class CheckpointClock:
-    """Lets checkpoints be written every so many seconds, and less often if writing takes long.
+    """Writes a checkpoint every few seconds, and less often if writing takes long.
 
     Attributes:
         seconds: least time between two; 0 for one at every evaluation and none between.

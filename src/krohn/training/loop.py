@@ -206,7 +206,7 @@ def train(
 
 
 def _finish(run: Run, display: Progress, checkpoint_seconds: float, deadline: float | None) -> None:
-    """Goes on to the end of the run, to the first evaluation after the deadline, or until a signal."""
+    """Trains to the end of the run, to the first evaluation after the deadline, or until a signal."""
     if run.done:
         run.derive()
         return

@@ -67,7 +67,7 @@ def right_answers(
 
 
 def scores_of(right: Tensor, loss: Tensor) -> Scores:
-    """Scores from a table [R, sequences, T] of right answers; an answer without a finite loss is none."""
+    """Scores from a table [R, sequences, T] of right answers; without a finite loss none counts as right."""
     right = right.bool() & torch.isfinite(loss)[:, None, None]
     position = right.sum(1, dtype=torch.int64).cpu().double() / right.shape[1]
     sequence = right.all(-1).sum(1, dtype=torch.int64).cpu().double() / right.shape[1]

@@ -15,6 +15,19 @@ class Progress(Protocol):
     """Receives what happens during a run."""
 
     def advance(self, steps: int) -> None:
+        """``steps`` more steps are done, or sent to a GPU."""
+
+    def report(self, step: int, values: dict[str, float]) -> None:
+        """An evaluation at ``step`` gave these numbers."""
+
+    def close(self) -> None:
+        """The run is over."""
+
+
+class Silence:
+    """Shows nothing."""
+
+    def advance(self, steps: int) -> None:
         """Shows nothing."""
 
     def report(self, step: int, values: dict[str, float]) -> None:
@@ -22,19 +35,6 @@ class Progress(Protocol):
 
     def close(self) -> None:
         """Has nothing to close."""
-
-
-class Silence:
-    """Shows nothing."""
-
-    def advance(self, steps: int) -> None:
-        """Nothing."""
-
-    def report(self, step: int, values: dict[str, float]) -> None:
-        """Nothing."""
-
-    def close(self) -> None:
-        """Nothing."""
 
 
 class TimeLeft:

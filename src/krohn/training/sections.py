@@ -35,7 +35,7 @@ class EvaluationConfig:
     seed: int = 2**40
 
     def reasons(self) -> list[str]:
-        """Every reason why this is no evaluation."""
+        """Every reason why replicates cannot be judged like this."""
         found = []
         if self.every < 1 or self.sequences < 1:
             found.append(f"every and sequences must be at least 1; got {self.every} and {self.sequences}")
@@ -89,7 +89,7 @@ class OptimizerConfig:
             object.__setattr__(self, name, value)
 
     def reasons(self) -> list[str]:
-        """Every reason why this is no optimiser."""
+        """Every reason why these settings cannot be used."""
         checks = {
             f"lr must be one or more positive numbers; got {self.lr}": self.lr and min(self.lr) > 0.0,
             f"betas must lie in [0, 1); got {self.betas}": all(0.0 <= beta < 1.0 for beta in self.betas),
@@ -126,7 +126,7 @@ class HalvingConfig:
     least: int = 1
 
     def reasons(self) -> list[str]:
-        """Every reason why this is no halving."""
+        """Every reason why replicates cannot be given up like this."""
         if self.every < 1 or self.least < 1:
             return [f"halving needs every and least of at least 1; got {self.every} and {self.least}"]
         return []
@@ -167,7 +167,7 @@ class CurriculumConfig:
     solved: float = 0.95
 
     def reasons(self) -> list[str]:
-        """Every reason why this is no curriculum."""
+        """Every reason why the window cannot grow like this."""
         found = []
         if self.start < 1:
             found.append(f"start of the window must be at least 1 position; got {self.start}")
@@ -186,7 +186,7 @@ class CurriculumConfig:
 
 
 def tokens_read(window: int, num_tokens: int) -> int:
-    """Tokens of a batch that must be read for a window of so many: the next power of two, or all."""
+    """Tokens of a batch that must be read for a window of that size: the next power of two, or all."""
     length = _SHORTEST
     while length < window:
         length *= 2

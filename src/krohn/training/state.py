@@ -192,7 +192,7 @@ class Interval:
         return cls(first, max(first, end - ema_window(config.optimizer.ema)), end)
 
     def restarts_average(self, step: int) -> bool:
-        """Whether the average starts afresh before ``step``: it goes on if every step is averaged."""
+        """Whether the average starts afresh before ``step``; it continues if every step is averaged."""
         return step == self.averaged > self.first
 
     def piece(self, step: int, most: int) -> tuple[int, bool]:
