@@ -26,7 +26,7 @@ class Back:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """What people call it."""
         return f"{self.distance} back"
 
     @property

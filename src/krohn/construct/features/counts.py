@@ -23,7 +23,7 @@ class Count:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """What people call it."""
         text = f"count[{self.label}]"
         return f"min({text}, {self.size - 1})" if self.clamped else f"{text} mod {self.size}"
 

@@ -22,7 +22,7 @@ class EarliestPlace:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """What people call it."""
         return f"place of earliest[{self.label}] mod {self.period}"
 
     @property

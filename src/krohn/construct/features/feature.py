@@ -21,7 +21,7 @@ class Feature(Protocol):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """What people call it."""
 
     @property
     def cost(self) -> float:

@@ -33,7 +33,7 @@ class LaterPlace:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """What people call it."""
         return f"place of the later of {self.first.name} and {self.second.name} mod {self.period}"
 
     @property

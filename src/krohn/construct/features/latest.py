@@ -25,7 +25,7 @@ class Latest:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """What people call it."""
         return f"latest[{self.label}]"
 
     @property

@@ -22,7 +22,7 @@ class LatestPlace:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """What people call it."""
         late = f" from {self.early} on" if self.early > 1 else ""
         return f"place of latest[{self.label}] mod {self.period}{late}"
 

@@ -26,7 +26,7 @@ class Mark:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """What people call it."""
         where = f" at {self.residue} mod {self.period}" if self.period > 1 else ""
         return f"{self.end}[{self.label}{where}]"
 
@@ -62,7 +62,7 @@ class Order:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """What people call it."""
         return f"{self.first.name} after {self.second.name}"
 
     @property

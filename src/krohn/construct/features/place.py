@@ -19,7 +19,7 @@ class Place:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """What people call it."""
         if self.early == 1:
             return f"t mod {self.period}"
         return f"min(t, {self.early})" if self.period == 1 else f"t, from {self.early} on mod {self.period}"
