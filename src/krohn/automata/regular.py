@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from krohn.automata.pattern_tokens import MAX_ALPHABET, letters_of, tokens
-from krohn.automata.positions import Part, Positions, bits, parse
+from krohn.automata.position_automaton import Part, Positions, bits, parse
 from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, LimitExceeded

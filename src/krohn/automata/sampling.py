@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.blocks import BlockDice, BlockTables
 from krohn.automata.distributions import Source, default_distribution, source
+from krohn.automata.letter_blocks import BlockDice, BlockTables
 from krohn.automata.semiautomaton import Semiautomaton, letter_type
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.errors import InvalidInput, LimitExceeded

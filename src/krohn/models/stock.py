@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from krohn.errors import MissingDependency, Unsupported
-from krohn.models import positions
+from krohn.models import position_encodings
 from krohn.models.architectures.gpt import GptConfig
 from krohn.models.architectures.lstm import LstmConfig
 
@@ -144,7 +144,7 @@ def position_rows(config: GptConfig, weights: Single, length: int) -> Tensor:
         return weights["wpe"]
     if config.positions == "none":
         return torch.zeros(length, config.dim, device=device)
-    encode = positions.linear if config.positions == "linear" else positions.sinusoidal
+    encode = position_encodings.linear if config.positions == "linear" else position_encodings.sinusoidal
     return (encode(length, config.dim, device) * config.position_scale).to(torch.float32)
 
 

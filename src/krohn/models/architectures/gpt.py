@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from krohn import streams
-from krohn.models import positions
+from krohn.models import position_encodings as encodings
 from krohn.models.architectures.gpt_decoder import GptDecoder, GptShape
 from krohn.models.kernels import plain
 from krohn.models.network import Decoder, Layout, ModelConfig, Network, Noise, Parameter, Weights, padded
@@ -52,8 +52,8 @@ class GptConfig(ModelConfig):
         found = [f"{name} must be at least 1; got {size}" for name, size in sizes.items() if size < 1]
         if not found and self.dim % self.heads:
             found.append(f"dim must be divisible by heads; got dim {self.dim} and heads {self.heads}")
-        if self.positions not in positions.KINDS:
-            found.append(f"positions must be one of {', '.join(positions.KINDS)}; got {self.positions!r}")
+        if self.positions not in encodings.KINDS:
+            found.append(f"positions must be one of {', '.join(encodings.KINDS)}; got {self.positions!r}")
         if self.positions == "learned" and length > self.context:
             found.append(f"learned positions reach {self.context} tokens; got {length}: raise context")
         rates = {"dropout": self.dropout, "attention_dropout": self.attention_dropout}
@@ -156,11 +156,11 @@ class Gpt(Network):
         """Rows [R or 1, T, d] of the fixed encodings."""
         config = self.config
         if config.positions == "linear":
-            return positions.rows("linear", length, config.dim, device)[None] * config.position_scale
+            return encodings.rows("linear", length, config.dim, device)[None] * config.position_scale
         if config.positions == "sinusoidal" or noise is None:
-            return positions.rows("sinusoidal", length, config.dim, device)[None] * config.position_scale
-        table = positions.rows("sinusoidal", length + positions.LARGEST_SHIFT, config.dim, device)
-        offset = streams.integers(noise.site(_SHIFT_SITE), positions.LARGEST_SHIFT + 1)
+            return encodings.rows("sinusoidal", length, config.dim, device)[None] * config.position_scale
+        table = encodings.rows("sinusoidal", length + encodings.LARGEST_SHIFT, config.dim, device)
+        offset = streams.integers(noise.site(_SHIFT_SITE), encodings.LARGEST_SHIFT + 1)
         return table[offset[:, None] + torch.arange(length, device=device)] * config.position_scale
 
     def _dropout(self, noise: Noise | None, site: int) -> plain.Dropout | None:
