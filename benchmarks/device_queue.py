@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from krohn.experiments.all_experiments import EXPERIMENTS
-from krohn.experiments.engines.job import Job
+from krohn.experiments.engines import Job
 from krohn.experiments.experiment import PlannedRun
 from krohn.experiments.recipes.networks import folder_of
 from krohn.experiments.record import Member

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from krohn.algebra.analysis import analyze
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.zoo import parse_spec
-from krohn.cascade.holonomy import decompose
+from krohn.cascade.holonomy import holonomy_cascade
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Row, cells_of
 from krohn.experiments.recipes.sample import COUNT, specs
@@ -96,7 +96,7 @@ def line_of(task: str, rows: list[Row], compiled: int, lower: int) -> Line:
         task=task,
         compiled=compiled,
         derived_length=max(lengths, default=0.0),
-        levels=decompose(automaton).num_levels,
+        levels=holonomy_cascade(automaton).num_levels,
         order=int(found.semigroup_size or 0),
         verdict=VERDICTS.index(found.complexity),
         learned=learned,

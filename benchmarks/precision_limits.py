@@ -17,9 +17,9 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.construct.paper.grid import build_grid
-from krohn.construct.paper.scan import build_scan
+from krohn.construct.paper.theorem1 import build_scan
 from krohn.construct.paper.theorem2 import build_paper
+from krohn.construct.paper.theorem3 import build_grid
 from krohn.network.compiled import CompiledNetwork
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

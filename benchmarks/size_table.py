@@ -12,13 +12,13 @@ from pathlib import Path
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.holonomy import decompose
+from krohn.cascade.holonomy import holonomy_cascade
 from krohn.construct.depth_bounds import bounded
 from krohn.construct.paper.bounds import bounds_for, paper_recipe_size
-from krohn.construct.paper.grid import build_grid
 from krohn.construct.paper.grid_recognition import recognise_grid
-from krohn.construct.paper.scan import build_scan
+from krohn.construct.paper.theorem1 import build_scan
 from krohn.construct.paper.theorem2 import build_paper
+from krohn.construct.paper.theorem3 import build_grid
 from krohn.errors import KrohnError
 from krohn.network.compiled import CompiledNetwork
 
@@ -114,18 +114,18 @@ def _cell(
     try:
         sizes = build(automaton, length).sizes()
     except KrohnError:
-        return "not solvable" if not decompose(automaton).is_solvable else "too many rows"
+        return "not solvable" if not holonomy_cascade(automaton).is_solvable else "too many rows"
     shape = " / ".join(str(sizes[key]) for key in ("depth", "dim", "heads", "mlp_width"))
     return f"{shape} / {sizes['max_weight']:.4g}"
 
 
 def _recipe(automaton: Semiautomaton, length: int) -> str:
-    size = paper_recipe_size(decompose(automaton), length)
+    size = paper_recipe_size(holonomy_cascade(automaton), length)
     return "not solvable" if size is None else f"{size.depth} / {size.dim} / {size.heads}"
 
 
 def _bound(theorem: str, automaton: Semiautomaton, length: int) -> str:
-    if theorem == "paper" and paper_recipe_size(decompose(automaton), length) is None:
+    if theorem == "paper" and paper_recipe_size(holonomy_cascade(automaton), length) is None:
         return "not solvable"
     stated = bounds_for(theorem, automaton, length).stated
     log = stated.log10_mlp_width if math.isinf(stated.mlp_width) else math.log10(stated.mlp_width)

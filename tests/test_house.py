@@ -1,5 +1,8 @@
 """The script that measures the house counts what it says, on sources small enough to count by hand."""
 
+import ast
+from fnmatch import fnmatch
+
 import house
 import pytest
 
@@ -29,6 +32,34 @@ def test_imports_are_arrows() -> None:
     arrows = house.graph(SOURCES)
     assert arrows["krohn.front"] == {"krohn.back"}
     assert arrows["krohn.alone"] == set()
+
+
+def test_a_module_with_one_importer_says_what_concept_it_is() -> None:
+    sources = {house.module_name(path): path.read_text() for path in house.PACKAGE.rglob("*.py")}
+    arrows = house.graph(sources)
+    first_lines = {
+        name: (ast.get_docstring(ast.parse(text)) or "").split("\n")[0] for name, text in sources.items()
+    }
+    for name, text in sources.items():
+        importers = [other for other, targets in arrows.items() if name in targets]
+        if len(importers) == 1 and house.lines(text) > 1:
+            assert len(first_lines[name].split()) >= 5, f"{name} does not say what it is"
+            assert list(first_lines.values()).count(first_lines[name]) == 1, (
+                f"{name} is described like another"
+            )
+            assert house.lines(text) >= 20, f"{name} is too small to stand alone: put it into {importers[0]}"
+
+
+def test_capabilities_are_counted_once_by_their_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(house, "LATER", {"folder": "one", "files": "two.a_*"})
+    sources = {"krohn.one.x": "a\n", "krohn.one": "b\n", "krohn.onerous": "c\n", "krohn.two.a_b": "d\ne\n"}
+    assert house.later_lines(sources) == {"folder": 2, "files": 2}
+    monkeypatch.undo()
+    real = {house.module_name(path) for path in house.PACKAGE.rglob("*.py")}
+    for what, parts in house.LATER.items():
+        for part in parts.split():
+            found = [n for n in real if fnmatch(n, f"krohn.{part}") or n.startswith(f"krohn.{part}.")]
+            assert found, f"{what}: there is no {part}"
 
 
 def test_lines_are_counted_by_folder() -> None:

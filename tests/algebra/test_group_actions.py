@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algebra import named_groups as named
-from krohn.algebra.group_actions import (
+from krohn.algebra.generated_group import (
     action_on,
     action_on_blocks,
     action_on_cosets,

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algebra.golden_cases import CASES, SOURCE, Letters, NaiveGreen, letters_of, naive_elements
-from krohn.algebra.r_class_batches import BatchSearch
+from krohn.algebra.r_classes import BatchSearch
 from krohn.algebra.transformation import product_of_word
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.errors import LimitExceeded

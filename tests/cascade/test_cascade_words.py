@@ -6,14 +6,14 @@ import pytest
 
 from cascade.random_automata import golden, random_automaton
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.skeleton import Skeleton, skeleton
-from krohn.cascade.words import (
+from krohn.cascade.cascade_data import (
     apply_word,
     generator_word,
     return_word,
     spelled,
     transport_word,
 )
+from krohn.cascade.skeleton import Skeleton, skeleton
 
 
 def carried(frame: Skeleton, number: int, word: tuple[int, ...]) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ import pytest
 from cascade.random_automata import GOLDEN, golden, random_automaton
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.covering import check_covering
-from krohn.cascade.holonomy import Cascade, Update, decompose
+from krohn.cascade.holonomy import Cascade, Update, holonomy_cascade
 from krohn.cascade.skeleton import Skeleton
 from krohn.errors import InvalidInput
 
@@ -21,7 +21,7 @@ def random_word(automaton: Semiautomaton, length: int, seed: int) -> list[int]:
 @pytest.mark.parametrize("seed", range(100))
 def test_random_automata_are_covered_and_simulated(seed: int) -> None:
     automaton = random_automaton(seed)
-    cascade = decompose(automaton)
+    cascade = holonomy_cascade(automaton)
     assert cascade.covering.holds
     for start in range(automaton.num_states):
         assert cascade.state(cascade.coordinates(start)) == start
@@ -33,7 +33,7 @@ def test_random_automata_are_covered_and_simulated(seed: int) -> None:
 def test_golden_automata_are_covered_and_simulated(name: str) -> None:
     automaton = golden(name)
     word = random_word(automaton, 60, 1)
-    cascade = decompose(automaton)
+    cascade = holonomy_cascade(automaton)
     assert cascade.covering.holds
     assert cascade.run(word) == automaton.run(word)
 
@@ -41,7 +41,7 @@ def test_golden_automata_are_covered_and_simulated(name: str) -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_transitions_hold_every_update_that_a_step_uses(seed: int) -> None:
     automaton = random_automaton(seed)
-    cascade = decompose(automaton)
+    cascade = holonomy_cascade(automaton)
     coordinates = cascade.initial
     for letter in random_word(automaton, 60, seed):
         after = cascade.step(coordinates, letter)
@@ -57,7 +57,7 @@ def test_transitions_hold_every_update_that_a_step_uses(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_updates_are_permutations_exactly_where_the_set_is_carried_onto_the_target(seed: int) -> None:
-    cascade = decompose(random_automaton(seed))
+    cascade = holonomy_cascade(random_automaton(seed))
     frame = cascade.skeleton
     for level in cascade.transitions:
         for (source, letter, target), update in level.items():
@@ -68,7 +68,7 @@ def test_updates_are_permutations_exactly_where_the_set_is_carried_onto_the_targ
 
 
 def test_transitions_are_counted_by_the_check() -> None:
-    cascade = decompose(golden("grid9"))
+    cascade = holonomy_cascade(golden("grid9"))
     assert sum(map(len, cascade.transitions)) <= cascade.covering.num_pairs
 
 
@@ -88,7 +88,7 @@ class Tampered:
 @pytest.mark.parametrize("name", ["grid6", "T4", "abab", "rand8_s1", "dyck2_2", "reg_Q8"])
 def test_a_wrong_update_that_changes_a_state_is_found_with_a_witness(name: str) -> None:
     """Every tampering is compared with brute force over all chains: refused exactly when it matters."""
-    cascade = decompose(golden(name))
+    cascade = holonomy_cascade(golden(name))
     verdicts = set()
     triples = [(level, *triple) for level, entries in enumerate(cascade.transitions) for triple in entries]
     for level, source, letter, target in random.Random(5).sample(triples, min(25, len(triples))):
@@ -128,20 +128,20 @@ def naive_covers(cascade: Tampered) -> bool:
 
 
 def test_malformed_updates_are_named() -> None:
-    cascade = decompose(golden("T3"))
+    cascade = holonomy_cascade(golden("T3"))
     assert "reset to tile 7 of 3" in check_covering(Tampered(cascade, (0, 0, 0), 7)).witness
     assert "not a permutation" in check_covering(Tampered(cascade, (0, 0, 0), (0, 0, 1))).witness
 
 
 def test_a_witness_names_the_state_that_goes_astray() -> None:
-    cascade = decompose(golden("flipflop"))
+    cascade = holonomy_cascade(golden("flipflop"))
     report = check_covering(Tampered(cascade, (0, 0, 0), (1, 0)))
     assert not report.holds
     assert "goes to" in report.witness
 
 
 def test_tiles_that_do_not_cover_their_set_are_named() -> None:
-    cascade = decompose(golden("T3"))
+    cascade = holonomy_cascade(golden("T3"))
     tiles = list(cascade.skeleton.tiles)
     tiles[0] = tiles[0][:1]
     broken = Tampered(cascade, (-1, 0, 0), 0)
@@ -150,7 +150,7 @@ def test_tiles_that_do_not_cover_their_set_are_named() -> None:
 
 
 def test_a_broken_skeleton_makes_no_cascade() -> None:
-    frame = decompose(golden("T3")).skeleton
+    frame = holonomy_cascade(golden("T3")).skeleton
     tiles = list(frame.tiles)
     tiles[0] = tiles[0][:1]
     with pytest.raises(AssertionError, match="must cover its automaton: the tiles of set 0"):
@@ -160,11 +160,11 @@ def test_a_broken_skeleton_makes_no_cascade() -> None:
 @pytest.mark.parametrize("state", [-1, 3])
 def test_coordinates_of_a_state_outside_are_refused(state: int) -> None:
     with pytest.raises(InvalidInput, match=r"a state must lie in \[0, 3\)"):
-        decompose(golden("T3")).coordinates(state)
+        holonomy_cascade(golden("T3")).coordinates(state)
 
 
 def test_coordinates_of_the_wrong_length_or_value_are_refused() -> None:
-    cascade = decompose(golden("T3"))
+    cascade = holonomy_cascade(golden("T3"))
     with pytest.raises(InvalidInput, match="one coordinate per level, 2; got 1"):
         cascade.state((0,))
     with pytest.raises(InvalidInput, match=r"level 0 must lie in \[0, 3\) here; got 5"):

@@ -11,7 +11,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.cascade.covering import check_covering
 from krohn.cascade.decomposition import Decomposition
 from krohn.cascade.holonomy import Cascade
-from krohn.cascade.holonomy import decompose as holonomy
+from krohn.cascade.holonomy import holonomy_cascade as holonomy
 from krohn.cascade.merging import mergeable, merged
 from krohn.cascade.plan import (
     Plan,

@@ -14,7 +14,7 @@ from krohn.bridge import to_torch
 from krohn.certify.arithmetic import Array, arithmetic
 from krohn.certify.running import run_in
 from krohn.certify.verification import attempt
-from krohn.construct.paper.scan import build_scan
+from krohn.construct.paper.theorem1 import build_scan
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 
 LAST_LETTER = Semiautomaton.from_letters([(0, 0), (1, 1)])

@@ -15,9 +15,9 @@ from krohn.certify.arithmetic import arithmetic
 from krohn.certify.verification import attempt
 from krohn.construct.lowering import assembly, map_gadgets
 from krohn.construct.lowering.attention_gadgets import GADGETS
-from krohn.construct.paper import scan
-from krohn.construct.paper.grid import build_grid
-from krohn.construct.paper.scan import build_scan
+from krohn.construct.paper import theorem1
+from krohn.construct.paper.theorem1 import build_scan
+from krohn.construct.paper.theorem3 import build_grid
 from krohn.network.attention_operations import LatestMatch, LatestWrite, LookBack, PrefixSum
 from krohn.network.position_maps import Clamp, Select
 from krohn.network.transformer import Transformer
@@ -123,13 +123,13 @@ def test_a_bug_in_the_read_out_is_caught(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_bug_in_the_scan_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     automaton = Semiautomaton.from_letters([(1, 2, 0), (0, 0, 2)])
-    real = scan.composition_mlp
+    real = theorem1.composition_mlp
 
     def planted(states: int, gadget: str) -> Any:
         mlp = real(states, gadget)
         return replace(mlp, biases=(mlp.biases[0] - 0.5 * np.abs(mlp.weights[0]).max(), *mlp.biases[1:]))
 
-    monkeypatch.setattr(scan, "composition_mlp", planted)
+    monkeypatch.setattr(theorem1, "composition_mlp", planted)
     network = build_scan(automaton, 7).transformer
     wrong_and_refused(network, automaton, 7)
 
@@ -137,8 +137,8 @@ def test_a_bug_in_the_scan_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_rotation_as_printed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Erratum 4: with the printed sign a head looks ahead."""
     automaton = Semiautomaton.from_letters([(1, 2, 0), (0, 0, 2)])
-    real = scan.PositionCode.key_rotation
-    monkeypatch.setattr(scan.PositionCode, "key_rotation", lambda self, distance: real(self, -distance))
+    real = theorem1.PositionCode.key_rotation
+    monkeypatch.setattr(theorem1.PositionCode, "key_rotation", lambda self, distance: real(self, -distance))
     network = build_scan(automaton, 7).transformer
     wrong_and_refused(network, automaton, 7)
 

@@ -49,16 +49,16 @@ EFFECT: dict[str, Network] = {
     "paper.attention_lemmas.circle": SCAN,
     "paper.attention_lemmas.rotation": SCAN,
     "paper.grid_heads.circular_mlp": GRID,
-    "paper.composition.composition_mlp": SCAN,
+    "paper.theorem1.composition_mlp": SCAN,
     "paper.attention_lemmas.counter_layer": COUNTER,
     "paper.group_products.direct_product": PRODUCT,
     "paper.group_products.side_by_side": PRODUCT,
-    "paper.grid.position_column": GRID,
+    "paper.theorem3.position_column": GRID,
     "paper.grid_heads.mod_axis": GRID,
     "paper.grid_heads.paper_axis": PAPER_GRID,
     "paper.grid_heads.query_block": PAPER_GRID,
     "paper.grid_heads.visit_head": PAPER_GRID,
-    "paper.grid_states.state_mlp": PAPER_GRID,
+    "paper.grid_heads.state_mlp": PAPER_GRID,
     "paper.group_products.cyclic_simulator": COUNTER,
     "paper.blocks.integer_readout": COUNTER,
     "paper.interpolation.indicator_units": COUNTER,
@@ -74,7 +74,7 @@ EFFECT: dict[str, Network] = {
     "paper.permutation_reset.reset_simulator": COUNTER,
     "paper.attention_lemmas.absorber": COUNTER,
     "paper.attention_lemmas.prefix_sum_head": COUNTER,
-    "paper.scan.scan_transformer": SCAN,
+    "paper.theorem1.scan_transformer": SCAN,
     "paper.group_products.four_stages": PRODUCT,
     "paper.group_products.solvable_simulator": COUNTER,
     "paper.theorem2.look_back_code": CASCADE,
@@ -88,14 +88,14 @@ EFFECT: dict[str, Network] = {
     "tight.draft.register_value": ("T3", "cascade", {}),  # two tiles would be swapped back
     "tight.holonomy_part.holonomy_track": PARITY,
     "tight.plan_programs.plan_track": PARITY,
-    "tight.scan.scan_program": ("A5", "auto", {}),
+    "tight.small_scan.scan_program": ("A5", "auto", {}),
     "tight.stack.stack_track": ("Dyck2,2", "cascade", {}),
 }
 """Every gadget with a network that a bug in it breaks."""
 
 DESCRIPTIONS: dict[str, Network] = {
-    "paper.grid.mod_program": GRID,
-    "paper.scan.scan_program": SCAN,
+    "paper.theorem3.mod_program": GRID,
+    "paper.theorem1.scan_program": SCAN,
 }
 """Gadgets that only describe: the network stays right, the description does not fit it."""
 

@@ -12,7 +12,7 @@ from krohn.certify.arithmetic import arithmetic
 from krohn.certify.ordered_mlp import Ladder, evaluate_ordered
 from krohn.certify.verification import attempt
 from krohn.certify.walks import next_patterns, pattern_after_padding, ranks_of
-from krohn.construct.paper.grid import build_grid
+from krohn.construct.paper.theorem3 import build_grid
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Head, Mlp, Transformer
 

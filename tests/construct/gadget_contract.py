@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from krohn.construct.lowering.assembly import lower, symbolic_head
-from krohn.construct.lowering.position_codes import PositionCodes
+from krohn.construct.lowering.attention_gadgets import PositionCodes
 from krohn.network.attention_operations import AttentionOperation
 from krohn.network.forward import logits
 from krohn.network.position_maps import PositionMap

@@ -9,7 +9,7 @@ from krohn import compile, verify
 from krohn.algebra.varieties import varieties
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import canonical, sampled_automata, small_automata
-from krohn.construct.atlas import atlas
+from krohn.construct.depth_bounds import atlas
 from krohn.errors import LimitExceeded
 
 

@@ -11,13 +11,13 @@ from krohn.algebra.permutation import compose, identity
 from krohn.algebra.solvable import counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
-from krohn.cascade.holonomy import decompose
+from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan_leaves import POP, ClampedCounterPlan, HolonomyPlan, recognise_stack
 from krohn.construct.lowering.assembly import lower
 from krohn.construct.tight.clamped_counter import padding_steps
 from krohn.construct.tight.draft import Finite, ProgramDraft, joined
 from krohn.construct.tight.plan_programs import plan_program
-from krohn.construct.tight.scan import fewest_points, scan_program
+from krohn.construct.tight.small_scan import fewest_points, scan_program
 from krohn.errors import Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import Program, Register, interpret
@@ -38,7 +38,7 @@ def _order(lowered, automaton, program):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("name", ["Grid9", "Dyck4,2", "T3", "abab", "PermReset3", "regex:(a|b)*abb"])
 def test_plain_holonomy_runs_in_every_way(name: str, mask: str, lagged: bool) -> None:
     automaton = krohn.parse_spec(name)
-    plan = HolonomyPlan(automaton, decompose(automaton))
+    plan = HolonomyPlan(automaton, holonomy_cascade(automaton))
     program = plan_program(plan, mask, lagged=lagged)  # type: ignore[arg-type]
     assert_simulates(built(automaton, program, 32), count=4)
 
@@ -46,7 +46,7 @@ def test_plain_holonomy_runs_in_every_way(name: str, mask: str, lagged: bool) ->
 @pytest.mark.parametrize("seed", range(40))
 def test_random_cascades_run_in_every_way_unreachable_states_included(seed: int) -> None:
     automaton = random_automaton(500 + seed)
-    cascade = decompose(automaton)
+    cascade = holonomy_cascade(automaton)
     if not cascade.is_solvable:
         with pytest.raises(Unsupported, match="is not solvable"):
             plan_program(HolonomyPlan(automaton, cascade), "causal")
@@ -60,7 +60,7 @@ def test_random_cascades_run_in_every_way_unreachable_states_included(seed: int)
 
 def test_lags_save_a_look_back_per_level() -> None:
     automaton = krohn.zoo("Grid9")
-    plan = HolonomyPlan(automaton, decompose(automaton))
+    plan = HolonomyPlan(automaton, holonomy_cascade(automaton))
     depths = [plan_program(plan, mask, lagged=lagged).depth for mask, lagged in WAYS]  # type: ignore[arg-type]
     assert depths == [8, 15, 9]
 

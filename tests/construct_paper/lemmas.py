@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from krohn.cascade.holonomy import Update
 from krohn.construct.paper.attention_lemmas import PositionCode
-from krohn.construct.paper.cascade_components import PermutationReset
 from krohn.construct.paper.grid_recognition import padding_moves
 from krohn.construct.paper.interpolation import UNITS_PER_POINT, _rows, _validated, separation
+from krohn.construct.paper.permutation_reset import PermutationReset
 from krohn.errors import InvalidInput
 from krohn.network.transformer import Mlp
 

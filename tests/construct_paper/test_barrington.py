@@ -10,8 +10,7 @@ from krohn.algebra.permutation import compose, inverse
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
-from krohn.construct.barrington import BarringtonProgram, barrington, program_length
-from krohn.construct.formula import parse_formula
+from krohn.construct.barrington import BarringtonProgram, barrington, parse_formula, program_length
 from krohn.construct.word_problem import alphabet
 from krohn.errors import InvalidInput, LimitExceeded
 

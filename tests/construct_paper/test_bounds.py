@@ -9,8 +9,8 @@ from construct_paper.paper_oracles import line
 from krohn.automata.zoo import parse_spec
 from krohn.construct.paper import bounds
 from krohn.construct.paper.bounds import bounds_for, cascade_bounds, memory_bounds, scan_bounds
-from krohn.construct.paper.grid import VARIANTS, build_grid
-from krohn.construct.paper.scan import build_scan
+from krohn.construct.paper.theorem1 import build_scan
+from krohn.construct.paper.theorem3 import VARIANTS, build_grid
 from krohn.errors import InvalidInput, LimitExceeded, UnknownName
 
 

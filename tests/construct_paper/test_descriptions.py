@@ -7,9 +7,9 @@ from construct_paper.test_grid_recognition import CASES, renamed_grid
 from krohn.automata.zoo import parse_spec
 from krohn.certify.findings import Record
 from krohn.certify.hints import check_hints
-from krohn.construct.paper.grid import VARIANTS, build_grid
-from krohn.construct.paper.scan import build_scan
+from krohn.construct.paper.theorem1 import build_scan
 from krohn.construct.paper.theorem2 import build_paper
+from krohn.construct.paper.theorem3 import VARIANTS, build_grid
 
 NETWORKS = {
     "scan on a circle": lambda: build_scan(parse_spec("Q8"), 20),

@@ -16,9 +16,8 @@ from construct_paper.printed_versions import error_rate, with_heads, with_layer
 from krohn.construct.paper.attention_lemmas import circle, circle_code, memory_score
 from krohn.construct.paper.blocks import basis, lift_mlp
 from krohn.construct.paper.bounds import counter_bounds, memory_bounds, scan_bounds
-from krohn.construct.paper.composition import composition_mlp, composition_width
 from krohn.construct.paper.interpolation import interpolate_1d, interpolate_nd
-from krohn.construct.paper.scan import build_scan, scan_gamma
+from krohn.construct.paper.theorem1 import build_scan, composition_mlp, composition_width, scan_gamma
 from krohn.network.forward import apply_mlp, logits
 from krohn.network.transformer import Head, Mlp
 

@@ -16,16 +16,20 @@ from krohn.algebra.solvable import solvable_series
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.cascade.holonomy import decompose
+from krohn.cascade.holonomy import holonomy_cascade
 from krohn.construct.paper.bounds import cascade_bounds
-from krohn.construct.paper.cascade_components import PermutationReset, component_cascade
 from krohn.construct.paper.group_products import (
     GroupSimulator,
     cyclic_simulator,
     solvable_simulator,
     wreath_product,
 )
-from krohn.construct.paper.permutation_reset import SHARED, reset_simulator
+from krohn.construct.paper.permutation_reset import (
+    SHARED,
+    PermutationReset,
+    component_cascade,
+    reset_simulator,
+)
 from krohn.construct.paper.theorem2 import build_paper
 from krohn.network.forward import visible
 from krohn.network.transformer import Layer
@@ -52,7 +56,7 @@ def test_erratum_28_wiring_must_read_the_states_before_the_letter() -> None:
 
 
 def test_erratum_28_no_function_of_the_states_after_the_letter_can_do_it() -> None:
-    whole = component_cascade(decompose(LAST_AND_PARITY))
+    whole = component_cascade(holonomy_cascade(LAST_AND_PARITY))
     needed: dict[tuple[int, int], set[object]] = {}
     for (values, letter), actions in whole.moves.items():
         after = whole.apply(values, letter)
@@ -128,14 +132,14 @@ def test_erratum_33_group_vectors_are_longer_than_the_sizes_allow() -> None:
 )
 def test_erratum_34_there_can_be_more_levels_than_states(letters, levels) -> None:
     automaton = Semiautomaton.from_letters(letters)
-    cascade = decompose(automaton)
+    cascade = holonomy_cascade(automaton)
     assert cascade.num_levels == levels > automaton.num_states
 
 
 def test_erratum_35_the_group_of_a_component_is_a_quotient_of_a_subgroup() -> None:
     # A group of order 8 on four states; a rank-2 letter makes two tiles, on which it acts with order 2.
     automaton = Semiautomaton.from_letters([[1, 0, 2, 3], [2, 3, 0, 1], [0, 1, 0, 1]])
-    cascade = decompose(automaton)
+    cascade = holonomy_cascade(automaton)
     whole = PermutationGroup([(1, 0, 2, 3), (2, 3, 0, 1)], 4).order
     assert whole == 8
     assert cascade.group_orders[0] == 2
@@ -169,7 +173,7 @@ def test_erratum_37_the_depth_of_a_solvable_group_grows_with_its_series() -> Non
 def test_erratum_38_five_states_suffice_for_a_non_solvable_automaton() -> None:
     automaton = Semiautomaton.from_letters([(1, 2, 3, 4, 0), (1, 2, 0, 3, 4)])
     assert automaton.num_states == 5 < 60
-    assert not decompose(automaton).is_solvable
+    assert not holonomy_cascade(automaton).is_solvable
     assert TransitionSemigroup(automaton.letters).size == 60
 
 
@@ -177,4 +181,4 @@ def test_erratum_38_five_states_suffice_for_a_non_solvable_automaton() -> None:
 def test_erratum_39_solvability_does_not_depend_on_the_decomposition(name) -> None:
     automaton = parse_spec(name)
     groups = TransitionSemigroup(automaton.letters).subgroups
-    assert decompose(automaton).is_solvable == all(part.group.is_solvable for part in groups)
+    assert holonomy_cascade(automaton).is_solvable == all(part.group.is_solvable for part in groups)

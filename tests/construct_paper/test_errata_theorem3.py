@@ -11,18 +11,21 @@ from construct_paper.paper_oracles import all_words, assert_simulates, line
 from construct_paper.printed_versions import error_rate, with_heads, with_layer
 from krohn.construct.lowering.mlp_builder import MlpBuilder, Signal
 from krohn.construct.paper.blocks import lift_mlp
-from krohn.construct.paper.grid import _assemble, build_grid
-from krohn.construct.paper.grid_heads import PAPER_SHARED, circular_mlp, paper_axis, places_of
-from krohn.construct.paper.grid_recognition import GridRun, grid_run, padding_moves, recognise_grid
-from krohn.construct.paper.grid_states import (
+from krohn.construct.paper.grid_heads import (
+    PAPER_SHARED,
     age_signals,
     attainable_features,
+    circular_mlp,
     comparisons,
     interleaved_ages,
     minus,
+    paper_axis,
+    places_of,
     state_from_ages,
     state_mlp,
 )
+from krohn.construct.paper.grid_recognition import GridRun, grid_run, padding_moves, recognise_grid
+from krohn.construct.paper.theorem3 import _assemble, build_grid
 from krohn.network.forward import logits
 
 WALLS, LENGTH = 3, 6

@@ -9,10 +9,16 @@ from construct_paper.lemmas import prefix_sum_meaning
 from construct_paper.paper_oracles import all_words, assert_simulates, line, random_words, started
 from construct_paper.test_grid_recognition import CASES, renamed_grid
 from krohn.automata.zoo import parse_spec
-from krohn.construct.paper.grid import VARIANTS, build_grid
-from krohn.construct.paper.grid_heads import EMBEDDINGS, circular_mlp
+from krohn.construct.paper.grid_heads import (
+    EMBEDDINGS,
+    attainable_features,
+    circular_mlp,
+    comparisons,
+    interleaved_ages,
+    state_mlp,
+)
 from krohn.construct.paper.grid_recognition import grid_run, recognise_grid
-from krohn.construct.paper.grid_states import attainable_features, comparisons, interleaved_ages, state_mlp
+from krohn.construct.paper.theorem3 import VARIANTS, build_grid
 from krohn.errors import InvalidInput, Unsupported
 from krohn.network.forward import apply_mlp, logits
 

@@ -9,7 +9,7 @@ from construct.small_automata import assert_simulates
 from construct_paper.lemmas import computed_margin
 from krohn.automata.zoo import parse_spec
 from krohn.construct.compiling import compile
-from krohn.construct.paper.scan import position_code
+from krohn.construct.paper.theorem1 import position_code
 from krohn.errors import InvalidInput, Unsupported
 
 

@@ -15,8 +15,7 @@ from construct_paper.paper_oracles import (
     started,
 )
 from krohn.automata.zoo import parse_spec
-from krohn.construct.paper.composition import GADGETS, composition_mlp, composition_width
-from krohn.construct.paper.scan import build_scan, scan_depth
+from krohn.construct.paper.theorem1 import GADGETS, build_scan, composition_mlp, composition_width, scan_depth
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.forward import apply_mlp, logits
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from size_table import PAPER_AUTOMATA, compiled_table, faithful_table, page, short
 
 from krohn.automata.zoo import parse_spec
-from krohn.construct.paper.scan import build_scan
+from krohn.construct.paper.theorem1 import build_scan
 
 
 def test_there_are_nineteen_automata() -> None:

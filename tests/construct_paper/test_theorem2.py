@@ -18,11 +18,16 @@ from construct_paper.paper_oracles import (
 from krohn.algebra.solvable import solvable_series
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.cascade.holonomy import decompose
+from krohn.cascade.holonomy import holonomy_cascade
 from krohn.construct.paper.bounds import bounds_for, component_recipe, memory_bounds, paper_recipe_size
-from krohn.construct.paper.cascade_components import PermutationReset, component_cascade
 from krohn.construct.paper.group_products import solvable_simulator
-from krohn.construct.paper.permutation_reset import SHARED, reset_simulator, table_rows
+from krohn.construct.paper.permutation_reset import (
+    SHARED,
+    PermutationReset,
+    component_cascade,
+    reset_simulator,
+    table_rows,
+)
 from krohn.construct.paper.theorem2 import build_paper
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 
@@ -41,7 +46,7 @@ def test_short_words_are_simulated_from_every_start_state(name) -> None:
 @pytest.mark.parametrize("name", [*SOLVABLE, "S4", "Dyck4,2", "Grid9", "Grid3x4"])
 def test_long_words_are_simulated_within_the_bounds(name) -> None:
     automaton = parse_spec(name)
-    cascade = decompose(automaton)
+    cascade = holonomy_cascade(automaton)
     net = build_paper(automaton, 50)
     assert_simulates(net, random_words(automaton.num_letters, 50, 4))
     bounds = bounds_for("paper", automaton, 50, levels=cascade.num_levels)
@@ -59,7 +64,7 @@ def test_long_words_are_simulated_within_the_bounds(name) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_random_solvable_automata_are_simulated(seed) -> None:
     automaton = random_automaton(3 + seed % 3, 2, seed, seed % 3)
-    assert decompose(automaton).is_solvable
+    assert holonomy_cascade(automaton).is_solvable
     assert_simulates(build_paper(automaton, 6), all_words(2, 6))
     assert_simulates(build_paper(automaton, 40), random_words(2, 40, 5))
 
@@ -67,7 +72,7 @@ def test_random_solvable_automata_are_simulated(seed) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_the_component_cascade_means_the_automaton(seed) -> None:
     automaton = random_automaton(4 + seed % 3, 3, 100 + seed, seed % 4)
-    whole = component_cascade(decompose(automaton))
+    whole = component_cascade(holonomy_cascade(automaton))
     for word in random_words(3, 60, 5, seed):
         assert whole.run(word) == automaton.run(word)
 
@@ -152,7 +157,7 @@ def test_an_automaton_that_never_leaves_its_start_needs_no_component() -> None:
 
 def test_a_component_that_never_changes_is_dropped() -> None:
     automaton = Semiautomaton.from_letters([[1, 0, 2, 2], [0, 1, 3, 3]], start=0)
-    whole = component_cascade(decompose(automaton))
+    whole = component_cascade(holonomy_cascade(automaton))
     words = random_words(2, 30, 10)
     assert all(len({values[i] for values in whole.state}) > 1 for i in range(len(whole.components)))
     assert (np.array([whole.run(word) for word in words]) == naive_states(automaton, words)).all()
@@ -161,10 +166,10 @@ def test_a_component_that_never_changes_is_dropped() -> None:
 def test_the_recipe_has_the_depths_of_the_recursion() -> None:
     depths = {"C2": 3, "C4": 6, "C8": 9, "A4": 9, "S4": 12, "Grid4": 8, "Grid9": 23, "FlipFlop": 2, "abab": 6}
     for name, depth in depths.items():
-        recipe = paper_recipe_size(decompose(parse_spec(name)), 100)
+        recipe = paper_recipe_size(holonomy_cascade(parse_spec(name)), 100)
         assert recipe is not None
         assert recipe.depth == depth
-    assert paper_recipe_size(decompose(parse_spec("A5")), 100) is None
+    assert paper_recipe_size(holonomy_cascade(parse_spec("A5")), 100) is None
 
 
 def test_what_does_not_fit_is_refused_with_every_reason() -> None:
@@ -177,7 +182,7 @@ def test_what_does_not_fit_is_refused_with_every_reason() -> None:
     with pytest.raises(InvalidInput, match="at least 1; got 0"):
         build_paper(parse_spec("C2"), 0)
     with pytest.raises(LimitExceeded, match="at most 3; there are more"):
-        component_cascade(decompose(parse_spec("Grid4")), 3)
+        component_cascade(holonomy_cascade(parse_spec("Grid4")), 3)
 
 
 def test_the_layout_names_heads_and_leaves_unwritten_channels_free() -> None:

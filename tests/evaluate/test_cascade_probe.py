@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from evaluate.made_networks import untrained
-from krohn.cascade.holonomy import decompose
+from krohn.cascade.holonomy import holonomy_cascade
 from krohn.evaluate.cascade_probe import CascadeProbe, coordinates_along
 from krohn.tasks.task_config import TaskConfig
 
@@ -13,7 +13,7 @@ from krohn.tasks.task_config import TaskConfig
 def test_coordinates_lead_to_the_states_of_the_automaton(spec: str) -> None:
     trained = untrained(TaskConfig(spec=spec, length=9))
     words, batch = trained.task_with().held_out(1, 5)
-    cascade = decompose(trained.automaton)
+    cascade = holonomy_cascade(trained.automaton)
     found = coordinates_along(cascade, words[0])
     assert found.shape[1:] == (5, 9)
     for word in range(5):
@@ -25,7 +25,7 @@ def test_coordinates_lead_to_the_states_of_the_automaton(spec: str) -> None:
 def test_every_layer_is_probed_for_the_state_and_every_level() -> None:
     trained = untrained(TaskConfig(spec="FlipFlop", length=10))
     first, second = CascadeProbe(words=40).measure(trained)
-    levels = decompose(trained.automaton).num_levels
+    levels = holonomy_cascade(trained.automaton).num_levels
     assert set(first) == {"state", *(f"level {level}" for level in range(levels))}
     for result in (first, second):
         for probe in result.values():

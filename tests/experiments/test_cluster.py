@@ -17,8 +17,7 @@ import krohn
 from experiments.quick_experiment import QUICK, quick_run
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
-from krohn.experiments.engines.cluster import RETRIES, _submit
-from krohn.experiments.engines.job import Job
+from krohn.experiments.engines import RETRIES, Job, _submit
 from krohn.experiments.experiment import Experiment, PlannedRun
 from krohn.experiments.record import Record
 from krohn.experiments.scale import Scale

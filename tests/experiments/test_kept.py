@@ -8,7 +8,7 @@ import torch
 
 from experiments.quick_experiment import quick_run
 from krohn.evaluate.trained_states import trained_states
-from krohn.experiments.kept import keep
+from krohn.experiments.single_run import keep
 from krohn.training.directory import read_config, read_weights
 from krohn.training.loop import train
 from krohn.training.metrics import HeldOut

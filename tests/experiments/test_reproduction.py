@@ -13,7 +13,7 @@ from experiments.made_up_records import member, record
 from krohn.cli.app import run
 from krohn.cli.reproduce import split_names
 from krohn.experiments.all_experiments import EXPERIMENTS
-from krohn.experiments.engines.job import Job, Outcome, Work
+from krohn.experiments.engines import Job, Outcome, Work
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store

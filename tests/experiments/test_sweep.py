@@ -14,8 +14,7 @@ from experiments.made_up_records import record
 from experiments.quick_experiment import QUICK, quick_run
 from krohn.errors import InvalidInput, UnknownName
 from krohn.experiments.all_experiments import EXPERIMENTS
-from krohn.experiments.engines.claim import claim
-from krohn.experiments.engines.job import Job
+from krohn.experiments.engines import Job, claim
 from krohn.experiments.experiment import PlannedRun, cells_of
 from krohn.experiments.record import Conflict, Member, Record
 from krohn.experiments.scale import Scale

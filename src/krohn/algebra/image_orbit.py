@@ -96,14 +96,6 @@ class ImageOrbit:
         """The component number of each set; edges between components lead to smaller numbers."""
         return component_numbers([component.members for component in self.components])
 
-    def word_to(self, index: int) -> list[int]:
-        """A shortest word whose image is the given set."""
-        word: list[int] = []
-        while index >= 0:
-            index, letter = self._graph[3][index]
-            word.append(letter)
-        return word[::-1]
-
 
 @dataclass(frozen=True, eq=False)
 class ImageComponent:

@@ -4,7 +4,7 @@ The product is ``(f * g)(q) = g(f(q))``: first ``f``, then ``g``, as words act.
 """
 
 from collections.abc import Iterable, Sequence
-from math import lcm
+from math import isqrt, lcm
 from typing import Any
 
 import numpy as np
@@ -194,3 +194,15 @@ def orbits(generators: Iterable[Sequence[int]], degree: int) -> tuple[tuple[int,
                     orbit.append(image)
         found.append(tuple(sorted(orbit)))
     return tuple(found)
+
+
+def prime_factors(number: int) -> list[int]:
+    """The prime factors in increasing order, repeated as often as they divide."""
+    factors = []
+    for prime in range(2, isqrt(number) + 1):
+        while number % prime == 0:
+            factors.append(prime)
+            number //= prime
+        if prime * prime > number:
+            break
+    return factors + ([number] if number > 1 else [])

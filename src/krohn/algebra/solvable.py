@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 
-from krohn.algebra.permgroup import PermutationGroup, prime_factors
-from krohn.algebra.permutation import Permutation, compose, identity, inverse, power
+from krohn.algebra.permgroup import PermutationGroup
+from krohn.algebra.permutation import Permutation, compose, identity, inverse, power, prime_factors
 from krohn.errors import LimitExceeded, Unsupported
 
 MAX_ORDER = 20_000

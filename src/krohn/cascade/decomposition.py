@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers, word_array
-from krohn.cascade import holonomy
 from krohn.cascade.bulk import States, Words
+from krohn.cascade.cascade_data import plan_as_dict
 from krohn.cascade.cascade_picture import cascade_picture
-from krohn.cascade.export import plan_as_dict
 from krohn.cascade.group_order import UNSOLVABLE_LAYERS
+from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import Component, Coordinates, Plan
 from krohn.errors import InvalidInput
 
@@ -46,7 +46,7 @@ class Decomposition:
 
     automaton: Semiautomaton
     plan: Plan
-    cascade: holonomy.Cascade | None
+    cascade: Cascade | None
     passes: tuple[PassReport, ...] = ()
     is_complete: bool = True
     layers: int | None = None

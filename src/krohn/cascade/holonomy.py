@@ -318,7 +318,7 @@ class Cascade:
         return [(tile, below[change]) for tile in sources]
 
 
-def decompose(
+def holonomy_cascade(
     automaton: Semiautomaton, *, max_sets: int = DEFAULT_MAX_SETS, work: Work | None = None
 ) -> Cascade:
     """The plain holonomy decomposition, its covering proved."""

@@ -23,7 +23,7 @@ from krohn.cascade.congruences import (
 )
 from krohn.cascade.covering import PAIR_COST
 from krohn.cascade.group_order import small_generating_set
-from krohn.cascade.holonomy import Cascade, decompose
+from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.cascade.merging import mergeable, merged
 from krohn.cascade.plan import Plan
 from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan, recognise_stack
@@ -60,7 +60,7 @@ SEARCHES = (
 def plain_cascade(automaton: Semiautomaton, work: Work, max_sets: int) -> Cascade | None:
     """Plain holonomy, for at most a third of the work that is left; None if that is not enough."""
     try:
-        return decompose(automaton, max_sets=max_sets, work=work.part(work.left / 3))
+        return holonomy_cascade(automaton, max_sets=max_sets, work=work.part(work.left / 3))
     except LimitExceeded as limit:
         if isinstance(limit, WorkSpent):
             work.give_up("plain holonomy")
@@ -186,7 +186,7 @@ class PlanSearch:
         key = _key(automaton)
         if key not in self.cascades:
             try:
-                self.cascades[key] = decompose(
+                self.cascades[key] = holonomy_cascade(
                     automaton, max_sets=self.max_sets, work=self.work.part(self.work.left / 2)
                 )
             except LimitExceeded as limit:

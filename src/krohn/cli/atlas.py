@@ -7,7 +7,7 @@ import click
 
 from krohn.automata.small import sampled_automata, small_automata
 from krohn.cli.output import emit, json_option, table
-from krohn.construct.atlas import AtlasEntry, atlas
+from krohn.construct.depth_bounds import AtlasEntry, atlas
 
 
 @click.command()

@@ -13,13 +13,13 @@ from krohn.cli.output import emit, json_option, note, table
 from krohn.cli.recurrent import compile_witness
 from krohn.construct.compiling import compile
 from krohn.construct.depth_bounds import DepthBounds, bounded
+from krohn.construct.paper.bounds import SizeReport, size_report
 from krohn.construct.request import (
     CHOICES,
     DEFAULT_EFFORT,
     DEFAULT_MAX_ROWS,
     DEFAULT_MAX_SETS,
 )
-from krohn.construct.size_report import SizeReport, size_report
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import check_target, save
 from krohn.network.transformer import HeadMeaning

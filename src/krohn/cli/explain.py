@@ -10,11 +10,10 @@ import numpy as np
 
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput
-from krohn.network.explanation_files import check_name, write_meaning, write_view
 from krohn.network.meaning import meaning
 from krohn.network.picture import HeadView
 from krohn.network.storage import is_run, load
-from krohn.network.word_view import WordView, view_word
+from krohn.network.word_view import WordView, check_name, view_word, write_meaning, write_view
 
 WIDTH, NAME, ROWS = 98, 40, 12
 """Columns of the terminal, of a name in a table, and rows of a table that are printed."""

@@ -16,11 +16,10 @@ from krohn.construct.features.source import (
     proposals_without_search,
     two_layer_proposals,
 )
-from krohn.construct.lowering.assembly import HALF_TYPES, largest_length, lower, precision_faults
+from krohn.construct.lowering.assembly import HALF_TYPES, longest, lower, precision_faults
 from krohn.construct.lowering.mlp_builder import Activation
-from krohn.construct.paper.composition import Gadget
-from krohn.construct.paper.grid import Variant
-from krohn.construct.paper.scan import Positions
+from krohn.construct.paper.theorem1 import Gadget, Positions
+from krohn.construct.paper.theorem3 import Variant
 from krohn.construct.paper_methods import grid_as_printed, paper_as_printed, scan_as_printed
 from krohn.construct.request import (
     DEFAULT_EFFORT,
@@ -33,7 +32,7 @@ from krohn.construct.request import (
     Source,
 )
 from krohn.construct.tight.plan_programs import cascade_proposals
-from krohn.construct.tight.scan import scan_proposals
+from krohn.construct.tight.small_scan import scan_proposals
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Table
@@ -80,7 +79,7 @@ def compile(
             ``step2``, ``hat`` (the width Theorem 1 states, no tolerance).
         positions: how heads of ``scan`` and ``paper`` find places: ``circle`` as printed, ``binary`` for
             long words in short formats. By default ``circle`` unless it is too fine for ``dtype``.
-        variant: heads and second MLP of ``grid``; see ``krohn.construct.paper.grid.build_grid``.
+        variant: heads and second MLP of ``grid``; see ``krohn.construct.paper.theorem3.build_grid``.
         effort: how hard to search; 10 allows ten times the work; the same effort, the same network.
         time_limit: seconds after which the search ends with an error; never with another network.
         max_sets: largest family of image sets in a decomposition.
@@ -251,9 +250,9 @@ def _refusals(request: Request, program: Program) -> Iterator[str]:
     dtype = request.dtype or "float64"
     faults = list(precision_faults(program, request.length, dtype))
     if faults:
-        longest = largest_length(program, dtype)
+        most = longest(lambda length: precision_faults(program, length, dtype))
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-        held = f"which suffices up to length {longest}" if longest else "which suffices for no length"
+        held = f"which suffices up to length {most}" if most else "which suffices for no length"
         fault = shorten(faults[0], 100)
         yield f"length {request.length} is too long for {dtype}, {held}: {fault}{more}; use float64"
 

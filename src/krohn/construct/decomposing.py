@@ -1,8 +1,8 @@
 """``krohn.decompose``: the Krohn–Rhodes plan that ``krohn.compile`` builds, proved and laid open."""
 
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.cascade import holonomy
 from krohn.cascade.decomposition import Decomposition, PassReport, pass_report
+from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.plan import Plan
 from krohn.cascade.plan_leaves import HolonomyPlan
@@ -49,7 +49,7 @@ def decompose(
         automaton, 1, method="cascade", mask=mask, effort=effort, time_limit=time_limit, max_sets=max_sets
     )
     if plain:
-        cascade = holonomy.decompose(automaton, max_sets=max_sets)
+        cascade = holonomy_cascade(automaton, max_sets=max_sets)
         plan = HolonomyPlan(automaton, cascade)
         layers = cascade.schedule.layers_in_step if cascade.is_solvable else None
         return Decomposition(automaton, plan, cascade, layers=layers, mask="strict")
@@ -60,7 +60,7 @@ def decompose(
     return Decomposition(automaton, best, base, reports, not work.given_up, layers, mask)
 
 
-def _chosen(request: Request, work: Work, base: holonomy.Cascade | None) -> tuple[Plan, int | None]:
+def _chosen(request: Request, work: Work, base: Cascade | None) -> tuple[Plan, int | None]:
     """The plan whose network has the fewest layers; the fewest levels if a group is not solvable."""
     try:
         built = list(built_plans(request, work, base))
@@ -73,7 +73,7 @@ def _chosen(request: Request, work: Work, base: holonomy.Cascade | None) -> tupl
     return plan, program.depth
 
 
-def _explained(request: Request, base: holonomy.Cascade | None, chosen: Plan) -> tuple[PassReport, ...]:
+def _explained(request: Request, base: Cascade | None, chosen: Plan) -> tuple[PassReport, ...]:
     """What each pass saves on top of those before it, from plain holonomy on."""
     best: Plan = chosen if base is None else HolonomyPlan(request.automaton, base)
     reports = []

@@ -1,8 +1,10 @@
 """How many layers: an upper bound by a plan that works for every length, a lower bound by a witness."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from krohn.algebra.varieties import varieties
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.compiling import SOURCES, proposals
 from krohn.construct.request import DEFAULT_EFFORT, MAX_LENGTH, Request
@@ -66,3 +68,33 @@ def _constant_depth(automaton: Semiautomaton, effort: float) -> int | None:
         return min(plan.layers for plan in proposals(request, request.work(), lasting))
     except (Unsupported, LimitExceeded):
         return None
+
+
+# The atlas: small automata with their classes and what is known of the layers they need.
+
+
+@dataclass(frozen=True)
+class AtlasEntry:
+    """One small automaton with its class and the bounds on its depth."""
+
+    automaton: Semiautomaton
+    classes: tuple[str, ...]
+    depth: DepthBounds
+
+    def to_json(self) -> dict[str, Any]:
+        """``depth`` is the upper bound; states are rows of the table, state 0 is the start."""
+        bounds = self.depth.to_json(self.automaton.letter_names)
+        return {
+            "table": self.automaton.table.tolist(),
+            "classes": list(self.classes),
+            "depth": bounds["upper"],
+            "lower": bounds["lower"],
+            "optimal": bounds["optimal"],
+            "witness": bounds["witness"],
+        }
+
+
+def atlas(automata: Iterable[Semiautomaton], effort: float) -> Iterator[AtlasEntry]:
+    """Entries in the order of the automata."""
+    for automaton in automata:
+        yield AtlasEntry(automaton, varieties(automaton), depth_bounds(automaton, effort))

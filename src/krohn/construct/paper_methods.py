@@ -5,16 +5,17 @@ suits it where there is one (binary positions, counters by steps, clamped circle
 largest length that holds.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import cos, log, pi
 
-from krohn.cascade.holonomy import decompose
-from krohn.construct.lowering.assembly import UNIT
-from krohn.construct.paper.cascade_components import ComponentCascade, component_cascade
-from krohn.construct.paper.grid import build_grid
+from krohn.algebra.permutation import prime_factors
+from krohn.cascade.holonomy import holonomy_cascade
+from krohn.construct.lowering.assembly import UNIT, Faults, longest
 from krohn.construct.paper.grid_recognition import grid_run, recognise_grid
-from krohn.construct.paper.scan import Positions, build_scan, scan_gamma
+from krohn.construct.paper.permutation_reset import ComponentCascade, component_cascade
+from krohn.construct.paper.theorem1 import Positions, build_scan, scan_gamma
 from krohn.construct.paper.theorem2 import build_paper, cascade_refusals
+from krohn.construct.paper.theorem3 import build_grid
 from krohn.construct.request import Request
 from krohn.errors import Unsupported
 from krohn.network.compiled import CompiledNetwork
@@ -29,8 +30,6 @@ from krohn.network.compiled import CompiledNetwork
 LARGEST = {"float64": 1.7e308, "float32": 3.4e38, "float16": 65504.0, "bfloat16": 3.3e38}
 ROUNDINGS = 16
 """Of two scores of two products, each of a rounded weight, position and query."""
-
-MAX_LENGTH = 1 << 30
 
 
 def circle_fault(states: int, length: int, dtype: str) -> str | None:
@@ -80,19 +79,6 @@ def grid_fault(walls: int, total: int, dtype: str, modular: bool) -> str | None:
     return None
 
 
-def longest(faults: Callable[[int], Iterator[str]]) -> int:
-    """The largest length without a fault; 0 if there is none."""
-    low, high = 0, MAX_LENGTH
-    while low < high:
-        middle = (low + high + 1) // 2
-        if next(faults(middle), None) is None:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-Faults = Callable[[int], Iterator[str]]
 FINE_CIRCLE = 48
 """Words from which on the paper's heads of Theorem 3 get the clamped circle, in float64 as well."""
 
@@ -116,7 +102,7 @@ def paper_as_printed(request: Request) -> CompiledNetwork:
     dtype, positions = _format(request), request.positions or "circle"
     counting: str = request.activation
     if dtype != "float64":
-        whole = component_cascade(decompose(request.automaton, max_sets=request.max_sets))
+        whole = component_cascade(holonomy_cascade(request.automaton, max_sets=request.max_sets))
         states = max((part.states for part in whole.components), default=1)
         positions = _positions(request, states)
         others = tuple(cascade_refusals(whole, request.max_rows))
@@ -171,18 +157,7 @@ def _positions(request: Request, states: int) -> Positions:
 
 def _largest_counter(whole: ComponentCascade) -> int:
     """The largest prime that divides the order of a group: composition series count modulo primes."""
-    orders = [part.group.order for part in whole.components]
-    return max((_largest_prime(order) for order in orders), default=1)
-
-
-def _largest_prime(number: int) -> int:
-    found, divisor = 1, 2
-    while divisor * divisor <= number:
-        if number % divisor:
-            divisor += 1
-        else:
-            found, number = divisor, number // divisor
-    return max(found, number)
+    return max((prime for part in whole.components for prime in prime_factors(part.group.order)), default=1)
 
 
 def _given(fault: str | None) -> Iterator[str]:

@@ -12,9 +12,8 @@ from typing import Literal, get_args
 from krohn.automata.semiautomaton import Semiautomaton, Target
 from krohn.construct.lowering.assembly import UNIT
 from krohn.construct.lowering.mlp_builder import Activation
-from krohn.construct.paper.composition import Gadget
-from krohn.construct.paper.grid import Variant
-from krohn.construct.paper.scan import Positions
+from krohn.construct.paper.theorem1 import Gadget, Positions
+from krohn.construct.paper.theorem3 import Variant
 from krohn.errors import InvalidInput
 from krohn.network.program import Program
 from krohn.network.transformer import Mask

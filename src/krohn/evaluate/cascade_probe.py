@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from krohn.cascade.holonomy import Cascade, decompose
+from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.evaluate.evaluation import Trained
 from krohn.evaluate.probe import linear_probe
 from krohn.evaluate.trace import trace
@@ -40,7 +40,7 @@ class CascadeProbe:
     def measure(self, trained: Trained) -> list[dict[str, Any]]:
         """See :class:`krohn.evaluate.evaluation.Evaluation`."""
         words, batch = trained.task_with().held_out(self.seed, self.words)
-        coordinates = coordinates_along(decompose(trained.automaton), words[0].cpu())
+        coordinates = coordinates_along(holonomy_cascade(trained.automaton), words[0].cpu())
         targets = {"state": batch.targets[0].long()}
         targets |= {f"level {level}": values for level, values in enumerate(coordinates)}
         streams = trace(trained, words[0]).residual

@@ -1,22 +1,73 @@
-"""Makes one run: trains, evaluates, and turns the outcome into records for the store."""
+"""Makes one run: trains, evaluates, keeps the network, and turns the outcome into records for the store."""
 
 import gc
+import hashlib
 from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
 
+import krohn
+from krohn import atomic
 from krohn.errors import LimitExceeded
 from krohn.evaluate.evaluation import Trained
-from krohn.experiments.code_version import code_version
-from krohn.experiments.engines.job import Job
-from krohn.experiments.kept import keep
+from krohn.experiments.engines import Job
 from krohn.experiments.record import Record
 from krohn.models.network import Network, Weights
 from krohn.tasks.batches import Task
 from krohn.training.device import choose_device, choose_precision, environment
+from krohn.training.directory import CONFIG, RESULT, write_weights
 from krohn.training.loop import Evaluate, TrainResult, train
 from krohn.training.metrics import trained_steps
+
+# Which code made a result: the package's version and a digest of the sources that decide results.
+
+
+# Parts that a trained network and its evaluation depend on; a change elsewhere changes no result.
+_PARTS = ("automata", "models", "tasks", "training", "evaluate", "streams.py")
+
+
+@cache
+def code_version() -> str:
+    """For example ``0.1.0+3f2a9c01``: the same sources give the same text on every machine."""
+    root = Path(krohn.__file__).parent
+    files = [path for part in _PARTS for path in sorted([root / part, *(root / part).rglob("*.py")])]
+    total = hashlib.sha256()
+    for path in files:
+        if path.is_file():
+            total.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return f"{krohn.__version__}+{total.hexdigest()[:8]}"
+
+
+# Trained networks kept beside the results: small run directories of one replicate, in bf16.
+#
+# Such a directory is read like any other run's (``krohn verify``, ``krohn export``, …): ``config.json`` is
+# the run, ``weights.safetensors`` holds the one replicate that was kept, ``result.json`` what it reached.
+
+
+def keep(result: TrainResult, folder: Path) -> Path:
+    """Writes the replicate that the held-out words chose."""
+    number = result.best
+    weights = {
+        name: value[number : number + 1].to(torch.bfloat16).cpu() for name, value in result.weights.items()
+    }
+    entry = result.replicates[number]
+    folder.mkdir(parents=True, exist_ok=True)
+    atomic.write_json(folder / CONFIG, result.config.to_dict())
+    write_weights(folder, weights)
+    atomic.write_json(
+        folder / RESULT,
+        {
+            "run": result.config.run_id,
+            "replicate": number,
+            "replicates": [entry],
+            "finished": result.finished,
+        },
+    )
+    return folder
+
 
 # A checkpoint holds five copies of all weights: gigabytes for the deep networks that only a GPU trains.
 CHECKPOINT_SECONDS = {"cpu": 60.0, "cuda": 600.0}

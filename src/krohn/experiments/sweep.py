@@ -9,9 +9,7 @@ from statistics import median
 from krohn.errors import InvalidInput
 from krohn.evaluate.evaluation import Evaluation
 from krohn.experiments.all_experiments import EXPERIMENTS
-from krohn.experiments.engines.cluster import run_on_ray
-from krohn.experiments.engines.job import Engine, Job, Outcome, Work
-from krohn.experiments.engines.local import run_local
+from krohn.experiments.engines import Engine, Job, Outcome, Work, run_local, run_on_ray
 from krohn.experiments.experiment import Experiment, PlannedRun
 from krohn.experiments.names import check_engine
 from krohn.experiments.record import Conflict, Member, Record

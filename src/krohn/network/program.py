@@ -162,10 +162,6 @@ class Program:
         """Number of layers."""
         return len(self.layers)
 
-    def with_mask(self, mask: Mask) -> "Program":
-        """The same operations under another mask (their meaning changes with it)."""
-        return replace(self, mask=mask)
-
 
 def validate_program(program: Program) -> None:
     """Refuses, with every reason at once, a program whose meaning is not defined."""

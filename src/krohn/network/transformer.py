@@ -9,7 +9,6 @@ Axis names: ``d`` channels of the residual stream, ``k`` inner dimension of a he
 of the input, ``τ`` padding positions in front of it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -329,10 +328,3 @@ class Layout:
             for index, channel in enumerate(self.moments[moment])
             if channel.register
         }
-
-
-def plain_layout(names: Sequence[str], heads: Sequence[Sequence[str]]) -> Layout:
-    """A layout whose channels hold the same registers at every moment, as in the paper's constructions."""
-    moment = tuple(Channel(register=name) for name in names)
-    meanings = tuple(tuple(HeadMeaning(text) for text in layer) for layer in heads)
-    return Layout(moments=(moment,) * (2 * len(meanings) + 1), heads=meanings)

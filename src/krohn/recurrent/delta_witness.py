@@ -14,7 +14,7 @@ from krohn.algebra.generated_group import GeneratedGroup
 from krohn.algebra.permutation import Permutation, is_permutation
 from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.holonomy import Cascade, decompose
+from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.recurrent.elementary import swaps_and_merges
 from krohn.recurrent.small_action import small_action
 from krohn.recurrent.stack_cells import DeltaStack
@@ -66,7 +66,7 @@ def in_columns(automaton: Semiautomaton, *, resets_in_one_step: bool = False) ->
     permuting = [a for a, letter in enumerate(automaton.letters) if is_permutation(letter)]
     rest = set(range(automaton.num_letters)) - set(permuting)
     if any(len({automaton.letters[a][q] for q in part}) > 1 for a in rest):
-        return _stacked(decompose(automaton, work=Work(UNITS)))
+        return _stacked(holonomy_cascade(automaton, work=Work(UNITS)))
     if permuting and not (rest and resets_in_one_step):
         action = dict(zip(permuting, small_action([automaton.letters[a] for a in permuting]), strict=True))
         columns, places = _tracked(automaton, action)

@@ -14,7 +14,7 @@ import numpy as np
 
 from krohn.algebra.solvable import CounterTower, counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.holonomy import Cascade, Update, decompose
+from krohn.cascade.holonomy import Cascade, Update, holonomy_cascade
 from krohn.errors import Unsupported
 from krohn.recurrent.stack_cells import DiagonalStack
 from krohn.recurrent.stack_weights import Action, Array, Cascaded, Code, Value, Values, stack_weights
@@ -27,7 +27,7 @@ Held = tuple[int, Residues]
 
 def diagonal(automaton: Semiautomaton) -> DiagonalStack:
     """Gates 0 and 1 without groups, with signs if all counters are modulo 2, else complex."""
-    cascade = decompose(automaton, work=Work(UNITS))
+    cascade = holonomy_cascade(automaton, work=Work(UNITS))
     levels = [_Level(cascade, level) for level in range(cascade.num_levels)]
     moduli = {m for level in levels for m in level.tower.moduli}
     gate = "unit" if not moduli else "signed" if moduli == {2} else "complex"

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from krohn.algebra.generated_group import GeneratedGroup
-from krohn.algebra.group_actions import least_blocks
+from krohn.algebra.generated_group import GeneratedGroup, least_blocks
 from krohn.algebra.permutation import Permutation
 
 _KEPT = 6  # actions of different degree that are made smaller in turn

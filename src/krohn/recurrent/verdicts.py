@@ -17,7 +17,7 @@ from krohn.algebra.element_list import list_elements
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.holonomy import Cascade, decompose
+from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.errors import LimitExceeded
 from krohn.recurrent.delta_witness import in_columns
 from krohn.recurrent.elementary import components
@@ -226,7 +226,7 @@ def _cascade(automaton: Semiautomaton) -> Cascade | None:
     if automaton.num_states > MAX_STATES:
         return None
     try:
-        return decompose(automaton, work=Work(UNITS))
+        return holonomy_cascade(automaton, work=Work(UNITS))
     except LimitExceeded:
         return None
 

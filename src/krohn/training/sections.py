@@ -177,6 +177,10 @@ class CurriculumConfig:
             found.append(f"solved must lie in (0, 1]; got {self.solved}")
         return found
 
+    def first(self, length: int) -> int:
+        """Positions that count before the first evaluation."""
+        return min(self.start, length)
+
     def window(self, position_accuracy: Sequence[float]) -> int:
         """Positions that count after an evaluation with these accuracies."""
         unsolved = (place for place, share in enumerate(position_accuracy) if share < self.solved)

@@ -154,9 +154,6 @@ class Plateau:
         self.waited = torch.where(due, 0, self.waited)
 
 
-# The steps between two evaluations.
-
-
 def ema_window(decay: float) -> int:
     """Steps after which the weight of everything older in the average is below half a unit of float32.
 

@@ -13,7 +13,7 @@ import numpy as np
 from krohn.algebra.permutation import Permutation
 from krohn.algebra.solvable import CounterTower, counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.holonomy import decompose
+from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan_search import cascade_plans
 from krohn.errors import KrohnError, LimitExceeded
 from krohn.understanding.readings import Numbers, Pairs, Readings
@@ -112,7 +112,7 @@ def lifts(automaton: Semiautomaton) -> tuple[list[Lift], list[str]]:
 
 def holonomy_lift(automaton: Semiautomaton) -> Lift:
     """The levels of the plain holonomy decomposition."""
-    cascade = decompose(automaton, work=Work(PLAN_WORK))
+    cascade = holonomy_cascade(automaton, work=Work(PLAN_WORK))
     names = tuple(f"holonomy level {level}" for level in range(1, cascade.num_levels + 1))
     return _explored("holonomy", names, automaton, cascade.initial, cascade.step, cascade.state)
 

@@ -13,7 +13,7 @@ from krohn.certify.certificate import Certificate
 from krohn.certify.verification import verify
 from krohn.construct.compiling import compile
 from krohn.construct.decomposing import decompose
-from krohn.construct.size_report import size_report
+from krohn.construct.paper.bounds import size_report
 from krohn.errors import KrohnError, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of

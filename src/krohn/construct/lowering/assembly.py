@@ -3,6 +3,7 @@
 ``precision_faults`` says beforehand what a float format is too coarse for.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
@@ -10,7 +11,7 @@ from math import sqrt
 
 import numpy as np
 
-from krohn.construct.lowering.attention_gadgets import GADGETS, HeadSums, SymbolicHead, sums_of_heads
+from krohn.construct.lowering.attention_gadgets import GADGETS, Column, PositionCodes, SymbolicHead
 from krohn.construct.lowering.map_gadgets import lower_clamp, lower_modulo, lower_select, lower_table
 from krohn.construct.lowering.mlp_builder import (
     Activation,
@@ -19,11 +20,60 @@ from krohn.construct.lowering.mlp_builder import (
     Signal,
     require_positions,
 )
-from krohn.construct.lowering.position_codes import PositionCodes
 from krohn.network.attention_operations import AttentionOperation
 from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap, Select, Table
 from krohn.network.program import Program, Readout
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer
+
+# Heads whose values are only added up share one channel: the block adds its heads anyway.
+
+
+@dataclass(frozen=True)
+class HeadSums:
+    """``into[register] = (sum, factor)`` for head outputs that are only added up; ``maps``: the sums."""
+
+    into: dict[str, tuple[str, int]]
+    maps: frozenset[PositionMap]
+
+    def goal(self, register: str) -> str:
+        """The register whose channel a head writes."""
+        return self.into[register][0] if register in self.into else register
+
+    def factor(self, register: str) -> int:
+        """And with what weight."""
+        return self.into[register][1] if register in self.into else 1
+
+
+def sums_of_heads(program: Program) -> HeadSums:
+    """Linear maps without offset whose terms are head outputs of the same layer that nothing else reads."""
+    readers = Counter(name for layer in program.layers for op in layer.operations for name in op.reads)
+    readers.update(program.readout.registers)
+    into: dict[str, tuple[str, int]] = {}
+    maps: set[PositionMap] = set()
+    for layer in program.layers:
+        written = {name for head in layer.attention for name in head.writes}
+        for change in layer.maps:
+            if isinstance(change, Linear) and not change.offset and _is_sum(change, written, readers):
+                into.update({name: (change.target, factor) for name, factor in change.terms})
+                maps.add(change)
+    return HeadSums(into, frozenset(maps))
+
+
+def _is_sum(change: Linear, written: set[str], readers: Counter[str]) -> bool:
+    return all(name in written and readers[name] == 1 for name, _ in change.terms)
+
+
+def _adding(head: SymbolicHead, sums: HeadSums) -> SymbolicHead:
+    """The head with outputs that are only added up written straight into the channel of their sum."""
+    outputs = []
+    for column in head.output:
+        moved: Column = {}
+        for channel, weight in column.items():
+            factor = sums.factor(channel.register)
+            moved[Channel(register=sums.goal(channel.register), part=channel.part)] = weight * factor
+        outputs.append(moved)
+    return replace(head, output=tuple(outputs))
+
 
 # Channels for registers and position codes: each lives from birth to last reading, then is reused.
 
@@ -83,7 +133,7 @@ def lower(
     codes = PositionCodes(program.num_padding + length, program.mask, exact)
     added = sums_of_heads(program)
     heads = [
-        [symbolic_head(op, codes, program).adding(added) for op in layer.attention]
+        [_adding(symbolic_head(op, codes, program), added) for op in layer.attention]
         for layer in program.layers
     ]
     moments = allocate(_lifetimes(program, heads, added), 2 * program.depth + 1)
@@ -247,6 +297,8 @@ HALF_TYPES = ("float16", "bfloat16")
 ROUNDED_TWICE = 4.0
 """Half types store codes, queries, keys and values: certificates allow a quarter of the usual estimate."""
 MAX_LENGTH = 1 << 40
+Faults = Callable[[int], Iterator[str]]
+"""What is too coarse at a length, one line each."""
 
 
 def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]:
@@ -277,13 +329,13 @@ def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]
         yield "counters: in the worst order of summation they would be off by more than steps allow"
 
 
-def largest_length(program: Program, dtype: str) -> int:
-    """The longest word the estimates allow; 0 if none."""
+def longest(faults: Faults) -> int:
+    """The largest length without a fault; 0 if there is none."""
     low, high = 0, MAX_LENGTH
     while low < high:
         middle = (low + high + 1) // 2
-        if any(True for _ in precision_faults(program, middle, dtype)):
-            high = middle - 1
-        else:
+        if next(faults(middle), None) is None:
             low = middle
+        else:
+            high = middle - 1
     return low

@@ -12,13 +12,16 @@ Erratum 39: "solvable" is defined through one chosen decomposition; it is a prop
 the holonomy cascade may decide it. Erratum 38: automata that are not solvable begin at five states, not 60.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.algebra.solvable import solvable_series
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.holonomy import Update, decompose
+from krohn.cascade.holonomy import Update, holonomy_cascade
 from krohn.construct.paper.attention_lemmas import PositionCode, absorber, binary_code, circle_code
 from krohn.construct.paper.blocks import (
     basis,
@@ -30,14 +33,139 @@ from krohn.construct.paper.blocks import (
     parallel_layers,
     then_table,
 )
-from krohn.construct.paper.cascade_components import ComponentCascade, component_cascade
 from krohn.construct.paper.interpolation import table_mlp
-from krohn.construct.paper.permutation_reset import reset_simulator, table_rows
-from krohn.construct.paper.scan import scan_gamma
-from krohn.construct.paper.theorem2_stream import CascadeStream, cascade_layout
+from krohn.construct.paper.permutation_reset import (
+    SHARED,
+    ComponentCascade,
+    ResetSimulator,
+    component_cascade,
+    reset_simulator,
+    table_rows,
+)
+from krohn.construct.paper.theorem1 import scan_gamma
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.transformer import Head, Layer, Matrix, Transformer
+from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Matrix, Transformer
+
+# Which channel is whose in the network of Theorem 2.
+
+
+@dataclass(frozen=True, eq=False)
+class CascadeStream:
+    """Shared positions, the letter, the blocks of the components, copies of earlier states, the state."""
+
+    simulators: tuple[ResetSimulator, ...]
+    code: PositionCode
+
+    @property
+    def code_names(self) -> tuple[str, ...]:
+        """Channels of the position code that look-backs use; none if there is one level."""
+        if self.levels < 2:
+            return ()
+        return tuple(f"{('cos', 'sin')[i % 2]} {i // 2}" for i in range(self.code.channels))
+
+    @property
+    def levels(self) -> int:
+        """Number of levels."""
+        return max((simulator.part.level for simulator in self.simulators), default=-1) + 1
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """All channels in order."""
+        fixed = [*SHARED, *self.code_names, "letter"]
+        blocks = [f"{i} {name}" for i, sim in enumerate(self.simulators) for name in sim.channels]
+        copies = [
+            f"{i} previous" for i, sim in enumerate(self.simulators) if sim.part.level < self.levels - 1
+        ]
+        return (*fixed, *blocks, *copies, "state")
+
+    @property
+    def position_names(self) -> tuple[str, ...]:
+        """Channels that only depend on the position."""
+        return (*SHARED, *self.code_names)
+
+    @property
+    def dim(self) -> int:
+        """Number of channels."""
+        return len(self.names)
+
+    @property
+    def shared(self) -> list[int]:
+        """⊥, log(2T−t), t/T, one."""
+        return [*range(len(SHARED))]
+
+    @property
+    def circle(self) -> list[int]:
+        """Where the position code stands."""
+        return [self.names.index(name) for name in self.code_names]
+
+    @property
+    def letter(self) -> int:
+        """The letter + 1; 0 at position 0."""
+        return self.names.index("letter")
+
+    @property
+    def state(self) -> int:
+        """The state of the automaton, after the last layer."""
+        return self.dim - 1
+
+    def channels_of(self, component: int) -> list[int]:
+        """The component's own channels, then the shared ones, as its layers expect them."""
+        first = self._first(component)
+        return [*range(first, first + len(self.simulators[component].channels)), *self.shared]
+
+    def inputs(self, component: int) -> list[int]:
+        """The channels a letter of the component is written to."""
+        return [self._first(component) + i for i in self.simulators[component].inputs]
+
+    def value(self, component: int) -> int:
+        """The state of a component."""
+        return self._first(component) + self.simulators[component].value
+
+    def previous(self, component: int) -> int:
+        """The state of a component one position earlier."""
+        return self.names.index(f"{component} previous")
+
+    def _first(self, component: int) -> int:
+        return self.names.index(f"{component} {self.simulators[component].channels[0]}")
+
+
+# What the channels of the network of Theorem 2 hold: a channel is free until something writes it.
+
+
+Written = npt.NDArray[np.bool_]
+
+
+def cascade_layout(
+    network: Transformer, names: Sequence[str], position_names: Sequence[str], texts: Sequence[Sequence[str]]
+) -> Layout:
+    """Channels by name at every moment, heads by text."""
+    written: Written = np.zeros(network.dim, dtype=bool)
+    for matrix in (network.embedding, network.padding, network.positions):
+        written = written | (matrix != 0).any(axis=0)
+    moments = [_moment(names, position_names, written)]
+    for layer in network.layers:
+        written = written | _by_heads(layer, network.dim)
+        moments.append(_moment(names, position_names, written))
+        written = written | (layer.mlp.weights[-1] != 0).any(axis=0)
+        moments.append(_moment(names, position_names, written))
+    heads = tuple(tuple(HeadMeaning(text) for text in layer) for layer in texts)
+    return Layout(tuple(moments), heads)
+
+
+def _by_heads(layer: Layer, dim: int) -> Written:
+    found: Written = np.zeros(dim, dtype=bool)
+    for head in layer.heads:
+        found = found | (head.output != 0).any(axis=0)
+    return found
+
+
+def _moment(names: Sequence[str], position_names: Sequence[str], written: Written) -> tuple[Channel, ...]:
+    return tuple(
+        Channel(position=name) if name in position_names else Channel(register=name) if used else Channel()
+        for name, used in zip(names, written, strict=True)
+    )
+
 
 MAX_ROWS = 20_000
 MAX_COUNTER_WEIGHTS = 1 << 24
@@ -59,7 +187,7 @@ def build_paper(
     """
     if length < 1:
         raise InvalidInput(f"the length must be at least 1; got {length}")
-    whole = component_cascade(decompose(automaton))
+    whole = component_cascade(holonomy_cascade(automaton))
     _refuse(whole, max_rows, length, activation)
     simulators = tuple(reset_simulator(part, length, activation) for part in whole.components)
     stream = CascadeStream(simulators, look_back_code(whole, length, positions))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.holonomy import Cascade, decompose
+from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.cascade.plan import Plan
 from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
@@ -156,7 +156,7 @@ def _with_bit(plan: ErrorBitPlan, inner: Finite, bit: str) -> Finite:
 def _(plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
     if has_unit_steps(plan):
         return clamped_track(plan, draft, letter, start, name, range(len(plan.line)))
-    return holonomy_track(draft, decompose(plan.automaton), letter, start, f"{name}level ")
+    return holonomy_track(draft, holonomy_cascade(plan.automaton), letter, start, f"{name}level ")
 
 
 @plan_track.register

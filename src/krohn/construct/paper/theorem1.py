@@ -9,20 +9,144 @@ padding positions and a power of two are asked for where one padding position an
 """
 
 import math
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, get_args
 
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.paper.attention_lemmas import PositionCode, binary_code, circle_code
 from krohn.construct.paper.blocks import basis, integer_readout, lift_mlp
-from krohn.construct.paper.composition import composition_mlp
-from krohn.errors import InvalidInput
+from krohn.construct.paper.interpolation import CORNERS, SIGNS
+from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.attention_operations import LookBack
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Select
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
-from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Matrix, Transformer
+from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Matrix, Mlp, Transformer
+
+# Lemma "function composition": an MLP that turns the transition maps of g (left) and f (right) into f ∘ g.
+#
+# Channels: ``states`` left values g(q), then ``states`` right values f(q); output f(g(q)). States are
+# numbered 0 … |Q|−1 here (1 … |Q| in the paper), which only makes biases smaller.
+#
+# Four gadgets, which all compute the same function (erratum 7: the lemma claims width |Q|² + |Q| but its own
+# construction uses 4|Q|² + |Q|; the other three are what the claim can really mean):
+#
+# ``plateau``  as printed: 4|Q|² + |Q| units, three layers, tolerates 1/4 in the left values;
+# ``step2``    indicators from shared steps: 2|Q|(|Q|−1) + |Q| units, three layers, same tolerance;
+# ``hat``      |Q|² + |Q| units, three layers, as claimed; no plateau, so it needs one-hot attention;
+# ``direct``   2|Q|² units and only two layers, tolerance 1/4: 1[x ≥ q']·y is a difference of two ReLU of a
+#              linear form in x and y, so no layer of indicators is needed. The |Q|⁴-entry second matrix of
+#              the other three disappears, which is what lets 120 states fit into memory.
+
+
+Gadget = Literal["direct", "plateau", "step2", "hat"]
+GADGETS: tuple[str, ...] = get_args(Gadget)
+MAX_ENTRIES = 60_000_000
+
+
+def composition_mlp(states: int, gadget: str = "direct") -> Mlp:
+    """The MLP from 2·states channels (left, right) to states channels."""
+    if gadget not in GADGETS:
+        raise InvalidInput(f"gadget must be one of {', '.join(GADGETS)}; got {gadget!r}")
+    width = composition_width(states, gadget)
+    entries = 2 * states * width + (width * states**2 if gadget != "direct" else 0)
+    if entries > MAX_ENTRIES:
+        raise LimitExceeded(
+            f"the matrices of one MLP may have at most {MAX_ENTRIES:,} entries; composing maps of {states:,} "
+            f"states needs {entries:,}; use method auto or a smaller automaton"
+        )
+    return _direct(states) if gadget == "direct" else _by_indicators(states, _INDICATORS[gadget](states))
+
+
+def composition_width(states: int, gadget: str) -> int:
+    """Hidden width of the gadget, as its lemma counts it."""
+    widths = {
+        "plateau": 4 * states**2 + states,
+        "step2": 2 * states * (states - 1) + states,
+        "hat": states**2 + states,
+        "direct": 2 * states**2,
+    }
+    return widths[gadget]
+
+
+class _Indicators:
+    """Units of one left channel: slope, biases, and how they combine into 1[x = q'] for every q'."""
+
+    def __init__(self, slope: float, bias: Matrix, combine: Matrix, constant: Matrix) -> None:
+        self.slope, self.bias, self.combine, self.constant = slope, bias, combine, constant
+
+
+def _plateau(states: int) -> _Indicators:
+    values = np.arange(states, dtype=np.float64)
+    bias = -(np.repeat(4.0 * values, 4) + np.tile(CORNERS, states))
+    return _Indicators(4.0, bias, np.kron(np.eye(states), SIGNS[:, None]), np.zeros(states))
+
+
+def _step2(states: int) -> _Indicators:
+    # Step j rises from 0 at j + 1/4 to 1 at j + 3/4; 1[x = q'] = step(q'−1) − step(q').
+    edges = np.arange(states - 1, dtype=np.float64)
+    bias = -(np.repeat(2.0 * edges, 2) + np.tile([0.5, 1.5], states - 1))
+    steps = np.kron(np.eye(states - 1), np.array([[1.0], [-1.0]]))
+    after = np.concatenate([np.zeros((len(bias), 1)), steps], axis=1)
+    before = np.concatenate([steps, np.zeros((len(bias), 1))], axis=1)
+    return _Indicators(2.0, bias, after - before, np.eye(states)[0])
+
+
+def _hat(states: int) -> _Indicators:
+    # 1[x = q'] = (x−q'+1)_+ − 2(x−q')_+ + (x−q'−1)_+; units (x−j)_+ for j = −1 … |Q|−2 suffice.
+    combine = np.eye(states) - 2 * np.eye(states, k=-1) + np.eye(states, k=-2)
+    return _Indicators(1.0, 1.0 - np.arange(states, dtype=np.float64), combine, np.zeros(states))
+
+
+_INDICATORS: dict[str, Callable[[int], _Indicators]] = {"plateau": _plateau, "step2": _step2, "hat": _hat}
+
+
+def _by_indicators(states: int, indicators: _Indicators) -> Mlp:
+    """Indicators, then relu(M·1[g(q)=q'] + f(q') − M) = f(q')·1[g(q)=q'] with M = |Q|.
+
+    Erratum 8: printed as a product with g(q'), and with a third matrix that sums over q' alone.
+    """
+    per_state, total = len(indicators.bias), float(states)
+    first = np.zeros((2 * states, states * per_state + states))
+    second = np.zeros((states * per_state + states, states * states))
+    for q in range(states):
+        units = slice(q * per_state, (q + 1) * per_state)
+        first[q, units] = indicators.slope
+        second[units, q * states : (q + 1) * states] = total * indicators.combine
+    first[states:, states * per_state :] = np.eye(states)
+    second[states * per_state :] = np.tile(np.eye(states), (1, states))
+    third = np.repeat(np.eye(states), states, axis=0)
+    first_bias = np.concatenate([np.tile(indicators.bias, states), np.zeros(states)])
+    second_bias = np.tile(total * indicators.constant - total, states)
+    return Mlp((first, second, third), (first_bias, second_bias, np.zeros(states)))
+
+
+def _direct(states: int) -> Mlp:
+    """Σ_q' [relu(f(q') + M(x−q')) − relu(f(q') + M(x−q'−1))] − M·relu(x), x = g(q) + 1/4, M = 2|Q|.
+
+    For |ξ| ≤ 1/4 the terms with q' < g(q) give M each, q' = g(q) gives f(q') + M(x−q'), later ones 0; what is
+    left after the last summand is f(g(q)). A power of two moves size from biases to the second layer, so that
+    both stay below the lemma's 4|Q| + 2 and integers stay exact.
+    """
+    slope, scale = 2.0 * states, _scale(states)
+    values = np.arange(states, dtype=np.float64)
+    rises, falls = values, values[:-1] + 1.0  # the fall of the last value never fires
+    offsets = np.concatenate([rises, falls, [0.0]])
+    reads = np.concatenate([np.eye(states), np.eye(states)[:, :-1], np.zeros((states, 1))], axis=1)
+    signs = np.concatenate([np.ones(states), -np.ones(states - 1), [-1.0]])
+    left = np.kron(np.eye(states), np.full((1, len(offsets)), slope))
+    first = np.concatenate([left, np.tile(reads, (1, states))], axis=0) / scale
+    bias = np.tile(slope * (0.25 - offsets), states) / scale
+    second = scale * np.kron(np.eye(states), signs[:, None])
+    return Mlp((first, second), (bias, np.zeros(states)))
+
+
+def _scale(states: int) -> float:
+    """The power of two nearest to |Q| from above, at most 2|Q|."""
+    return 2.0 ** int(np.ceil(np.log2(states)))
+
 
 # The discrete meaning of Theorem 1: look back, compose, twice as far each time.
 

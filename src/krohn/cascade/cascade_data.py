@@ -1,0 +1,296 @@
+"""What a cascade is made of, for people: plain data and DOT, with words, counters and the original states."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import lcm
+from typing import Any, TypeVar
+
+from krohn.algebra.permutation import cycle_notation
+from krohn.algebra.solvable import Residues, counter_tower
+from krohn.cascade.holonomy import Cascade
+from krohn.cascade.plan import Plan
+from krohn.cascade.plan_leaves import HolonomyPlan
+from krohn.cascade.skeleton import Permutation, SetClass, Skeleton
+from krohn.errors import InvalidInput
+
+# Words in the letters for what a skeleton speaks of: transports and generators.
+#
+# The inverse of a transport needs no partial maps: if v leads from P back to the representative R, then
+# w_P·v permutes the states of R; with m the order of that permutation, v·(w_P·v)^(m−1) undoes w_P on R.
+
+
+Key = TypeVar("Key")
+Word = tuple[int, ...]
+_SEARCHED = 2000  # tuples of tiles looked at for a shortest word
+
+
+def transport_word(frame: Skeleton, target: int) -> Word:
+    """The word that carries the representative of a class onto a member, tile i onto tile i."""
+    letters: list[int] = []
+    origin = frame.parent[target]
+    while origin is not None:
+        target, letter = origin
+        letters.append(letter)
+        origin = frame.parent[target]
+    return tuple(reversed(letters))
+
+
+def return_word(frame: Skeleton, source: int) -> Word:
+    """A word that carries a member back onto its representative and undoes the transport there."""
+    part = frame.classes[frame.class_of[source]]
+    out, back = transport_word(frame, source), _path(frame, source, part.representative)
+    loop = out + back
+    states = frame.states(part.representative)
+    moved = dict(zip(states, apply_word(frame, states, loop), strict=True))
+    return back + loop * (_order(moved) - 1)
+
+
+def generator_word(frame: Skeleton, part: SetClass, generator: Permutation) -> Word:
+    """A word that fixes the representative as a set and permutes its tiles by the generator.
+
+    A shortest one if a short search finds it, else the one that the Schreier element spells.
+    """
+    goal = [0] * len(part.tiles)
+    for place, image in enumerate(generator):
+        goal[place] = part.tiles[image]
+    found = _shortest(frame, part.tiles, tuple(goal))
+    if found is not None:
+        return found
+    source, letter = part.generators[generator]
+    word = (*transport_word(frame, source), letter)
+    return word + return_word(frame, frame.images[letter][source])
+
+
+def _shortest(frame: Skeleton, tiles: tuple[int, ...], goal: tuple[int, ...]) -> Word | None:
+    """A shortest word that carries each tile to its goal; None if that takes more than a few steps.
+
+    Tiles cover their set, so a word that permutes the tiles of R carries R onto itself.
+    """
+    origin: dict[tuple[int, ...], tuple[tuple[int, ...], int] | None] = {tiles: None}
+    queue = [tiles]
+    for current in queue:
+        for letter, row in enumerate(frame.images):
+            following = tuple([row[tile] for tile in current])
+            if following not in origin and len(set(following)) == len(tiles):
+                origin[following] = (current, letter)
+                queue.append(following)
+                if following == goal:
+                    return _trace(origin, goal)
+        if len(queue) > _SEARCHED:
+            return None
+    return None
+
+
+def apply_word(frame: Skeleton, states: Iterable[int], word: Word) -> list[int]:
+    """The states after a word, one by one."""
+    current = list(states)
+    for letter in word:
+        column = frame.automaton.letters[letter]
+        current = [column[state] for state in current]
+    return current
+
+
+def spelled(frame: Skeleton, word: Word) -> str:
+    """The word in letter names; the empty word is ε."""
+    names = [frame.automaton.letter_names[letter] for letter in word]
+    return ("" if all(len(name) == 1 for name in names) else " ").join(names) or "ε"
+
+
+def _path(frame: Skeleton, source: int, target: int) -> Word:
+    """A shortest path inside one class."""
+    index = frame.class_of[source]
+    origin: dict[int, tuple[int, int] | None] = {source: None}
+    queue = [source]
+    for current in queue:
+        if current == target:
+            break
+        for letter, row in enumerate(frame.images):
+            following = row[current]
+            if following not in origin and frame.class_of[following] == index:
+                origin[following] = (current, letter)
+                queue.append(following)
+    if target not in origin:
+        raise InvalidInput(f"set {source} must lead back to set {target} to have a word; it does not")
+    return _trace(origin, target)
+
+
+def _trace(origin: Mapping[Key, tuple[Key, int] | None], target: Key) -> Word:
+    letters = []
+    step = origin[target]
+    while step is not None:
+        target, letter = step
+        letters.append(letter)
+        step = origin[target]
+    return tuple(reversed(letters))
+
+
+def _order(moved: dict[int, int]) -> int:
+    lengths, seen = [1], set()
+    for start in moved:
+        length, current = 0, start
+        while current not in seen:
+            seen.add(current)
+            current = moved[current]
+            length += 1
+        lengths.append(max(length, 1))
+    return lcm(*lengths)
+
+
+_MAX_GROUP = 2000  # groups up to this order are refined into counters
+_MAX_LISTED = 64  # members of a class, generators of a group: more are counted, not listed
+
+
+def plan_as_dict(plan: Plan) -> dict[str, Any]:
+    """Components of a plan and its tree; a plan that is one cascade also shows sets and words."""
+    payload: dict[str, Any] = {
+        "components": [
+            {
+                "level": part.level,
+                "tiles": part.tiles,
+                "group_order": part.group_order,
+                "group": part.group,
+                "is_solvable": part.is_solvable,
+                "has_resets": part.has_resets,
+                "kind": part.kind,
+            }
+            for part in plan.components
+        ],
+        "tree": _tree(plan),
+    }
+    if isinstance(plan, HolonomyPlan):
+        details = [component_as_dict(plan.cascade, part) for part in plan.cascade.components]
+        for entry, detail in zip(payload["components"], details, strict=True):
+            entry.update(detail)
+        payload["num_sets"] = plan.cascade.skeleton.num_sets
+        payload["initial"] = list(plan.cascade.initial)
+    return payload
+
+
+def _tree(plan: Plan) -> dict[str, Any]:
+    node: dict[str, Any] = {"node": plan.title, "levels": plan.levels}
+    if plan.children:
+        node["children"] = [_tree(child) for child in plan.children]
+    return node
+
+
+def component_as_dict(cascade: Cascade, part: SetClass) -> dict[str, Any]:
+    """One component on the original states: its sets, its tiles, its generators with words."""
+    frame = cascade.skeleton
+    shown = part.members[:_MAX_LISTED]
+    payload: dict[str, Any] = {
+        "representative": state_names(frame, part.representative),
+        "tile_states": [state_names(frame, tile) for tile in part.tiles],
+        "num_members": len(part.members),
+        "counters": _counters(cascade, part),
+        "memory": len(part.tiles) if cascade.is_reset[part.number] else None,
+        "generators": [
+            {"permutation": list(generator), "cycles": cycle_notation(generator)}
+            for generator in list(part.generators)[:_MAX_LISTED]
+        ],
+    }
+    if not part.is_merged:
+        for entry, generator in zip(payload["generators"], part.generators, strict=False):
+            entry["word"] = spelled(frame, generator_word(frame, part, generator))
+        payload["transports"] = [
+            {"states": state_names(frame, member), "word": spelled(frame, transport_word(frame, member))}
+            for member in shown[1:]
+        ]
+    return payload
+
+
+def _counters(cascade: Cascade, part: SetClass) -> list[list[int]] | None:
+    """Moduli of the counters, section by section; None if not solvable or too large to list."""
+    group = cascade.group(part.number)
+    if cascade.group_orders[part.number] > _MAX_GROUP or not group.is_solvable:
+        return None
+    return [list(moduli) for moduli in counter_tower(group.generators, group.degree).moduli_by_section]
+
+
+def state_names(frame: Skeleton, number: int) -> list[str]:
+    """The states of a set by their names."""
+    return [frame.automaton.state_names[state] for state in frame.states(number)]
+
+
+def skeleton_dot(frame: Skeleton) -> str:
+    """The skeleton for Graphviz: one box per class, by level; tiles full, images dashed."""
+    lines = ["digraph skeleton {", '  rankdir=TB; node [shape=box, fontname="sans-serif"];']
+    for level in range(frame.num_levels):
+        names = "; ".join(f"c{part.number}" for part in frame.classes if part.level == level)
+        lines.append(f"  {{ rank=same; {names} }}")
+    for part in frame.classes:
+        states = ", ".join(state_names(frame, part.representative))
+        label = f"{{{states}}}\n{len(part.members)} sets, {len(part.tiles)} tiles"
+        lines.append(f"  c{part.number} [label={_quoted(label)}];")
+    for part in frame.classes:
+        tiles = {frame.class_of[tile] for tile in part.tiles} - {-1}
+        images = {frame.class_of[row[member]] for row in frame.images for member in part.members}
+        lines += [f"  c{part.number} -> c{below};" for below in sorted(tiles)]
+        lines += [
+            f"  c{part.number} -> c{below} [style=dashed];"
+            for below in sorted(images - tiles - {-1, part.number})
+        ]
+    return "\n".join([*lines, "}", ""])
+
+
+def plan_dot(plan: Plan) -> str:
+    """The tree of a plan for Graphviz; a plan that is one cascade is drawn as its skeleton."""
+    if isinstance(plan, HolonomyPlan):
+        return skeleton_dot(plan.cascade.skeleton)
+    lines = ["digraph plan {", '  rankdir=TB; node [shape=box, fontname="sans-serif"];']
+    trail: list[int] = []
+    for number, (indent, node) in enumerate(plan.walk()):
+        label = _quoted(f"{node.title}\n{node.levels} levels")
+        lines.append(f"  n{number} [label={label}];")
+        del trail[indent:]
+        if trail:
+            lines.append(f"  n{trail[-1]} -> n{number};")
+        trail.append(number)
+    return "\n".join([*lines, "}", ""])
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+# What the components of a cascade are made of: modular counters for the group, one memory for the resets.
+#
+# Between two resets a component is moved by its group. With P_t the product of the group letters up to
+# time t (a reset counts as the identity), a reset to value v at time r writes w = v · P_r⁻¹, and the value
+# at any later time is x_t = w · P_t until the next reset. The memory holds one small number, never a
+# group element.
+
+
+@dataclass(frozen=True, slots=True)
+class RefinedComponent:
+    """What one component of a cascade is made of.
+
+    Attributes:
+        level: its level.
+        counters: moduli of the counters, one tuple per section; None if the group is not solvable.
+        factors: composition factors of the group, bottom first.
+        memory: number of values of the memory unit; None if the component is never reset.
+    """
+
+    level: int
+    counters: tuple[Residues, ...] | None
+    factors: tuple[str, ...]
+    memory: int | None
+
+
+def refine(cascade: Cascade) -> tuple[RefinedComponent, ...]:
+    """Every component as modular counters and a memory unit, where its group is solvable."""
+    refined = []
+    for part in cascade.components:
+        group = cascade.group(part.number)
+        refined.append(
+            RefinedComponent(
+                part.level,
+                counter_tower(group.generators, group.degree).moduli_by_section
+                if group.is_solvable
+                else None,
+                group.composition_factors(),
+                len(part.tiles) if cascade.is_reset[part.number] else None,
+            )
+        )
+    return tuple(refined)

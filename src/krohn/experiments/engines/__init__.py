@@ -1,1 +1,0 @@
-"""Where runs are made: on this machine, or on a Ray cluster."""
