@@ -25,7 +25,7 @@ from krohn.network.attention_operations import (
 from krohn.network.forward import logits
 from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table
 from krohn.network.program import Places, Register, Source
-from krohn.network.program_json import program_from_json, program_to_json
+from krohn.network.storage import program_from_json, program_to_json
 
 R = Register
 

@@ -11,7 +11,7 @@ from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.attention_operations import LatestMatch, LatestWrite, LookBack, PrefixSum
 from krohn.network.position_maps import Select, Table
 from krohn.network.program import Program, Readout, Register, interpret, interpret_registers
-from krohn.network.program_json import program_from_json, program_to_json
+from krohn.network.storage import program_from_json, program_to_json
 from network.hand_written_programs import (
     FLIP_FLOP,
     LAST_BUT_ONE,

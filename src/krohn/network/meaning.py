@@ -8,7 +8,7 @@ from typing import Any
 
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import Program, Register, Source
-from krohn.network.program_json import operation_to_json
+from krohn.network.storage import operation_to_json
 
 Json = dict[str, Any]
 
