@@ -91,7 +91,7 @@ def test_analyze_has_a_row_per_family(capsys) -> None:
     keys = {"name", "can", "layers", "steps", "margin", "reason", "source"}
     assert [set(row) for row in payload["architectures"]] == [keys] * 11
     assert run(["analyze", "C3"]) == 0
-    assert "real diagonal layers have 2-groups only" in capsys.readouterr().out
+    assert "real diagonal layers can only do 2-groups" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("architecture", ["deltaproduct", "diagonal", "rankone", "lstm", "gru"])

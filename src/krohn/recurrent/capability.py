@@ -37,7 +37,7 @@ def capability(spec: str, family: str, layers: int, steps: int) -> Answer:
         if any(letter[letter[state]] != state for state in letter)
     ]
     if analysis.is_group and family.startswith("Delta") and (layers, steps) == (1, 1) and turning:
-        return False, f"one reflection has order two, and {turning[0]} has not"
+        return False, f"one reflection has order two, but the letter {turning[0]} does not"
     if row.can is None or row.layers is None:
         return None, row.reason
     if layers >= row.layers and steps >= (row.steps or 1):
@@ -48,7 +48,7 @@ def capability(spec: str, family: str, layers: int, steps: int) -> Answer:
 def _with_less(row: Verdict, layers: int, steps: int, *, is_group: bool) -> Answer:
     """The answer for fewer layers or steps than suffice."""
     if row.name.startswith("diagonal") and is_group:
-        return False, f"the group takes {row.layers} layers at least; here {layers}"
+        return False, f"the group needs at least {row.layers} layers; here {layers}"
     law = row.reason.partition("; not one layer with a fixed margin: ")[2]
     if layers == 1 and law:
         return None, f"only with a margin that shrinks: {law}"

@@ -89,7 +89,9 @@ class _Rows:
             self.deltaproduct(),
             self.rankone(),
             self.single(
-                "PD-SSM", f"each letter is a matrix with one 1 a column, {self.n} dimensions", TERZIC
+                "PD-SSM",
+                f"each letter is a matrix with a single 1 in each column, {self.n} dimensions",
+                TERZIC,
             ),
             self.single("LSTM", self.units(), OURS),
             self.single("GRU", self.units(), OURS),
@@ -111,7 +113,7 @@ class _Rows:
         if self.analysis.is_aperiodic:
             return None
         name = self.analysis.groups[0].name
-        return f"the group {name} inside counts, and such layers only remember: they have no groups at all"
+        return f"the group {name} inside needs counting, and such layers can only remember"
 
     def not_two_group(self) -> str | None:
         for subgroup in self.analysis.groups:
@@ -119,14 +121,14 @@ class _Rows:
             if odd:
                 return (
                     f"the group {subgroup.name} inside has the factor {odd[0]}; "
-                    "real diagonal layers have 2-groups only"
+                    "real diagonal layers can only do 2-groups"
                 )
         return None
 
     def not_solvable(self) -> str | None:
         for subgroup in self.analysis.groups:
             if not subgroup.is_solvable:
-                return f"the group {subgroup.name} inside is not solvable; groups of diagonal layers are"
+                return f"the group {subgroup.name} inside is not solvable; those of diagonal layers are"
         return None
 
     # How many steps
@@ -157,7 +159,7 @@ class _Rows:
         if obstacle is not None:
             return Verdict(name, False, None, None, None, obstacle, source)
         how = (
-            "a layer for each step of the groups' series, along the cascade; gates see the letter before, too"
+            "a layer for each step of the groups' series, along the cascade; gates also see the letter before"
         )
         return Verdict(name, True, self.layers(of_group), 1, True, how, source)
 
@@ -172,9 +174,7 @@ class _Rows:
         block, levels = self.block_and_levels()
         if block is None or levels is None:
             return Verdict(name, True, None, 1, True, "blocks of letters, along the cascade", OURS)
-        how = (
-            f"blocks of {block} letters: what a block does is done, one step a letter, while the next is read"
-        )
+        how = f"blocks of {block} letters: the work of one is done, a step a letter, while the next is read"
         return Verdict(name, True, block.bit_length() - 1 + levels * (block + 1), 1, True, how, OURS)
 
     def block_and_levels(self) -> tuple[int | None, int | None]:
