@@ -1,6 +1,7 @@
 """Features against their naive meaning: as machines, as registers, as plans, as certified weights."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from krohn.construct.features.latest_place import LatestPlace
 from krohn.construct.features.order import Mark, Order
 from krohn.construct.features.place import Place
 from krohn.construct.features.place_counts import PlaceCount
-from krohn.construct.features.plans import one_layer_plan, plan_without_search, two_layer_plan
+from krohn.construct.features.plans import error_bit_plan, one_layer_plan, plan_without_search, two_layer_plan
 from krohn.construct.features.product import Conflict, determine, shown_after
 from krohn.construct.features.symbols import Symbols
 from krohn.construct.tight.draft import ProgramDraft
@@ -140,6 +141,23 @@ def test_two_layers_over_annotated_letters_are_certified() -> None:
     network = compile(automaton, 16, method="features")
     assert network.transformer.depth == 2
     assert verify(network, second_opinion=False).certified
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_fatal_letters_are_counted_over_what_living_words_show(strict: bool) -> None:
+    automaton = from_regex("s?d*[.]d+(es?d+)?")
+    plan = error_bit_plan(automaton, range(automaton.num_states), Work(2e6), strict=strict)
+    assert plan is not None
+    assert plan.layers == 2
+    words = np.array(list(product(range(automaton.num_letters), repeat=6)))
+    assert interpret(plan.program(automaton.num_states), words).tolist() == [
+        automaton.run(word) for word in words.tolist()
+    ]
+    network = compile(automaton, 16, mask="strict" if strict else "causal", method="features")
+    assert network.transformer.depth == 2
+    assert verify(network, second_opinion=False).certified
+    two_sinks = Semiautomaton(np.array([[1, 2], [1, 1], [2, 2]]), 0)
+    assert error_bit_plan(two_sinks, range(3), Work(2e6)) is None
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -12,6 +12,7 @@ from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import Target, asked
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.construct.features.source import (
+    error_bit_proposals,
     one_layer_proposals,
     proposals_without_search,
     two_layer_proposals,
@@ -152,6 +153,7 @@ SOURCES = (
     Source("features", ("auto", "features"), proposals_without_search, lambda request: 1),
     Source("cascade", ("auto", "cascade"), cascade_proposals, lambda request: int(_moves(request))),
     Source("features", ("auto", "features"), one_layer_proposals, lambda request: 1),
+    Source("features", ("auto", "features"), error_bit_proposals, lambda request: 2),
     Source("features", ("auto", "features"), two_layer_proposals, lambda request: 2),
     Source("scan", ("auto",), scan_proposals, lambda request: request.scan_depth),
 )

@@ -16,7 +16,8 @@ MAX_STATES = 20_000
 class Annotated:
     """The symbols (letter, what the features show after it) that can occur, and the moves that go with each.
 
-    ``moves[s]`` are the pairs (state before, state after) that occur with symbol s.
+    ``moves[s]`` are the pairs (state before, state after) that occur with symbol s. In a state of ``ends``
+    words end: what comes after does not matter.
     """
 
     automaton: Semiautomaton
@@ -24,6 +25,7 @@ class Annotated:
     rows: tuple[Row, ...]
     moves: tuple[frozenset[tuple[int, int]], ...]
     strict: bool = False
+    ends: frozenset[int] = frozenset()
 
     @cached_property
     def number(self) -> dict[Row, int]:

@@ -2,15 +2,25 @@
 
 The automaton of a date or of (abab)* walks along one track of states, whatever the letters are, until a
 letter that is wrong for its place leads to a sink. Whether that has happened is a count of wrong letters.
+Where notes of one layer tell which letters are wrong while the word is alive, a second layer counts them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.construct.features.annotated import Annotated, annotate
+from krohn.construct.features.catalogue import one_layer_catalogue
+from krohn.construct.features.choosing import Pairs, choose
+from krohn.construct.features.counts import Count
 from krohn.construct.features.place_counts import PlaceCount
+from krohn.construct.features.product import Determined, determine
+from krohn.construct.features.writing import FeatureLayers
+from krohn.work import Work
 
 MOST_PLACES = 64
 MOST_SETS = 48
+FATAL = -1
 
 Live = list[frozenset[int]]
 
@@ -44,6 +54,28 @@ def letters_by_place(automaton: Semiautomaton) -> Iterator[PlaceCount]:
                 sets = (frozenset[int](),) * place + (kind, frozenset[int]())
                 names = " ".join(automaton.letter_names[x] for x in sorted(kind)[:3])
                 yield PlaceCount(sets, place + 1, 1, 2, True, f"{names} at place {place}")
+
+
+def error_bit(
+    plain: Annotated, letters: tuple[int, ...], wanted: Sequence[int], work: Work
+) -> FeatureLayers | None:
+    """Two layers: features that tell state and fatal letter of living words, and a count of fatal letters.
+
+    What the features show after the fatal letter does not matter: the count stays.
+    """
+    automaton, sinks = plain.automaton, _sinks(plain.automaton)
+    if len(sinks) != 1:
+        return None
+    alive = [FATAL if state in sinks else value for state, value in enumerate(wanted)]
+    living = replace(plain, ends=frozenset(sinks))
+    found = choose(living, one_layer_catalogue(plain), alive, Pairs(), work)
+    if found.determined is None or not found.features:
+        return None
+    noted = annotate(automaton, found.features, strict=plain.strict)
+    fatal = frozenset(noted.number[row] for row, value in found.determined.rows.items() if value == FATAL)
+    features = (Count(fatal, 2, True, "fatal letters"),)
+    proof = determine(noted, features, wanted)
+    return FeatureLayers(noted, features, proof, letters) if isinstance(proof, Determined) else None
 
 
 def _sinks(automaton: Semiautomaton) -> set[int]:

@@ -20,7 +20,7 @@ from krohn.construct.features.catalogue import (
 )
 from krohn.construct.features.choosing import A_STATE, Choice, Pairs, choose
 from krohn.construct.features.counts import Count
-from krohn.construct.features.dead_ends import letters_by_place, wrong_letters
+from krohn.construct.features.dead_ends import error_bit, letters_by_place, wrong_letters
 from krohn.construct.features.feature import Feature
 from krohn.construct.features.latest import Latest
 from krohn.construct.features.latest_place import LatestPlace
@@ -182,6 +182,13 @@ def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: i
             if isinstance(enough, Determined):
                 features, found = fewer, enough
     return FeatureLayers(plain, features, found, letters)
+
+
+def error_bit_plan(
+    automaton: Semiautomaton, wanted: Sequence[int], work: Work, *, strict: bool = False
+) -> FeatureLayers | None:
+    """One layer for words that are still alive, and a count of fatal letters after it."""
+    return error_bit(*plain_letters(automaton, strict=strict), wanted, work)
 
 
 def two_layer_plan(

@@ -60,7 +60,7 @@ def determine(
             if known != value:
                 words = (*_word(came, other), last), (*_word(came, item), letter)
                 return Conflict(*words, len(came))
-            if following not in came:
+            if following not in came and following[1] not in annotated.ends:
                 came[following] = (item, letter)
                 queue.append(following)
         if len(came) > MAX_STATES:

@@ -5,14 +5,14 @@ from typing import Protocol
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.features.exchange import exchange_conflict
-from krohn.construct.features.plans import one_layer_plan, plan_without_search, two_layer_plan
+from krohn.construct.features.plans import error_bit_plan, one_layer_plan, plan_without_search, two_layer_plan
 from krohn.construct.features.writing import FeatureLayers
 from krohn.construct.request import Proposal, Request
 from krohn.depth.block_search import find_block_scheme
 from krohn.errors import Unsupported
 from krohn.work import Work, WorkSpent
 
-ONE_LAYER, TWO_LAYERS = 4_000_000, 6_000_000
+ONE_LAYER, ERROR_BIT, TWO_LAYERS = 4_000_000, 2_000_000, 6_000_000
 """Units of work at effort 1."""
 
 MOST_STATES = 10_000
@@ -50,6 +50,11 @@ def one_layer_proposals(request: Request, work: Work) -> Iterator[Proposal]:
     if request.automaton.num_states > FEW_STATES and find_block_scheme(request.automaton) is not None:
         raise Unsupported("a block scheme shows that one layer is not enough")
     yield from _proposed(request, one_layer_plan, ONE_LAYER, work)
+
+
+def error_bit_proposals(request: Request, work: Work) -> Iterator[Proposal]:
+    """Where words die for good: features of living words, and a count of fatal letters."""
+    yield from _proposed(request, error_bit_plan, ERROR_BIT, work)
 
 
 def two_layer_proposals(request: Request, work: Work) -> Iterator[Proposal]:
