@@ -76,7 +76,7 @@ def group_order(generators: Collection[Permutation], degree: int) -> int:
     if not generators:
         return 1
     if degree == 2:
-        return 2
+        return 1 + any(generator[0] for generator in generators)
     if degree <= _SMALL_DEGREE and is_symmetric(generators, degree):
         return factorial(degree)
     order = _listed_order(generators, degree) if degree <= 256 else None

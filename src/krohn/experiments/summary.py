@@ -69,6 +69,16 @@ def _success(records: Sequence[Record]) -> Row:
     return {"reached": reached, "reached_low": round(low, 3), "reached_high": round(high, 3)}
 
 
+def given_up(record: Record, records: Sequence[Record]) -> bool:
+    """Whether halving ended this replicate; older records tell by having seen fewer sequences unsolved."""
+    if "halving" not in record.config:
+        return False
+    if "ended" in record.metrics:
+        return bool(record.metrics["ended"] == "given up")
+    longest = max(other.sequences for other in records)
+    return record.sequences < longest and not record.metrics.get("solved", False)
+
+
 def success_text(row: Row) -> str:
     """For example ``7 of 10 (40–89%)``."""
     span = f"{100 * row['reached_low']:.0f}–{100 * row['reached_high']:.0f}%"
