@@ -3,8 +3,8 @@
 Limit first: a loop over T positions is T (diagonal) or T × steps (DeltaProduct) operations that wait for
 each other; scans in chunks need about 2√T, and T × steps / 64; on a GPU a kernel runs along the word by
 itself. The least of a few repetitions, processor time on a CPU, time between two synchronisations on a GPU.
-On a GPU the kernels are also compared with the loop in float64, gradients included, and with the delta rule
-of flash-linear-attention where that is installed.
+On a GPU the kernels are also compared with the loop in float64, gradients included, and with the gated
+DeltaProduct of flash-linear-attention where that is installed.
 
 Run: python benchmarks/bench_recurrent.py [--device cuda] [--length 128] [--rows 64] [--repeat 5]
 """
@@ -20,6 +20,7 @@ from krohn.models.kernels.delta_scan import chunked, delta_scan
 from krohn.models.kernels.linear_scan import linear_scan
 
 CHANNELS, KEY, VALUE = 64, 16, 16
+FOREIGN = "flash-linear-attention"
 
 
 def diagonal_loop(gate: Tensor, write: Tensor, first: Tensor) -> Tensor:
@@ -78,17 +79,22 @@ def furthest(compute: Callable[..., Tensor], loop: Callable[..., Tensor], inputs
 
 
 def foreign() -> Callable[..., Tensor] | None:
-    """The chunked delta rule of flash-linear-attention, bfloat16 as it asks for; none if it is not there."""
+    """Its chunked DeltaProduct in bfloat16, as it asks for; none if it is not there."""
     try:
-        from fla.ops.delta_rule import chunk_delta_rule  # type: ignore[import-not-found]
+        from fla.ops.gated_delta_product import chunk_gated_delta_product  # type: ignore[import-not-found]
     except Exception as error:  # whatever its import does on this machine
-        print(f"flash-linear-attention: not here ({type(error).__name__})")
+        print(f"{FOREIGN}: not here ({type(error).__name__})")
         return None
 
-    def run(query: Tensor, key: Tensor, value: Tensor, beta: Tensor, *rest: Tensor) -> Tensor:
-        heads = [part.bfloat16()[:, :, None] for part in (query, key[:, :, 0], value[:, :, 0], beta[:, :, 0])]
-        out: Tensor = chunk_delta_rule(*heads, scale=1.0)[0]
-        return out + 0 * sum(part.sum() for part in rest)
+    def run(
+        query: Tensor, key: Tensor, value: Tensor, beta: Tensor, log_gate: Tensor, memory: Tensor
+    ) -> Tensor:
+        heads = [part.flatten(1, 2).bfloat16()[:, :, None] for part in (key, value, beta)]
+        out: Tensor = chunk_gated_delta_product(
+            *(query.bfloat16()[:, :, None], *heads[:2], log_gate[:, :, None], heads[2]),
+            **{"num_householder": key.shape[2], "scale": 1.0, "initial_state": memory[:, None]},
+        )[0]
+        return out[:, :, 0]
 
     return run
 
@@ -125,11 +131,15 @@ def main() -> None:
             "chunks": lambda *x: chunked(*x)[0],
             "loop": delta_loop,
         }
-        if theirs is not None and steps == 1:
-            ways["flash-linear-attention"] = theirs
+        if theirs is not None:
+            ways[FOREIGN] = theirs
         cases.append((f"deltaproduct, {steps} steps", ways, inputs))
     for name, ways, given in cases:
         inputs = [part.detach().requires_grad_() for part in given]
+        if FOREIGN in ways:
+            wanted = ways["loop"](*inputs)
+            gap = (ways[FOREIGN](*inputs).float() - wanted).norm() / wanted.norm()
+            print(f"{name}: {FOREIGN} is {float(gap):.1e} from the loop", flush=True)
         error = furthest(ways["ours"], ways["loop"], inputs)
         assert error < 1e-3, f"{name}: {error}"
         taken = {way: seconds(ways[way], inputs, asked.repeat, asked.device) for way in ways}

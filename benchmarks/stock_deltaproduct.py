@@ -127,9 +127,10 @@ def _take_the_first_configuration() -> None:
 def answers(group: Group, layer: Any, word: list[int]) -> list[int]:
     """States that the stock layer and a linear read-out give after each letter."""
     directions, bias = group.head()
-    given = torch.nn.functional.one_hot(torch.tensor([word]), layer.hidden_size).float()
+    device = layer.o_proj.weight.device
+    given = torch.nn.functional.one_hot(torch.tensor([word]), layer.hidden_size).float().to(device)
     with torch.no_grad():
-        seen = layer(given)[0][0, :, : group.points].double().numpy()
+        seen = layer(given)[0][0, :, : group.points].double().cpu().numpy()
     return [int(state) for state in (seen @ directions.T + bias).argmax(1)]
 
 
@@ -166,13 +167,15 @@ def main() -> None:
     asked = parser.parse_args()
     group = Group(parse_spec(asked.spec))
     word = np.random.default_rng(1).integers(group.automaton.num_letters, size=asked.letters).tolist()
-    found = answers(group, stock_layer(group), word)
+    layer = stock_layer(group).to("cuda" if torch.cuda.is_available() else "cpu")
+    found = answers(group, layer, word)
     wrong = [
         t + 1
         for t, pair in enumerate(zip(found, group.automaton.run(word), strict=True))
         if len(set(pair)) > 1
     ]
-    print(f"{asked.spec}, stock layer: {len(word) - len(wrong)} of {len(word)} letters right")
+    first = f", the first wrong one is letter {wrong[0]:,}" if wrong else ""
+    print(f"{asked.spec}, stock layer: {len(word) - len(wrong)} of {len(word)} letters right{first}")
     for epsilon in (EPSILON, 0.0):
         broken = first_error(group, epsilon, asked.longest)
         where = f"first wrong letter {broken:,}" if broken else f"right for {asked.longest:,} letters"
