@@ -108,12 +108,20 @@ def _verified(identity: Identity, closure: Closure, payload: dict[str, Any]) -> 
     return f"{_decided(name, closure, payload)}\n{identity.sentence()}\n{ran}"
 
 
+_CHUNKS = {
+    True: "\nin chunks the floats are the same: proved for both forms",
+    False: "\nproved one letter after the other; chunks multiply gates first and round elsewhere",
+    None: "",
+}
+
+
 def _decided(name: str, closure: Closure, payload: dict[str, Any]) -> str:
     if closure.every_length:
         order = "any order of adding" if closure.any_order else "sums rounded once, as this check adds them"
         return (
             f"certified: {name}, words of every length, {payload['dtype']}, {order}\n"
             f"{closure.vectors} vectors are reached by all words; logit margin {closure.margin:.4g}"
+            f"{_CHUNKS[closure.chunked]}"
         )
     if payload["certified"]:
         return f"certified: {name}, every word of length ≤ {payload['length']:,}, {payload['dtype']}"

@@ -6,7 +6,7 @@ because nothing is rounded or because the gate it feeds is saturated beyond all 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -18,6 +18,8 @@ from krohn.errors import InvalidInput
 Floats = npt.NDArray[np.float32]
 Tensors = dict[str, Floats]
 
+MAX_STEPS = 2_000
+"""Different things that letters do to a memory that are kept."""
 SATURATED = 110.0
 """Beyond it the sigmoid is exactly 0 or 1 and tanh exactly ±1 in float32."""
 
@@ -26,11 +28,23 @@ SATURATED = 110.0
 class Sums:
     """Sums of products in float32, and whether all of them were settled so far.
 
-    With ``bits`` 8 a settled sum is the same in bfloat16, too: no number has more significant bits.
+    With ``bits`` 8 a settled sum is the same in bfloat16, too: no number has more significant bits. ``steps``
+    and ``sizes`` are kept for ``chunks``.
     """
 
     settled: bool = True
     bits: int = 24
+    steps: dict[str, dict[bytes, Floats]] = field(default_factory=dict)
+    sizes: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def remember(self, name: str, steps: Floats, memory: Floats) -> None:
+        """Keeps what letters do to a mixer's memory (one row each), its greatest number and its grain."""
+        known = self.steps.setdefault(name, {})
+        if len(known) <= MAX_STEPS:
+            known.update((row.tobytes(), row) for row in np.unique(steps, axis=0))
+        top, grain = self.sizes.get(name, (0.0, np.inf))
+        wide = memory.astype(np.float64).reshape(1, -1)
+        self.sizes[name] = max(top, float(np.abs(wide).max())), min(grain, float(grain_of(wide, 1)[0]))
 
     def product(self, x: Floats, w: Floats) -> Floats:
         """x W: settled if all terms of a sum are multiples of one power of two and fit into 24 bits."""
@@ -70,6 +84,20 @@ def grain_of(numbers: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.floa
     lowest = np.ldexp((whole & -whole).astype(np.float64), exponents - 53)
     least: npt.NDArray[np.float64] = np.where(whole > 0, lowest, 2.0**100).min(axis=axis)
     return least
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of a network that reads what the part before hands on, one position after the other.
+
+    Attributes:
+        size: numbers that it carries from letter to letter.
+        step: what is handed to it [many, …] and what it carries [many, size], to what it carries afterwards
+            and what it hands on; the last stage hands on logits.
+    """
+
+    size: int
+    step: Callable[[Floats, Floats], tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +155,23 @@ class Cell(ABC):
         """States after one letter, and the logits there."""
         after = self.step(states, letter)
         return after, self.logits(after)
+
+    def letters(self) -> Floats:
+        """What each letter hands to the first stage."""
+        return np.arange(self.num_letters, dtype=np.float32)[:, None]
+
+    def stages(self) -> list[Stage]:
+        """The network in parts, of which each sees the parts before it alone; here it is one."""
+
+        def step(given: Floats, carried: Floats) -> tuple[Floats, Floats]:
+            after = np.empty_like(carried)
+            logits = np.empty((len(carried), self.num_states), np.float32)
+            for letter in np.unique(given[:, 0]):
+                own = given[:, 0] == letter
+                after[own], logits[own] = self.answer(carried[own], int(letter))
+            return after, logits
+
+        return [Stage(self.size, step)]
 
     @property
     def num_states(self) -> int:

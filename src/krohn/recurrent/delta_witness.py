@@ -16,8 +16,8 @@ from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.recurrent.elementary import swaps_and_merges
+from krohn.recurrent.linear_cells import DeltaStack
 from krohn.recurrent.small_action import small_action
-from krohn.recurrent.stack_cells import DeltaStack
 from krohn.recurrent.stack_weights import (
     Action,
     Array,

@@ -2,8 +2,8 @@
 
 A level of the cascade is the tile n of the last reset and the product g of permutations since then; n is a
 number p with its square p², which a reset writes. g is a tower of counters, the sections of the derived
-series; each counter is one number x that a letter multiplies by a root of unity. What is kept is x − 1, which
-is zero at the start. Signs and quarter turns are exact; other roots of unity are rounded.
+series; each counter is one number that a letter multiplies by a root of unity, and that the first letter sets
+to 1. Layers lag by a letter (``stack_weights``). Signs and quarter turns are exact; other roots are rounded.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from krohn.algebra.solvable import CounterTower, counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Cascade, Update, holonomy_cascade
 from krohn.errors import Unsupported
-from krohn.recurrent.stack_cells import DiagonalStack
+from krohn.recurrent.linear_cells import DiagonalStack
 from krohn.recurrent.stack_weights import Action, Array, Cascaded, Code, Value, Values, stack_weights
 from krohn.work import UNITS, Work
 
@@ -34,7 +34,7 @@ def diagonal(automaton: Semiautomaton) -> DiagonalStack:
     layers = [layer for level in levels for layer in level.layers()]
     width = max(2 * (start is not None) + len(counters) for start, counters in layers)
     codes = [DiagonalCode(gate, start, counters, width) for start, counters in layers]
-    tensors = stack_weights(_machine(cascade, levels), codes)
+    tensors = stack_weights(_machine(cascade, levels), codes, lagging=True)
     return DiagonalStack(tensors, gate=gate)
 
 
@@ -162,7 +162,7 @@ class DiagonalCode(Code):
             root, next_cosine = _root(residue, modulus), _root(1, modulus).real
             scale = 1 / (1 - next_cosine)
             weights += [root.real * scale, root.imag * scale][: self._parts]
-            bias += (root.real - next_cosine) * scale
+            bias -= next_cosine * scale
         return np.array(weights), bias
 
     def mixer(self, actions: Sequence[Action], channels: Sequence[int], inputs: int) -> dict[str, Array]:
@@ -173,17 +173,24 @@ class DiagonalCode(Code):
             gate[channel, : len(factors)] = [_INPUT[self.gate](factor) for factor in factors]
             write[channel, : len(summands)] = summands
         both = {"gate.weight": self._split(gate), "write": self._split(write)}
-        return {**both, "gate.bias": np.zeros(self._parts * self.width)}
+        closed = -128.0 if self.gate == "unit" else 0.0  # before the first letter nothing is kept
+        return {**both, "gate.bias": np.full(self._parts * self.width, closed)}
 
     def _change(self, action: Action) -> tuple[list[complex], list[complex]]:
         """a and b of every channel."""
         if action[0] == "add":
             factors = [_root(e, m) for e, m in zip(action[1], self.moduli, strict=True)]
-            return [1.0] * self._numbers + factors, [0.0] * self._numbers + [a - 1 for a in factors]
+            return [1.0] * self._numbers + factors, []
         _, tile, residues = action
         numbers = [] if self.start is None else [tile - self.start, tile**2 - self.start**2]
-        turned = [_root(r, m) - 1 for r, m in zip(residues, self.moduli, strict=True)]
+        turned = [_root(r, m) for r, m in zip(residues, self.moduli, strict=True)]
         return [0.0] * (self._numbers + len(turned)), [*numbers, *turned]
+
+    def first(self) -> Array:
+        """See ``Code``: the counters are 1."""
+        counters = np.arange(self.width)[None] - self._numbers
+        chosen = (counters >= 0) & (counters < len(self.moduli))
+        return np.asarray(self._split(chosen.astype(np.complex128))[0])
 
     def out(self) -> Array:
         """See ``Code``."""
@@ -211,7 +218,7 @@ def _root(exponent: int, modulus: int) -> complex:
 
 
 _INPUT: dict[str, Callable[[complex], complex]] = {
-    "unit": lambda factor: 128.0 if factor == 1 else -128.0,
+    "unit": lambda factor: 256.0 * factor,
     "signed": lambda factor: 128.0 * factor,
     "complex": lambda factor: 2.0 * factor,  # moved back to the circle: its length does not matter
 }

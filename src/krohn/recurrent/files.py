@@ -15,8 +15,8 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import true_name
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.recurrent.cells import Cell, Gru, Lstm, Tensors
+from krohn.recurrent.linear_cells import DeltaStack, DiagonalStack
 from krohn.recurrent.rankone_witness import RankOneStack
-from krohn.recurrent.stack_cells import DeltaStack, DiagonalStack
 from krohn.strict_json import read_json, require_keys, short, shown
 
 MODEL, MEANING = "model.safetensors", "recurrent.json"

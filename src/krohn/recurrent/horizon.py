@@ -1,120 +1,205 @@
-"""A certified horizon for one diagonal layer whose floats do not close: how long rounding stays harmless.
+"""A certified horizon for diagonal stacks whose floats do not close: how long rounding stays harmless.
 
-Each state q gets a reference vector x_q, what a shortest word leaves. A letter moves x_q to within a drift of
-x_{q·a}, and a step stretches distances by at most the largest |a|. So after t letters every word is within a
-computed distance of its state's reference, and the read-out is right while that is less than its lead. The
-bound is for one letter after the other, with or without fused operations; chunks add in another order.
+Every state of the stack gets a few *references*, what short words leave. A letter takes a reference to within
+a drift of another one, and a ball around it to a ball whose radius F is a convex function of the radii
+before (``balls``). With radii B (no error in the memories) and C (as large as allowed) they are, after t
+letters, at most (1 − λ)B + λC, where λ ← f + gλ, f = max F(B)/C and g = max (F(C) − F(B))/C over the
+memories. The read-out is right at C, so every word is run right while λ ≤ 1. One letter after the other:
+chunks multiply in another order.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass
 from math import floor, log1p
 
 import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.recurrent.cells import Cell, Floats, Sums, grain_of
-from krohn.recurrent.stack_cells import DiagonalStack
+from krohn.recurrent.balls import SLACK, TINY, Ball, Carried, DiagonalBalls, TooWide, Wide
+from krohn.recurrent.cells import Cell
+from krohn.recurrent.linear_cells import DiagonalStack
 
-_UNIT = 2.0**-24  # of float32, in which the memory is kept
-_ROUNDING = {"float32": 2.0**-22, "bfloat16": 2.0**-6}  # of a read-out's sum, relative to its terms
-_GATE_ERROR = 8 * _UNIT  # of a square root and a division, on any machine
-Wide = npt.NDArray[np.float64]
+_MAX_REFERENCES = 400
+_NEAR = 0.25  # what comes this near to a reference of the same state is taken for it
+_RATIOS = (1e-1, 1e-2, 1e-3, 1e-4)  # of what a memory may be off to what the next one may
+_HALVINGS = 7  # of the factor between a millionth and one
 
 
 def certified_horizon(cell: Cell, automaton: Semiautomaton, dtype: str = "float32") -> int | None:
     """Letters up to which every word is run right; ``None`` if this cannot tell."""
-    if not isinstance(cell, DiagonalStack) or cell.layers > 1 or cell.mlp or cell.conv > 1:
+    if not isinstance(cell, DiagonalStack):
         return None
-    if dtype == "bfloat16":
-        cell = replace(cell, tensors={name: _bfloat16(array) for name, array in cell.tensors.items()})
-    cell = replace(cell, sums=Sums())
-    gates, writes = _letters(cell, dtype)
-    references = _references(cell, automaton)
-    if gates is None or writes is None or references is None:
-        return None
-    size = float(np.abs(references).max()) + 1  # what is carried stays this small while the bound holds
-    stretch = float(np.abs(gates).max()) * (1 + _GATE_ERROR)
-    drift = 0.0
-    for q in np.flatnonzero(np.isfinite(references).all(axis=1)):
-        for a in range(automaton.num_letters):
-            target = references[automaton.step(int(q), a)]
-            drift = max(drift, float(np.abs(gates[a] * references[q] + writes[a] - target).max()))
-    step = drift * (1 + 1e-9) + 10 * _UNIT * (size + float(np.abs(writes).max())) + _GATE_ERROR * size
-    allowed = min(1.0, _allowed(cell, references, size, dtype))
-    if allowed <= 0:
+    balls = DiagonalBalls(cell, dtype)
+    try:
+        found = _references(balls, automaton)
+    except TooWide:
         return 0
-    growth = max(0.0, stretch - 1)
-    steps = allowed / step if growth == 0 else log1p(allowed * growth / step) / log1p(growth)
-    return max(0, floor(steps * (1 - 1e-9)) - 1)
+    if found is None:
+        return None
+    try:
+        exact, _ = _settled(balls, found, [0.0] * cell.layers)
+        if not any(exact):  # nothing is rounded: the closure decides
+            return None
+        low, _ = _settled(balls, found, [TINY if loss > 0 else 0.0 for loss in exact])
+    except TooWide:
+        return 0
+    ratios = _RATIOS if sum(loss > 0 for loss in low) > 1 else _RATIOS[:1]
+    return max(_largest(balls, found, low, ratio) for ratio in ratios)
 
 
-def _letters(cell: DiagonalStack, dtype: str) -> tuple[Wide | None, Wide | None]:
-    """a and b of every letter; none if a sum of inputs is rounded."""
-    bits, table = 8 if dtype == "bfloat16" else 24, cell.tensors
-    bias = table["h.0.mix.gate.bias"]
-    z = _exact_sum(table["wte"], np.vstack([table["h.0.mix.gate.weight"], bias]), bits)
-    b = _exact_sum(table["wte"], np.vstack([table["h.0.mix.write"], 0 * bias]), bits)
-    if z is None or b is None:
-        return None, None
-    return _complex(cell, cell.bent(z)), _complex(cell, b)
+def _largest(balls: DiagonalBalls, found: "_References", low: list[float], ratio: float) -> int:
+    """The horizon with the widest last memory that the read-out allows; those above are narrower.
+
+    ``low`` is what a letter does to memories without error: where it is nothing, a memory stays exact.
+    """
+    best, least, most = 0, 1e-6, 1.0
+    for _ in range(_HALVINGS):
+        size = (least * most) ** 0.5
+        behind = [sum(loss > 0 for loss in low[i + 1 :]) for i in range(len(low))]
+        allowed = [size * ratio**n if loss > 0 else 0.0 for loss, n in zip(low, behind, strict=True)]
+        try:
+            best, least = max(best, _letters_within(balls, found, low, allowed)), size
+        except TooWide:
+            most = size
+    return best
 
 
-def _exact_sum(rows: Floats, matrix: Floats, bits: int) -> Floats | None:
-    """(rows, 1) times the matrix, if no order of adding rounds."""
-    whole = np.hstack([rows, np.ones((len(rows), 1), np.float32)]).astype(np.float64)
-    terms = whole[:, :, None] * matrix.astype(np.float64)[None]
-    fits = np.abs(terms).sum(axis=1) <= grain_of(terms, 1) * 2.0**bits
-    return terms.sum(axis=1).astype(np.float32) if fits.all() else None
+@dataclass(frozen=True)
+class _References:
+    """Reference states [N, ...], where each letter leads, and which state is right after it."""
+
+    states: Carried
+    follow: npt.NDArray[np.int64]
+    right: npt.NDArray[np.int64]
 
 
-def _complex(cell: DiagonalStack, parts: Floats) -> Wide:
-    wide = parts.astype(np.float64)
-    if cell.gate != "complex":
-        return wide
-    real, imaginary = np.split(wide, 2, axis=1)
-    return real + 1j * imaginary
+def _references(balls: DiagonalBalls, automaton: Semiautomaton) -> _References | None:
+    """Breadth first; what comes near a reference of the same state is that reference."""
+    levels, right = [balls.start()], np.array([automaton.start])
+    flat, known = [*_flat(levels[0])], {automaton.start: [0]}
+    follow, answers = [], []
+    while len(right):
+        row, fresh, targets = [], [], list[int]()
+        for letter in range(automaton.num_letters):
+            after = balls.step(levels[-1], letter)[0]
+            numbers, new = [], []
+            for place, (vector, q) in enumerate(
+                zip(_flat(after), automaton.table[right, letter], strict=True)
+            ):
+                gaps = [(float(np.abs(vector - flat[n]).max()), n) for n in known.setdefault(int(q), [])]
+                gap, near = min(gaps, default=(np.inf, 0))
+                if not gap <= _NEAR:
+                    near = len(flat)
+                    known[int(q)].append(near)
+                    flat.append(vector)
+                    new.append(place)
+                    targets.append(int(q))
+                numbers.append(near)
+            row.append(numbers)
+            fresh.append(_points(after, new))
+        follow.append(np.array(row).T)
+        answers.append(automaton.table[right])
+        if len(flat) > _MAX_REFERENCES or not np.isfinite(flat[-1]).all():
+            return None
+        levels.append(_joined(fresh))
+        right = np.array(targets, dtype=np.int64)
+    return _References(_joined(levels), np.concatenate(follow), np.concatenate(answers))
 
 
-def _references(cell: DiagonalStack, automaton: Semiautomaton) -> Wide | None:
-    """The vector of each state by a shortest word; NaN for states that no word reaches."""
-    found = {automaton.start: np.zeros((1, cell.size), np.float32)}
-    queue = [automaton.start]
-    for q in queue:
-        for a in range(automaton.num_letters):
-            target = automaton.step(q, a)
-            if target not in found:
-                found[target] = cell.step(found[q], a)
-                queue.append(target)
-    table = np.full((automaton.num_states, cell.size), np.nan, np.float32)
-    for q, row in found.items():
-        table[q] = row
-    reached = table[list(found)]
-    whole = _complex(cell, table)
-    return whole if np.isfinite(reached).all() and np.abs(reached).max() < 100 else None
+def _flat(state: Carried) -> npt.NDArray[np.complex128]:
+    """All numbers of each row."""
+    return np.concatenate([ball.middle for block in state for ball in block], axis=1)
 
 
-def _allowed(cell: DiagonalStack, references: Wide, size: float, dtype: str) -> float:
-    """The largest distance from a reference at which every read-out is still right, rounding included."""
-    outward = cell.tensors["h.0.mix.out"].astype(np.float64) @ cell.tensors["head.weight"].astype(np.float64)
-    letters = cell.tensors["wte"].astype(np.float64) @ cell.tensors["head.weight"].astype(np.float64)
-    bias = cell.tensors["head.bias"].astype(np.float64) + letters  # [letter, state]
-    parts = np.hstack([references.real, references.imag]) if cell.gate == "complex" else references
-    least = np.inf
-    channels = references.shape[1]
-    pairs = outward.reshape(-1, channels, outward.shape[1])
-    noise = _ROUNDING[dtype] * (size * np.abs(outward).sum(axis=0).max() + np.abs(bias).max()) * 4
-    for q in np.flatnonzero(np.isfinite(parts).all(axis=1)):
-        for own in bias:
-            scores = parts[q] @ outward + own
-            for rival in range(len(scores)):
-                if rival != q:
-                    slope = np.sqrt(np.square(pairs[..., q] - pairs[..., rival]).sum(axis=0)).sum()
-                    least = min(least, (scores[q] - scores[rival] - noise) / max(slope, 1e-30))
-    return float(least)
+def _points(state: Carried, rows: list[int]) -> Carried:
+    """Some rows, without radii."""
+
+    def point(ball: Ball) -> Ball:
+        return Ball(ball.middle[rows], np.zeros_like(ball.radius[rows]))
+
+    return [(point(memory), point(mixer), point(mlp)) for memory, mixer, mlp in state]
 
 
-def _bfloat16(array: Floats) -> Floats:
-    bits = array.view(np.uint32).astype(np.uint64)
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
-    return np.ascontiguousarray(rounded.astype(np.uint32)).view(np.float32)
+def _joined(states: list[Carried]) -> Carried:
+    """The rows of all."""
+
+    def whole(balls: list[Ball]) -> Ball:
+        return Ball(
+            *(np.concatenate(part) for part in zip(*((b.middle, b.radius) for b in balls), strict=True))
+        )
+
+    return [
+        (whole([b[0] for b in blocks]), whole([b[1] for b in blocks]), whole([b[2] for b in blocks]))
+        for blocks in zip(*states, strict=True)
+    ]
+
+
+def _letters_within(balls: DiagonalBalls, found: _References, low: list[float], allowed: list[float]) -> int:
+    """Letters for which the radii of the memories stay below ``allowed``, if the read-out is right there."""
+    high, leads = _settled(balls, found, allowed)
+    if not leads or any(h > 0 for h, c in zip(high, allowed, strict=True) if c == 0):
+        raise TooWide
+    inexact = [(b / c, h / c) for b, h, c in zip(low, high, allowed, strict=True) if c > 0]
+    f = max(start for start, _ in inexact)
+    growth = max(end - start for start, end in inexact) - 1
+    steps = 1 / f if growth <= 0 else log1p(growth / f) / log1p(growth)
+    return max(0, floor(steps * (1 - 1e-9)))
+
+
+def _settled(balls: DiagonalBalls, found: _References, memories: list[float]) -> tuple[list[float], bool]:
+    """Radii of the memories after any letter, and whether the read-out is right.
+
+    The streams that are looked back at have the radii that a step gives them; these are found first.
+    """
+    near = [(0.0 * mixer.top(), 0.0 * mlp.top()) for _, mixer, mlp in found.states]
+    for _ in range(3 * len(memories) + 3):
+        after, leads = _widest(balls, found, memories, near)
+        grown = [(mixer * SLACK, mlp * SLACK) for _, mixer, mlp in after]
+        if all(
+            (new <= old).all()
+            for x, y in zip(after, near, strict=True)
+            for new, old in zip(x[1:], y, strict=True)
+        ):
+            return [memory for memory, _, _ in after], leads
+        near = grown
+    raise TooWide
+
+
+def _widest(
+    balls: DiagonalBalls, found: _References, memories: list[float], near: list[tuple[Wide, Wide]]
+) -> tuple[list[tuple[float, Wide, Wide]], bool]:
+    """The greatest radii over all references and letters, drift to the next reference included."""
+    blown = [
+        (
+            Ball(memory.middle, np.full_like(memory.radius, size)),
+            Ball(mixer.middle, mixer.radius + wide),
+            Ball(mlp.middle, mlp.radius + wider),
+        )
+        for (memory, mixer, mlp), size, (wide, wider) in zip(found.states, memories, near, strict=True)
+    ]
+    widest = [(0.0, 0.0 * wide, 0.0 * wider) for wide, wider in near]
+    leads = True
+    for letter in range(found.follow.shape[1]):
+        after, logits = balls.step(blown, letter)
+        leads &= _leads(logits, found.right[:, letter])
+        for i, (block, targets) in enumerate(zip(after, found.states, strict=True)):
+            tops = [
+                (ball.radius + np.abs(ball.middle - target.middle[found.follow[:, letter]])).max(axis=0)
+                for ball, target in zip(block, targets, strict=True)
+            ]
+            memory, mixer, mlp = widest[i]
+            widest[i] = (
+                max(memory, float(tops[0].max())),
+                np.maximum(mixer, tops[1]),
+                np.maximum(mlp, tops[2]),
+            )
+    return widest, leads
+
+
+def _leads(logits: Ball, right: npt.NDArray[np.int64]) -> bool:
+    """Whether the right logit is above all others wherever in their balls they are."""
+    rows = np.arange(len(right))
+    others = logits.middle + logits.radius
+    own = (logits.middle - logits.radius)[rows, right]
+    others[rows, right] = -np.inf
+    return bool((own > others.max(axis=1)).all())

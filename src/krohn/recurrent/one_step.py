@@ -13,7 +13,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import LimitExceeded
 from krohn.recurrent.delta_witness import Columns, Places, in_columns, moved
 from krohn.recurrent.elementary import swaps_and_merges
-from krohn.recurrent.stack_cells import DeltaStack
+from krohn.recurrent.linear_cells import DeltaStack
 from krohn.recurrent.stack_weights import Action, Cascaded, Values, all_actions
 
 MAX_WORK = 500

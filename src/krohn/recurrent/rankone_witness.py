@@ -15,7 +15,7 @@ from krohn.errors import InvalidInput, LimitExceeded
 from krohn.recurrent.cells import Floats, Tensors
 from krohn.recurrent.delta_witness import WIDE, DeltaCode
 from krohn.recurrent.elementary import swaps_and_merges
-from krohn.recurrent.stack_cells import DeltaStack
+from krohn.recurrent.linear_cells import DeltaStack
 from krohn.recurrent.stack_weights import MAX_PARAMETERS, Action, Array, Cascaded, Values, stack_weights
 
 HEADS = 2  # one query reads the place p, the other p²
@@ -41,14 +41,15 @@ class RankOneStack(DeltaStack):
         return {"query": 2, "key": 2, "value": 2, "rate.weight": 2, "rate.bias": 1}
 
     @property
-    def _sizes_of_heads(self) -> tuple[int, int, int, int]:
+    def sizes_of_heads(self) -> tuple[int, int, int, int]:
+        """See ``DeltaStack``."""
         keys = max(1, self.tensors["h.0.mix.query"].shape[1] // self.heads)
         steps = max(1, self.tensors["h.0.mix.key"].shape[1] // (self.heads * keys))
         return self.heads, steps, keys, self.tensors["h.0.mix.value"].shape[1] // (self.heads * steps)
 
     def mixer_shapes(self, inputs: int) -> dict[str, tuple[int, ...]]:
         """See ``StackCell``."""
-        heads, steps, keys, values = self._sizes_of_heads
+        heads, steps, keys, values = self.sizes_of_heads
         widths = {"query": keys, "key": steps * keys, "value": steps * values, "rate.weight": steps * keys}
         shapes: dict[str, tuple[int, ...]] = {name: (inputs, heads * width) for name, width in widths.items()}
         return shapes | {"rate.bias": (heads * steps * keys,), "out": (heads * values, self.dim)}
@@ -56,13 +57,13 @@ class RankOneStack(DeltaStack):
     @property
     def options(self) -> dict[str, Any]:
         """See ``Cell``."""
-        heads, steps, keys, values = self._sizes_of_heads
+        heads, steps, keys, values = self.sizes_of_heads
         sizes = {"heads": heads, "steps": steps, "key_dim": keys, "value_dim": values, "rate_max": 2}
         return self.stack_options | sizes
 
     def mix(self, prefix: str, window: Floats, memory: Floats) -> tuple[Floats, Floats]:
         """See ``StackCell``."""
-        heads, steps, keys, values = self._sizes_of_heads
+        heads, steps, keys, values = self.sizes_of_heads
         count = len(window)
 
         def projected(name: str, *shape: int) -> Floats:
@@ -73,6 +74,7 @@ class RankOneStack(DeltaStack):
         value, query = projected("value", steps, values), projected("query", keys)
         rate = 2 * self._saturated(prefix, "rate", window).reshape(count, heads, steps, keys)
         look = self.sums.times(rate, key)
+        self.remember(prefix, memory, np.ones((count, heads, 1), np.float32), query, key, look, value)
         state = memory.reshape(count, heads, keys, values)
         for s in range(steps):
             missing = self.sums.plus(value[:, :, s], -self._read(look[:, :, s], state))

@@ -5,6 +5,10 @@ above before the letter. The stream has a channel for each letter, the numbers t
 channel for each action of each layer but the first. The MLP behind layer i sees the letter and, one position
 back, what layers 0…i read; a unit is the "and" of one case, and switches the action of layer i + 1 on.
 At the first letter nothing was read: zero is the code of the start.
+
+*Lagging* layers hold their values before the letter instead: a mixer does what the letter before asks for,
+the MLPs see letter and values at one position, and the first letter writes the code of the start. So an
+action need not write anything where it only turns a number, and a rounded "and" cannot leave a trace in it.
 """
 
 from abc import ABC, abstractmethod
@@ -59,6 +63,10 @@ class Code(ABC):
     def out(self) -> Array:
         """[what the mixer hands out, reads]."""
 
+    def first(self) -> Array:
+        """Of a lagging code: what is written at the first letter."""
+        raise NotImplementedError
+
 
 @dataclass
 class _Cases:
@@ -66,11 +74,12 @@ class _Cases:
 
     by_layer: list[dict[tuple[int, Values], Action]]
     ends: dict[Values, int]
+    answers: dict[tuple[int, Values], int]
 
 
 def _explore(machine: Cascaded) -> _Cases:
     layers = len(machine.start)
-    cases = _Cases([{} for _ in range(layers)], {machine.start: machine.state(machine.start)})
+    cases = _Cases([{} for _ in range(layers)], {machine.start: machine.state(machine.start)}, {})
     queue = [machine.start]
     for values in queue:
         for letter in range(machine.automaton.num_letters):
@@ -86,6 +95,7 @@ def _explore(machine: Cascaded) -> _Cases:
                         f"a stack is built for at most {MAX_CASES:,} combinations of values; this automaton "
                         "has more: choose lstm, gru or rankone"
                     )
+            cases.answers[letter, values] = cases.ends[after]
     return cases
 
 
@@ -94,14 +104,14 @@ def all_actions(machine: Cascaded) -> list[list[Action]]:
     return [list(dict.fromkeys(layer.values())) for layer in _explore(machine).by_layer]
 
 
-def stack_weights(machine: Cascaded, codes: Sequence[Code]) -> Tensors:
+def stack_weights(machine: Cascaded, codes: Sequence[Code], *, lagging: bool = False) -> Tensors:
     """Tensors by the names of the training architecture: no norm, ReLU, a window of two letters if needed."""
-    return _Builder(machine, codes, _explore(machine)).tensors()
+    return _Builder(machine, codes, _explore(machine), lagging=lagging).tensors()
 
 
 class _Builder:
-    def __init__(self, machine: Cascaded, codes: Sequence[Code], cases: _Cases) -> None:
-        self.machine, self.codes, self.cases = machine, codes, cases
+    def __init__(self, machine: Cascaded, codes: Sequence[Code], cases: _Cases, *, lagging: bool) -> None:
+        self.machine, self.codes, self.cases, self.lagging = machine, codes, cases, lagging
         self.letters, self.states = machine.automaton.num_letters, machine.automaton.num_states
         lists = [list(dict.fromkeys(layer.values())) for layer in cases.by_layer]
         first = [cases.by_layer[0][letter, ()] for letter in range(self.letters)]
@@ -115,10 +125,10 @@ class _Builder:
                 self.action_at.append(list(range(place, place + len(self.actions[layer + 1]))))
                 place += len(self.actions[layer + 1])
         # One layer whose values are the states needs no MLP: its tests are the read-out.
-        self.plain = len(codes) == 1 and len(set(cases.ends.values())) == len(cases.ends)
+        self.plain = not lagging and len(codes) == 1 and len(set(cases.ends.values())) == len(cases.ends)
         self.state_at = np.arange(place, place + (0 if self.plain else self.states))
         self.dim = place + len(self.state_at)
-        self.inputs = self.dim * (1 if len(codes) == 1 else 2)
+        self.inputs = self.dim * (2 if lagging or len(codes) > 1 else 1)
 
     def tensors(self) -> Tensors:
         """All tensors, float32."""
@@ -128,7 +138,7 @@ class _Builder:
         _check(self.inputs * width * len(self.codes))
         for layer, code in enumerate(self.codes):
             prefix = f"h.{layer}."
-            mixer = code.mixer(self.actions[layer], self.action_at[layer], self.inputs)
+            mixer = self._mixer(layer)
             out = code.out()
             found[f"{prefix}mix.out"] = np.zeros((len(out), self.dim))
             found[f"{prefix}mix.out"][:, self.read_at[layer]] = out
@@ -143,21 +153,32 @@ class _Builder:
         found |= {"head.weight": weight, "head.bias": bias}
         return {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in found.items()}
 
+    def _mixer(self, layer: int) -> dict[str, Array]:
+        """The mixer's tensors; lagging ones look back at actions, and the first letter writes the start."""
+        code, channels = self.codes[layer], self.action_at[layer]
+        if not self.lagging:
+            return code.mixer(self.actions[layer], channels, self.inputs)
+        mixer = code.mixer(self.actions[layer], [self.dim + channel for channel in channels], self.inputs)
+        mixer["write"][: self.letters] += code.first()
+        mixer["write"][self.dim : self.dim + self.letters] -= code.first()
+        return mixer
+
+    def _ands(self, layer: int) -> list[tuple[int | None, Values, int]]:
+        """Letter, values and the channel that they switch on, for each unit of an MLP."""
+        if layer + 1 < len(self.codes):
+            places = dict(zip(self.actions[layer + 1], self.action_at[layer + 1], strict=True))
+            return [(*case, places[action]) for case, action in self.cases.by_layer[layer + 1].items()]
+        if self.lagging:
+            return [(*case, int(self.state_at[state])) for case, state in self.cases.answers.items()]
+        return [(None, values, int(self.state_at[state])) for values, state in self.cases.ends.items()]
+
     def _mlp(self, layer: int) -> tuple[Array, Array, Array]:
         """Units 2·(sum of tests) − 1: exactly 0 unless all tests hold, and 1 if they do."""
-        last = layer + 1 == len(self.codes)
-        ands: list[tuple[int | None, Values, int]] = (
-            [(None, values, int(self.state_at[state])) for values, state in self.cases.ends.items()]
-            if last
-            else [
-                (letter, values, self.action_at[layer + 1][self.actions[layer + 1].index(action)])
-                for (letter, values), action in self.cases.by_layer[layer + 1].items()
-            ]
-        )
+        last, ands = layer + 1 == len(self.codes), self._ands(layer)
         _check(self.inputs * len(ands))
         inward, bias = np.zeros((self.inputs, len(ands))), np.zeros(len(ands))
         outward = np.zeros((len(ands), self.dim))
-        shift = 0 if last else self.dim
+        shift = 0 if last or self.lagging else self.dim
         for unit, (letter, values, target) in enumerate(ands):
             bias[unit] = 1 - len(values) - (letter is not None)
             if letter is not None:
