@@ -10,21 +10,15 @@ from construct.small_automata import random_automaton
 from krohn import compile, verify, zoo
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.features.annotated import annotate
 from krohn.construct.features.back import Back
-from krohn.construct.features.counts import Count
-from krohn.construct.features.earliest_place import EarliestPlace
+from krohn.construct.features.counts import Count, PlaceCount
 from krohn.construct.features.exchange import exchange_conflict
-from krohn.construct.features.feature import Feature
-from krohn.construct.features.later_place import LaterPlace
+from krohn.construct.features.feature import Feature, Symbols
 from krohn.construct.features.latest import Latest
-from krohn.construct.features.latest_place import LatestPlace
-from krohn.construct.features.order import Mark, Order
-from krohn.construct.features.place import Place
-from krohn.construct.features.place_counts import PlaceCount
+from krohn.construct.features.order import LaterPlace, Mark, Order
+from krohn.construct.features.place import EndPlace, Place
 from krohn.construct.features.plans import error_bit_plan, one_layer_plan, plan_without_search, two_layer_plan
-from krohn.construct.features.product import Conflict, determine, shown_after
-from krohn.construct.features.symbols import Symbols
+from krohn.construct.features.product import Conflict, annotate, determine, shown_after
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
 from krohn.network.program import Program, interpret, interpret_registers
@@ -61,9 +55,9 @@ NAIVE: list[tuple[Feature, Callable[[Word], int]]] = [
     (Count(A, 3, False, "a"), lambda w: sum(x in A for x in w) % 3),
     (Count(B, 3, True, "b"), lambda w: min(2, sum(x in B for x in w))),
     (Latest(((1, 0), (2, 1)), "b"), lambda w: w[last(w, B) - 1] - 1 if last(w, B) else 2),
-    (LatestPlace(B, 2, "b"), lambda w: fold(last(w, B), 1, 2)),
-    (LatestPlace(A, 3, "a", 2), lambda w: fold(last(w, A), 2, 3)),
-    (EarliestPlace(B, 2, "b"), lambda w: fold(first(w, B), 1, 2)),
+    (EndPlace(B, 2, "b"), lambda w: fold(last(w, B), 1, 2)),
+    (EndPlace(A, 3, "a", 2), lambda w: fold(last(w, A), 2, 3)),
+    (EndPlace(B, 2, "b", end="earliest"), lambda w: fold(first(w, B), 1, 2)),
     (
         Order(Mark(A, "latest", "a"), Mark(B, "earliest", "b")),
         lambda w: 2 + 2 * sign(last(w, A) - first(w, B)),

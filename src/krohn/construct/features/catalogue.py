@@ -5,17 +5,13 @@ from itertools import combinations, permutations
 from typing import Literal
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.features.annotated import Annotated
 from krohn.construct.features.back import Back
-from krohn.construct.features.counts import Count
-from krohn.construct.features.earliest_place import EarliestPlace
+from krohn.construct.features.counts import Count, PlaceCount
 from krohn.construct.features.feature import Feature
-from krohn.construct.features.later_place import LaterPlace
 from krohn.construct.features.latest import Latest
-from krohn.construct.features.latest_place import LatestPlace
-from krohn.construct.features.order import Mark, Order
-from krohn.construct.features.place import Place
-from krohn.construct.features.place_counts import PlaceCount
+from krohn.construct.features.order import LaterPlace, Mark, Order
+from krohn.construct.features.place import EndPlace, Place
+from krohn.construct.features.product import Annotated
 
 MAX_MODULUS = 12
 MAX_PERIOD = 16
@@ -111,8 +107,8 @@ def heads_over(
             yield from (Count(members, size, clamped, name) for size, clamped in counts)
             numbers = {symbol: number for number, symbol in enumerate(sorted(members))}
             yield Latest(tuple(numbers.items()), name)
-            yield from (LatestPlace(members, m, name, early) for m in rhythms for early in (1, 2))
-            yield from (EarliestPlace(members, m, name) for m in rhythms)
+            yield from (EndPlace(members, m, name, early) for m in rhythms for early in (1, 2))
+            yield from (EndPlace(members, m, name, end="earliest") for m in rhythms)
     for distance in range(1, backs + 1):
         yield Back(distance, num_symbols)
 

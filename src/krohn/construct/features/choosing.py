@@ -8,9 +8,8 @@ new pair. Every choice is deterministic.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from krohn.construct.features.annotated import Annotated
 from krohn.construct.features.feature import Feature
-from krohn.construct.features.product import Conflict, Determined, Word, determine, shown_after
+from krohn.construct.features.product import Annotated, Conflict, Determined, Word, determine, shown_after
 from krohn.work import Work
 
 A_STATE, A_NODE, A_LOOK = 30, 30, 30

@@ -9,12 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.features.annotated import Annotated, annotate
 from krohn.construct.features.catalogue import one_layer_catalogue
 from krohn.construct.features.choosing import Pairs, choose
-from krohn.construct.features.counts import Count
-from krohn.construct.features.place_counts import PlaceCount
-from krohn.construct.features.product import Determined, determine
+from krohn.construct.features.counts import Count, PlaceCount
+from krohn.construct.features.product import Annotated, Determined, annotate, determine
 from krohn.construct.features.writing import FeatureLayers
 from krohn.work import Work
 

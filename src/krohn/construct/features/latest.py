@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from krohn.construct.features.feature import Value
-from krohn.construct.features.symbols import Symbols
+from krohn.construct.features.feature import Symbols, Value
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.network.position_maps import Row
 

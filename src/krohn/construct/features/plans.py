@@ -9,7 +9,6 @@ from itertools import combinations
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.features.annotated import Annotated, annotate
 from krohn.construct.features.back import Back
 from krohn.construct.features.catalogue import (
     compared_positions,
@@ -23,9 +22,8 @@ from krohn.construct.features.counts import Count
 from krohn.construct.features.dead_ends import error_bit, letters_by_place, wrong_letters
 from krohn.construct.features.feature import Feature
 from krohn.construct.features.latest import Latest
-from krohn.construct.features.latest_place import LatestPlace
-from krohn.construct.features.place import Place
-from krohn.construct.features.product import Determined, determine
+from krohn.construct.features.place import EndPlace, Place
+from krohn.construct.features.product import Annotated, Determined, annotate, determine
 from krohn.construct.features.writing import FeatureLayers
 from krohn.errors import LimitExceeded
 from krohn.work import Work, WorkSpent
@@ -56,11 +54,11 @@ def _notes(plain: Annotated) -> Iterator[Feature]:
     for members, name in letter_classes(plain):
         if 1 < len(members) < count or (count == 2 and len(members) == 1):
             yield Latest(tuple((x, n) for n, x in enumerate(sorted(members))), name)
-    yield from (LatestPlace(members, 2, name) for members, name in singles)
+    yield from (EndPlace(members, 2, name) for members, name in singles)
     yield from (Count(members, 2, True, name) for members, name in singles)
     yield from (Place(1, m) for m in cycles if m > 2)
     yield Back(2, count)
-    yield from (LatestPlace(members, m, name) for m in cycles if m > 2 for members, name in singles)
+    yield from (EndPlace(members, m, name) for m in cycles if m > 2 for members, name in singles)
     yield from (Count(members, 3, True, name) for members, name in singles)
     if automaton.num_states <= 5:
         square = automaton.num_states**2

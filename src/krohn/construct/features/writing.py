@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from krohn.construct.features.annotated import Annotated
-from krohn.construct.features.feature import Feature
-from krohn.construct.features.product import Determined
-from krohn.construct.features.symbols import Symbols
+from krohn.construct.features.feature import Feature, Symbols
+from krohn.construct.features.product import Annotated, Determined
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.network.position_maps import Row
 from krohn.network.program import Program
