@@ -7,7 +7,7 @@ the beginning apart). For residues modulo N, where the sets of maps of words of 
 period N, a conflict carries over to every other modulus.
 """
 
-from itertools import combinations
+from itertools import combinations, product
 
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 
@@ -23,9 +23,12 @@ def exact_length_period(automaton: Semiautomaton) -> int | None:
     seen: dict[frozenset[Transformation], int] = {}
     while sets[-1] not in seen:
         seen[sets[-1]] = len(sets)
-        sets.append(frozenset(tuple(g[q] for q in f) for f in sets[-1] for g in letters))
-        if len(sets[-1]) > MOST_MAPS:
-            return None
+        longer: set[Transformation] = set()
+        for f, g in product(sets[-1], letters):
+            longer.add(tuple(g[q] for q in f))
+            if len(longer) > MOST_MAPS:
+                return None
+        sets.append(frozenset(longer))
     first, period = seen[sets[-1]], len(sets) - seen[sets[-1]]
     return period * (first // period + 1)
 

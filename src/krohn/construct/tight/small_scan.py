@@ -25,7 +25,7 @@ MAX_JOINS = 1_000
 MAX_CODES = 2_896
 """States read off one number q by 2qx − q², which float32 holds exactly up to 2²⁴."""
 MAX_WORK = 4 * 10**6
-"""Steps that finding all congruences with one generator may take."""
+"""Steps that finding all congruences with one generator may take, and those with two."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ def _partitions(automaton: Semiautomaton) -> Iterator[Transformation]:
     letters, start = automaton.letters, automaton.start
     single = {principal_congruence(letters, start, q) for q in range(automaton.num_states) if q != start}
     found = set(single)
-    for first, second in islice(combinations(sorted(single), 2), MAX_JOINS):
+    joins = min(MAX_JOINS, MAX_WORK // (automaton.num_states * automaton.num_letters))
+    for first, second in islice(combinations(sorted(single), 2), joins):
         found.add(join(letters, first, second))
     yield from sorted((labels for labels in found if max(labels)), key=lambda labels: (max(labels), labels))
 
