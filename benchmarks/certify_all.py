@@ -1,6 +1,6 @@
 """Completeness of the certificate: what the compiler builds, certified or not, with the largest length.
 
-    python benchmarks/certify_all.py [--parts zoo large options …] [--out docs/certified.md]
+    python benchmarks/certify_all.py [--parts zoo large options …] [--jobs 16] [--out docs/certified.md]
 
 The limit is 100 %: every automaton, every method, float64 and float32. Every length is a network of its own,
 compiled for that length and for the dtype it is certified in; a certificate at T covers all words up to T
@@ -11,7 +11,9 @@ import argparse
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,7 @@ def main() -> int:
     parser.add_argument("--parts", nargs="*", default=["zoo"], choices=list(PARTS))
     parser.add_argument("--only", nargs="*", help="these automata only (zoo, long, largest, half)")
     parser.add_argument("--reach", type=int, default=256, help="largest length to try")
+    parser.add_argument("--jobs", type=int, default=1, help="rows at a time, each in a process of its own")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     command = "python benchmarks/certify_all.py " + " ".join(sys.argv[1:])
@@ -155,54 +158,80 @@ def _cell(outcomes: list[str], lengths: tuple[int, ...]) -> str:
     return text + (f" (not built: {', '.join(missing)})" if missing else "")
 
 
+def written(
+    make: Callable[[Any], str], cases: Iterable[Any], options: argparse.Namespace, write: Line
+) -> None:
+    """A line for every case, in their order; none where nothing was built."""
+    if options.jobs == 1:
+        for line in filter(None, map(make, cases)):
+            write(line)
+        return
+    with Pool(options.jobs) as pool:
+        for line in filter(None, pool.imap(make, list(cases))):
+            write(line)
+
+
+def chosen_of(specs: Iterable[str], options: argparse.Namespace) -> tuple[str, ...]:
+    """The automata asked for."""
+    return tuple(options.only or specs)
+
+
+Chosen = tuple[str, dict[str, Any]]
+
+
+def options_line(chosen: Chosen, lengths: tuple[int, ...]) -> str:
+    """An automaton with options at several lengths, in both dtypes."""
+    spec, settings = chosen
+    cells, slowest = row(spec, lengths, **settings)
+    if all(cell == "not built" for cell in cells):
+        return ""
+    words = ", ".join(map(str, settings.values()))
+    return f"| {spec} | {words} | {cells[0]} | {cells[1]} | {slowest:.2f} |"
+
+
 def zoo_part(options: argparse.Namespace, write: Line) -> None:
     write(f"## Lengths {', '.join(map(str, LENGTHS))}\n")
     write("| automaton | method | float64 | float32 | slowest proof (CPU s) |\n|---|---|---|---|---:|")
-    for spec in options.only or ZOO:
-        for method in METHODS:
-            cells, slowest = row(spec, LENGTHS, method=method)
-            if any(cell != "not built" for cell in cells):
-                write(f"| {spec} | {method} | {cells[0]} | {cells[1]} | {slowest:.2f} |")
+    cases = [(spec, {"method": method}) for spec in chosen_of(ZOO, options) for method in METHODS]
+    written(partial(options_line, lengths=LENGTHS), cases, options, write)
 
 
 def large_part(options: argparse.Namespace, write: Line) -> None:
     write(f"## Networks of a hundred million weights, lengths {', '.join(map(str, LENGTHS))}\n")
     write("| automaton | method | float64 | float32 | slowest proof (CPU s) |\n|---|---|---|---|---:|")
-    for spec in options.only or LARGE:
-        cells, slowest = row(spec, LENGTHS)
-        write(f"| {spec} | auto | {cells[0]} | {cells[1]} | {slowest:.2f} |")
+    cases = [(spec, {"method": "auto"}) for spec in chosen_of(LARGE, options)]
+    written(partial(options_line, lengths=LENGTHS), cases, options, write)
 
 
-def options_part(_: argparse.Namespace, write: Line) -> None:
+def options_part(options: argparse.Namespace, write: Line) -> None:
     lengths = (7, 64, 128)
     write(f"## Options of the compiler, lengths {', '.join(map(str, lengths))}\n")
     write("| automaton | options | float64 | float32 | slowest proof (CPU s) |\n|---|---|---|---|---:|")
-    for spec, chosen in OPTIONS:
-        cells, slowest = row(spec, lengths, **chosen)
-        write(
-            f"| {spec} | {', '.join(map(str, chosen.values()))} | {cells[0]} | {cells[1]} | {slowest:.2f} |"
-        )
+    cases = [case for case in OPTIONS if not options.only or case[0] in options.only]
+    written(partial(options_line, lengths=lengths), cases, options, write)
 
 
-def random_part(_: argparse.Namespace, write: Line) -> None:
+def random_part(options: argparse.Namespace, write: Line) -> None:
     write("## Random automata and regular expressions, T = 32\n")
     write("| family | float64 | float32 |\n|---|---:|---:|")
-    for name, family in (
-        ("random, 3–8 states, 2–3 letters", _random(200)),
-        ("regular expression", _regexes(50)),
-    ):
-        counts = dict.fromkeys(DTYPES, 0)
-        machines = list(family)
-        for automaton in machines:
-            for dtype in DTYPES:
-                network = krohn.compile(automaton, 32, dtype=dtype)  # type: ignore[arg-type]
-                refusal = attempt(network.transformer, automaton, 32, arithmetic(dtype))[1]
-                counts[dtype] += refusal is None
-                if refusal is not None:
-                    print(
-                        f"refused: {automaton.table.tolist()} {dtype}: {refusal}", file=sys.stderr, flush=True
-                    )
-        write(f"| {name} | " + " | ".join(f"{good} of {len(machines)}" for good in counts.values()) + " |")
+    families = (("random, 3–8 states, 2–3 letters", _random(200)), ("regular expression", _regexes(50)))
+    with Pool(options.jobs) as pool:
+        for name, family in families:
+            answers = pool.map(_both, list(family), chunksize=4)
+            counts = [sum(column) for column in zip(*answers, strict=True)]
+            write(f"| {name} | " + " | ".join(f"{good} of {len(answers)}" for good in counts) + " |")
+
+
+def _both(automaton: krohn.Semiautomaton) -> list[bool]:
+    """Whether the automaton is certified at T = 32, in each dtype."""
+    found = []
+    for dtype in DTYPES:
+        network = krohn.compile(automaton, 32, dtype=dtype)  # type: ignore[arg-type]
+        refusal = attempt(network.transformer, automaton, 32, arithmetic(dtype))[1]
+        if refusal is not None:
+            print(f"refused: {automaton.table.tolist()} {dtype}: {refusal}", file=sys.stderr, flush=True)
+        found.append(refusal is None)
+    return found
 
 
 def _random(count: int) -> Iterator[krohn.Semiautomaton]:
@@ -228,27 +257,37 @@ def _pattern(dice: np.random.Generator, depth: int) -> str:
 def long_part(options: argparse.Namespace, write: Line) -> None:
     write(f"## T = {LONG} in float64: the solvable zoo, as `krohn compile` builds it by default\n")
     write("| automaton | certified | proof (CPU s) |\n|---|---|---:|")
-    for spec in options.only or ZOO:
-        if krohn.analyze(krohn.zoo(spec)).is_solvable:
-            word, seconds = certified(spec, LONG, "float64", default=True)
-            write(f"| {spec} | {word} | {seconds:.2f} |")
+    written(_long_line, chosen_of(ZOO, options), options, write)
+
+
+def _long_line(spec: str) -> str:
+    if not krohn.analyze(krohn.zoo(spec)).is_solvable:
+        return ""
+    word, seconds = certified(spec, LONG, "float64", default=True)
+    return f"| {spec} | {word} | {seconds:.2f} |"
 
 
 def largest_part(options: argparse.Namespace, write: Line) -> None:
-    _largest_table(options.only or ZOO, options.reach, DTYPES, write)
+    _largest_table(chosen_of(ZOO, options), options, DTYPES, write)
 
 
 def half_part(options: argparse.Namespace, write: Line) -> None:
-    _largest_table(options.only or FEW, options.reach, HALVES, write)
+    _largest_table(chosen_of(FEW, options), options, HALVES, write)
 
 
-def _largest_table(specs: tuple[str, ...], reach: int, dtypes: tuple[str, ...], write: Line) -> None:
+def _largest_table(
+    specs: tuple[str, ...], options: argparse.Namespace, dtypes: tuple[str, ...], write: Line
+) -> None:
+    reach = options.reach
     write(f"## Largest certified length in {' and '.join(dtypes)} (method auto, tried up to {reach})\n")
     write(f"| automaton | {' | '.join(dtypes)} |\n|---|" + "---:|" * len(dtypes))
-    for spec in specs:
-        found = [_largest(spec, dtype, reach) for dtype in dtypes]
-        shown = [f"≥ {length}" if length >= reach else str(length) for length in found]
-        write(f"| {spec} | {' | '.join(shown)} |")
+    written(partial(_largest_line, reach=reach, dtypes=dtypes), specs, options, write)
+
+
+def _largest_line(spec: str, reach: int, dtypes: tuple[str, ...]) -> str:
+    found = [_largest(spec, dtype, reach) for dtype in dtypes]
+    shown = [f"≥ {length}" if length >= reach else str(length) for length in found]
+    return f"| {spec} | {' | '.join(shown)} |"
 
 
 def _largest(spec: str, dtype: str, reach: int) -> int:
@@ -279,21 +318,23 @@ def further_part(options: argparse.Namespace, write: Line) -> None:
 def _by_checker(cases: tuple[Case, ...], options: argparse.Namespace, write: Line) -> None:
     write("| automaton | T | dtype | options | layers | small checker | CPU s | refusal |")
     write("|---|---:|---|---|---:|---|---:|---|")
-    for spec, length, dtype, chosen in cases:
-        if options.only and spec not in options.only:
-            continue
-        words = ", ".join(map(str, chosen.values()))
-        name = spec.replace("|", "\\|")
-        automaton = krohn.parse_spec(spec) if ":" in spec else krohn.zoo(spec)
-        try:
-            network = krohn.compile(automaton, length, dtype=dtype, **chosen)
-        except KrohnError:
-            continue  # the compiler promises nothing here
-        start = time.process_time()
-        refusal = small_attempt(network.transformer, automaton, length, arithmetic(dtype))[1]
-        said, seconds = "yes" if refusal is None else "no", time.process_time() - start
-        depth, why = len(network.transformer.layers), "" if refusal is None else str(refusal)[:100]
-        write(f"| {name} | {length} | {dtype} | {words} | {depth} | {said} | {seconds:.2f} | {why} |")
+    chosen = [case for case in cases if not options.only or case[0] in options.only]
+    written(_checked_line, chosen, options, write)
+
+
+def _checked_line(case: Case) -> str:
+    spec, length, dtype, chosen = case
+    words, name = ", ".join(map(str, chosen.values())), spec.replace("|", "\\|")
+    automaton = krohn.parse_spec(spec) if ":" in spec else krohn.zoo(spec)
+    try:
+        network = krohn.compile(automaton, length, dtype=dtype, **chosen)  # type: ignore[arg-type]
+    except KrohnError:
+        return ""  # the compiler promises nothing here
+    start = time.process_time()
+    refusal = small_attempt(network.transformer, automaton, length, arithmetic(dtype))[1]
+    said, seconds = "yes" if refusal is None else "no", time.process_time() - start
+    depth, why = len(network.transformer.layers), "" if refusal is None else str(refusal)[:100]
+    return f"| {name} | {length} | {dtype} | {words} | {depth} | {said} | {seconds:.2f} | {why} |"
 
 
 PARTS: dict[str, Callable[[argparse.Namespace, Line], None]] = {

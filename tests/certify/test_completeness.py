@@ -1,5 +1,8 @@
 """What the compiler builds is certified: a sample of random automata and regular expressions."""
 
+import re
+import time
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ import krohn
 from certify.built_networks import compiled
 from krohn.certify.arithmetic import arithmetic
 from krohn.certify.verification import attempt
+from krohn.errors import KrohnError
 
 PATTERNS = ["(ab)*", "a*b(a|b)*", "(aab)*", "(a|b)*abb", "a(ba)*b*"]
 
@@ -49,3 +53,45 @@ def test_masks_activations_and_lengths_are_certified(mask: str, activation: str,
 def test_faithful_constructions_are_certified_at_small_lengths(method: str, length: int) -> None:
     network = compiled("Grid4", length, method)
     assert attempt(network.transformer, network.automaton, length, arithmetic("float64"))[1] is None
+
+
+FORMERLY_LOST = [
+    ("D8", 1, "float64", {"method": "cascade"}),  # a window that ends before the first position
+    ("A4", 1, "float32", {"method": "paper"}),  # a sum of noise alone
+    ("C6", 16, "float32", {"method": "paper", "activation": "sin"}),  # noise beside the steps of a sum
+    ("D6", 64, "float32", {"method": "scan", "gadget": "plateau"}),  # two hidden layers
+    ("D6", 64, "float64", {"method": "scan", "gadget": "hat"}),
+    ("Grid4", 6, "float32", {"method": "grid", "variant": "count"}),  # codes of positions as float32 has them
+]
+
+
+@pytest.mark.parametrize(("spec", "length", "dtype", "options"), FORMERLY_LOST)
+def test_what_a_version_refused_is_certified(
+    spec: str, length: int, dtype: str, options: dict[str, str]
+) -> None:
+    network = krohn.compile(krohn.zoo(spec), length, dtype=dtype, **options)  # type: ignore[arg-type]
+    assert attempt(network.transformer, network.automaton, length, arithmetic(dtype))[1] is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "options"),
+    [("Grid9", {"activation": "sin"}), ("Grid3", {"activation": "sin"}), ("Grid4", {"variant": "max_pool"})],
+)
+def test_the_longest_words_that_the_compiler_promises_are_certified(
+    spec: str, options: dict[str, str]
+) -> None:
+    automaton = krohn.zoo(spec)
+    with pytest.raises(KrohnError, match="use --") as refusal:
+        krohn.compile(automaton, 64, method="grid", dtype="float32", **options)  # type: ignore[arg-type]
+    longest = int(re.findall(r"largest that holds is (\d+)", str(refusal.value))[0])
+    network = krohn.compile(automaton, longest, method="grid", dtype="float32", **options)  # type: ignore[arg-type]
+    assert attempt(network.transformer, automaton, longest, arithmetic("float32"))[1] is None
+
+
+def test_visits_are_proved_without_the_long_search() -> None:
+    network = krohn.compile(krohn.zoo("Grid5"), 40, method="grid", variant="log_depth")
+    start = time.process_time()
+    record, refusal, _ = attempt(network.transformer, network.automaton, 40, arithmetic("float64"))
+    assert refusal is None
+    assert "Theorem 3" in record.proof
+    assert time.process_time() - start < 10  # the search for a machine took minutes

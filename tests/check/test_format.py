@@ -1,17 +1,20 @@
 """Computed numbers lie in their boxes: every number of a toy format, and real runs in all orders."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
 
-from krohn.check.format import FORMATS, Box, Format, toy, whole
+from krohn.check.format import FORMATS, Box, Format, whole
 from krohn.check.real import Array, Real, Rounding, between, point
 from krohn.check.verdict import Refused
 
-TOY = toy(4, 3)
+SMALL = Rounding(4, 2.0**-3, 15 * 2.0**3)
+TOY = replace(FORMATS["float64"], name="toy", inner=SMALL, outer=SMALL)
+"""A format so small that all its numbers can be tried: 4 bits of significand, from 1/8 on."""
 
 
 def all_numbers(rounding: Rounding) -> Array:

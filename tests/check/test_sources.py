@@ -2,11 +2,16 @@
 
 import ast
 import io
+import json
 import re
+import subprocess
+import sys
 import tokenize
 from pathlib import Path
 
 import pytest
+
+import krohn
 
 SOURCE = Path(__file__).parents[2] / "src" / "krohn" / "check"
 FILES = sorted(SOURCE.glob("*.py"))
@@ -62,6 +67,28 @@ def test_no_maximum_of_python_hides_what_is_no_number(path: Path) -> None:
                 arg for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, float)
             ]
             assert not floats, ast.unparse(node)
+
+
+ALONE = """
+import json, sys
+from pathlib import Path
+from krohn.check.checker import check
+from krohn.check.reader import read_network
+verdict = check(*read_network(Path("net")), "float32", 16, json.loads(Path("witness.json").read_text()))
+assert verdict.certified, verdict.reason
+print(sorted(name.split(".")[-1] for name in sys.modules if name.startswith("krohn.check.")))
+"""
+
+
+def test_a_cascade_is_certified_without_the_rules_for_scans_races_and_exports(tmp_path: Path) -> None:
+    network = krohn.compile("S4", 16, method="cascade", dtype="float32")
+    krohn.save(network, tmp_path / "net")
+    (tmp_path / "witness.json").write_text(json.dumps(krohn.verify(network, "float32").witness))
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    loaded = set(ast.literal_eval(done.stdout))
+    assert {path.stem for path in FILES} - loaded == {"__init__", "scan", "race", "decoder"}
 
 
 def test_the_checker_can_be_read_in_an_afternoon() -> None:

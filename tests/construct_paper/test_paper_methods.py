@@ -80,7 +80,6 @@ def test_the_longest_circle_that_float32_bears_is_one_hot_and_the_estimate_not_f
         ("T3", "paper", {}),
         ("Grid4", "grid", {}),
         ("Grid9", "grid", {}),
-        ("Grid4", "grid", {"variant": "count"}),
     ],
 )
 def test_a_refusal_for_float16_names_a_length_that_holds(name, method, options) -> None:

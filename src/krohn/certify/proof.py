@@ -8,7 +8,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.arithmetic import Arithmetic
 from krohn.certify.claim_stream import streams_of
 from krohn.certify.findings import Record, Refuted
-from krohn.certify.theorem3 import prove_theorem3
+from krohn.certify.theorem3 import prove_theorem3, returns_positions
 from krohn.certify.witness_json import witness_json
 from krohn.certify.witness_notes import differing_word, note_scan, note_steps
 from krohn.certify.witness_search import Walk, scans, walk_through
@@ -19,8 +19,9 @@ from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 
 SMALL = "small checker"
-THEOREM_3 = "the small checker, and for the last layer the proof of Theorem 3, outside it"
 SCAN_WORK = 5e9
+SHORT = 4
+"""Words up to here are few: a machine can hold whatever a head returns."""
 WALK_WORK = 4e8
 """Entries of arrays that a walk through the layers may compute: some seconds."""
 
@@ -28,15 +29,16 @@ Outcome = tuple[Record, Refuted | None, float]
 
 
 def attempt(network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic) -> Outcome:
-    """The small checker; where it refuses the last layer alone, the proof of Theorem 3."""
-    stopped = small_attempt(network, automaton, length, arith)
-    if stopped[1] is not None and stopped[1].layer >= len(network.layers):
-        checked = checkable(network, automaton)[0]
-        record, failure, margin = prove_theorem3(network, checked, automaton, length, arith)
-        if failure is None:
-            record.proof = THEOREM_3
-            return record, failure, margin
-    return stopped
+    """The small checker; for heads that return positions the proof of Theorem 3 is asked first: it is short.
+
+    Where it finds that theorem no machine holds what heads return, and the search would be long and in vain.
+    """
+    stopped = None
+    if returns_positions(network):
+        stopped = prove_theorem3(network, checkable(network, automaton)[0], automaton, length, arith)
+        if stopped[1] is None or (stopped[0].proof and length > SHORT):
+            return stopped
+    return small_attempt(network, automaton, length, arith)
 
 
 def small_attempt(network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic) -> Outcome:
@@ -83,7 +85,7 @@ def _attempts(
             note_scan(record, scan, len(checked.layers), verdict.margin)
             record.proof, record.witness = SMALL, plain
         yield record, _refuted(record, verdict, len(checked.layers)), verdict.margin
-        if verdict.layer > 1:
+        if verdict.layer > 1 and length > SHORT:
             return  # a scan, though not one that is proved here: no machine holds its maps
     for choices in (True, False):
         record, walk = Record(), None

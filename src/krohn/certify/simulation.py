@@ -27,7 +27,10 @@ def decode(stream: Stream, network: Transformer, arith: Arithmetic, record: Reco
     if network.readout.shape[1] > 1:
         # A share that is not a number must not be lost in a maximum.
         worst = float(np.max([part[1] for part in parts]))
-        record.require("decode", worst, 1.0, f"{len(states)} classes decode by the largest logit")
+        if not worst < 1.0:
+            reason = f"outputs are not told apart: logits may err by {worst:.3g} times their distance"
+            raise record.refuse("decode", f"{reason}; use float64, a shorter length or --variant mod")
+        record.note("decode", f"{len(states)} classes decode by the largest logit", worst)
     return states, float(np.min([part[2] for part in parts]))
 
 

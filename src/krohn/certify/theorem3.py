@@ -26,6 +26,13 @@ LARGEST = {"float64": 2.0**400, "float32": 2.0**80}
 MARGIN = 1e-3
 
 
+def returns_positions(network: Transformer) -> bool:
+    """Whether values of the last layer read a channel in which positions have codes: else it is none."""
+    codes = (network.positions != network.positions[-1:]).any(axis=0)
+    heads = network.layers[-1].heads if network.layers else ()
+    return any(bool((codes & (head.value != 0).any(axis=1)).any()) for head in heads)
+
+
 def ordinary(network: Transformer, arith: Arithmetic) -> bool:
     """Whether a rough bound of every number, and of how errors grow from layer to layer, is small enough."""
     if arith.name not in LARGEST or not network.layers:
@@ -60,7 +67,10 @@ def _norm(weight: Array, bias: Array | float = 0.0) -> float:
 def prove_theorem3(
     network: Transformer, checked: Network, automaton: Semiautomaton, length: int, arith: Arithmetic
 ) -> tuple[Record, Refuted | None, float]:
-    """The small checker layer by layer, and orders of last visits in the last one."""
+    """The small checker layer by layer, and orders of last visits in the last one.
+
+    The record names this proof as soon as the heads are found to follow a walk.
+    """
     record = Record()
     if not network.layers or not ordinary(network, arith):
         return record, record.refuse("visits", "this is not Theorem 3 with numbers of ordinary size"), 0.0
@@ -88,8 +98,8 @@ def _margin(
     below = replace(checked, layers=checked.layers[:-1])
     walk = walk_through(below, arith.name, length, live=live[: 2 * len(below.layers) + 1])
     note_steps(record, walk, None)
-    record.streams += streams_of(walk.moments, checked)
-    stream = streams_of([walk.claim], checked)[0]
+    record.streams += streams_of(walk.moments, walk.network)
+    stream = streams_of([walk.claim], walk.network)[0]
     record.layer = len(network.layers)
     held = stored_network(network, arith, record)
     if not copies_positions(stream, held.layers[-1]):

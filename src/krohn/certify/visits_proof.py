@@ -23,6 +23,7 @@ from krohn.certify.walks import Walk, next_patterns, pattern_after_padding, rank
 from krohn.network.transformer import RELU, Layer, Transformer
 
 STEPS = (-1, 0, 1)
+THEOREM_3 = "the small checker, and for the last layer the proof of Theorem 3, outside it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +76,7 @@ def _heads(
         key = scores.key_of.tobytes() + scores.key_of_pad.tobytes()
         if key not in walks:
             walks[key] = walk_of(stream, scores, record)
+            record.proof = THEOREM_3 if walks[key].steps.any() else ""
         found.append((walks[key], visit_head(stream, head, scores, walks[key], arith, record)))
     channels = [head.channel for _, head in found]
     if len(set(channels)) != len(channels):

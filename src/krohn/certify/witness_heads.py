@@ -148,8 +148,10 @@ def _sum_rule(claim: Claim, head: Head, view: Sight, inside: Array, some: Flags,
         return None
     counted: Flags = np.asarray(counts.any(axis=1))
     added = vectors @ head.value @ head.output / total * counted[view.key_of][:, None]
+    noise = (claim.box.hi - claim.box.lo) @ np.abs(head.value) @ np.abs(head.output) / total
+    added = np.where(np.abs(added) > np.maximum(noise, 1e-300), added, 0.0)
     columns, steps = [], []
-    for channel in np.flatnonzero(np.abs(added).max(axis=0) > 1e-300):
+    for channel in np.flatnonzero(added.any(axis=0)):
         measured = measure(added[:, channel])
         if measured is None:
             return None

@@ -130,9 +130,9 @@ def scans(network: Network) -> Iterator[Scan]:
 
 def _moved(layer: Layer, channels: Integers) -> Integers:
     """Where the MLP writes each point: the one output that depends on a copy of its channel."""
-    reads = (layer.weights[0] != 0).astype(np.int64)
+    reads = (layer.weights[0] != 0).astype(np.float64)
     for weight in layer.weights[1:]:
-        reads = reads @ (weight != 0)
+        reads = reads @ (weight != 0).astype(np.float64)
     out = channels.copy()
     for head in layer.heads:
         through = head.value @ head.output

@@ -124,6 +124,12 @@ class Affine:
         made = Real(self.centre @ weight, self.centre @ weight).widened(radius)
         return known_sums(self.box, weight, self.grain(weight), made)
 
+    def summary(self, weight: Array) -> Real:
+        """Side by side: x @ weight, the size of its terms (as upper ends), and their common unit."""
+        size = self.box.size @ np.abs(weight)
+        grain = point(self.grain(weight)).spread(*size.shape)
+        return joined([self.sums(weight), Real(-size, size), grain], axis=1)
+
     def leads(self, rows: Integers, units: Integers) -> Array:
         """How far each row's chosen unit is above every unit, at least: by the boxes, or by the form."""
         own = [part[..., rows, units][..., None] for part in (self.centre, self.tied, self.own)]

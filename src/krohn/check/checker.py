@@ -18,7 +18,6 @@ from krohn.check.mlp import tabulate
 from krohn.check.reader import Automaton, Network, stored
 from krohn.check.readout import decode, simulate
 from krohn.check.real import Real, hull, point
-from krohn.check.scan import check_scan
 from krohn.check.verdict import Budget, Refused, inside, require
 from krohn.check.witness import Layered, Merge, Scan, Step, Tabulate, Witness, witness_from
 
@@ -70,6 +69,8 @@ def margin_of(
     with inside("embedding"):
         claim = embed(held, length, fmt, clock=not isinstance(witness, Scan))
     if isinstance(witness, Scan):
+        from krohn.check.scan import check_scan  # who has no scan need not read it
+
         return check_scan(setting, held, automaton, claim, witness)
     claim = follow_steps(setting, held, claim, witness)
     with inside("read-out", len(network.layers) + 1):

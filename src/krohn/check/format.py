@@ -264,19 +264,16 @@ class Format:
         inside = bool((top * inverse.lo <= short) & (short <= top * inverse.hi)) and top > 0
         chosen = short / top if inside else float(inverse.lo + inverse.hi) / 2
         scale = gain * chosen
-        scale = np.where(
-            np.abs(brief.cast(scale) - scale) <= 8 * OWN.unit * np.abs(scale), brief.cast(scale), scale
-        )
+        near = np.abs(brief.cast(scale) - scale) <= 8 * OWN.unit * np.abs(scale)
+        scale = np.where(near, brief.cast(scale), scale)
         alike = ample((inverse - point(chosen)).size / chosen) * np.abs(scale)
         own = 5 * (self.inner.unit + 4 * OWN.unit) * ample(np.abs(gain) * inverse.hi)
         return scale, alike, own, np.where(gain != 0, 4 * (1 + np.abs(gain)) * self.inner.tiny, 0.0)
 
     def may_score(self, queries: Real, keys: Real) -> None:
         """Refuses if any query with any key, seen or not, can overflow."""
-        most = [
-            np.abs(side.size).reshape(-1, side.lo.shape[-1]).max(axis=0, initial=0.0)
-            for side in (queries, keys)
-        ]
+        flat = (side.size.reshape(-1, side.lo.shape[-1]) for side in (queries, keys))
+        most = [sizes.max(axis=0, initial=0.0) for sizes in flat]
         self.inner.error(np.asarray(most[0] @ most[1]), float(len(most[0]) + 1), float(len(most[0])))
 
     def weights(self, scores: Real, seen: Flags, count: Array) -> Real:
@@ -329,9 +326,8 @@ class Format:
         """
         off = self.inner.error(size, terms + 1.0, terms)
         growth = np.exp((count + 1) * np.log1p(self.inner.unit))
-        tree = SAFE * (self.inner.unit + 4 * OWN.unit) * growth * largest * count * (
-            count + 3
-        ) / 2 + terms * (self.inner.tiny + OWN.tiny)
+        tree = SAFE * (self.inner.unit + 4 * OWN.unit) * growth * largest * count * (count + 3) / 2
+        tree = tree + terms * (self.inner.tiny + OWN.tiny)
         out: Array = np.where(np.isfinite(tree), np.minimum(off, tree), off)
         return out
 
@@ -339,10 +335,10 @@ class Format:
         """Tensors [t, n] of weights and [n, v] of values: what the head makes of them."""
         products = weights.shaped(*weights.lo.shape, 1) * values.shaped(1, *values.lo.shape)
         size, count = products.size.sum(axis=1), float(weights.lo.shape[1])
-        single = (weights.hi != 0).sum(axis=1, keepdims=True) == 1
-        single &= (weights.lo == weights.hi).all(axis=1, keepdims=True) & (
-            weights.hi.max(axis=1, keepdims=True) == 1
+        single = (
+            ((weights.hi != 0).sum(axis=1) == 1) & weights.known.all(axis=1) & (weights.hi.max(axis=1) == 1)
         )
+        single = single[:, None]
         off = np.where(single, 0.0, self.inner.error(size, count + 1, count))
         return self.stored(whole(products.total(1).widened(off))).part
 
@@ -395,17 +391,10 @@ def _ball(side: Real) -> tuple[Array, Array]:
     return middle, np.where(side.known, 0.0, radius + 4 * OWN.unit * side.size)
 
 
-_DOUBLE = OWN
 _SINGLE = Rounding(24, 2.0**-149, 3.4e38)
 FORMATS = {
-    "float64": Format("float64", _DOUBLE, _DOUBLE, 746.0, 2.0**-1022),
+    "float64": Format("float64", OWN, OWN, 746.0, 2.0**-1022),
     "float32": Format("float32", _SINGLE, _SINGLE, 104.0, 2.0**-126),
     "bfloat16": Format("bfloat16", _SINGLE, Rounding(8, 2.0**-133, 3.38e38), 104.0, 2.0**-126),
     "float16": Format("float16", _SINGLE, Rounding(11, 2.0**-24, 65504.0), 104.0, 2.0**-126),
 }
-
-
-def toy(bits: int, exponent: int) -> Format:
-    """A format so small that all its numbers can be tried: ``bits`` of significand, from 2^-exponent on."""
-    small = Rounding(bits, 2.0**-exponent, (2.0**bits - 1) * 2.0**exponent)
-    return replace(FORMATS["float64"], name="toy", inner=small, outer=small)

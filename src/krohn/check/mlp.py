@@ -298,13 +298,17 @@ def run_strand(
     parts, rows = [], max(1, BLOCK // held)
     for start in range(0, max(len(distinct), 1), rows):
         part, left = distinct[start : start + rows], setting.budget.left
-        parts.append(_run(setting, chain, strand, Real(part[:, :half], part[:, half:]), terms, first))
+        form = form_of(setting, chain, strand, Real(part[:, :half], part[:, half:]), terms, first)
+        parts.append(form.box if terms is None else form.summary(terms[2]))
         more = max(0, len(distinct) - start - rows) / max(1, len(part))
         setting.budget.foresee((left - setting.budget.left) * more, "MLP rows")
     return joined(parts)[back.reshape(-1)]
 
 
-def _run(setting: Setting, chain: Chain, strand: Strand, box: Real, terms: Terms | None, first: int) -> Real:
+def form_of(
+    setting: Setting, chain: Chain, strand: Strand, box: Real, terms: Terms | None, first: int = 0
+) -> Affine:
+    """Its last units for rows of boxes, with what they share of errors; or the units and channels named."""
     fmt, columns = setting.fmt, strand.units[first - 1] if first else strand.inputs
     form, held = entering(box), columns
     form, stream = form.trimmed(form)
@@ -315,6 +319,8 @@ def _run(setting: Setting, chain: Chain, strand: Strand, box: Real, terms: Terms
         if sine is None or (index + 1 == strand.ends and terms is None):
             return form, stream
         pairs = strand.pairs[index] if index + 1 < strand.ends else None
+        if terms is not None and pairs is None:
+            pairs = mirrors(chain[index].weight[:, chosen], terms[2][: len(chosen)])
         return form.activated(fmt, sine[chosen], pairs).trimmed(stream)
 
     if first:
@@ -336,10 +342,6 @@ def _run(setting: Setting, chain: Chain, strand: Strand, box: Real, terms: Terms
             form, stream = activated(index, form, stream)
         columns = chosen
     if terms is None:
-        return form.box
-    own, old, matrix = terms
-    every = beside(form.chosen(np.searchsorted(columns, own)), stream.chosen(np.searchsorted(held, old)))
-    size = every.box.size @ np.abs(matrix)
-    return joined(
-        [every.sums(matrix), Real(-size, size), point(every.grain(matrix)).spread(*size.shape)], axis=1
-    )
+        return form
+    own, old, _ = terms
+    return beside(form.chosen(np.searchsorted(columns, own)), stream.chosen(np.searchsorted(held, old)))

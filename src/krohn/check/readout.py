@@ -11,7 +11,7 @@ from krohn.check.verdict import Refused
 
 BLOCK = 1 << 22
 TINY = 1 / 1024
-"""Logits that are so close, of the largest distance, are meant to be equal."""
+"""Logits that err by less than this share of the largest one, and agree, are meant to agree."""
 
 
 def decode(setting: Setting, claim: Claim, network: Network) -> tuple[Integers, float]:
@@ -24,7 +24,7 @@ def decode(setting: Setting, claim: Claim, network: Network) -> tuple[Integers, 
         _leads(setting, network, rows[first : first + max(1, BLOCK // held)], norm)
         for first in range(0, len(rows), max(1, BLOCK // held))
     ]
-    states, others, margins, ideal = (np.concatenate(found) for found in zip(*parts, strict=True))
+    states, others, margins, ideal, sizes = (np.concatenate(found) for found in zip(*parts, strict=True))
     worst, bad = int(margins.argmin()), ~(margins > 0)
     if bad.any():
         raise Refused(
@@ -32,7 +32,7 @@ def decode(setting: Setting, claim: Claim, network: Network) -> tuple[Integers, 
             f"{ideal[worst]:.3g} apart and may err by {ideal[worst] - margins[worst]:.3g} "
             f"({int(bad.sum())} of {len(states)} classes)",
             "the errors are too large: use a wider dtype or a shorter length"
-            if (ideal[bad] > TINY * np.abs(ideal).max()).all()
+            if ((ideal - margins)[bad] > TINY * sizes.max()).any()
             else "the weights are at fault, no rounding: look at the layer that should tell them apart",
         )
     return states, float(margins[worst])
@@ -40,8 +40,9 @@ def decode(setting: Setting, claim: Claim, network: Network) -> tuple[Integers, 
 
 def _leads(
     setting: Setting, network: Network, rows: Real, norm: Norm
-) -> tuple[Integers, Integers, Array, Array]:
-    """Of each row the likely output, the one next to it, how far its logit leads, and that without errors.
+) -> tuple[Integers, Integers, Array, Array, Array]:
+    """Of each row the likely output, the one next to it, how far its logit leads, that without errors, and
+    the size of logits.
 
     What logits share of an error cancels.
     """
@@ -51,7 +52,7 @@ def _leads(
     leads[every, states] = np.inf
     others = leads.argmin(axis=1)
     ideal = form.centre[every, states] - form.centre[every, others]
-    return states, others, leads.min(axis=1), ideal
+    return states, others, leads.min(axis=1), ideal, form.box.size.max(axis=1)
 
 
 def simulate(setting: Setting, machine: Machine, states: Integers, automaton: Automaton, length: int) -> int:

@@ -6,19 +6,33 @@ composition of what stands at positions t - w + 1 ... t (nothing stands before p
 position code. All maps are covered at once: a unit sees few points, so n or n² cases decide what it adds.
 """
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from krohn.check.affine import beside, entering, mirrors
 from krohn.check.format import Box, whole
 from krohn.check.heads import Look, lead_back
 from krohn.check.machine import Claim, Setting
-from krohn.check.mlp import chain_of, run_block, untouched
-from krohn.check.norm import Norm, normed
+from krohn.check.mlp import (
+    Chain,
+    Stage,
+    Strand,
+    Terms,
+    chain_of,
+    form_of,
+    reaches,
+    run_block,
+    strand_to,
+    untouched,
+)
+from krohn.check.norm import normed
 from krohn.check.reader import Automaton, Layer, Network
 from krohn.check.readout import decode
-from krohn.check.real import Array, Flags, Integers, Real, ample, hull, lowest_bit, point
+from krohn.check.real import Array, Integers, Real, ample, hull, lowest_bit, point
 from krohn.check.verdict import inside, require
 from krohn.check.witness import Scan
 
@@ -38,6 +52,8 @@ class Kind:
 
 Added = tuple[Real, Real, Array, Array]
 """What units add, how that moves with the error of a left number, the size of terms, their common unit."""
+Term = tuple[int, int, int, tuple[tuple[int, int], ...]]
+"""What a kind adds to a channel, both by number; the axis of left(q) or -1; axes of own points, and which."""
 
 
 def check_scan(setting: Setting, network: Network, automaton: Automaton, claim: Claim, scan: Scan) -> float:
@@ -87,7 +103,7 @@ def compose(setting: Setting, claim: Claim, layer: Layer, scan: Scan, number: in
             pads.append(look.at_padding())
             if not head.output.any():
                 continue
-            distance = _distance(look)
+            distance = _distance(look, window)
             require(distance in (0, window), f"it looks {distance} back, not {window} or 0")
             lead = lead_back(look, distance)
             out, _, _ = look.delivered(np.arange(points + tau), lead)
@@ -100,15 +116,20 @@ def compose(setting: Setting, claim: Claim, layer: Layer, scan: Scan, number: in
     there = replace(claim, box=mixed, places=claim.places * keep)
     there = replace(there, pads=setting.fmt.gathered(pads).part)
     norm = normed(setting.fmt, there.anywhere, layer.gain_mlp, setting.epsilon)
-    made = _composed(setting, there, layer, scan.channels[number], sources, norm)
-    padding = run_block(setting, (layer,), chain_of((layer,), [norm]), there.pads)
+    chain = chain_of((layer,), [norm])
+    made = _composed(setting, there, chain, scan.channels[number], sources)
+    padding = run_block(setting, (layer,), chain, there.pads)
     return replace(made, pads=padding, places=claim.places * keep * untouched((layer,)))
 
 
-def _distance(look: Look) -> int:
-    """How far back the position is that scores best at the last letter: a guess, shown afterwards."""
+def _distance(look: Look, window: int) -> int:
+    """How far back the position is that scores best at the last letter: a guess, shown afterwards.
+
+    A window that reaches beyond the first position ends there.
+    """
     *_, (_, scores, _) = look.blocks(0)
-    return int(scores.lo.shape[2] - 1 - scores.lo[-1, 0].argmax())
+    best, last = int(scores.lo[-1, 0].argmax()), scores.lo.shape[2] - 1
+    return window if max(last - window, 0) == best else last - best
 
 
 def _copied(value: Array, output: Array, channels: Integers) -> dict[int, int]:
@@ -133,148 +154,158 @@ def _with_padding(out: Box, found: dict[int, int], scan: Scan) -> Box:
 
 
 def _composed(
-    setting: Setting, claim: Claim, layer: Layer, channels: Integers, sources: dict[int, Source], norm: Norm
+    setting: Setting, claim: Claim, chain: Chain, channels: Integers, sources: dict[int, Source]
 ) -> Claim:
     """The MLP: units by the points they see; what each kind adds, whatever the maps are, is joined."""
-    require(len(layer.weights) == 2, "a scan composes with one hidden layer")
-    points, fmt, bias = len(channels), setting.fmt, layer.biases[1]
-    coded = claim.box + claim.codes
-    place = np.full(len(bias), -1)
+    last = chain[-1]
+    points, d, keep = len(channels), len(last.bias), _kept(last)
+    quiet = (keep > 0) & ~(last.weight != 0).any(axis=0) & (last.bias == 0)  # their code stays beside
+    place = np.full(d, -1)
     place[channels] = np.arange(points)
-    kinds: dict[tuple[Source, ...], list[int]] = {}
-    for number, column in enumerate((layer.weights[0] != 0).T):
-        seen = sorted({sources[int(c)] for c in np.flatnonzero(column) if int(c) in sources})
-        kinds.setdefault(tuple(seen), []).append(number)
-    quiet = untouched((layer,))  # only these keep their code beside the box
-    kept: dict[tuple[Source, ...], list[int]] = {}
-    for channel in np.flatnonzero((layer.keep_mlp > 0) & ~quiet).tolist():  # as if a unit wrote it again
-        alone = (sources[channel],) if channel in sources else ()
-        kept.setdefault(alone, []).append(channel)
-        kinds.setdefault(alone, [])
-    shape = (points, points, len(bias))
-    total = Real(np.zeros(shape) + bias, np.zeros(shape) + bias)
-    known: dict[tuple[object, ...], Added] = {}
-    slopes, size, unit = Real(np.zeros(shape), np.zeros(shape)), np.abs(bias), lowest_bit(bias)
-    for kind, chosen in kinds.items():
-        require(len(kind) <= 2, "a unit of the MLP sees more than two points")
-        part = Kind(kind, np.array(chosen, dtype=np.int64), np.array(kept.get(kind, []), dtype=np.int64))
+    adding, terms = Adding(setting, chain, claim.box + claim.codes, sources), dict[int, list[Term]]()
+    for kind in _kinds(chain, sources, np.flatnonzero((keep > 0) & ~quiet).tolist()):
         # The channels that these units write; to the others they add exactly nothing.
-        written = np.union1d(np.flatnonzero((layer.weights[1][part.units] != 0).any(axis=0)), part.kept)
-        setting.budget.spend(40.0 * points**2 * (1 + len(written)), "points that units see")
-        made = _kind(setting, layer, coded, sources, part, written, known, norm)
-        size[written] += made[2].max(axis=0)
-        unit[written] = np.minimum(unit[written], made[3])
-        parts = _by_outcome(made[0], made[1], kind, place[written], points)
-        for sums, added in zip((total, slopes), parts, strict=True):
-            moved = sums[..., written] + added
-            sums.lo[..., written], sums.hi[..., written] = moved.lo, moved.hi
-    terms = (layer.weights[1] != 0).sum(axis=0) + 1.0 + layer.keep_mlp  # what has weight 0 adds nothing
-    out = total.widened(ample(slopes.size)).widened(fmt.any_sum(size, terms, unit))
-    # Row y of the channel of point q: all x = left(q) with own(x) = y. Other channels: whatever the maps are.
-    rows = out.over(0).where(
-        np.isin(np.arange(len(bias)), channels), out.over((0, 1)).spread(points, len(bias))
-    )
-    held = claim.box.over(0).spread(*rows.lo.shape)
-    return replace(claim, box=held.where(np.broadcast_to(quiet, rows.lo.shape), rows))
+        written = np.union1d(np.flatnonzero((last.weight[kind.units] != 0).any(axis=0)), kind.kept)
+        number = adding.number(kind, written)
+        for n, channel in enumerate(written.tolist()):
+            terms.setdefault(channel, []).append(_term(number, n, kind.sources, int(place[channel])))
+    count = (last.weight != 0).sum(axis=0) + 1.0 + keep  # what has weight 0 adds nothing
+    lo, hi = np.zeros((points, d)), np.zeros((points, d))
+    known: dict[tuple[tuple[Term, ...], float, float], Real] = {}
+    for channel in range(d):
+        key = (tuple(terms.get(channel, ())), float(last.bias[channel]), float(count[channel]))
+        if key not in known:  # points are often treated alike: the same terms in the same order
+            known[key] = adding.column(*key)
+        # Row y of the channel of point q: all x = left(q) with own(x) = y. Others: whatever the maps are.
+        made = known[key].over(0) if place[channel] >= 0 else known[key].over((0, 1))
+        lo[:, channel], hi[:, channel] = made.lo, made.hi
+    held = claim.box.over(0).spread(points, d)
+    return replace(claim, box=held.where(np.broadcast_to(quiet, lo.shape), Real(lo, hi)))
 
 
-def _kind(
-    setting: Setting,
-    layer: Layer,
-    coded: Real,
-    sources: dict[int, Source],
-    part: "Kind",
-    written: Integers,
-    known: dict[tuple[object, ...], Added],
-    norm: Norm,
-) -> Added:
-    """[values of the points seen, channel written]: what these units add, and how that moves with the left
-    number's error.
-
-    The error of a left number is the same for all kinds that see it, so its share is kept apart: it cancels
-    when all of them are added. Two channels that hold one left number have two errors: nothing is shared
-    then.
-    """
-    kind, units = part.sources, part.units
-    points, count = len(coded), len(coded) ** len(kind)
-    used = np.union1d(np.flatnonzero((layer.weights[0][:, units] != 0).any(axis=1)), part.kept)
-    grid = np.indices((points,) * len(kind)).reshape(len(kind), count)
-    row = np.zeros((count, len(used)), dtype=np.int64)
-    for n, channel in enumerate(used.tolist()):
-        if channel in sources:
-            row[:, n] = grid[kind.index(sources[channel])]
-    box = Real(*(np.take_along_axis(side[:, used], row, axis=0) for side in (coded.lo, coded.hi)))
-    left = [n for n, channel in enumerate(used.tolist()) if sources.get(channel, ("", 0))[0] == LEFT]
-    if len(left) == 1 and list(sources.values()).count(sources[int(used[left[0]])]) > 1:
-        left = []
-    first, bias, sine = layer.weights[0][np.ix_(used, units)], layer.biases[0][units], layer.sine[0][units]
-    again = (part.kept[:, None] == written).astype(np.float64)
-    parts = (
-        first,
-        bias,
-        sine,
-        layer.weights[1][np.ix_(units, written)],
-        np.searchsorted(used, part.kept),
-        again,
-    )
-    key = (len(kind), tuple(left), len(units), *(side.tobytes() for side in (box.lo, box.hi, *parts)))
-    if key not in known:  # points are often treated alike: the same units on the same numbers
-        known[key] = _added(setting, box, parts, left, norm[used])
-    sums, slope, size, unit = known[key]
-    shape = (*(points,) * len(kind), len(written))
-    return sums.shaped(*shape), slope.shaped(*shape), size, unit
+def _kept(last: Stage) -> Array:
+    return np.zeros(len(last.bias)) if last.keep is None else last.keep
 
 
-def _added(
-    setting: Setting,
-    box: Real,
-    parts: tuple[Array, Array, Flags, Array, Integers, Array],
-    left: list[int],
-    norm: Norm,
-) -> Added:
-    """What some units add to some channels, row by row."""
-    first, bias, sine, out, kept, again = parts
-    weight = np.concatenate([out, again])
-    work = (box.lo.shape[1] + 2 * len(bias)) * (len(bias) + weight.shape[1])
-    setting.budget.spend(float(len(box)) * work, "MLP rows")
-    stream = entering(box)
-    form = stream.normed(norm).linear(setting.fmt, first, bias, norm)
-    form = beside(form.activated(setting.fmt, sine, mirrors(first, out)), stream.chosen(kept))
-    slope = point(np.zeros((len(box), weight.shape[1])))
-    if len(left) == 1:
-        slope = point(form.tied[left[0]]) @ weight
-        form.tied[left[0]] = 0.0
-    return form.sums(weight), slope, form.box.size @ np.abs(weight), form.grain(weight)
+def _kinds(chain: Chain, sources: dict[int, Source], again: list[int]) -> list[Kind]:
+    """Units by the points they see; channels ``again`` are kept, as if a unit wrote them again."""
+    units: dict[tuple[Source, ...], list[int]] = {}
+    kept: dict[tuple[Source, ...], list[int]] = {}
+    for number, column in enumerate(reaches(chain, len(chain) - 1)[0].T if len(chain) > 1 else ()):
+        seen = sorted({sources[int(c)] for c in np.flatnonzero(column) if int(c) in sources})
+        units.setdefault(tuple(seen), []).append(number)
+    for channel in again:
+        kept.setdefault((sources[channel],) if channel in sources else (), []).append(channel)
+    require(all(len(kind) <= 2 for kind in units), "a unit of the MLP sees more than two points")
+    every = dict.fromkeys([*units, *kept])
+    whole = [[np.array(side.get(kind, []), dtype=np.int64) for side in (units, kept)] for kind in every]
+    return [Kind(kind, *numbers) for kind, numbers in zip(every, whole, strict=True)]
 
 
-def _by_outcome(
-    added: Real, slope: Real, kind: tuple[Source, ...], places: Integers, points: int
-) -> tuple[Real, Real]:
-    """[x, y, channel]: for the channel of point q = ``places[n]`` the hull over all maps with left(q) = x and
-    own(x) = y; for a channel of no point (-1) the hull over all maps.
-    """
-    folded, shape = added.widened(ample(slope.size)), (points, points, len(places))
-    made = [Real(np.zeros(shape), np.zeros(shape)) for _ in range(2)]
-    for n, q in enumerate(places.tolist()):
-        tied = (LEFT, q) in kind
-        for part, out in zip((added, slope) if tied else (folded,), made, strict=False):
-            picked = _picked(part[..., n], kind, q, points)
-            out.lo[..., n], out.hi[..., n] = picked.lo, picked.hi
-    return made[0], made[1]
+def _term(number: int, n: int, kind: tuple[Source, ...], q: int) -> Term:
+    """What units add to the channel of point q (-1: of no point): along which axis left(q), own(x) stand."""
+    left = [axis for axis, source in enumerate(kind) if source == (LEFT, q)]
+    own = tuple((axis, x) for axis, (window, x) in enumerate(kind) if window == OWN_WINDOW and q >= 0)
+    return number, n, left[0] if left else -1, own
 
 
-def _picked(part: Real, kind: tuple[Source, ...], q: int, points: int) -> Real:
+class Adding:
+    """What kinds of units add to channels; kinds that do the same with the same numbers are run once."""
+
+    def __init__(self, setting: Setting, chain: Chain, coded: Real, sources: dict[int, Source]) -> None:
+        self.setting, self.chain, self.coded, self.sources = setting, chain, coded, sources
+        self.numbers: dict[tuple[object, ...], int] = {}
+        self.made: list[Added] = []
+        self.known: dict[Term, tuple[Real, Real]] = {}
+        self.copies = Counter(sources.values())
+
+    def number(self, part: Kind, written: Integers) -> int:
+        """Of the kind among those that differ.
+
+        The error of a left number is the same for all kinds that see it, so its share is kept apart: it
+        cancels when all of them are added. Two channels that hold one left number have two errors: nothing
+        is shared then.
+        """
+        chain, kind = self.chain, part.sources
+        strand = strand_to(chain, len(chain) - 1, part.units, part.kept)
+        axes = [kind.index(self.sources[c]) if c in self.sources else -1 for c in strand.inputs.tolist()]
+        left = [n for n, axis in enumerate(axes) if axis >= 0 and kind[axis][0] == LEFT]
+        if len(left) == 1 and self.copies[kind[axes[left[0]]]] > 1:
+            left = []
+        again = (part.kept[:, None] == written).astype(np.float64)
+        weight = np.concatenate([chain[-1].weight[np.ix_(part.units, written)], again])
+        rows = self.coded[:, strand.inputs]
+        parts = [rows.lo, rows.hi, weight, np.searchsorted(strand.inputs, part.kept), *_parts(chain, strand)]
+        key = (tuple(axes), tuple(left), *((side.shape, side.tobytes()) for side in parts))
+        if key not in self.numbers:
+            self.numbers[key] = len(self.made)
+            points, count = len(rows), len(rows) ** len(kind)
+            grid = np.indices((points,) * len(kind)).reshape(len(kind), count)
+            index = np.zeros((count, len(axes)), dtype=np.int64)
+            for n, axis in enumerate(axes):
+                index[:, n] = grid[axis] if axis >= 0 else 0
+            box = Real(*(np.take_along_axis(side, index, axis=0) for side in (rows.lo, rows.hi)))
+            terms = (part.units, part.kept, weight)
+            sums, slope, size, unit = self.added(strand, box, terms, left)
+            shape = (*(points,) * len(kind), len(written))
+            self.made.append((sums.shaped(*shape), slope.shaped(*shape), size, unit))
+        return self.numbers[key]
+
+    def added(self, strand: Strand, box: Real, terms: Terms, left: list[int]) -> Added:
+        """What units add, row by row, and how that moves with the left number's error: the symbol of its
+        channel, among those of the channels that are not known.
+        """
+        form = form_of(self.setting, self.chain, strand, box, terms)
+        slope = point(np.zeros((len(box), terms[2].shape[1])))
+        unsure = (~box.known).sum(axis=0) > 0
+        if len(left) == 1 and unsure[left[0]]:
+            symbol = int(unsure[: left[0]].sum())
+            slope = point(form.tied[symbol]) @ terms[2]
+            form.tied[symbol] = 0.0
+        return form.sums(terms[2]), slope, form.box.size @ np.abs(terms[2]), form.grain(terms[2])
+
+    def column(self, terms: tuple[Term, ...], bias: float, count: float) -> Real:
+        """[x, y]: what stands in a channel if left(q) = x and own(x) = y."""
+        shape = (len(self.coded), len(self.coded))
+        total, slopes, size = point(np.full(shape, bias)), point(np.zeros(shape)), np.abs(np.asarray(bias))
+        unit = lowest_bit(np.asarray(bias))
+        self.setting.budget.spend(20.0 * total.lo.size * (1 + len(terms)), "points that units see")
+        for term in terms:
+            number, n, left, own = term
+            made = self.made[number]
+            if term not in self.known:
+                sides = (made[0][..., n], made[1][..., n])
+                if left < 0:  # nothing cancels
+                    sides = (sides[0].widened(ample(sides[1].size)), point(np.zeros_like(sides[0].lo)))
+                self.known[term] = (_picked(sides[0], left, own, shape), _picked(sides[1], left, own, shape))
+            total, slopes = total + self.known[term][0], slopes + self.known[term][1]
+            size, unit = size + made[2][:, n].max(), np.minimum(unit, made[3][n])
+        off = self.setting.fmt.any_sum(size, np.asarray(count), unit)
+        return total.widened(ample(slopes.size)).widened(off)
+
+
+def _parts(chain: Chain, strand: Strand) -> Iterator[npt.NDArray[Any]]:
+    """All numbers that units of a strand are computed with."""
+    columns = strand.inputs
+    for stage, units in zip(chain, strand.units, strict=False):
+        yield from (stage.weight[np.ix_(columns, units)], stage.bias[units])
+        if stage.sine is not None:
+            yield stage.sine[units]
+        if stage.norm is not None:
+            norm = stage.norm[columns]
+            yield from (norm.scale, norm.alike, norm.own, norm.faint)
+        columns = units
+
+
+def _picked(part: Real, left: int, own: tuple[tuple[int, int], ...], shape: tuple[int, int]) -> Real:
     """[x, y] where left(q) = x and own(x) = y: whatever else these units see may be anything."""
-    axes = list(range(len(kind)))
-    at = [axis for axis in axes if kind[axis] == (LEFT, q)]
-    rows = part.over(tuple(axis for axis in axes if axis not in at))  # along x, or nothing
-    lo, hi = (np.tile(side.reshape(-1, 1), (points // side.size, points)) for side in (rows.lo, rows.hi))
-    for axis, (window, x) in enumerate(kind):
-        if window == OWN_WINDOW and q >= 0:
-            here = part[(slice(None),) * at[0] + (x,)] if at else part
-            place = axis - sum(other < axis for other in at)
-            seen = here.over(tuple(other for other in range(here.lo.ndim) if other != place))
-            lo[x], hi[x] = seen.lo, seen.hi
+    rows = part.over(tuple(axis for axis in range(part.lo.ndim) if axis != left))  # along x, or one number
+    lo, hi = (np.broadcast_to(side.reshape(-1, 1), shape).copy() for side in (rows.lo, rows.hi))
+    for axis, x in own:
+        here = part if left < 0 else part[(slice(None),) * left + (x,)]
+        place = axis - (0 <= left < axis)
+        seen = here.over(tuple(other for other in range(here.lo.ndim) if other != place))
+        lo[x], hi[x] = seen.lo, seen.hi
     return Real(lo, hi)
 
 

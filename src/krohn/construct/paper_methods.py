@@ -11,6 +11,7 @@ from math import cos, log, pi
 from krohn.algebra.permutation import prime_factors
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.construct.lowering.assembly import UNIT, Faults, longest
+from krohn.construct.paper.grid_heads import MOD_LOGIT_GAP, key_gap
 from krohn.construct.paper.grid_recognition import grid_run, recognise_grid
 from krohn.construct.paper.permutation_reset import ComponentCascade, component_cascade
 from krohn.construct.paper.theorem1 import Positions, build_scan, scan_gamma
@@ -30,6 +31,12 @@ from krohn.network.compiled import CompiledNetwork
 LARGEST = {"float64": 1.7e308, "float32": 3.4e38, "float16": 65504.0, "bfloat16": 3.3e38}
 ROUNDINGS = 16
 """Of two scores of two products, each of a rounded weight, position and query."""
+VISIT_ROUNDINGS = {"log_depth": 1 << 20}
+"""Of the score of a visit that the MLPs of Theorem 3 as printed leave room for, if not ``MOST_VISITS``."""
+MOST_VISITS = 1 << 13
+STEP_ERROR = {"sin": 1 / 12}
+"""How far a sum may be off where the sine of it is taken, if not ``MOST_STEPS``."""
+MOST_STEPS = 2 / 9
 
 
 def circle_fault(states: int, length: int, dtype: str) -> str | None:
@@ -52,11 +59,16 @@ def composition_fault(states: int, dtype: str) -> str | None:
     return None
 
 
-def counter_fault(modulus: int, length: int, dtype: str) -> str | None:
+def sum_error(total: int) -> float:
+    """Roundings of a mean of so many steps, in any order of summation: of the weights and of the sum."""
+    return 1.1 * total + 80
+
+
+def counter_fault(modulus: int, length: int, dtype: str, counting: str = "relu") -> str | None:
     """Why a prefix sum of residues cannot be recovered from its mean, if it cannot."""
-    reach = (modulus - 1) * length
-    if 8 * reach * UNIT[dtype] > 1 / 4:
-        return f"a sum up to {reach:,} would be off by more than 1/4 in {dtype}"
+    reach, room = (modulus - 1) * length, STEP_ERROR.get(counting, MOST_STEPS)
+    if reach * sum_error(length) * UNIT[dtype] > room:
+        return f"a sum up to {reach:,} would be off by more than {room:.2g} in {dtype}, in some order"
     return None
 
 
@@ -68,13 +80,18 @@ def memory_fault(states: int, length: int, dtype: str) -> str | None:
     return None
 
 
-def grid_fault(walls: int, total: int, dtype: str, modular: bool) -> str | None:
+def grid_fault(walls: int, total: int, dtype: str, variant: str, circle: str) -> str | None:
     """Why the latest visit cannot be told from the one before it, if it cannot."""
-    if modular:
-        recency = (1.0 - cos(2.0 * pi / (walls + 1))) / 2.0 / total
-    else:
+    gap, needed = key_gap(walls), 8.0
+    recency = gap / total
+    if not variant.startswith("mod"):
         recency = (1.0 - cos(pi / (2.0 * total))) / (2.0 * log(2.0)) / (2.0 * total)
-    if 8 * UNIT[dtype] > recency:
+        needed = float(VISIT_ROUNDINGS.get(variant, MOST_VISITS))
+    elif circle == "sin":  # the angle is as far off as the sum: up to 8 times that in the lead of a visit
+        angle = 4.0 * pi * total / (walls + 1) * sum_error(total)
+        left = max(1.0 - log(8.0 * total) / MOD_LOGIT_GAP, 1e-9)
+        needed = 8.0 * angle / left
+    if needed * UNIT[dtype] > recency:
         return f"{dtype} cannot tell visits apart that differ by {recency:.1e} of a score"
     return None
 
@@ -106,15 +123,15 @@ def paper_as_printed(request: Request) -> CompiledNetwork:
         states = max((part.states for part in whole.components), default=1)
         positions = _positions(request, states)
         others = tuple(cascade_refusals(whole, request.max_rows))
-        _refuse(request, lambda length: _cascade_faults(whole, states, length, dtype, positions), others)
+        _refuse(request, lambda t: _cascade_faults(whole, states, t, dtype, positions, counting), others)
         counting = "steps" if counting == "relu" else counting
     return build_paper(request.automaton, request.length, counting, request.max_rows, positions)
 
 
 def _cascade_faults(
-    whole: ComponentCascade, states: int, length: int, dtype: str, positions: Positions
+    whole: ComponentCascade, states: int, length: int, dtype: str, positions: Positions, counting: str
 ) -> Iterator[str]:
-    yield from _given(counter_fault(_largest_counter(whole), length, dtype))
+    yield from _given(counter_fault(_largest_counter(whole), length, dtype, counting))
     if any(part.has_resets for part in whole.components):
         yield from _given(memory_fault(states, length, dtype))
     if positions == "circle" and whole.num_levels > 1:
@@ -130,10 +147,10 @@ def grid_as_printed(request: Request) -> CompiledNetwork:
         if grid is not None:
             total = grid_run(request.automaton, grid, length).total
             for walls in {size - 1 for size in grid.shape}:
-                yield from _given(grid_fault(walls, total, dtype, variant.startswith("mod")))
+                yield from _given(grid_fault(walls, total, dtype, variant, circle))
 
-    _refuse(request, faults)
     circle: str = request.activation
+    _refuse(request, faults)
     if circle == "relu" and (dtype != "float64" or _is_fine(request, variant)):
         circle = "clamped"
     return build_grid(request.automaton, request.length, variant, circle)
@@ -185,4 +202,6 @@ def _remedy(request: Request) -> str:
         return "use --positions binary, a longer format or method auto"
     if request.variant not in (None, "mod"):
         return "use --variant mod, a longer format or method auto"
+    if request.activation == "sin":
+        return "use --activation relu, a longer format or method auto"
     return "use a longer format or method auto"

@@ -1,0 +1,91 @@
+"""Affine forms hold what they stand for, in exact rationals: a run gives every symbol its value."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from krohn.check.affine import Affine, entering
+from krohn.check.format import FORMATS, Format
+from krohn.check.real import Array, Real
+
+STORED = {"float64": np.float64, "float32": np.float32}
+
+
+def run(dice: np.random.Generator, dtype: type, x: Array, weight: Array, bias: Array) -> Array:
+    """x @ weight + bias, every operation rounded, the terms of each sum in an order of their own."""
+    made = np.zeros(weight.shape[1])
+    for unit in range(weight.shape[1]):
+        terms = [dtype(a) * dtype(b) for a, b in zip(x, weight[:, unit], strict=True)] + [dtype(bias[unit])]
+        order, total = dice.permutation(len(terms)), dtype(0)
+        for index in order:
+            total = dtype(total + terms[index])
+        made[unit] = total
+    return made
+
+
+def apart(form: Affine, symbols: list[Fraction], values: Array) -> list[Fraction]:
+    """How far each number is from what the form makes of the symbols, exactly."""
+    found = []
+    for unit, value in enumerate(values.tolist()):
+        meant = Fraction(form.centre[0, unit].item())
+        for symbol, part in zip(symbols, form.tied[:, 0, unit].tolist(), strict=True):
+            meant += symbol * Fraction(part)
+        found.append(Fraction(value) - meant)
+    return found
+
+
+def held(form: Affine, symbols: list[Fraction], values: Array) -> None:
+    for off, own in zip(apart(form, symbols, values), form.own[0].tolist(), strict=True):
+        assert abs(off) <= Fraction(own)
+    assert (form.box.lo[0] <= values).all()
+    assert (values <= form.box.hi[0]).all()
+
+
+def symbols_of(form: Affine, before: list[Fraction], values: Array) -> list[Fraction]:
+    """The next layer has a symbol for what each unit has for itself."""
+    rest = zip(apart(form, before, values), form.own[0].tolist(), strict=True)
+    return [*before, *(off / Fraction(own) for off, own in rest if own)]
+
+
+def numbers(dice: np.random.Generator, dtype: type, *shape: int) -> Array:
+    """Short ones, whose sums are exact, among others."""
+    short = dice.integers(-4, 5, shape) / 2.0 ** dice.integers(0, 3)
+    return np.where(dice.random(shape) < 0.8, short, dice.normal(size=shape)).astype(dtype).astype(np.float64)
+
+
+@pytest.mark.parametrize("name", ["float64", "float32"])
+def test_two_layers_are_held_by_their_forms_exactly(name: str) -> None:
+    fmt, dtype, dice = FORMATS[name], STORED[name], np.random.default_rng(0)
+    certain = 0
+    for _ in range(150):
+        first, second = numbers(dice, dtype, 3, 5), numbers(dice, dtype, 5, 4)
+        biases = numbers(dice, dtype, 5), numbers(dice, dtype, 4)
+        middle = numbers(dice, dtype, 3)
+        radius = np.where(dice.random(3) < 0.5, 0.0, dice.random(3) * 10.0 ** dice.integers(-9, 1))
+        x = (middle + radius * dice.uniform(-1, 1, 3)).astype(dtype).astype(np.float64)
+        box = Real(np.minimum(middle - radius, x)[None], np.maximum(middle + radius, x)[None])
+        certain += _held_through(fmt, dtype, dice, box, x, (first, second), biases)
+    assert certain >= 30  # sums that are known are among them
+
+
+def _held_through(
+    fmt: Format,
+    dtype: type,
+    dice: np.random.Generator,
+    box: Real,
+    x: Array,
+    weights: tuple[Array, Array],
+    biases: tuple[Array, Array],
+) -> int:
+    form = entering(box)
+    ends = zip(x.tolist(), form.centre[0].tolist(), np.diagonal(form.tied[:, 0]).tolist(), strict=True)
+    symbols = [(Fraction(a) - Fraction(c)) / Fraction(r) if r else Fraction(0) for a, c, r in ends]
+    sums = form.linear(fmt, weights[0], biases[0])
+    values = run(dice, dtype, x, weights[0], biases[0])
+    held(sums, symbols, values)
+    units, shown = sums.activated(fmt, np.zeros(len(values), dtype=bool)), np.maximum(values, 0.0)
+    held(units, symbols, shown)
+    last = units.linear(fmt, weights[1], biases[1])
+    held(last, symbols_of(units, symbols, shown), run(dice, dtype, shown, weights[1], biases[1]))
+    return int(last.box.known.sum())

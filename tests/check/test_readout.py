@@ -1,0 +1,28 @@
+"""A refused read-out says which outputs are not told apart, and whether weights or rounding are at fault."""
+
+from dataclasses import replace
+
+import krohn
+from krohn.certify.arithmetic import arithmetic
+from krohn.certify.proof import small_attempt
+
+
+def refusal(network: krohn.CompiledNetwork, dtype: str, **changed: object) -> str:
+    transformer = replace(network.transformer, **changed)  # type: ignore[arg-type]
+    return str(small_attempt(transformer, network.automaton, network.length, arithmetic(dtype))[1])
+
+
+def test_equal_columns_are_a_fault_of_the_weights() -> None:
+    network = krohn.compile("C3", 8)
+    readout, bias = network.transformer.readout.copy(), network.transformer.readout_bias.copy()
+    readout[:, 2], bias[2] = readout[:, 1], bias[1]
+    said = refusal(network, "float32", readout=readout, readout_bias=bias)
+    assert said.startswith("read-out: outputs ")
+    assert "1 and 2" in said or "2 and 1" in said
+    assert "the weights are at fault, no rounding" in said
+
+
+def test_a_counter_that_rounding_swallows_is_a_fault_of_the_dtype() -> None:
+    said = refusal(krohn.compile("C3", 16, method="cascade"), "bfloat16")
+    assert said.startswith("read-out: outputs ")
+    assert "the errors are too large: use a wider dtype or a shorter length" in said
