@@ -12,8 +12,8 @@ from krohn.models.kernels import delta_scan
 from krohn.recurrent.cells import Sums
 from krohn.recurrent.chunks import same_in_chunks
 from krohn.recurrent.closure import close
-from krohn.recurrent.files import Witness
 from krohn.recurrent.horizon import certified_horizon
+from krohn.recurrent.witness_files import Witness
 from krohn.recurrent.witnesses import WITNESSES, deltaproduct, diagonal
 
 STACKS = [("deltaproduct", "T3"), ("diagonal", "D8"), ("diagonal", "D6")]

@@ -13,10 +13,10 @@ from krohn.evaluate.witness_networks import in_training
 from krohn.recurrent.cells import Gru, Lstm
 from krohn.recurrent.closure import close
 from krohn.recurrent.elementary import components, swaps_and_merges
-from krohn.recurrent.files import CELLS, Witness
 from krohn.recurrent.horizon import certified_horizon
 from krohn.recurrent.rankone_witness import RankOneStack
 from krohn.recurrent.small_action import small_action
+from krohn.recurrent.witness_files import CELLS, Witness
 from krohn.recurrent.witnesses import WITNESSES, deltaproduct, diagonal, gru, lstm, rankone
 
 # Write a or b if empty, clear, idle: the smallest automaton that one contracting layer cannot hold apart.

@@ -8,7 +8,7 @@ import pytest
 
 from krohn.automata.simulation import simulate
 from krohn.evaluate.trained_states import trained_states
-from krohn.trained import word_tree
+from krohn.trained import prefix_tree
 from krohn.trained.exact import count, longest
 from krohn.trained.examined import words_of_training
 
@@ -20,7 +20,7 @@ KINDS = ["gpt", "bos", "scratchpad", "lstm", "feasible"]
 def test_the_count_is_that_of_plain_passes(
     kind: str, leaves: int, runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(word_tree.LEAVES, "cpu", leaves)
+    monkeypatch.setitem(prefix_tree.LEAVES, "cpu", leaves)
     trained, length = trained_states(runs[kind]), 5
     automaton = trained.automaton
     words = np.array(list(product(range(automaton.num_letters), repeat=length)))

@@ -9,8 +9,8 @@ from krohn.certify.identity import Identity, identify
 from krohn.cli.output import emit, note
 from krohn.errors import InvalidInput
 from krohn.recurrent.closure import BITS, Closure, close
-from krohn.recurrent.files import Witness, check_target, load, run_all, save
 from krohn.recurrent.horizon import certified_horizon
+from krohn.recurrent.witness_files import Witness, check_target, load, run_all, save
 from krohn.recurrent.witnesses import WITNESSES
 
 

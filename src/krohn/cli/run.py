@@ -15,8 +15,8 @@ from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import CASTS
 from krohn.network.storage import load
-from krohn.recurrent.files import Witness, is_witness
-from krohn.recurrent.files import load as load_witness
+from krohn.recurrent.witness_files import Witness, is_witness
+from krohn.recurrent.witness_files import load as load_witness
 
 Forward = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 # Letters handled in one batch.

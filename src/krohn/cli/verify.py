@@ -16,7 +16,7 @@ from krohn.cli.output import emit, json_option, note
 from krohn.cli.recurrent import WitnessRequest, verify_witness
 from krohn.cli.trained_verdict import TrainedRequest, trained_verdict
 from krohn.network.storage import MEANING, MODEL, is_run
-from krohn.recurrent.files import is_witness
+from krohn.recurrent.witness_files import is_witness
 
 
 @click.command()

@@ -16,7 +16,7 @@ from krohn.errors import InvalidInput, LimitExceeded
 from krohn.evaluate.trained_states import TrainedStates, trained_states
 from krohn.network.storage import is_run, load
 from krohn.trained.exact import longest
-from krohn.trained.word_tree import Level, walk
+from krohn.trained.prefix_tree import Level, walk
 
 Words = npt.NDArray[np.int64]
 Levels = list[Words]

@@ -12,7 +12,7 @@ from torch import Tensor
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import Counterexample
 from krohn.evaluate.trained_states import TrainedStates
-from krohn.trained.word_tree import Level, walk
+from krohn.trained.prefix_tree import Level, walk
 
 MULTIPLICATIONS = 10**10
 """What a count may cost at effort 1: a few seconds of one core."""
