@@ -123,14 +123,14 @@ def interpolation_nd_meaning(
     return nearest
 
 
-def interpolation_nd_bound(points: npt.ArrayLike, values: npt.ArrayLike, gap: float = 1.0) -> MlpBound:
+def interpolation_nd_bound(points: npt.ArrayLike, values: npt.ArrayLike) -> MlpBound:
     """Widths and ∞-norms as the lemma states them; they hold after the correction too."""
-    rows, table = _validated(points, values, gap)
+    rows, table = _validated(points, values)
     radius = float(np.abs(rows).max(initial=0.0))
     distinct = sum(len(np.unique(column)) for column in rows.T)
     widths = (UNITS_PER_POINT * distinct, len(rows))
-    biases = (4 * radius / gap + 2, float(rows.shape[1]), 0.0)
-    return MlpBound(widths, (4 / gap, 1.0, float(np.abs(table).max(initial=0.0))), biases)
+    biases = (4 * radius + 2, float(rows.shape[1]), 0.0)
+    return MlpBound(widths, (4.0, 1.0, float(np.abs(table).max(initial=0.0))), biases)
 
 
 def prefix_sum_meaning(values: list[float], total: int) -> list[float]:

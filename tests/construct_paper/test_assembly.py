@@ -102,14 +102,14 @@ def test_a_table_after_a_layer_sees_what_the_layer_wrote(depth) -> None:
 
 
 def test_the_nearest_code_is_read_out() -> None:
-    readout, bias = integer_readout(3, {0: [0, 0, 1, 1], 2: [0, 5, 0, 5]}, 4, scale=2.0)
-    stream = np.array([[0.01, 9, 2.4], [0.49, 9, 0.1], [0.02, 9, -0.1], [0.5, 9, 2.5]])
+    readout, bias = integer_readout(3, {0: [0, 0, 1, 1], 2: [0, 5, 0, 5]}, 4)
+    stream = np.array([[0.02, 9, 4.8], [0.98, 9, 0.2], [0.04, 9, -0.2], [1.0, 9, 5.0]])
     assert (stream @ readout + bias).argmax(axis=1).tolist() == [1, 2, 0, 3]
 
 
 def test_a_selection_matrix_picks_channels_in_order() -> None:
     assert (np.arange(5.0) @ basis(5, [4, 0, 2])).tolist() == [4, 0, 2]
-    assert basis(3, [1], 4).shape == (3, 4)
+    assert basis(3, [1]).shape == (3, 1)
 
 
 def test_a_broken_network_is_caught_by_the_oracle() -> None:

@@ -78,6 +78,7 @@ def _transport(generators: Sequence[Permutation], tree: Sequence[tuple[int, int,
 
 
 _FEW_GENERATORS = 4  # of more generators those that add nothing are left out
+_MOST_COSETS = 20_000  # of a quotient that is listed
 _LARGE_DEGREE = 256  # beyond this a stabiliser chain is avoided where the action is semiregular
 
 
@@ -266,20 +267,20 @@ def kernel_on_blocks(group: GeneratedGroup, labels: Sequence[int]) -> GeneratedG
     return type(group)([g[:degree] for g in chain.stabilizer_generators(blocks)], degree)
 
 
-def compact_action(group: GeneratedGroup, small: int = 256) -> GeneratedGroup:
-    """The same abstract group on fewer points if it is regular on more than ``small``, by blocks.
+def compact_action(group: GeneratedGroup) -> GeneratedGroup:
+    """The same abstract group on fewer points if it is regular on more than ``_LARGE_DEGREE``, by blocks.
 
     From several points blocks are taken of blocks until few are left; the actions on them, side by
     side, are faithful as soon as together they give the order of the group.
     """
-    if group.degree <= small or group.is_abelian or len(group.orbits()[0]) != group.order:
+    if group.degree <= _LARGE_DEGREE or group.is_abelian or len(group.orbits()[0]) != group.order:
         return group
     group = _fewer_generators(group)
     partitions: list[tuple[int, ...]] = []
     best = 1
     for point in dict.fromkeys(generator[0] for generator in group.generators):
-        labels = _blocks_of_blocks(group, point, small)
-        if max(labels) >= 8 * small:
+        labels = _blocks_of_blocks(group, point)
+        if max(labels) >= 8 * _LARGE_DEGREE:
             continue  # its order would need a chain that is too large
         action = _side_by_side(group, [*partitions, labels])
         if action.order == group.order:
@@ -311,24 +312,22 @@ def _side_by_side(group: GeneratedGroup, partitions: Sequence[tuple[int, ...]]) 
     return GeneratedGroup(generators, len(generators[0]))
 
 
-def _blocks_of_blocks(group: GeneratedGroup, point: int, small: int) -> tuple[int, ...]:
+def _blocks_of_blocks(group: GeneratedGroup, point: int) -> tuple[int, ...]:
     """The block number of every point after taking blocks of blocks, the first to hold 0 and ``point``."""
     labels = tuple(range(group.degree))
     finer: tuple[int, ...] | None = least_blocks(group.generators, group.degree, point)
     while finer is not None and 0 < max(finer) < group.degree - 1:
         labels = tuple(finer[label] for label in labels)
         group = action_on_blocks(group, finer)
-        finer = block_system(group, tries=32) if group.degree > small else None
+        finer = block_system(group, tries=32) if group.degree > _LARGE_DEGREE else None
     return labels
 
 
-def action_on_cosets(group: GeneratedGroup, normal: GeneratedGroup, limit: int = 20_000) -> GeneratedGroup:
+def action_on_cosets(group: GeneratedGroup, normal: GeneratedGroup) -> GeneratedGroup:
     """The quotient by a normal subgroup as a permutation group of its right cosets."""
     index = group.order // normal.order
-    if index > limit:
-        raise LimitExceeded(
-            f"a quotient must have at most {limit} elements; this one has {index}; raise `limit`"
-        )
+    if index > _MOST_COSETS:
+        raise LimitExceeded(f"a quotient must have at most {_MOST_COSETS:,} elements; this one has {index:,}")
     chain = normal.chain
     numbers = chain.numbers
     generators = [numbers.pack(generator) for generator in group.generators]

@@ -72,10 +72,10 @@ def is_simple_order(number: int) -> bool:
     return number in _names_by_order()
 
 
-def _has_element_of_order(group: GeneratedGroup, orders: tuple[int, ...], tries: int = 200) -> bool:
+def _has_element_of_order(group: GeneratedGroup, orders: tuple[int, ...]) -> bool:
     rng = Random(0)
     numbers = group.chain.numbers
-    return any(order(numbers.unpack(group.chain.random_element(rng))) in orders for _ in range(tries))
+    return any(order(numbers.unpack(group.chain.random_element(rng))) in orders for _ in range(200))
 
 
 @cache
@@ -187,10 +187,10 @@ def _is_proper_power(number: int) -> bool:
     return gcd(*Counter(prime_factors(number)).values()) > 1
 
 
-def _proper_normal_subgroup(group: GeneratedGroup, tries: int = 40) -> GeneratedGroup | None:
+def _proper_normal_subgroup(group: GeneratedGroup) -> GeneratedGroup | None:
     """A proper normal subgroup, sought as the normal closure of elements of prime order."""
     rng = Random(0)
-    for _ in range(tries):
+    for _ in range(40):
         element = group.chain.numbers.unpack(group.chain.random_element(rng))
         exponent = order(element)
         for prime in sorted(set(prime_factors(exponent))):

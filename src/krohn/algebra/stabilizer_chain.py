@@ -12,6 +12,8 @@ from random import Random
 
 from krohn.algebra.permutation import Arithmetic, Packed, Permutation, arithmetic, is_even, orbits
 
+_PATIENCE = 12  # random elements in a row that must be members before a chain is believed to be complete
+
 
 class Level:
     """One basic orbit: its base point, the generators that act on it, and coset representatives."""
@@ -191,12 +193,12 @@ class StabilizerChain:
             level.checked[number] = len(level.orbit)
         return None
 
-    def _fill_at_random(self, patience: int = 12) -> None:
-        """Sifts random elements (product replacement) until ``patience`` of them in a row are members."""
+    def _fill_at_random(self) -> None:
+        """Sifts random elements (product replacement) until ``_PATIENCE`` of them in a row are members."""
         self._randomised = True
         draw = _product_replacement(self.levels[0].generators, self.numbers)
         members = 0
-        while members < patience and not (self._bound is not None and self.order == self._bound):
+        while members < _PATIENCE and not (self._bound is not None and self.order == self._bound):
             residue, last = self.sift(next(draw))
             if last == len(self.levels) and self.numbers.is_one(residue):
                 members += 1

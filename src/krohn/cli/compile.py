@@ -11,15 +11,11 @@ from click.core import ParameterSource
 from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option, note, table
 from krohn.cli.recurrent import compile_witness
+from krohn.cli.search_options import EFFORT, TIME_LIMIT, choice, limit, max_sets
 from krohn.construct.compiling import compile
 from krohn.construct.depth_bounds import DepthBounds, bounded
 from krohn.construct.paper.bounds import SizeReport, size_report
-from krohn.construct.request import (
-    CHOICES,
-    DEFAULT_EFFORT,
-    DEFAULT_MAX_ROWS,
-    DEFAULT_MAX_SETS,
-)
+from krohn.construct.request import DEFAULT_MAX_ROWS, DEFAULT_MAX_SETS
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import check_target, save
 from krohn.network.transformer import HeadMeaning
@@ -28,10 +24,6 @@ WIDTH = 90
 """Longest description of a layer's heads; ``--json`` gives them whole."""
 
 DIGITS = re.compile(r"\d+")
-
-
-def _choice(name: str) -> click.Choice[str]:
-    return click.Choice([value for value in CHOICES[name] if value is not None])
 
 
 @click.command()
@@ -46,84 +38,32 @@ def _choice(name: str) -> click.Choice[str]:
     show_default=True,
     help="Recurrent ones read words of every length; deltanet is deltaproduct with one step a letter.",
 )
-@click.option(
-    "--method",
-    type=_choice("method"),
-    default="auto",
-    show_default=True,
-    help="How to build it; auto takes the shallowest network.",
-)
+@choice("method", "How to build it; auto takes the shallowest network.", default="auto")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     help="Directory to write; a network in it is replaced, other files stay.",
 )
-@click.option(
-    "--mask",
-    type=_choice("mask"),
-    default="causal",
-    show_default=True,
-    help="Whether a head sees its own position (causal) or only earlier ones (strict).",
+@choice(
+    "mask", "Whether a head sees its own position (causal) or only earlier ones (strict).", default="causal"
 )
-@click.option(
-    "--activation",
-    type=_choice("activation"),
-    default="relu",
-    show_default=True,
-    help="Activation of the counters.",
-)
-@click.option(
-    "--objective",
-    type=_choice("objective"),
-    default="depth",
-    show_default=True,
-    help="What to make as small as possible.",
-)
-@click.option(
-    "--target",
-    type=_choice("target"),
+@choice("activation", "Activation of the counters.", default="relu")
+@choice("objective", "What to make as small as possible.", default="depth")
+@choice(
+    "target",
+    "What the network outputs: the state, or what the automaton shows, such as whether a regex matches.",
     default="state",
-    show_default=True,
-    help="What the network outputs: the state, or what the automaton shows, such as whether a regex matches.",
 )
-@click.option(
-    "--dtype",
-    type=_choice("dtype"),
-    help="Float format to support; float64 gives wide MLPs of one or two hidden layers.",
+@choice("dtype", "Float format to support; float64 gives wide MLPs of one or two hidden layers.")
+@choice("gadget", "For method scan: how maps are composed.  [default: direct]")
+@choice(
+    "positions", "For methods scan and paper: how positions are encoded.  [default: circle, if not too fine]"
 )
-@click.option(
-    "--gadget", type=_choice("gadget"), help="For method scan: how maps are composed.  [default: direct]"
-)
-@click.option(
-    "--positions",
-    type=_choice("positions"),
-    help="For methods scan and paper: how positions are encoded.  [default: circle, if not too fine]",
-)
-@click.option(
-    "--variant", type=_choice("variant"), help="For method grid: heads and last MLP.  [default: mod]"
-)
-@click.option(
-    "--effort",
-    type=float,
-    default=DEFAULT_EFFORT,
-    show_default=True,
-    help="How hard to search; 10 allows ten times the work.",
-)
-@click.option("--time-limit", type=float, help="Seconds after which to end with an error.")
-@click.option(
-    "--max-sets",
-    type=int,
-    default=DEFAULT_MAX_SETS,
-    show_default=True,
-    help="Give up beyond this many image sets.",
-)
-@click.option(
-    "--max-rows",
-    type=int,
-    default=DEFAULT_MAX_ROWS,
-    show_default=True,
-    help="Give up beyond this many rows of a table.",
-)
+@choice("variant", "For method grid: heads and last MLP.  [default: mod]")
+@EFFORT
+@TIME_LIMIT
+@max_sets(DEFAULT_MAX_SETS)
+@limit("max-rows", DEFAULT_MAX_ROWS, "Give up beyond this many rows of a table.")
 @json_option
 def command(
     spec: str, length: int | None, architecture: str, out: Path | None, as_json: bool, **options: Any

@@ -14,9 +14,10 @@ from krohn.cascade.decomposition import Decomposition
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.output import emit, json_option, note, table
+from krohn.cli.search_options import EFFORT, TIME_LIMIT, choice, max_sets
 from krohn.construct.compiling import shallower
 from krohn.construct.decomposing import decompose
-from krohn.construct.request import CHOICES, DEFAULT_EFFORT, Proposal, Request
+from krohn.construct.request import Proposal, Request
 from krohn.network.transformer import Mask
 
 _file = click.Path(dir_okay=False, path_type=Path)
@@ -29,28 +30,14 @@ _file = click.Path(dir_okay=False, path_type=Path)
 @click.option("--svg", type=_file, help="Draw the cascade into this file.")
 @click.option("--skeleton-svg", type=_file, help="Draw the skeleton (image sets by level) into this file.")
 @click.option("--dot", type=_file, help="Write the skeleton or the plan for Graphviz into this file.")
-@click.option(
-    "--max-sets",
-    type=int,
-    default=DEFAULT_MAX_SETS,
-    show_default=True,
-    help="Give up beyond this many image sets.",
-)
-@click.option(
-    "--mask",
-    type=click.Choice([str(mask) for mask in CHOICES["mask"]]),
+@max_sets(DEFAULT_MAX_SETS)
+@choice(
+    "mask",
+    "Count layers for heads that see their own position (causal) or only earlier ones (strict).",
     default="causal",
-    show_default=True,
-    help="Count layers for heads that see their own position (causal) or only earlier ones (strict).",
 )
-@click.option(
-    "--effort",
-    type=float,
-    default=DEFAULT_EFFORT,
-    show_default=True,
-    help="How hard to search; 10 allows ten times the work.",
-)
-@click.option("--time-limit", type=float, help="Seconds after which to end with an error.")
+@EFFORT
+@TIME_LIMIT
 @json_option
 def command(
     spec: str,

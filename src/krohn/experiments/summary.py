@@ -121,10 +121,8 @@ def series_at(cell: Cell, evaluation: str, kind: str = "token") -> tuple[list[fl
     return list(found[0]["at"]), [list(result[kind]) for result in found]
 
 
-def mean_series(
-    cell: Cell, evaluation: str, kind: str = "token"
-) -> tuple[list[float], list[float], list[float]]:
+def mean_series(cell: Cell, evaluation: str) -> tuple[list[float], list[float], list[float]]:
     """Places, mean over replicates, and standard error, of an evaluation along one change."""
-    places, rows = series_at(cell, evaluation, kind)
+    places, rows = series_at(cell, evaluation)
     pairs = [mean_and_error([row[index] for row in rows]) for index in range(len(places))]
     return places, [mean for mean, _ in pairs], [error for _, error in pairs]

@@ -176,9 +176,9 @@ class MapContext:
         """The signal that carries a register."""
         return self.signals[Channel(register=name)]
 
-    def write(self, name: str, signal: Signal, part: str = "") -> None:
+    def write(self, name: str, signal: Signal) -> None:
         """Notes where a register's value is."""
-        self.signals[Channel(register=name, part=part)] = signal
+        self.signals[Channel(register=name)] = signal
 
     def bounds(self, name: str) -> tuple[int, int]:
         """The register's range at this length."""

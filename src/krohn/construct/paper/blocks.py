@@ -14,9 +14,9 @@ from krohn.network.transformer import RELU, Head, Layer, Layout, Matrix, Mlp, Tr
 # identity: residual connections and zero matrices, as the lemma says.
 
 
-def basis(dim: int, channels: Sequence[int], columns: int | None = None) -> Matrix:
+def basis(dim: int, channels: Sequence[int]) -> Matrix:
     """``dim × len(channels)`` selection matrix: column j is the unit vector of ``channels[j]``."""
-    out = np.zeros((dim, len(channels) if columns is None else columns))
+    out = np.zeros((dim, len(channels)))
     out[list(channels), range(len(channels))] = 1.0
     return out
 
@@ -117,14 +117,12 @@ def _block_diagonal(blocks: Sequence[Matrix]) -> Matrix:
 # A state from integer channels by a linear map: arg max of Σ code·x − code²/2 is the nearest code.
 
 
-def integer_readout(
-    dim: int, codes: Mapping[int, npt.ArrayLike], states: int, scale: float = 1.0
-) -> tuple[Matrix, Matrix]:
-    """Read-out and bias; in state q, ``scale`` × the channel holds the integer ``codes[channel][q]``."""
+def integer_readout(dim: int, codes: Mapping[int, npt.ArrayLike], states: int) -> tuple[Matrix, Matrix]:
+    """Read-out and bias; in state q the channel holds the integer ``codes[channel][q]``."""
     readout, bias = np.zeros((dim, states)), np.zeros(states)
     for channel, values in codes.items():
         wanted = np.asarray(values, dtype=np.float64)
-        readout[channel] = scale * wanted
+        readout[channel] = wanted
         bias -= wanted**2 / 2.0
     return readout, bias
 

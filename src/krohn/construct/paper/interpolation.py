@@ -66,16 +66,14 @@ def _rows(points: Sequence[float], values: npt.ArrayLike) -> npt.NDArray[Any]:
 # network is constantly 0; the bias must be −(d_in − 1).
 
 
-def interpolate_nd(
-    points: npt.ArrayLike, values: npt.ArrayLike, gap: float = 1.0, match_bias: float | None = None
-) -> Mlp:
-    """The three-layer network that maps every ``points[i] ± gap/4`` (∞-norm) to ``values[i]``.
+def interpolate_nd(points: npt.ArrayLike, values: npt.ArrayLike, match_bias: float | None = None) -> Mlp:
+    """The three-layer network that maps every ``points[i] ± 1/4`` (∞-norm) to ``values[i]``.
 
-    Values of one coordinate must be equal or ``gap`` apart. ``match_bias`` replaces −(d_in − 1).
+    Values of one coordinate must be equal or 1 apart. ``match_bias`` replaces −(d_in − 1).
     """
-    rows, table = _validated(points, values, gap)
+    rows, table = _validated(points, values)
     d_in = rows.shape[1]
-    first, first_bias, columns = _indicators(rows, gap)
+    first, first_bias, columns = _indicators(rows)
     second = np.zeros((first.shape[1], len(rows)))
     for coordinate in range(d_in):
         for value, start in columns[coordinate].items():
@@ -92,7 +90,7 @@ def saturating_nd(points: npt.ArrayLike, values: npt.ArrayLike) -> Mlp:
     One hidden layer more and half the units of the first; what follows adds whole numbers, so that the
     output is exact in short formats too, where the printed ramps cancel only up to rounding.
     """
-    rows, table = _validated(points, values, 1.0)
+    rows, table = _validated(points, values)
     coordinates = [(i, float(v)) for i, column in enumerate(rows.T) for v in np.unique(column)]
     first, first_bias = np.zeros((rows.shape[1], 2 * len(coordinates))), np.zeros(2 * len(coordinates))
     match = np.zeros((len(coordinates), len(rows)))
@@ -112,13 +110,13 @@ def table_mlp(points: npt.ArrayLike, values: npt.ArrayLike, counting: str) -> Ml
     return saturating_nd(points, values) if counting == "steps" else interpolate_nd(points, values)
 
 
-def _indicators(rows: Matrix, gap: float) -> tuple[Matrix, Matrix, Sequence[dict[float, int]]]:
+def _indicators(rows: Matrix) -> tuple[Matrix, Matrix, Sequence[dict[float, int]]]:
     """First layer, its bias, and per coordinate the first unit of each value."""
     blocks, biases, columns = [], [], []
     start = 0
     for coordinate, column in enumerate(rows.T):
         distinct = np.unique(column)
-        slope, bias = indicator_units([float(value) for value in distinct], gap)
+        slope, bias = indicator_units([float(value) for value in distinct], 1.0)
         block = np.zeros((rows.shape[1], len(bias)))
         block[coordinate] = slope
         blocks.append(block)
@@ -128,7 +126,7 @@ def _indicators(rows: Matrix, gap: float) -> tuple[Matrix, Matrix, Sequence[dict
     return np.concatenate(blocks, axis=1), np.concatenate(biases), columns
 
 
-def _validated(points: npt.ArrayLike, values: npt.ArrayLike, gap: float) -> tuple[Matrix, Matrix]:
+def _validated(points: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Matrix, Matrix]:
     rows, table = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
     table = table[:, None] if table.ndim == 1 else table
     if rows.ndim != 2 or not rows.size or len(rows) != len(table):
@@ -137,6 +135,6 @@ def _validated(points: npt.ArrayLike, values: npt.ArrayLike, gap: float) -> tupl
         raise InvalidInput("the rows of a table must be distinct")
     for column in rows.T:
         steps = np.diff(np.unique(column))
-        if len(steps) and steps.min() < gap * (1 - 1e-9):
-            raise InvalidInput(f"values of one coordinate must be {gap} apart; got {steps.min()}")
+        if len(steps) and steps.min() < 1 - 1e-9:
+            raise InvalidInput(f"values of one coordinate must be 1 apart; got {steps.min()}")
     return rows, table

@@ -1,0 +1,32 @@
+"""Options that commands of the compiler share: one of its choices by name, and the limits of its searches."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from krohn.construct.request import CHOICES, DEFAULT_EFFORT
+
+Option = Callable[[Any], Any]
+
+
+def choice(name: str, help: str, default: str | None = None) -> Option:
+    """An option whose values are those that a request allows."""
+    values = click.Choice([value for value in CHOICES[name] if value is not None])
+    return click.option(
+        f"--{name}", type=values, default=default, show_default=default is not None, help=help
+    )
+
+
+def limit(name: str, default: float, help: str) -> Option:
+    """A number with a default that is shown."""
+    return click.option(f"--{name}", type=type(default), default=default, show_default=True, help=help)
+
+
+def max_sets(default: int) -> Option:
+    """The limit on the sets of a decomposition."""
+    return limit("max-sets", default, "Give up beyond this many image sets.")
+
+
+EFFORT = limit("effort", DEFAULT_EFFORT, "How hard to search; 10 allows ten times the work.")
+TIME_LIMIT = click.option("--time-limit", type=float, help="Seconds after which to end with an error.")
