@@ -8,6 +8,7 @@ What is published already is read first; of two results of one replicate one sta
 
 import argparse
 import tempfile
+from itertools import product
 from pathlib import Path
 
 from krohn.experiments.all_experiments import EXPERIMENTS
@@ -22,7 +23,7 @@ RESULTS = Path(__file__).parents[1] / "results"
 
 def gather(store: Store, stores: list[Path]) -> None:
     """Everything that is published, then everything that is new."""
-    for file in sorted(RESULTS.glob("*-small.jsonl")):
+    for file in sorted(RESULTS.glob("*.jsonl")):
         import_text(store, file)
     for path in stores:
         with Store(path, writable=False) as new:
@@ -30,16 +31,11 @@ def gather(store: Store, stores: list[Path]) -> None:
                 print(f"{path.name}: {line}")
 
 
-def join(store: Store, name: str) -> int:
+def join(store: Store, name: str, scale: Scale) -> int:
     """Makes an experiment's own what was made for another; the number of its runs that have results."""
-    planned = [run for run in EXPERIMENTS[name].plan(Scale.SMALL) if store.of_run(run.config.run_id)]
-    store.put(
-        [],
-        [
-            Member(experiment=name, scale=Scale.SMALL, run_id=run.config.run_id, label=run.label)
-            for run in planned
-        ],
-    )
+    planned = [run for run in EXPERIMENTS[name].plan(scale) if store.of_run(run.config.run_id)]
+    own = [Member(experiment=name, scale=scale, run_id=run.config.run_id, label=run.label) for run in planned]
+    store.put([], own)
     return len(planned)
 
 
@@ -52,13 +48,13 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "results.sqlite") as store:
         gather(store, options.stores)
-        for name in EXPERIMENTS:
-            if not join(store, name):
+        for name, scale in product(EXPERIMENTS, (Scale.SMALL, Scale.PAPER)):
+            if not join(store, name, scale):
                 continue
-            count = export_text(store, RESULTS / f"{name}-small.jsonl", experiment=name, scale=Scale.SMALL)
-            found = reproduce(name, Scale.SMALL, store, figures=None if options.no_figures else RESULTS)
+            count = export_text(store, RESULTS / f"{name}-{scale}.jsonl", experiment=name, scale=scale)
+            found = reproduce(name, scale, store, figures=None if options.no_figures else RESULTS)
             tested = found.report.done
-            print(f"{name}: {count} records, {tested} of {found.report.runs} runs done and tested")
+            print(f"{name}, {scale}: {count} records, {tested} of {found.report.runs} runs done and tested")
 
 
 if __name__ == "__main__":

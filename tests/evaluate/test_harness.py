@@ -109,3 +109,11 @@ def test_the_reach_ends_at_the_first_length_below_the_share() -> None:
     assert reach([4, 8, 12], [1.0, 0.96, 0.99], 0.95) == 12
     assert reach([4, 8, 12], [1.0, 0.9, 0.99], 0.95) == 4
     assert reach([4], [0.5], 0.95) == 0
+
+
+@pytest.mark.parametrize(("layers", "steps", "can"), [(1, 1, False), (1, 2, True)])
+def test_the_verdict_is_about_the_layers_and_steps_of_the_module(layers: int, steps: int, can: bool) -> None:
+    factory = lambda letters, states: nn.Embedding(letters, states)  # noqa: E731
+    found = state_tracking(factory, ["D6"], family="deltaproduct", layers=layers, steps=steps, effort=QUICK)
+    assert found.rows[0]["can"] is can
+    assert bool(found.rows[0]["reason"]) is not can

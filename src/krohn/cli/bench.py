@@ -20,6 +20,16 @@ from krohn.errors import InvalidInput
 )
 @click.option("--family", help="A row of krohn analyze, such as 'diagonal complex', for the verdict.")
 @click.option(
+    "--layers", type=click.IntRange(min=1), default=1, show_default=True, help="Its layers, for the verdict."
+)
+@click.option(
+    "--letter-steps",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Its steps for each letter (Householder or rank-one), for the verdict.",
+)
+@click.option(
     "--length", type=click.IntRange(min=2), default=16, show_default=True, help="Letters of a training word."
 )
 @click.option("--steps", type=click.IntRange(min=1), default=300, show_default=True)
@@ -35,6 +45,8 @@ def command(
     name: str,
     tasks: tuple[str, ...],
     family: str | None,
+    layers: int,
+    letter_steps: int,
     length: int,
     steps: int,
     seeds: int,
@@ -56,7 +68,15 @@ def command(
     from krohn.evaluate.harness import TASKS, Effort, state_tracking
 
     effort = Effort(length=length, steps=steps, seeds=seeds, dim=dim, lr=lr)
-    found = state_tracking(_factory(name), tasks or TASKS, family=family, effort=effort, device=device)
+    found = state_tracking(
+        _factory(name),
+        tasks or TASKS,
+        family=family,
+        layers=layers,
+        steps=letter_steps,
+        effort=effort,
+        device=device,
+    )
     payload = found.to_json() | {"module": name}
     if out is not None:
         payload["figures"] = [str(path) for path in _figure(payload, out)]

@@ -16,11 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from krohn.algebra.analysis import analyze
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput
-from krohn.recurrent.verdicts import verdicts
+from krohn.recurrent.capability import capability
 
 Factory = Callable[..., Any]
 TASKS = ("C2", "C3", "D6")
@@ -105,15 +104,23 @@ def state_tracking(
     tasks: Sequence[str | Semiautomaton] = TASKS,
     *,
     family: str | None = None,
+    layers: int = 1,
+    steps: int = 1,
     effort: Effort | None = None,
     device: str = "cpu",
 ) -> Tracking:
-    """Trains the module on each automaton; ``family`` is a row of ``krohn analyze``, for the verdict."""
+    """Trains the module on each automaton.
+
+    The verdict is about ``family``, a row of ``krohn analyze``, with as many ``layers`` as the module has and
+    ``steps`` for each letter (Householder or rank-one steps).
+    """
     effort = effort or Effort()
     rows = []
     for task in tasks:
         automaton = parse_spec(task) if isinstance(task, str) else task
-        can, reason = _verdict(automaton, family)
+        can, reason = (
+            capability(automaton, family, layers, steps) if family else (None, "no family was named")
+        )
         seeds = [_trained(module_factory, automaton, effort, seed, device) for seed in range(effort.seeds)]
         own = [accuracies[effort.lengths.index(effort.length)] for accuracies in seeds]
         rows.append(
@@ -132,17 +139,6 @@ def state_tracking(
             }
         )
     return Tracking(tuple(rows), effort.length)
-
-
-def _verdict(automaton: Semiautomaton, family: str | None) -> tuple[bool | None, str]:
-    if family is None:
-        return None, "no family was named"
-    found = {row.name.lower(): row for row in verdicts(automaton, analyze(automaton))}
-    if family.lower() not in found:
-        names = "; ".join(row.name for row in found.values())
-        raise InvalidInput(f"family must be one of: {names}; got {family[:40]!r}")
-    row = found[family.lower()]
-    return row.can, row.reason
 
 
 class _Around(nn.Module):

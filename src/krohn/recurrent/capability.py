@@ -13,6 +13,7 @@ The rows of ``verdicts`` say what suffices. Where a network has less, three fact
 from functools import cache
 
 from krohn.algebra.analysis import analyze
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput
 from krohn.recurrent.verdicts import Verdict, verdicts
@@ -21,14 +22,15 @@ Answer = tuple[bool | None, str]
 
 
 @cache
-def capability(spec: str, family: str, layers: int, steps: int) -> Answer:
+def capability(spec: str | Semiautomaton, family: str, layers: int, steps: int) -> Answer:
     """Can it, and why not: ``None`` where it is open, or possible only with a margin that shrinks."""
-    automaton = parse_spec(spec)
+    automaton = parse_spec(spec) if isinstance(spec, str) else spec
     analysis = analyze(automaton)
-    rows = {row.name: row for row in verdicts(automaton, analysis)}
-    if family not in rows:
-        raise InvalidInput(f"family must be one of: {'; '.join(rows)}; got {family[:40]!r}")
-    row = rows[family]
+    rows = {row.name.lower(): row for row in verdicts(automaton, analysis)}
+    if family.lower() not in rows:
+        names = "; ".join(row.name for row in rows.values())
+        raise InvalidInput(f"family must be one of: {names}; got {family[:40]!r}")
+    row = rows[family.lower()]
     if row.can is False:
         return False, row.reason
     turning = [
@@ -36,7 +38,7 @@ def capability(spec: str, family: str, layers: int, steps: int) -> Answer:
         for name, letter in zip(automaton.letter_names, automaton.letters, strict=True)
         if any(letter[letter[state]] != state for state in letter)
     ]
-    if analysis.is_group and family.startswith("Delta") and (layers, steps) == (1, 1) and turning:
+    if analysis.is_group and row.name.startswith("Delta") and (layers, steps) == (1, 1) and turning:
         return False, f"one reflection has order two, but the letter {turning[0]} does not"
     if row.can is None or row.layers is None:
         return None, row.reason
