@@ -1,6 +1,8 @@
 """``krohn verify`` on a recurrent witness: for which automaton, for which words, in which type."""
 
+import io
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +74,19 @@ def test_a_broken_network_has_wrong_words_and_a_shortest_one(tmp_path: Path, cap
     assert answer["exact"]["wrong"] > 0
     word = answer["counterexample"]
     assert zoo("C2").state_names[zoo("C2").run(word["letters"])[-1]] == word["expected"] != word["got"]
+
+
+@pytest.mark.parametrize("architecture", ["deltaproduct", "gru"])
+def test_the_network_that_is_trained_runs_words(architecture, tmp_path, capsys, monkeypatch) -> None:
+    folder = compiled("FlipFlop", architecture, tmp_path / "net")
+    words = "\n".join(" ".join(word) for word in product(zoo("FlipFlop").letter_names, repeat=3))
+    answers = []
+    for device in ("numpy", "cpu"):
+        capsys.readouterr()
+        monkeypatch.setattr("sys.stdin", io.StringIO(words))
+        assert run(["run", str(folder), "--device", device]) == 0
+        answers.append(capsys.readouterr().out)
+    assert answers[0] == answers[1]
+    assert len(answers[0].splitlines()) == 27
+    assert run(["run", str(folder), "--device", "moon"]) == 2
+    assert capsys.readouterr().err.startswith("error: the device must be one that torch has")

@@ -37,14 +37,15 @@ BATCH_LETTERS = 1 << 16
 def command(directory: Path, dtype: str, device: str, as_json: bool) -> None:
     """Reads words from standard input, one on each line, and prints the state after each letter.
 
-    Letters are separated by spaces.
+    Letters are separated by spaces. A recurrent network runs in float32; on a torch device it is the
+    network that krohn train trains.
 
     \b
     Example:  krohn compile abab --length 16 --out nets/abab
               echo "a b a b" | krohn run nets/abab
     """
     network = load_witness(directory) if is_witness(directory) else load(directory)
-    forward = network.run if isinstance(network, Witness) else _forward(network, dtype, device)
+    forward = _forward(network, dtype, device)
     names = network.automaton.output_names
     longest = math.inf if isinstance(network, Witness) else network.length
     batches = _fitting(read_words(network.automaton.letter_names), longest)
@@ -57,8 +58,14 @@ def command(directory: Path, dtype: str, device: str, as_json: bool) -> None:
         click.echo(" ".join(line))
 
 
-def _forward(network: CompiledNetwork, dtype: str, device: str) -> Forward:
+def _forward(network: CompiledNetwork | Witness, dtype: str, device: str) -> Forward:
     """A function from words to states: the numpy pass, or the module on a torch device."""
+    if isinstance(network, Witness):
+        if device == "numpy":
+            return network.run
+        from krohn.evaluate.witness_networks import states_in_training
+
+        return states_in_training(network.cell, device)
     if device == "numpy":
         return lambda words: network.run(words, dtype)
     from krohn.bridge import states_on_device

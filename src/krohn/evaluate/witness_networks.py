@@ -1,12 +1,17 @@
 """A recurrent witness as the network that ``krohn train`` trains, so that "can" and "did" are one class."""
 
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from krohn.errors import Unsupported
+from krohn.errors import InvalidInput, Unsupported
 from krohn.models.network import Network
 from krohn.models.registry import kinds, model_config
 from krohn.recurrent.cells import Cell
+from krohn.training.device import choose_device
 
 
 def in_training(cell: Cell) -> tuple[Network, dict[str, Tensor]]:
@@ -21,3 +26,22 @@ def in_training(cell: Cell) -> tuple[Network, dict[str, Tensor]]:
         whole[tuple(slice(size) for size in given.shape)] = given
         weights[parameter.name] = whole[None]
     return network, weights
+
+
+def states_in_training(cell: Cell, device: str) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
+    """A function from words [batch, length] to states, by the training architecture's own forward pass."""
+    network, weights = in_training(cell)
+    try:
+        place = choose_device(device)
+        there = {name: weight.to(place) for name, weight in weights.items()}
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0][:100]
+        raise InvalidInput(f"the device must be one that torch has here; got {device!r}: {reason}") from error
+
+    def run(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        with torch.no_grad():
+            logits = network.logits(there, torch.from_numpy(words)[None].to(place))
+        states: npt.NDArray[np.int64] = logits[0].argmax(-1).cpu().numpy()
+        return states
+
+    return run

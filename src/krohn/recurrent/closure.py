@@ -7,6 +7,7 @@ forgotten. The last machine gives logits, and is run beside the automaton: nothi
 assumed, and a wrong answer comes with a shortest wrong word. Zero has no sign.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -98,10 +99,14 @@ def close(cell: Cell, automaton: Semiautomaton, limit: int = MAX_VECTORS, dtype:
             f"{automaton.num_states} states; it has {sizes[0]} and {sizes[1]}"
         )
     machine, stages, layers = letters_of(cell), cell.stages(), list[int]()
+
+    def rounds() -> bool:  # then the type reaches other floats than these
+        return dtype != "float32" and not cell.sums.settled
+
     for stage in stages:
-        machine = behind(machine, stage, limit)
+        machine = behind(machine, stage, limit, rounds)
         layers.append(machine.reached)
-        if dtype != "float32" and not cell.sums.settled:  # the type reaches other floats than these
+        if rounds():
             return Closure(False, tuple(layers), 0.0, False, None, None)
         machine = machine.forgetting() if stage is not stages[-1] else machine
     found = _compared(machine, automaton, tuple(layers), any_order=cell.sums.settled)
@@ -147,7 +152,7 @@ def letters_of(cell: Cell) -> Machine:
     return Machine(np.zeros((1, count), np.int64), np.arange(count)[None], cell.letters(), 1)
 
 
-def behind(machine: Machine, stage: Stage, limit: int) -> Machine:
+def behind(machine: Machine, stage: Stage, limit: int, hopeless: Callable[[], bool]) -> Machine:
     """The machine with one more layer: breadth first over its states and the layer's vectors."""
     pairs, handed = _Numbers(), _Numbers()
     states, carried = np.zeros(1, np.int64), np.zeros((1, stage.size), np.float32)
@@ -170,6 +175,8 @@ def behind(machine: Machine, stage: Stage, limit: int) -> Machine:
         follow.append(np.stack(columns, axis=1))
         given.append(np.stack(outs, axis=1))
         states, carried = np.concatenate(origins), np.concatenate(fresh)
+        if hopeless():
+            break
     ways = np.concatenate(follow)
     ways = np.where(ways < len(ways), ways, UNKNOWN)  # pairs behind the last level have no row
     return Machine(ways, np.concatenate(given), handed.rows(), len(pairs))

@@ -8,23 +8,20 @@ et al. 2025). One step is DeltaNet; with the gate it is Gated DeltaNet.
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
 from krohn.models.kernels.delta_scan import delta_scan
+from krohn.models.matrix_memory import MatrixConfig, MatrixStack
 from krohn.models.network import Network, Parameter, Weights
-from krohn.models.recurrent_stack import Stack, StackConfig, rows
+from krohn.models.recurrent_stack import rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeltaProductConfig(StackConfig):
+class DeltaProductConfig(MatrixConfig):
     """Sizes and options of the mixers.
 
     Attributes:
-        heads: memories in a layer.
-        key_dim: length of keys and queries.
-        value_dim: length of values.
         householders: steps for each letter.
         beta_max: β lies between 0 and this: 1 or 2.
         gate: whether a letter may also shrink the whole memory.
@@ -33,9 +30,6 @@ class DeltaProductConfig(StackConfig):
     """
 
     kind: ClassVar[str] = "deltaproduct"
-    heads: int = 4
-    key_dim: int = 16
-    value_dim: int = 16
     householders: int = 2
     beta_max: int = 2
     gate: bool = False
@@ -49,16 +43,17 @@ class DeltaProductConfig(StackConfig):
 
     def mixer_sizes(self) -> dict[str, int]:
         """See ``StackConfig``."""
-        sizes = {"heads": self.heads, "householders": self.householders}
-        return {**sizes, "key_dim": self.key_dim, "value_dim": self.value_dim}
+        return super().mixer_sizes() | {"householders": self.householders}
 
     def build(self, vocabulary: int, classes: int) -> Network:
         """See ``ModelConfig.build``."""
         return DeltaProduct(self, vocabulary, classes)
 
 
-class DeltaProduct(Stack):
+class DeltaProduct(MatrixStack):
     """The network; ``mix.key``, ``mix.value`` and ``mix.beta`` hold head after head, step after step."""
+
+    config: DeltaProductConfig
 
     def __init__(self, config: DeltaProductConfig, vocabulary: int, classes: int) -> None:
         self.config = config
@@ -82,31 +77,17 @@ class DeltaProduct(Stack):
             Parameter(f"{prefix}mix.out", (width, config.dim), "normal", width**-0.5),
         ]
 
-    def start(self, like: Tensor, batch: int) -> Tensor:
-        """See ``Stack``."""
-        config, wide = self.config, torch.promote_types(like.dtype, torch.float32)
-        shape = (len(like), batch, config.heads, config.key_dim, config.value_dim)
-        return torch.zeros(shape, dtype=wide, device=like.device)
-
     def mix(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """See ``Stack``; the memory and what is done to it are float32 at least."""
         config = self.config
-        per_step = (config.heads, config.householders)
-        key = _ACTIVATIONS[config.key_activation](rows(window, weights[f"{prefix}mix.key"]))
-        key = key.to(memory.dtype).reshape(*window.shape[:3], *per_step, -1)
+        query, key, value = self.by_head(weights, prefix, window, config.householders)
+        key = _ACTIVATIONS[config.key_activation](key).to(memory.dtype)
         if config.key_norm == "l2":
             key = functional.normalize(key, dim=-1)
-        value = rows(window, weights[f"{prefix}mix.value"]).reshape(*window.shape[:3], *per_step, -1)
         beta = rows(window, weights[f"{prefix}mix.beta.weight"], weights[f"{prefix}mix.beta.bias"])
-        beta = config.beta_max * beta.to(memory.dtype).sigmoid().reshape(*window.shape[:3], *per_step)
-        query = rows(window, weights[f"{prefix}mix.query"]).reshape(*window.shape[:3], config.heads, -1)
-        rates = self._log_gate(weights, prefix, window, memory)
-        query, key, value, beta, rates = (
-            part.to(memory.dtype).movedim(3, 2).flatten(0, 2) for part in (query, key, value, beta, rates)
-        )
-        read, after = delta_scan(query, key, value, beta, rates, memory.flatten(0, 2))
-        whole = read.view(*memory.shape[:3], *read.shape[1:]).movedim(2, 3).flatten(-2)
-        return rows(whole.to(window.dtype), weights[f"{prefix}mix.out"]), after.view_as(memory)
+        beta = config.beta_max * beta.to(memory.dtype).sigmoid().reshape(key.shape[:-1])
+        parts = query, key, value, beta, self._log_gate(weights, prefix, window, memory)
+        return self.scanned(weights, prefix, window, memory, delta_scan, parts)
 
     def _log_gate(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> Tensor:
         """log α [R, B, T, heads]: 0 without a gate."""

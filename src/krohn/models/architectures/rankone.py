@@ -8,31 +8,25 @@ and leave the rest: every automaton in one layer. Rates up to 1 give no swaps, s
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
 from krohn.models.kernels.delta_scan import rank_one_scan
+from krohn.models.matrix_memory import MatrixConfig, MatrixStack
 from krohn.models.network import Network, Parameter, Weights
-from krohn.models.recurrent_stack import Stack, StackConfig, rows
+from krohn.models.recurrent_stack import rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankOneConfig(StackConfig):
+class RankOneConfig(MatrixConfig):
     """Sizes and options of the mixers.
 
     Attributes:
-        heads: memories in a layer.
-        key_dim: length of keys and queries.
-        value_dim: length of values.
         steps: steps for each letter.
         rate_max: rates lie between 0 and this: 1 or 2.
     """
 
     kind: ClassVar[str] = "rankone"
-    heads: int = 4
-    key_dim: int = 16
-    value_dim: int = 16
     steps: int = 1
     rate_max: int = 2
 
@@ -43,16 +37,17 @@ class RankOneConfig(StackConfig):
 
     def mixer_sizes(self) -> dict[str, int]:
         """See ``StackConfig``."""
-        sizes = {"heads": self.heads, "steps": self.steps}
-        return {**sizes, "key_dim": self.key_dim, "value_dim": self.value_dim}
+        return super().mixer_sizes() | {"steps": self.steps}
 
     def build(self, vocabulary: int, classes: int) -> Network:
         """See ``ModelConfig.build``."""
         return RankOne(self, vocabulary, classes)
 
 
-class RankOne(Stack):
+class RankOne(MatrixStack):
     """The network; ``mix.key``, ``mix.value`` and ``mix.rate`` hold head after head, step after step."""
+
+    config: RankOneConfig
 
     def __init__(self, config: RankOneConfig, vocabulary: int, classes: int) -> None:
         self.config = config
@@ -71,29 +66,13 @@ class RankOne(Stack):
             Parameter(f"{prefix}mix.out", (values, config.dim), "normal", values**-0.5),
         ]
 
-    def start(self, like: Tensor, batch: int) -> Tensor:
-        """See ``Stack``."""
-        config, wide = self.config, torch.promote_types(like.dtype, torch.float32)
-        shape = (len(like), batch, config.heads, config.key_dim, config.value_dim)
-        return torch.zeros(shape, dtype=wide, device=like.device)
-
     def mix(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """See ``Stack``; the memory and what is done to it are float32 at least."""
-        config = self.config
-        shape = (*window.shape[:3], config.heads, config.steps, -1)
-        key, value = (
-            rows(window, weights[f"{prefix}mix.{name}"]).to(memory.dtype).reshape(shape)
-            for name in ("key", "value")
-        )
-        key = functional.normalize(key, dim=-1)
+        query, key, value = self.by_head(weights, prefix, window, self.config.steps)
+        key = functional.normalize(key.to(memory.dtype), dim=-1)
         rate = rows(window, weights[f"{prefix}mix.rate.weight"], weights[f"{prefix}mix.rate.bias"])
-        look = config.rate_max * rate.to(memory.dtype).sigmoid().reshape(shape) * key
-        query = rows(window, weights[f"{prefix}mix.query"]).to(memory.dtype)
-        query = query.reshape(*window.shape[:3], config.heads, -1)
-        query, key, look, value = (part.movedim(3, 2).flatten(0, 2) for part in (query, key, look, value))
-        read, after = rank_one_scan(query, key, look, value, memory.flatten(0, 2))
-        whole = read.view(*memory.shape[:3], *read.shape[1:]).movedim(2, 3).flatten(-2)
-        return rows(whole.to(window.dtype), weights[f"{prefix}mix.out"]), after.view_as(memory)
+        look = self.config.rate_max * rate.to(memory.dtype).sigmoid().reshape(key.shape) * key
+        return self.scanned(weights, prefix, window, memory, rank_one_scan, (query, key, look, value))
 
 
 ARCHITECTURE = RankOneConfig
