@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from krohn.automata.spec import parse_spec
 
+from krohn.automata.zoo import parse_spec
 from krohn.evaluate.witness_networks import in_training
 from krohn.models.kernels import delta_scan
 from krohn.recurrent.cells import Sums
