@@ -23,7 +23,7 @@ def committed_results(name: str, scale: str, missing: Path) -> Path:
     there = [other for other in scales for folder in FOLDERS if (folder / f"{name}-{other}.jsonl").is_file()]
     do = f"add --scale {there[0]}, which this checkout holds" if there else "krohn results import FILE"
     raise InvalidFile(
-        f"there must be results to show; there is no store {missing} and there is no results/{wanted}: "
+        f"there must be results to show; there is no store {missing} and no results/{wanted}: "
         f"run krohn reproduce {name} --scale {scale}, or {do}"
     )
 
