@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from krohn.check.checker import embed
-from krohn.check.clock import readings_of
+from krohn.check.checker import embed, readings_of
 from krohn.check.format import FORMATS
 from krohn.check.reader import Network
 

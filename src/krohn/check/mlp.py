@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from krohn.check.affine import SYMBOLS, Affine, beside, entering, mirrors
-from krohn.check.folds import Rows, Situations, follow_folds, rows_of
-from krohn.check.machine import Claim, Setting, counted_anew, lifted
+from krohn.check.machine import Claim, Rows, Setting, Situations, counted_anew, follow_folds, lifted, rows_of
 from krohn.check.norm import Norm, normed
 from krohn.check.reader import Layer
 from krohn.check.real import Array, Flags, Integers, Real, hull, joined, lowest_bit, point
