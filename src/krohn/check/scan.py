@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.check.checker import decode
 from krohn.check.format import Box, whole
 from krohn.check.heads import Look, lead_back
 from krohn.check.machine import Claim, Setting
@@ -32,6 +31,7 @@ from krohn.check.mlp import (
 )
 from krohn.check.norm import normed
 from krohn.check.reader import Automaton, Layer, Network
+from krohn.check.readout import decode
 from krohn.check.real import Array, Integers, Real, ample, hull, lowest_bit, point
 from krohn.check.verdict import inside, require
 from krohn.check.witness import Scan

@@ -1,0 +1,74 @@
+"""The end of the proof: every class decodes to one state, and the machine runs in step with the automaton."""
+
+import numpy as np
+
+from krohn.check.affine import entering
+from krohn.check.machine import Claim, Machine, Setting
+from krohn.check.norm import Norm, normed
+from krohn.check.reader import Automaton, Network
+from krohn.check.real import Array, Integers, Real
+from krohn.check.verdict import Refused
+
+BLOCK = 1 << 22
+TINY = 1 / 1024
+"""Logits that err by less than this share of the largest one, and agree, are meant to agree."""
+
+
+def decode(setting: Setting, claim: Claim, network: Network) -> tuple[Integers, float]:
+    """The state of each class, and the least distance of its logit to the others."""
+    rows = claim.over_counters(claim.box, claim.wide) + claim.codes
+    norm = normed(setting.fmt, claim.anywhere, network.gain, setting.epsilon)
+    held = max(network.readout.size, 1)
+    setting.budget.spend(float(len(rows)) * held, "logits")
+    parts = [
+        _leads(setting, network, rows[first : first + max(1, BLOCK // held)], norm)
+        for first in range(0, len(rows), max(1, BLOCK // held))
+    ]
+    states, others, margins, ideal, sizes = (np.concatenate(found) for found in zip(*parts, strict=True))
+    worst, bad = int(margins.argmin()), ~(margins > 0)
+    if bad.any():
+        raise Refused(
+            f"outputs {states[worst]} and {others[worst]} are not told apart: their logits are "
+            f"{ideal[worst]:.3g} apart and may err by {ideal[worst] - margins[worst]:.3g} "
+            f"({int(bad.sum())} of {len(states)} classes)",
+            "the errors are too large: use a wider dtype or a shorter length"
+            if ((ideal - margins)[bad] > TINY * sizes.max()).any()
+            else "the weights are at fault, no rounding: look at the layer that should tell them apart",
+        )
+    return states, float(margins[worst])
+
+
+def _leads(
+    setting: Setting, network: Network, rows: Real, norm: Norm
+) -> tuple[Integers, Integers, Array, Array, Array]:
+    """Of each row the likely output, the one next to it, how far its logit leads, that without errors, and
+    the size of logits.
+
+    What logits share of an error cancels.
+    """
+    form = entering(rows).normed(norm).linear(setting.fmt, network.readout, network.readout_bias, norm)
+    states, every = form.box.lo.argmax(axis=1), np.arange(len(rows))
+    leads = form.leads(every, states)
+    leads[every, states] = np.inf
+    others = leads.argmin(axis=1)
+    ideal = form.centre[every, states] - form.centre[every, others]
+    return states, others, leads.min(axis=1), ideal, form.box.size.max(axis=1)
+
+
+def simulate(setting: Setting, machine: Machine, states: Integers, automaton: Automaton, length: int) -> int:
+    """Breadth-first over pairs of machine and automaton states, up to ``length`` letters."""
+    size = len(automaton.table)
+    setting.budget.spend(float(machine.follow.size) * size, "pairs of states")
+    seen = np.zeros(len(machine.follow) * size, dtype=bool)
+    frontier = np.array([automaton.start])
+    for read in range(length):
+        seen[frontier] = True
+        own, right = np.divmod(frontier, size)
+        wanted = automaton.table[right][:, machine.letter]
+        if (automaton.shows[wanted] != states[machine.shown[own]]).any():
+            raise Refused(f"after {read + 1} letters the network can show something else than the automaton")
+        frontier = np.unique(machine.follow[own] * size + wanted)
+        frontier = frontier[~seen[frontier]]
+        if not len(frontier):
+            break
+    return int(seen.sum())
