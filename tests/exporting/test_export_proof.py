@@ -107,6 +107,16 @@ def test_with_layer_norm_the_files_of_gpt2_are_proved(tmp_path: Path) -> None:
     assert not recheck(tmp_path).certified
 
 
+def test_an_export_that_shows_observations_is_proved(tmp_path: Path) -> None:
+    network = krohn.compile(krohn.zoo("Grid4@boundary"), length=12, target="observation")
+    krohn.export(network, tmp_path, to="hf")
+    assert recheck(tmp_path).certified
+    stored = load_file(tmp_path / "model.safetensors")
+    stored["lm_head.weight"] = np.roll(stored["lm_head.weight"], 1, axis=0).copy()
+    save_file(stored, tmp_path / "model.safetensors")
+    assert not recheck(tmp_path).certified
+
+
 def test_weights_that_are_no_numbers_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     krohn.save(krohn.compile(krohn.zoo("C2"), length=4), tmp_path / "c2")
     stored = load_file(tmp_path / "c2" / "model.safetensors")

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import numpy as np
 
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, asked
 from krohn.certify.arithmetic import arithmetic
 from krohn.certify.certificate import Certificate
 from krohn.certify.identity import Identity
-from krohn.certify.proof import checkable_table, furthest
+from krohn.certify.proof import furthest
 from krohn.certify.recheck import read_certificate
 from krohn.certify.verification import said
 from krohn.check.checker import Verdict, check
 from krohn.check.decoder import decoder_of
-from krohn.check.reader import Head, Network
+from krohn.check.reader import Automaton, Head, Network
 from krohn.check.real import Array
 from krohn.errors import KrohnError
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
@@ -53,8 +53,6 @@ class Proof:
 
 def prove(decoder: Decoder, network: CompiledNetwork) -> Proof:
     """Asks the checker about all words; where it refuses, about shorter ones."""
-    if network.automaton.target != "state":
-        return Proof(None, "exports are proved where the network outputs states")
     if decoder.activation != "relu":
         return Proof(None, "units must be ReLU")
     try:
@@ -73,9 +71,9 @@ def prove(decoder: Decoder, network: CompiledNetwork) -> Proof:
 def recheck(directory: str | Path) -> Verdict:
     """The small checker alone, on the files of an export as GPT-2 and the witness in its certificate."""
     found, certificate = read_export(Path(directory)), read_certificate(Path(directory) / "certificate.json")
-    tokens, network = of_tokens(found.decoder, found.automaton), checkable_decoder(found.decoder)
-    witness = certificate.get("witness")
-    return check(network, checkable_table(tokens), certificate["dtype"], certificate["length"], witness)
+    table = token_table(found.decoder, asked(found.automaton, found.target))
+    network, witness = checkable_decoder(found.decoder), certificate.get("witness")
+    return check(network, table, certificate["dtype"], certificate["length"], witness)
 
 
 def checkable_decoder(decoder: Decoder) -> Network:
@@ -87,9 +85,8 @@ def checkable_decoder(decoder: Decoder) -> Network:
 def _attempt(
     checked: Network, decoder: Decoder, automaton: Semiautomaton, length: int
 ) -> tuple[Certificate | None, str]:
-    tokens = of_tokens(decoder, automaton)
-    searched = without_norms(checked)
-    record, failure, margin = furthest(checked, checkable_table(tokens), length, arithmetic(DTYPE), searched)
+    table, searched = token_table(decoder, automaton), without_norms(checked)
+    record, failure, margin = furthest(checked, table, length, arithmetic(DTYPE), searched)
     if failure is not None:
         return None, said(failure, decoder.layers)
     certificate = Certificate(
@@ -104,7 +101,7 @@ def _attempt(
         second_opinion=None,
         network=decoder_hash(decoder),
         depth=decoder.layers,
-        identity=Identity(tokens),
+        identity=Identity(automaton),
         proof=record.proof,
         witness=record.witness,
     )
@@ -154,15 +151,10 @@ def _factors(network: Network, gain: Array | None) -> Array:
     return out
 
 
-def of_tokens(decoder: Decoder, automaton: Semiautomaton) -> Semiautomaton:
-    """The automaton with all tokens for states; those that are not states are never reached."""
-    names = decoder.vocabulary
-    states = np.array(names.states)
-    table = np.repeat(np.arange(len(names.tokens))[:, None], automaton.num_letters, axis=1)
-    table[states] = states[np.asarray(automaton.table)]
-    return Semiautomaton(
-        table.astype(np.int32),
-        start=int(states[automaton.start]),
-        state_names=names.tokens,
-        letter_names=automaton.letter_names,
-    )
+def token_table(decoder: Decoder, automaton: Semiautomaton) -> Automaton:
+    """What states show is a token. Every other token is shown by a state that no word reaches: all count."""
+    names, own = decoder.vocabulary, automaton.num_states
+    others = own + np.arange(len(names.tokens))
+    table = np.concatenate([automaton.table, np.repeat(others[:, None], automaton.num_letters, axis=1)])
+    shows = np.array(names.states)[list(automaton.outputs)]
+    return Automaton(table.astype(np.int64), automaton.start, np.concatenate([shows, others - own]))

@@ -8,7 +8,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, Target
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.token_words import automaton_of_export, facts_of_export
@@ -24,7 +24,7 @@ class ReadExport:
 
     decoder: Decoder
     automaton: Semiautomaton
-    target: str
+    target: Target
 
 
 def is_export(directory: Path) -> bool:
