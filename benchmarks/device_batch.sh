@@ -3,6 +3,7 @@
 #   device_batch.sh start  FOLDER SECONDS QUEUE.txt ...   begins and returns; the work goes on between calls
 #   device_batch.sh jobs   FOLDER JOB.sh ...              begins jobs on the processors, each with a folder of its own
 #   device_batch.sh collect FOLDER OUT SECONDS            waits, then copies what is there into few files
+# Collect every few minutes: a lent machine may be taken back, and what was not copied is lost.
 set -u
 what=$1 folder=$2; shift 2
 export PYTHONPATH=src PYTHONUNBUFFERED=1

@@ -4,6 +4,7 @@ Run: python benchmarks/publish_results.py STORE.sqlite … [--no-figures]
 
 What is published already is read first; of two results of one replicate one stays by the rule of
 `krohn results merge`. A run that was made for one experiment is published with every other that plans it too.
+Only runs that were judged on test words are published.
 """
 
 import argparse
@@ -22,13 +23,22 @@ RESULTS = Path(__file__).parents[1] / "results"
 
 
 def gather(store: Store, stores: list[Path]) -> None:
-    """Everything that is published, then everything that is new."""
-    for file in sorted(RESULTS.glob("*.jsonl")):
-        import_text(store, file)
+    """Everything that is published, then everything that is new, as far as it has test words."""
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "published.sqlite") as published:
+        for file in sorted(RESULTS.glob("*.jsonl")):
+            import_text(published, file)
+        put_tested(store, published, "results")
     for path in stores:
         with Store(path, writable=False) as new:
-            for line in conflict_lines(store.put(new.records(), new.members())):
-                print(f"{path.name}: {line}")
+            put_tested(store, new, path.name)
+
+
+def put_tested(store: Store, new: Store, name: str) -> None:
+    records = [record for record in new.records() if record.tested]
+    known = {record.run_id for record in records}
+    members = [member for member in new.members() if member.run_id in known]
+    for line in conflict_lines(store.put(records, members)):
+        print(f"{name}: {line}")
 
 
 def join(store: Store, name: str, scale: Scale) -> int:
@@ -50,6 +60,8 @@ def main() -> None:
         gather(store, options.stores)
         for name, scale in product(EXPERIMENTS, (Scale.SMALL, Scale.PAPER)):
             if not join(store, name, scale):
+                for path in RESULTS.glob(f"{name}*-{scale}.*"):
+                    path.unlink()
                 continue
             count = export_text(store, RESULTS / f"{name}-{scale}.jsonl", experiment=name, scale=scale)
             found = reproduce(name, scale, store, figures=None if options.no_figures else RESULTS)

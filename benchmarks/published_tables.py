@@ -1,4 +1,4 @@
-"""Writes the tables of README.md, docs/why.md and docs/findings.md, and the picture: none is made by hand.
+"""Writes the tables of README.md and docs/, and the picture: none is made by hand.
 
 Run: python benchmarks/published_tables.py [--check]
 """
@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
+from claims import claims_table
 from click.testing import CliRunner
 from learned_depth import blocks
 
@@ -19,6 +20,7 @@ import krohn
 from krohn.cli.reproduce import command as reproduce
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Row, cells_of
+from krohn.experiments.recipes.uniform import DEPTHS, SHEETS
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
@@ -70,26 +72,27 @@ def depth_rows() -> list[Row]:
 
 
 def learned() -> str:
-    """How many of the paper's automata were learned, in words; on whole words only test words count."""
-    rows = [row for row in depth_rows() if row["solved"]]
-    whole = [row for row in rows if not by_window(row) and not row["one_set"]]
-    least = {task: min((row["depth"] for row in whole if row["task"] == task), default=0) for task in TASKS}
-    window = {row["task"] for row in rows if by_window(row)}
-    more = [task for task in TASKS if not least[task] and task in window]
-    rest = [task for task in TASKS if not least[task] and task not in window]
+    """How many of the paper's automata were learned, in words."""
+    rows = [row for row in depth_rows() if not by_window(row)]
+    least = {
+        task: min((row["depth"] for row in rows if row["solved"] and row["task"] == task), default=0)
+        for task in TASKS
+    }
     layers = ", ".join(f"{task} {depth}" for task, depth in least.items() if depth)
-    text = (
-        f"{sum(map(bool, least.values()))} of the paper's 19 automata pass 99% of the letters of fresh words"
-    )
+    count = sum(map(bool, least.values()))
+    text = f"{count} of the paper's 19 automata pass 99% of the letters of fresh words"
     text += f" (with this many layers: {layers})."
-    text += f"\nWith a curriculum so do {', '.join(more)}, with 8 layers." if more else ""
-    return text + (f"\nNot learned: {', '.join(rest)}." if rest else "")
+    tried = {row["task"] for row in rows}
+    rest = [task for task in TASKS if not least[task] and task in tried]
+    text += f"\nNot learned with 8 layers: {', '.join(rest)}." if rest else ""
+    missing = [task for task in TASKS if task not in tried]
+    return text + (f" Not tried: {', '.join(missing)}." if missing else "")
 
 
 def depths() -> str:
     """For every task the fewest layers that pass 99% of the test letters, on whole words and by curriculum.
 
-    Of equal depths the run with test words stands, then the one that read fewer words.
+    Of equal depths the run that read fewer words stands.
     """
     rows = depth_rows()
     header = ["task", "whole words: layers", "letters", "words", "reach 99%", "words read"]
@@ -106,6 +109,25 @@ def depths() -> str:
     return markdown(header, lines)
 
 
+def recipes() -> str:
+    """The shallowest cells of the uniform map on whole words that are solved, and what they took."""
+    rows = [row for row in depth_rows() if row["solved"] and row.get("sheet") == "whole words"]
+    chosen = [row for task in TASKS if (row := best_row([row for row in rows if row["task"] == task]))]
+    header = ["automaton", "layers", "letters", "words", "words read", "reach 99%"]
+    return markdown(header, [[row["task"], *told(row), success_text(row)] for row in chosen])
+
+
+def cells() -> str:
+    """How many cells of the two maps are filled."""
+    filled = [row["sheet"] for row in depth_rows() if row.get("sheet") in SHEETS]
+    total = len(TASKS) * len(DEPTHS[Scale.SMALL])
+    whole, window = (filled.count(sheet) for sheet in SHEETS)
+    return (
+        f"Of {total} cells of the map on whole words {whole} are filled, of as many by curriculum {window}. "
+        "A row ends when two depths\nnext to each other are solved by most survivors."
+    )
+
+
 def by_window(row: Row) -> bool:
     return bool(row.get("curriculum") or row.get("sheet") == "curriculum")
 
@@ -114,7 +136,7 @@ def best_row(rows: list[Row]) -> Row | None:
     """The shallowest solved one; the most accurate if none is."""
     solved = [row for row in rows if row["solved"]]
     if solved:
-        return min(solved, key=lambda row: (row["depth"], row["one_set"], row["sequences"]))
+        return min(solved, key=lambda row: (row["depth"], row["sequences"]))
     return max(rows, key=lambda row: float(row["max_accuracy"]), default=None)
 
 
@@ -156,11 +178,25 @@ def picture() -> str:
     return krohn.compile("abab", length=12, method="features").explain("abababbaabab")._repr_svg_()
 
 
+def findings() -> Mapping[str, str]:
+    """The table of every experiment of the paper, and each claim with its verdict."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "results.sqlite"
+        import_results(store)
+        claims = claims_table(Store(store))
+    return {
+        "claims": claims,
+        "cells": cells(),
+        **tables(name for name in EXPERIMENTS if name not in ELSEWHERE),
+    }
+
+
 ELSEWHERE = ("expressivity", "sample")  # experiments whose tables stand on pages of their own
 PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "README.md": lambda: {"sizes": sizes(), "learned": learned()},
     "docs/why.md": lambda: {"depths": depths()},
-    "docs/findings.md": lambda: tables(name for name in EXPERIMENTS if name not in ELSEWHERE),
+    "docs/training.md": lambda: {"recipes": recipes()},
+    "docs/findings.md": findings,
     "docs/learned-depth.md": blocks,
     "docs/expressivity.md": lambda: tables(["expressivity", "expressivity-paper"]),
 }

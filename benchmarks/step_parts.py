@@ -13,6 +13,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,9 +23,10 @@ import triton
 from bench_training import build, paper_run, print_table
 from step_profile import profile_step
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from triton import language as tl
 
-from krohn.models.kernels import bias_gelu
+from krohn.models.kernels import bias_gelu, plain
 from krohn.training.device import choose_device
 from krohn.training.kernels import adamw
 
@@ -206,6 +208,45 @@ def gelu_in_the_product() -> list[dict[str, Any]]:
     return rows
 
 
+def attentions() -> list[dict[str, Any]]:
+    """Attention of a layer, forward and with its gradient: ours, and torch's on the same layout of qkv."""
+    batch, length, heads = 16, ROWS // 16, 8
+    shape = plain.Heads(batch, length, heads)
+    bias = torch.zeros(REPLICATES, 3 * WIDTH, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+    bias.grad = torch.zeros_like(bias)
+    qkv = _random(ROWS, 3 * WIDTH).requires_grad_()
+    dout = _random(ROWS, WIDTH)
+
+    def ours() -> Tensor:
+        return plain.choose(bias).attention(qkv, bias, shape)
+
+    def stock() -> Tensor:
+        return plain.attention(qkv, None, shape)
+
+    ways = {"ours": (ours, None), "flash": (stock, SDPBackend.FLASH_ATTENTION)}
+    ways |= {"cuDNN": (stock, SDPBackend.CUDNN_ATTENTION)}
+    ways |= {"memory-efficient": (stock, SDPBackend.EFFICIENT_ATTENTION)}
+    rows = []
+    for name, (way, backend) in ways.items():
+        with sdpa_kernel(backend) if backend else nullcontext():
+            with torch.no_grad():
+                forward = 1e3 * milliseconds(way)
+            both = 1e3 * milliseconds(lambda way=way: torch.autograd.grad(way(), qkv, dout))
+        rows.append({"kernel": name, "forward, µs": forward, "with gradient, µs": both})
+    return rows
+
+
+def ceilings() -> list[dict[str, Any]]:
+    """What the machine gives at best: a large product, a large copy."""
+    side = 8192
+    one, other = (torch.randn(side, side, device="cuda").to(torch.bfloat16) for _ in range(2))
+    product = milliseconds(lambda: one @ other)
+    source = torch.randn(2**30, device="cuda")
+    target = torch.empty_like(source)
+    copy = milliseconds(lambda: target.copy_(source))
+    return [{"TFLOP/s": 2 * side**3 / product / 1e9, "TB/s": 2 * source.nbytes / copy / 1e9}]
+
+
 def _random(rows: int, columns: int) -> Tensor:
     return torch.randn(REPLICATES, rows, columns, device="cuda").to(torch.bfloat16)
 
@@ -219,6 +260,7 @@ def main() -> None:
     print(torch.cuda.get_device_name(), torch.__version__)
     report: dict[str, Any] = {}
     parts: dict[str, Callable[[], list[dict[str, Any]]]] = {
+        "ceilings": ceilings,
         "steps in one graph, ms a step": steps_in_one_graph,
         "kernels of a step, launched one by one": lambda: profile_step(
             build(paper_run(LAYERS, REPLICATES), choose_device(None))[1]
@@ -226,6 +268,7 @@ def main() -> None:
         "products, TFLOP/s forward, to the data, to the weights": products,
         "AdamW": updates,
         "bias and GELU in the product": gelu_in_the_product,
+        "attention of a layer": attentions,
     }
     for name, measure in parts.items():
         try:

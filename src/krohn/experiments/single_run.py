@@ -32,13 +32,17 @@ _PARTS = ("automata", "models", "tasks", "training", "evaluate", "streams.py")
 @cache
 def code_version() -> str:
     """For example ``0.1.0+3f2a9c01``: the same sources give the same text on every machine."""
-    root = Path(krohn.__file__).parent
-    files = [path for part in _PARTS for path in sorted([root / part, *(root / part).rglob("*.py")])]
+    return f"{krohn.__version__}+{digest_of(Path(krohn.__file__).parent)}"
+
+
+def digest_of(root: Path, parts: tuple[str, ...] = _PARTS) -> str:
+    """Eight digits that stand for the sources below ``root`` that decide results."""
     total = hashlib.sha256()
-    for path in files:
-        if path.is_file():
-            total.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return f"{krohn.__version__}+{total.hexdigest()[:8]}"
+    for part in parts:
+        for path in sorted([root / part, *(root / part).rglob("*.py")]):
+            if path.is_file():
+                total.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return total.hexdigest()[:8]
 
 
 # Trained networks kept beside the results: small run directories of one replicate, in bf16.

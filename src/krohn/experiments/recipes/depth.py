@@ -111,8 +111,10 @@ def _row_name(row: Row) -> str:
 
 
 def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
-    """Heat maps of the best replicate and of how many of how many reach 99%."""
+    """Heat maps of the best replicate and of how many of how many reach 99%; one cell makes no map."""
     rows = table(cells)
+    if len(rows) < 2:
+        return {}
     tasks = list(dict.fromkeys(map(_row_name, rows)))
     depths = [str(depth) for depth in sorted({row["depth"] for row in rows})]
     places = [((_row_name(row), str(row["depth"])), row) for row in rows]

@@ -95,26 +95,31 @@ def _without(cell: Cell, cells: Sequence[Cell]) -> Cell | None:
     return next((other for other in cells if dict(other.label) == wanted), None)
 
 
-def paired(cell: Cell, without: Cell | None) -> Row:
-    """Mean difference in points, replicate by replicate, from the cell in which the factor is off.
+def gains(cell: Cell, without: Cell) -> list[float]:
+    """Differences in points from the cell in which the factor is off, replicate by replicate.
 
     Replicates of the same number start from the same weights and read the same words, so that differences say
     more than means. Both are judged on the test words, or both on the words that chose them.
     """
-    if without is None or without is cell:
-        return {}
     tested = all(record.tested for record in (*cell.records, *without.records))
     off = {record.replicate: _judged(record, tested) for record in without.records}
-    gains = [100 * (_judged(record, tested) - off[record.replicate]) for record in cell.records]
-    mean, error = mean_and_error(gains)
-    return {
-        "paired": f"{mean:+.2f} ± {error:.2f}",
-        "better": f"{sum(gain > 0 for gain in gains)} of {len(gains)}",
-    }
+    return [100 * (_judged(record, tested) - off[record.replicate]) for record in cell.records]
 
 
 def _judged(record: Record, tested: bool) -> float:
     return record.accuracy if tested else float(record.metrics["accuracy"])
+
+
+def paired(cell: Cell, without: Cell | None) -> Row:
+    """Mean gain with its error, and how many replicates gain."""
+    if without is None or without is cell:
+        return {}
+    found = gains(cell, without)
+    mean, error = mean_and_error(found)
+    return {
+        "paired": f"{mean:+.2f} ± {error:.2f}",
+        "better": f"{sum(gain > 0 for gain in found)} of {len(found)}",
+    }
 
 
 def _place(value: float | str) -> float:
@@ -122,34 +127,26 @@ def _place(value: float | str) -> float:
 
 
 def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
-    """Mean accuracy with standard error for dropout and long training.
+    """Mean accuracy with standard error in long training.
 
-    EMA and patience change less than a bar can show: the table has their paired differences.
+    What the other factors change is less than a bar can show: the table has the paired differences.
     """
-    rows = table(cells)
-    figures = {}
-    for factor in ("dropout", "long training"):
-        own = [row for row in rows if row["factor"] == factor]
-        bars = [
-            Bar(
-                group=row["task"],
-                series=row["value"] if isinstance(row["value"], str) else f"{factor} {row['value']:g}",
-                value=row["mean_accuracy"],
-                error=row["standard_error"],
-                mark=marks_of(row),
-            )
-            for row in own
-        ]
-        title = f"Training with {factor}"
-        if not own:
-            continue
-        figures[f"stability-{factor.lower().replace(' ', '-')}"] = bar_chart(
-            bars,
-            title=title,
-            y_axis="mean accuracy, standard error",
-            note=note_on(_caption(caption, own), own),
+    rows = [row for row in table(cells) if row["factor"] == "long training"]
+    bars = [
+        Bar(
+            group=row["task"],
+            series=row["value"],
+            value=row["mean_accuracy"],
+            error=row["standard_error"],
+            mark=marks_of(row),
         )
-    return figures
+        for row in rows
+    ]
+    if not bars:
+        return {}
+    note = note_on(_caption(caption, rows), rows)
+    chart = bar_chart(bars, title="Long training", y_axis="mean accuracy, standard error", note=note)
+    return {"stability-long-training": chart}
 
 
 def _caption(caption: str, rows: Sequence[Row]) -> str:
