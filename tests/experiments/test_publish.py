@@ -37,4 +37,4 @@ def test_a_run_is_published_with_every_experiment_that_plans_it(
         records, (member,) = parse_text(file)
         assert {one.run_id for one in records} == {member.run_id} == {name}
     assert member.label["task"] == "C2"
-    assert "uniform: 6 records, 1 of" in capsys.readouterr().out
+    assert "uniform, small: 6 records, 1 of" in capsys.readouterr().out
