@@ -143,9 +143,6 @@ def _read_step_by_step(run: Run, entries: list[dict[str, Any]], flat: Tensor) ->
     return [entry | scores.of(replicate) for replicate, entry in enumerate(entries)]
 
 
-__all__ = ["Evaluate", "TrainResult", "train"]
-
-
 def train(
     config: RunConfig | AutomatonLike,
     *,
