@@ -149,7 +149,7 @@ def _word(came: dict[State, tuple[State, int] | None], state: State) -> Word:
 
 def shown_after(feature: Feature, symbols: Sequence[int], *, strict: bool = False) -> Row:
     """What a feature shows after a word of symbols."""
-    before = value = feature.start
-    for place, symbol in enumerate(symbols, 1):
-        before, value = value, feature.step(value, symbol, place)
-    return shown_by(feature, before, value, strict=strict)
+    value, step = feature.start, feature.step
+    for place, symbol in enumerate(symbols[:-1] if strict and feature.masked else symbols, 1):
+        value = step(value, symbol, place)
+    return feature.show(value)

@@ -12,7 +12,7 @@ from krohn.depth.block_search import find_block_scheme
 from krohn.errors import Unsupported
 from krohn.work import Work, WorkSpent
 
-ONE_LAYER, ERROR_BIT, TWO_LAYERS = 4_000_000, 2_000_000, 6_000_000
+ONE_LAYER, ERROR_BIT, TWO_LAYERS = 4_000_000, 1_000_000, 6_000_000
 """Units of work at effort 1."""
 
 MOST_STATES = 10_000
