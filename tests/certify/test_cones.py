@@ -8,7 +8,7 @@ import pytest
 
 from certify.built_networks import compiled
 from krohn.certify.arithmetic import arithmetic
-from krohn.certify.cones import cones_of
+from krohn.certify.ordered_mlp import cones_of
 from krohn.certify.verification import attempt
 from krohn.network.transformer import Layer, Mlp
 

@@ -7,7 +7,7 @@ import pytest
 
 from certify.built_networks import CLIPPED, clipped_sum_program, compiled, lowered_program
 from krohn.certify.arithmetic import arithmetic
-from krohn.certify.folds import Fold, choices_of, step
+from krohn.certify.program_maps import Fold, choices_of, step
 from krohn.certify.verification import attempt
 
 WHOLE = Fold(0, -20, 20)

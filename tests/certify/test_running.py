@@ -8,8 +8,7 @@ import krohn
 from certify.built_networks import compiled
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.arithmetic import arithmetic
-from krohn.certify.running import run_in
-from krohn.certify.search import all_words, search
+from krohn.certify.search import all_words, run_in, search
 from krohn.certify.second_opinion import exhaustive
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from krohn.certify.arithmetic import arithmetic
-from krohn.certify.softmax import Leak, copied_error, leak_of
+from krohn.certify.visit_heads import Leak, copied_error, leak_of
 
 
 def test_the_leak_bounds_every_softmax_within_the_error() -> None:

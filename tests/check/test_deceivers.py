@@ -15,7 +15,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import SMALL, attempt
-from krohn.certify.running import run_in
+from krohn.certify.search import run_in
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Head, Layer, Matrix, Mlp, Transformer
 

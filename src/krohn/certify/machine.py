@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify.findings import Check, Record, Refuted
 from krohn.errors import LimitExceeded
 
 Integers = npt.NDArray[np.int64]
@@ -148,3 +150,84 @@ def _start_first(labels: Integers) -> Integers:
 def used_classes(machine: Machine, classes: Integers) -> Machine:
     """Renumbers the shown classes: class c becomes ``classes[c]``."""
     return replace(machine, shown=classes[machine.shown])
+
+
+@dataclass(frozen=True, eq=False)
+class Rhythm:
+    """``channels`` repeat with ``period`` once ``early`` letters have been read."""
+
+    channels: npt.NDArray[np.bool_]
+    early: int
+    period: int
+
+    @property
+    def readings(self) -> int:
+        """States of the clock."""
+        return self.early + self.period
+
+    def clock(self, letters: int) -> Machine:
+        """The machine that shows (reading, letter) as class ``reading · letters + letter``."""
+        readings = np.arange(self.readings)
+        following = np.where(readings + 1 < self.readings, readings + 1, self.early)
+        shown = readings[:, None] * letters + np.arange(letters)[None, :]
+        follow = np.repeat(following[:, None], letters, axis=1)
+        return Machine(follow, shown, np.zeros((self.readings, letters, 0), dtype=np.int64))
+
+
+def standing(machine: Machine, length: int) -> npt.NDArray[np.bool_]:
+    """``[class, letter]``: which classes some word shows at its first, second, … letter."""
+    where = np.zeros((int(machine.shown.max()) + 1, length), dtype=bool)
+    states: Integers = np.zeros(1, dtype=np.int64)
+    for place in range(length):
+        where[np.unique(machine.shown[states]), place] = True
+        states = np.unique(machine.follow[states])
+    return where
+
+
+MANY_PAIRS = 1 << 24
+"""With more pairs of machine and automaton states the machine is minimised before they are compared."""
+
+
+def check_simulation(
+    machine: Machine, states: Integers, automaton: Semiautomaton, length: int, record: Record
+) -> None:
+    """Breadth-first over pairs (machine state, automaton state), up to words of the given length."""
+    size = automaton.num_states
+    if machine.num_states * size > MANY_PAIRS:
+        machine, states = minimise(used_classes(machine, states)), np.arange(int(states.max()) + 1)
+    table = automaton.table.astype(np.int64).repeat(machine.choices, axis=1)
+    outputs = np.array(automaton.outputs)
+    seen = np.zeros(machine.num_states * size, dtype=bool)
+    frontier = np.array([automaton.start], dtype=np.int64)
+    seen[frontier] = True
+    trail: list[tuple[Integers, Integers]] = []  # per level: parent's place in the level before, letter
+    for _ in range(length):
+        state, right = np.divmod(frontier, size)
+        wanted, shown = table[right], states[machine.shown[state]]
+        wrong = np.argwhere(outputs[wanted] != shown)
+        if len(wrong):
+            place, letter = (int(number) for number in wrong[0])
+            word = tuple(drawn // machine.choices for drawn in (*_spelled(trail, place), letter))
+            pair = f"{shown[place, letter]}, not {outputs[wanted[place, letter]]}"
+            reason = f"after {len(word)} letters the network is in {pair}"
+            record.checks.append(Check("simulation", record.layer, 1.0, 0.0, False, reason))
+            raise Refuted("simulation", record.layer, reason, word)
+        pairs, first = np.unique((machine.follow[state] * size + wanted).reshape(-1), return_index=True)
+        fresh = ~seen[pairs]
+        trail.append((first[fresh] // table.shape[1], first[fresh] % table.shape[1]))
+        frontier = pairs[fresh]
+        seen[frontier] = True
+        if not len(frontier):
+            break
+    record.note(
+        "simulation", f"all {int(seen.sum()):,} reachable pairs of machine and automaton states agree"
+    )
+
+
+def _spelled(trail: list[tuple[Integers, Integers]], place: int) -> tuple[int, ...]:
+    """The word that leads to a place of the last level."""
+    letters = []
+    for parents, chosen in reversed(trail):
+        letters.append(int(chosen[place]))
+        place = int(parents[place])
+    return tuple(reversed(letters))

@@ -7,18 +7,28 @@ residues of prefix sums are read, or clamped sums, the proof holds for words of 
 read as it is bounds it, and so does a clamped one where the proof needs to know how far beyond an end it is.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import lcm
 
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.findings import Record, Refuted
-from krohn.certify.folds import MAX_CHOICES, Fold, choices_of, step
-from krohn.certify.machine import Integers, Machine, distinct_rows, explore, minimise
-from krohn.certify.rhythm import Rhythm
-from krohn.certify.simulation import check_simulation
+from krohn.certify.machine import (
+    Integers,
+    Rhythm,
+    check_simulation,
+)
+from krohn.certify.program_maps import (
+    MAX_CHOICES,
+    UNBOUNDED,
+    Advance,
+    Registers,
+    forget,
+    map_registers,
+    remembering,
+    resolved,
+)
 from krohn.errors import InvalidInput
 from krohn.network.attention_operations import (
     AttentionOperation,
@@ -29,33 +39,12 @@ from krohn.network.attention_operations import (
     PlaceSum,
     PrefixSum,
 )
-from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap
 from krohn.network.program import Program, interpret_registers
 
-UNBOUNDED = 1 << 30
-LONGEST = 32
-"""Sums that are read as they are and may fall are followed on words up to this length only."""
 FARTHEST = 4
 """Look-backs beyond this belong to Theorem 1, which is proved from the weights by induction instead."""
 
 Memory = LatestWrite | EndWrite | LatestMatch
-Advance = Callable[[Integers, Integers, Integers], tuple[Integers, Integers]]
-
-
-@dataclass(frozen=True, eq=False)
-class Registers:
-    """``value[name][c]`` plus ``share[name] · Z`` in class c; ``pads[name]`` at the padding positions."""
-
-    machine: Machine
-    value: dict[str, Integers]
-    share: dict[str, Integers]
-    pads: dict[str, Integers]
-    limit: int  # words up to this length are described
-    choices: int  # how many a letter may have because of clamped sums
-
-    def is_narrow(self, name: str) -> bool:
-        """Whether it holds a plain integer."""
-        return not self.share[name].any()
 
 
 def prove_program(program: Program, automaton: Semiautomaton, length: int, record: Record) -> list[Registers]:
@@ -83,11 +72,11 @@ def _prove(
                 state = _attend(state, operation, program.mask, length)
             moments.append(state)
             for change in layer.maps:
-                state = _map(state, change, length)
-            state = _forget(state, needed[index])
+                state = map_registers(state, change, length)
+            state = forget(state, needed[index])
             moments.append(state)
         read = list(program.readout.registers)
-        state = _resolved(state, read, length)
+        state = resolved(state, read, length)
     except InvalidInput as error:
         raise record.refuse("program", f"the program has no meaning on some word: {error}") from error
     states = program.readout.decode(np.stack([state.value[name] for name in read], axis=-1))
@@ -149,28 +138,6 @@ def _needed(program: Program) -> list[set[str]]:
     return found[::-1]
 
 
-def _remembering(
-    state: Registers, start: Integers, advance: Advance, choices: int = 1
-) -> tuple[Registers, Integers]:
-    """The registers with a machine that also keeps a memory; and what the memory shows, per class."""
-    old = state.machine
-    follow, seen, moves = (np.repeat(part, choices, axis=1) for part in (old.follow, old.shown, old.steps))
-
-    def expand(rows: Integers) -> tuple[Integers, Integers]:
-        shown, steps = seen[rows[:, 0]], moves[rows[:, 0]]
-        memory, out = advance(rows[:, 1:], shown, steps)
-        after = np.concatenate([follow[rows[:, 0]][..., None], memory], axis=2)
-        return after, np.concatenate([shown[..., None], out, steps], axis=2)
-
-    depth = min(state.limit, UNBOUNDED)
-    after, outputs = explore(np.concatenate([[0], start]).astype(np.int64), expand, depth)
-    width = outputs.shape[2] - old.steps.shape[2]
-    rows, classes = distinct_rows(outputs[..., :width].reshape(-1, width))
-    machine = Machine(after, classes.reshape(after.shape), outputs[..., width:], old.choices * choices)
-    value = {name: held[rows[:, 0]] for name, held in state.value.items()}
-    return replace(state, machine=machine, value=value), rows[:, 1:]
-
-
 def _attend(state: Registers, operation: AttentionOperation, mask: str, length: int) -> Registers:
     if isinstance(operation, (PrefixSum, PlaceSum)):
         return _summed(state, operation, mask)
@@ -181,7 +148,7 @@ def _attend(state: Registers, operation: AttentionOperation, mask: str, length: 
         start, advance = _line(state, operation, held, shares)
     else:
         start, advance = _cells(state, operation, held, shares, mask)
-    after, shown = _remembering(state, start, advance)
+    after, shown = remembering(state, start, advance)
     value, share = dict(after.value), dict(after.share)
     for number, (source, target) in enumerate(zip(sources, operation.targets, strict=True)):
         value[target], share[target] = shown[:, number], state.share[source]
@@ -284,122 +251,3 @@ def _cells(
         return after.reshape(count, letters, -1), out
 
     return start.reshape(-1), advance
-
-
-def _map(state: Registers, change: PositionMap, length: int) -> Registers:
-    if isinstance(change, Linear):
-        return _linear(state, change)
-    if isinstance(change, Modulo):
-        return _counted(
-            state,
-            change.terms,
-            lambda sums: sums % change.modulus,
-            lambda sums: _residues(change, sums),
-            change.target,
-        )
-    if isinstance(change, Clamp):
-        return _clamped(state, change, length)
-    if not all(state.is_narrow(name) for name in change.reads):
-        raise InvalidInput(f"{', '.join(change.writes)} reads a sum as it is")
-    given = {name: state.value[name][None, :] for name in change.reads}
-    value, share = dict(state.value), dict(state.share)
-    for name, held in change.apply(given, "causal").items():
-        value[name], share[name] = held[0], np.zeros(state.machine.steps.shape[2], dtype=np.int64)
-    return replace(state, value=value, share=share)
-
-
-def _clamped(state: Registers, change: Clamp, length: int) -> Registers:
-    """A sum that only grows is followed until it is clamped for good; any other one between the ends it is
-    clamped to, where a letter may take it inside or not, or exactly, up to a length.
-    """
-    total, shared = _combined(state, change.terms)
-
-    def meaning(sums: Integers) -> Integers:
-        return np.clip(sums + change.offset, change.low, change.high)
-
-    if not shared.any():
-        return _counted(state, change.terms, None, meaning, change.target)
-    if (state.machine.steps @ shared).min() >= 0:
-        cap = max(0, change.high - change.offset - int(total.min()))
-        return _counted(state, change.terms, lambda sums: np.minimum(sums, cap), meaning, change.target)
-    ends = change.low - change.offset - int(total.max()), change.high - change.offset - int(total.min())
-    fold, whole = Fold(0, min(0, ends[0]), max(0, ends[1])), Fold(0, -UNBOUNDED, UNBOUNDED)
-    choices = choices_of(fold, whole, state.machine.steps @ shared)
-    if choices <= state.choices:
-        left = replace(state, choices=state.choices // choices)
-        return _counted(left, change.terms, fold, meaning, change.target, choices)
-    bounded = replace(state, limit=min(state.limit, length, LONGEST))
-    return _counted(bounded, change.terms, None, meaning, change.target)
-
-
-def _residues(change: Modulo, total: Integers) -> Integers:
-    residue = (total + change.offset) % change.modulus
-    return residue if change.values is None else np.array(change.values, dtype=np.int64)[residue]
-
-
-def _combined(state: Registers, terms: tuple[tuple[str, int], ...]) -> tuple[Integers, Integers]:
-    plain = next(iter(state.value.values()))
-    value, share = np.zeros_like(plain), np.zeros(state.machine.steps.shape[2], dtype=np.int64)
-    for name, factor in terms:
-        value, share = value + factor * state.value[name], share + factor * state.share[name]
-    return value, share
-
-
-def _linear(state: Registers, change: Linear) -> Registers:
-    total, shared = _combined(state, change.terms)
-    value, share = dict(state.value), dict(state.share)
-    value[change.target], share[change.target] = total + change.offset, shared
-    return replace(state, value=value, share=share)
-
-
-def _counted(
-    state: Registers,
-    terms: tuple[tuple[str, int], ...],
-    reduce: Callable[[Integers], Integers] | Fold | None,
-    meaning: Callable[[Integers], Integers],
-    target: str,
-    choices: int = 1,
-) -> Registers:
-    """Follows a combination of counters, reduced as far as the meaning allows, and applies the meaning."""
-    total, shared = _combined(state, terms)
-    after, sums = state, np.zeros((len(total), 1), dtype=np.int64)
-    if shared.any():
-
-        def advance(memory: Integers, shown: Integers, steps: Integers) -> tuple[Integers, Integers]:
-            if isinstance(reduce, Fold):
-                drawn = np.arange(steps.shape[1]) % choices
-                whole = Fold(0, -UNBOUNDED, UNBOUNDED)
-                kept = step(reduce, whole, memory, steps @ shared, drawn)[..., None]
-                return kept, kept
-            moved = memory[:, None, :] + (steps @ shared)[..., None]
-            moved = moved if reduce is None else reduce(moved)
-            return moved, moved
-
-        after, sums = _remembering(state, np.zeros(1, dtype=np.int64), advance, choices)
-        total, _ = _combined(after, terms)
-    value, share = dict(after.value), dict(after.share)
-    value[target] = meaning(total + sums[:, 0])
-    share[target] = np.zeros(after.machine.steps.shape[2], dtype=np.int64)
-    return replace(after, value=value, share=share)
-
-
-def _resolved(state: Registers, names: list[str], length: int) -> Registers:
-    """Sums that the read-out reads as they are, followed exactly up to the length."""
-    for name in names:
-        if not state.is_narrow(name):
-            bounded = replace(state, limit=min(state.limit, length, LONGEST))
-            state = _counted(bounded, ((name, 1),), None, lambda total: total, name)
-    return state
-
-
-def _forget(state: Registers, needed: set[str]) -> Registers:
-    """Keeps the registers that are still read, the counters they carry, and no state twice."""
-    names = sorted(set(state.value) & needed)
-    shares = np.array([state.share[name] for name in names], dtype=np.int64).reshape(len(names), -1)
-    counters = np.flatnonzero(shares.any(axis=0))
-    rows, classes = distinct_rows(np.stack([state.value[name] for name in names], axis=1))
-    machine = state.machine
-    seen = replace(machine, shown=classes[machine.shown], steps=machine.steps[:, :, counters])
-    value = {name: rows[:, number] for number, name in enumerate(names)}
-    share = {name: state.share[name][counters] for name in names}
-    return replace(state, machine=minimise(seen), value=value, share=share)

@@ -7,8 +7,7 @@ import numpy.typing as npt
 
 from krohn.certify.arithmetic import OWN, SAFE, Arithmetic, Array
 from krohn.certify.findings import Record
-from krohn.certify.machine import Integers
-from krohn.certify.rhythm import standing
+from krohn.certify.machine import Integers, standing
 from krohn.certify.stream import Stream, cluster
 from krohn.network.forward import visible
 from krohn.network.transformer import Head

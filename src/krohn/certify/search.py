@@ -1,6 +1,7 @@
 """Looking for a word that a network gets wrong: patterns, random words, then a descent along margins."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +10,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import right_outputs
 from krohn.certify.arithmetic import Arithmetic
 from krohn.certify.certificate import Counterexample
-from krohn.certify.running import logits_in, run_in
+from krohn.network.forward import logits
 from krohn.network.transformer import Transformer
 
 Words = npt.NDArray[np.int64]
@@ -156,3 +157,14 @@ def _patterns(letters: int, length: int) -> Words:
                     word[place] = second
                     made.append(word)
     return np.array(made, dtype=np.int64).reshape(len(made), length)
+
+
+def run_in(network: Transformer, words: npt.NDArray[Any], arith: Arithmetic) -> npt.NDArray[np.int64]:
+    """The states the network outputs for words ``[batch, length]`` in this arithmetic."""
+    states: npt.NDArray[np.int64] = logits_in(network, words, arith).argmax(axis=-1)
+    return states
+
+
+def logits_in(network: Transformer, words: npt.NDArray[Any], arith: Arithmetic) -> npt.NDArray[Any]:
+    """The read-out ``[batch, length, states]`` in this arithmetic."""
+    return logits(network, words, arith.name)

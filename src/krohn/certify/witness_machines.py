@@ -1,12 +1,18 @@
-"""Parts of the search for witnesses: exploring machines, merging states, grouping numbers that look alike."""
+"""Parts of the search for witnesses: exploring and merging machines, and what MLPs read off counters."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
-from krohn.check.machine import Claim
+from krohn.check.format import FORMATS
+from krohn.check.machine import Claim, live_states
+from krohn.check.mlp import chain_of, reaches, untouched
+from krohn.check.norm import normed
+from krohn.check.reader import Layer
 from krohn.check.real import Array, Flags, Integers, Real
-from krohn.check.witness import Merge
+from krohn.check.witness import Fold, Lift, Merge, Tabulate
 from krohn.errors import LimitExceeded
 
 MAX_STATES = 100_000
@@ -116,3 +122,150 @@ def _refined(follow: Integers, seen: Integers, live: Flags) -> Integers:
             break
         labels = finer
     return dense(np.where(live, finer, finer[0]))
+
+
+MAX_CHOICES = 4
+SAMPLES = 5
+CLOSE = 1e-4
+MANY_ROWS = 3000
+MAX_FOLD_WORK = 1 << 28
+MAX_RUN = 1 << 31
+MAX_HELD = 1 << 26
+MOST_GRID = 64
+CHUNK = 1 << 22
+
+
+def tabulate_step(claim: Claim, layers: tuple[Layer, ...], *, choices: bool) -> Tabulate:
+    """MLPs of blocks in a row: folds found by running them on middles."""
+    wide = np.where(untouched(layers)[:, None], claim.wide, 0.0)
+    folds, unsure, many, cut = [], -1, 1, _cut(claim, layers)
+    for k in range(len(claim.low)):
+        # Where every last unit reads one counter, outputs are sums: the others may stay at 0.
+        samples = 1 if cut and cut == sum(len(layer.weights) for layer in layers) - 1 else SAMPLES
+        fold = _fold_of(claim, layers, wide, k, samples)
+        if not fold.modulus:
+            fold, count = _exact_ends(claim, fold, k, choices=choices and unsure < 0)
+            if count > 1:
+                unsure, many = k, count
+        folds.append(fold)
+    return replace(_machine(claim, folds, unsure, many, len(layers), wide), cut=cut)
+
+
+def resolve_step(claim: Claim, counters: list[int]) -> Tabulate:
+    """Writes counters out, because a head looks at them."""
+    ends = zip(claim.low.tolist(), claim.high.tolist(), strict=True)
+    folds = [Fold(0, low, high) if k in counters else Fold(1, 0, 0) for k, (low, high) in enumerate(ends)]
+    wide = claim.wide.copy()
+    wide[:, counters] = 0.0
+    return _machine(claim, folds, -1, 1, 0, wide)
+
+
+def _fold_of(claim: Claim, layers: tuple[Layer, ...], wide: Array, k: int, samples: int) -> Fold:
+    """What the outputs tell of counter k: a residue, or its place between two ends."""
+    others = [
+        [0] if j == k else sorted({int(v) for v in np.linspace(claim.low[j], claim.high[j], samples)})
+        for j in range(len(claim.low))
+    ]
+    grid = np.array(list(product(*others))[:MOST_GRID], dtype=np.int64).reshape(-1, len(claim.low))
+    spread = int(claim.high[k]) - int(claim.low[k]) + 1
+    rows = spread * claim.classes * len(grid)
+    width = max(weight.shape[1] for layer in layers for weight in layer.weights)
+    if rows * width > MAX_RUN or rows * len(claim.wide) > MAX_HELD:
+        raise LimitExceeded(f"counter {k + 1} may take {spread:,} values, too many to run an MLP on all")
+    values = np.arange(claim.low[k], claim.high[k] + 1)
+    sums = np.repeat(grid[:, None], len(values), axis=1)
+    sums[:, :, k] = values
+    given = middle(claim.box)[:, None, None] + (sums @ claim.wide.T)[None]
+    out = _run(layers, given.reshape(-1, given.shape[-1])).reshape(given.shape) - (sums @ wide.T)[None]
+    return _find_fold(out.reshape(-1, len(values), given.shape[-1]), values)
+
+
+def _run(layers: tuple[Layer, ...], rows: Array) -> Array:
+    """The blocks on all rows, some at a time: wide MLPs would need gigabytes."""
+    for layer in layers:
+        many = max(1, CHUNK // max(weight.shape[1] for weight in layer.weights))
+        parts = [_run_some(layer, rows[first : first + many]) for first in range(0, len(rows), many)]
+        rows = np.concatenate(parts) if parts else rows
+    return rows
+
+
+def _run_some(layer: Layer, rows: Array) -> Array:
+    hidden = rows
+    for index, (weight, bias) in enumerate(zip(layer.weights, layer.biases, strict=True)):
+        hidden = hidden @ weight + bias
+        if index + 1 < len(layer.weights):
+            hidden = np.where(layer.sine[index], np.sin(hidden), np.maximum(hidden, 0.0))
+    out: Array = rows * layer.keep_mlp + hidden
+    return out
+
+
+def _find_fold(table: Array, values: Integers) -> Fold:
+    """``table[row, value, channel]``: the least period, or the ends beyond which nothing changes."""
+    close = CLOSE * np.maximum(np.ptp(table, axis=(0, 1)), 1e-9) + 1e-12
+    first = np.flatnonzero((np.abs(table - table[:, :1]).max(axis=0) > close).any(axis=1))
+    if not len(first):
+        return Fold(1, 0, 0)
+    last = np.flatnonzero((np.abs(table - table[:, -1:]).max(axis=0) > close).any(axis=1))
+    low, high = int(values[first[0] - 1]), int(values[min(last[-1] + 1, len(values) - 1)])
+    tries = min(len(values) // 2, high - low + 1, MAX_FOLD_WORK // table.size)
+    for period in range(1, tries + 1):
+        if (np.abs(table[:, period:] - table[:, :-period]).max(axis=(0, 1)) <= close).all():
+            return Fold(period, 0, 0)
+    return Fold(0, low, high)
+
+
+def _exact_ends(claim: Claim, fold: Fold, k: int, *, choices: bool) -> tuple[Fold, int]:
+    """Ends with which a counter can be followed; at an end it may leave again, all that may be is tried."""
+    steps, bottom, top = claim.machine.steps[:, :, k], int(claim.low[k]), int(claim.high[k])
+    if steps.min() >= 0:
+        return Fold(0, bottom, fold.high), 1
+    if steps.max() <= 0:
+        return Fold(0, fold.low, top), 1
+    back = -int(steps.min()) if fold.high < top else 0
+    forth = int(steps.max()) if fold.low > bottom else 0
+    many = 1 + max(back, forth)
+    if choices and many <= MAX_CHOICES and 2 * (fold.high - fold.low + 1) <= top - bottom + 1:
+        return fold, many
+    return Fold(0, bottom, top), 1
+
+
+def _cut(claim: Claim, layers: tuple[Layer, ...]) -> int:
+    """The last stage before which every unit reads one counter, where there are too many rows to run."""
+    sizes = (claim.high - claim.low + 1).astype(np.float64)
+    if len(layers) > 1 or len(sizes) < 2 or claim.classes * sizes.prod() <= MANY_ROWS:
+        return 0
+    plain = [normed(FORMATS["float64"], claim.anywhere, None, 0.0)] * len(layers)
+    chain, counters, cut = chain_of(layers, plain), claim.wide != 0, 0
+    for stage in range(1, len(chain)):
+        reach, stream = reaches(chain, stage)
+        single = all(((side.T @ counters > 0).sum(axis=1) <= 1).all() for side in (reach, stream))
+        if single and chain[stage].norm is None:
+            cut = stage
+    return cut
+
+
+def _machine(claim: Claim, folds: list[Fold], unsure: int, many: int, blocks: int, wide: Array) -> Tabulate:
+    old, letters = claim.machine, claim.machine.follow.shape[1]
+    zero = np.zeros(1, dtype=np.int64)
+
+    def expand(rows: Integers) -> tuple[Integers, Integers]:
+        state = rows[:, 0]
+        steps, pick = old.steps[state].repeat(many, axis=1), np.tile(np.arange(many), letters)
+        after = np.repeat(rows[:, None], letters * many, axis=1)
+        after[:, :, 0] = old.follow[state].repeat(many, axis=1)
+        for k, fold in enumerate(folds):
+            held, step = after[:, :, 1 + k].copy(), steps[:, :, k]
+            sums = held + step
+            if k == unsure:
+                if fold.high < claim.high[k]:
+                    sums = sums + np.where((held == fold.high) & (step < 0), np.minimum(pick, -step), 0)
+                if fold.low > claim.low[k]:
+                    sums = sums - np.where((held == fold.low) & (step > 0), np.minimum(pick, step), 0)
+            after[:, :, 1 + k] = fold(sums)
+        shown = np.concatenate([old.shown[state].repeat(many, axis=1)[..., None], after[:, :, 1:]], axis=2)
+        return after, shown
+
+    start = [0, *(int(fold(zero)[0]) for fold in folds)]
+    rows, follow, outputs = explore(start, expand, claim.length)
+    lift = Lift(follow, rows[:, 0], labelled(outputs, live_states(follow, claim.length)))
+    return Tabulate(lift, blocks, tuple(folds), rows[:, 1:], wide, 0)

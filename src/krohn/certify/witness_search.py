@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from krohn.certify.witness_folds import resolve_step, tabulate_step
 from krohn.certify.witness_heads import attention_step
-from krohn.certify.witness_machines import merged
+from krohn.certify.witness_machines import merged, resolve_step, tabulate_step
 from krohn.check.checker import WORK, embed, follow_step
 from krohn.check.format import FORMATS
 from krohn.check.machine import Claim, Setting
