@@ -150,7 +150,7 @@ def non_abelian_groups_need_more(found: Records) -> Verdict:
     text = (
         f"one recipe for all: the nine abelian groups pass with at most {most} layers. Of the seven others "
     )
-    text += f"{len({row['task'] for row in failed})} do not pass with {most} or more ({told})"
+    text += f"{len({row['task'] for row in failed})} fail with {most} layers or with more ({told})"
     rest = [task for task in NON_ABELIAN if task not in tried]
     text += f"; not tried: {among(rest)}" if rest else ""
     return CONTRADICTED if shallow else REPRODUCED, text

@@ -62,7 +62,7 @@ def test_a_shallow_non_abelian_group_would_contradict_the_depth_claim(claims: di
     maps = [cell(task, 2, 0.995) for task in claims["ABELIAN"]] + [cell("A5", 8, 0.996)]
     word, text = judge(Told(maps=[*maps, cell("D8", 2, 0.5)]))
     assert word == "reproduced"
-    assert "1 do not pass with 2 or more (D8 50.0% with 2); not tried: D6, Q8, A4, S4 and S5" in text
+    assert "1 fail with 2 layers or with more (D8 50.0% with 2); not tried: D6, Q8, A4, S4 and S5" in text
     assert judge(Told(maps=[*maps, cell("D8", 2, 0.991)]))[0] == "contradicted"
     with pytest.raises(claims["Missing"]):
         judge(Told(maps=maps))
