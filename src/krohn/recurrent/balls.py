@@ -86,7 +86,7 @@ class DiagonalBalls:
         return Ball(np.hstack([x.middle, before.middle]), np.hstack([x.radius, before.radius]))
 
     def affine(self, x: Ball, weight: str, bias: str | None = None) -> Ball:
-        """x W + b, added in any order."""
+        """x W + b, added in any order: in float32, and rounded to the type at most twice."""
         w, b = self.tensors[weight], self.tensors[bias] if bias else np.zeros(1)
         most, there = np.abs(x.middle) + x.radius, (w != 0).astype(np.float64)
         size = most @ np.abs(w) + np.abs(b)

@@ -1,0 +1,110 @@
+"""What the proofs rest on, against brute force: balls, merged machines, rows of chunks."""
+
+import numpy as np
+import pytest
+
+from krohn.automata.zoo import parse_spec
+from krohn.recurrent.balls import Ball, DiagonalBalls, TooWide, _relu
+from krohn.recurrent.cells import Sums
+from krohn.recurrent.chunks import _carried_back
+from krohn.recurrent.closure import UNKNOWN, Machine
+from krohn.recurrent.witnesses import diagonal
+
+
+@pytest.mark.parametrize("name", ["C5", "D10", "D8", "abab"])
+def test_balls_hold_what_floats_do(name: str) -> None:
+    automaton, rng = parse_spec(name), np.random.default_rng(0)
+    cell = diagonal(automaton)
+    balls = DiagonalBalls(cell, "float32")
+    carried, floats = balls.start(), np.zeros((1, cell.size), np.float32)
+    for letter in rng.integers(automaton.num_letters, size=40):
+        carried, logits = balls.step(carried, int(letter))
+        floats, found = cell.answer(floats, int(letter))
+        assert (np.abs(found - logits.middle) <= logits.radius).all()
+        for i, (memory, _, _) in enumerate(carried):
+            own = floats[:, i * cell.memory : (i + 1) * cell.memory]
+            if cell.gate == "complex":
+                own = own[:, : cell.memory // 2] + 1j * own[:, cell.memory // 2 :]
+            assert (np.abs(own - memory.middle) <= memory.radius).all()
+    rounded = name in ("C5", "D10")
+    assert any(memory.radius.any() for memory, _, _ in carried) is rounded
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_sums_in_any_order_stay_in_their_ball(dtype: str) -> None:
+    import torch
+
+    cell, rng = diagonal(parse_spec("C5")), np.random.default_rng(1)
+    balls, kind = DiagonalBalls(cell, dtype), getattr(torch, dtype)
+    weight = torch.tensor(rng.normal(size=(30, 4)), dtype=torch.float32).to(kind)
+    x = torch.tensor(rng.normal(size=(6, 30)), dtype=torch.float32).to(kind)
+    balls.tensors["probe"] = weight.double().numpy()
+    ball = balls.affine(Ball(x.double().numpy(), np.zeros(x.shape)), "probe")
+    for _ in range(20):
+        total = torch.zeros(6, 4)  # added in float32 in both types, as matrix products are
+        for i in rng.permutation(30):
+            total = total + x[:, i, None].float() * weight[i].float()
+        for found in (total.to(kind), x @ weight):
+            assert (np.abs(found.double().numpy() - ball.middle) <= ball.radius).all()
+
+
+def test_a_unit_at_its_bend_is_refused() -> None:
+    wide, on = Ball(np.array([[-1.0]]), np.array([[2.0]])), Ball(np.array([[1.0]]), np.array([[2.0]]))
+    with pytest.raises(TooWide):
+        _relu(wide)
+    assert _relu(on).radius[0, 0] == 2.0
+    assert _relu(Ball(np.array([[-3.0]]), np.array([[2.0]]))).radius[0, 0] == 0.0
+
+
+def handed(machine: Machine, word: list[int]) -> list[int | None]:
+    """What a machine hands on, ``None`` once it is not known."""
+    state, seen = 0, []
+    for letter in word:
+        seen.append(None if state == UNKNOWN else int(machine.given[state, letter]))
+        state = UNKNOWN if state == UNKNOWN else int(machine.follow[state, letter])
+    return seen
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_merged_machine_hands_on_the_same_and_no_two_of_its_states_do(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count = 9
+    follow = rng.integers(-1 if seed % 3 == 0 else 0, count, (count, 2))
+    machine = Machine(follow, rng.integers(2, size=(count, 2)), np.zeros((2, 1), np.float32), count)
+    merged = machine.forgetting()
+    words = [rng.integers(2, size=count).tolist() for _ in range(60)]
+    assert all(handed(machine, word) == handed(merged, word) for word in words)
+    size = len(merged.follow)
+    alike = np.array([[(merged.given[p] == merged.given[q]).all() for q in range(size)] for p in range(size)])
+    for _ in range(size):  # pairs that no letter tells apart, by the definition
+        for p, q in zip(*np.nonzero(alike), strict=True):
+            for a, b in zip(merged.follow[p], merged.follow[q], strict=True):
+                alike[p, q] &= bool(a == b if UNKNOWN in (a, b) else alike[a, b])
+    assert alike.sum() == size
+
+
+def test_rows_carried_back_are_those_of_every_inverse() -> None:
+    rng = np.random.default_rng(2)
+    code = np.repeat(np.eye(4), 2, axis=1)
+    pairs = [(0, 1), (1, 2), (2, 3)]
+    keys = np.array([[(code[i] - code[j]) / 2] for i, j in pairs])
+    rows = _carried_back(np.ones(3), keys, 2 * keys)
+    assert rows is not None
+    known = {row.tobytes() for row in rows}
+    for _ in range(20):
+        word = rng.integers(3, size=12)
+        k, w = keys[word, 0], 2 * keys[word, 0]
+        inverse = np.linalg.inv(np.eye(12) + np.tril(w @ k.T, -1))
+        solution = np.rint(inverse @ w * 4) / 4 + 0.0
+        assert all(row.tobytes() in known for row in solution)
+    assert _carried_back(np.ones(3), keys, 1.5 * keys * np.array([1.1, 1, 1])[:, None, None]) is None
+
+
+def test_what_is_remembered_is_each_step_once() -> None:
+    sums = Sums()
+    for _ in range(3):
+        sums.remember(
+            "mix", np.array([[1.0, 2.0], [1.0, 2.0], [0.5, 0.0]], np.float32), np.array([[0.25, -3.0]])
+        )
+    assert len(sums.steps["mix"]) == 2
+    assert sums.sizes["mix"] == (3.0, 0.25)
