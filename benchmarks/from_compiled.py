@@ -15,14 +15,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from returning import Training, disturbed, trained
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.from_compiled import decoder_of_compiled
-from krohn.understanding.returning import Training, disturbed, trained
+from krohn.understanding.findings import Amount
 from krohn.understanding.stages import stages_of_decoder
-from krohn.understanding.study import Amount, Study
+from krohn.understanding.study import Study
 from krohn.understanding.subject import subject_of_decoder
 
 NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {

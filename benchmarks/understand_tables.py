@@ -14,9 +14,9 @@ from time import process_time
 from typing import Any
 
 import torch
+from disguise import disguised
 
 import krohn
-from krohn.understanding.disguise import disguised
 from krohn.understanding.page import write_page
 from krohn.understanding.report import Report
 from krohn.understanding.subject import subject_of_decoder

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from returning import Training, disturbed, trained
 
 import krohn
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.from_compiled import decoder_of_compiled
-from krohn.understanding.returning import Training, disturbed, trained
 from krohn.understanding.stages import stages_of_decoder
 
 

@@ -5,12 +5,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from disguise import disguised
 
 import krohn
 from krohn.network.program import interpret_registers
-from krohn.understanding.disguise import disguised
+from krohn.understanding.findings import Amount, Finding
 from krohn.understanding.report import status
-from krohn.understanding.study import Amount, Finding, Study
+from krohn.understanding.study import Study
 from krohn.understanding.subject import subject_of_compiled, subject_of_decoder
 
 WINDOWS = ("map of the last 2 letters", "map of the last 4 letters")

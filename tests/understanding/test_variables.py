@@ -88,7 +88,7 @@ def test_a_replaced_coordinate_leaves_the_others_alone() -> None:
     lift = holonomy_lift(readings.automaton)
     tuples = lift.along(readings)
     assert (lift.state[tuples[:, 1:]] == readings.states).all()
-    predicted = lift.predict_after(1, readings, pairs)
+    predicted = lift.predict_after(lift.parts[1], readings, pairs)
     own = lift.coordinates[tuples[pairs.base, pairs.at + 1]].copy()
     own[:, 1] = lift.coordinates[tuples[pairs.source, pairs.at + 1], 1]
     assert [lift.decode(tuple(row)) for row in own.tolist()] == predicted.tolist()

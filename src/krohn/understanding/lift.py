@@ -5,7 +5,7 @@ of a cascade: "the same word, but this component were there".
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -26,14 +26,23 @@ Tuple = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
+class Part:
+    """A variable of a coordinate system: ``values`` [tuple], and the coordinates that go with it."""
+
+    name: str
+    replaced: tuple[int, ...]
+    values: Numbers
+
+
+@dataclass(frozen=True, eq=False)
 class Lift:
-    """Tuples by number: ``coordinates`` [tuple, part], ``table`` [tuple, letter], ``state`` [tuple].
+    """Tuples by number: ``coordinates`` [tuple, place], ``table`` [tuple, letter], ``state`` [tuple].
 
     ``decode`` gives the state of any tuple, or −1 where it stands for none.
     """
 
     name: str
-    parts: tuple[str, ...]
+    parts: tuple[Part, ...]
     coordinates: Numbers
     table: Numbers
     state: Numbers
@@ -51,46 +60,48 @@ class Lift:
     def _number(self) -> dict[Tuple, int]:
         return {tuple(row): number for number, row in enumerate(self.coordinates.tolist())}
 
-    def _replaced(self, part: int) -> list[list[Tuple]]:
-        values = range(int(self.coordinates[:, part].max()) + 1)
-        rows = self.coordinates.tolist()
-        return [[(*row[:part], value, *row[part + 1 :]) for value in values] for row in rows]
-
-    def after(self, part: int) -> Numbers:
-        """[tuple, value]: the state if the coordinate had that value after the letter, all else as it is."""
-        return np.array([[self.decode(other) for other in row] for row in self._replaced(part)])
-
-    def during(self, part: int) -> Numbers:
+    def during(self, place: int) -> Numbers:
         """[tuple, letter, value]: the state if the coordinate were different already before the letter.
 
-        The value is again that after the letter; −1 where none, or several, lead to it.
+        The value is that after the letter; −1 where none, or several, lead to it.
         """
-        others = np.array([[self._number.get(other, -1) for other in row] for row in self._replaced(part)])
-        count, values = others.shape
-        out = np.full((count, self.table.shape[1], values), -1, dtype=np.int64)
-        rows, letters = np.indices(out.shape[:2])
+        values, rows = int(self.coordinates[:, place].max()) + 1, self.coordinates.tolist()
+        replaced = [[(*row[:place], value, *row[place + 1 :]) for value in range(values)] for row in rows]
+        others = np.array([[self._number.get(other, -1) for other in row] for row in replaced])
+        out = np.full((len(others), self.table.shape[1], values), -1, dtype=np.int64)
+        tuples, letters = np.indices(out.shape[:2])
         for value in range(values):
             before = others[:, value][:, None]
             target = self.table[np.maximum(before, 0), letters]
-            reached = self.coordinates[target, part]
-            known = out[rows, letters, reached]
+            reached = self.coordinates[target, place]
+            known = out[tuples, letters, reached]
             fresh = np.where((known == -1) | (known == self.state[target]), self.state[target], -2)
-            out[rows, letters, reached] = np.where(before >= 0, fresh, known)
+            out[tuples, letters, reached] = np.where(before >= 0, fresh, known)
         return np.maximum(out, -1)
 
-    def predict_after(self, part: int, readings: Readings, pairs: Pairs) -> Numbers:
-        """The coordinate of the source instead of the base's own, after the letter."""
+    def predict_after(self, part: Part, readings: Readings, pairs: Pairs) -> Numbers:
+        """The part's coordinates of the source instead of the base's own, after the letter."""
         tuples = self.along(readings)
-        value = self.coordinates[tuples[pairs.source, pairs.at + 1], part]
-        out: Numbers = self.after(part)[tuples[pairs.base, pairs.at + 1], value]
-        return out
+        base, source = (tuples[words, pairs.at + 1] for words in (pairs.base, pairs.source))
+        mixed = self.coordinates[base].copy()
+        mixed[:, part.replaced] = self.coordinates[source][:, part.replaced]
+        rows, number = np.unique(mixed, axis=0, return_inverse=True)
+        return np.array([self.decode(tuple(row)) for row in rows.tolist()])[number.reshape(-1)]
 
-    def predict_during(self, part: int, readings: Readings, pairs: Pairs) -> Numbers:
-        """The same, as if the coordinate had been different already before the letter."""
+    def predict_alone(self, part: Part, readings: Readings, pairs: Pairs) -> Numbers:
+        """The same where the letter moves no other coordinate; what these would do instead is not defined."""
         tuples = self.along(readings)
-        value = self.coordinates[tuples[pairs.source, pairs.at + 1], part]
+        before, after = (self.coordinates[tuples[pairs.base, pairs.at + step]] for step in (0, 1))
+        others = [place for place in range(self.coordinates.shape[1]) if place not in part.replaced]
+        still = (before[:, others] == after[:, others]).all(axis=1)
+        return np.where(still, self.predict_after(part, readings, pairs), -1)
+
+    def predict_during(self, place: int, readings: Readings, pairs: Pairs) -> Numbers:
+        """The same of one coordinate, as if it had been different already before the letter."""
+        tuples = self.along(readings)
+        value = self.coordinates[tuples[pairs.source, pairs.at + 1], place]
         letter = readings.letters[pairs.base, pairs.at]
-        out: Numbers = self.during(part)[tuples[pairs.base, pairs.at], letter, value]
+        out: Numbers = self.during(place)[tuples[pairs.base, pairs.at], letter, value]
         return out
 
 
@@ -111,10 +122,16 @@ def lifts(automaton: Semiautomaton) -> tuple[list[Lift], list[str]]:
 
 
 def holonomy_lift(automaton: Semiautomaton) -> Lift:
-    """The levels of the plain holonomy decomposition."""
+    """The levels of the plain holonomy decomposition, and the stage sets that the first of them leave."""
     cascade = holonomy_cascade(automaton, work=Work(PLAN_WORK))
     names = tuple(f"holonomy level {level}" for level in range(1, cascade.num_levels + 1))
-    return _explored("holonomy", names, automaton, cascade.initial, cascade.step, cascade.state)
+    lift = _explored("holonomy", names, automaton, cascade.initial, cascade.step, cascade.state)
+    stages = np.array([cascade.stages(tuple(row)) for row in lift.coordinates.tolist()], dtype=np.int64)
+    sets = tuple(
+        Part(f"holonomy set {count}", tuple(range(count)), stages[:, count])
+        for count in range(2, cascade.num_levels)
+    )
+    return replace(lift, parts=(*lift.parts, *sets))
 
 
 def plan_lift(automaton: Semiautomaton) -> Lift:
@@ -190,5 +207,6 @@ def _explored(
             return -1
 
     coordinates = np.array(order, dtype=np.int64).reshape(len(order), len(parts))
+    single = tuple(Part(name, (place,), coordinates[:, place]) for place, name in enumerate(parts))
     states = np.array([state(values) for values in order], dtype=np.int64)
-    return Lift(name, parts, coordinates, np.array(rows, dtype=np.int64), states, decode)
+    return Lift(name, single, coordinates, np.array(rows, dtype=np.int64), states, decode)

@@ -6,8 +6,8 @@ from pathlib import Path
 from krohn.atomic import write_text
 from krohn.errors import InvalidInput
 from krohn.svg import Canvas, fitted
+from krohn.understanding.findings import Finding
 from krohn.understanding.report import Report, status, verdict
-from krohn.understanding.study import Finding
 
 CELL, ROW, NAME, TOP = 46.0, 22.0, 270.0, 74.0
 SUFFIXES = (".html", ".svg")

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
+from krohn.understanding.findings import Finding, Share
 from krohn.understanding.heads import HeadReport
-from krohn.understanding.study import Finding, Share
 from krohn.understanding.variables import Variable
 
 HELD_FROM = 0.9

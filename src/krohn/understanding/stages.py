@@ -7,6 +7,7 @@ is measured in the same way on each of them.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -49,16 +50,30 @@ class Block:
     def advance_at(self, x: Tensor, others: tuple[Tensor, Tensor], hidden: Tensor, unseen: Tensor) -> Tensor:
         """``x`` [word, n, d] after the block: n ways to fill one position, each of which sees itself.
 
-        ``others`` are the keys and values of the word, of which ``hidden`` are not seen; ``unseen`` are the
-        words where the position does not see itself.
+        ``others`` are the keys [word, head, width, t] and values [word, head, t, width] of the word, of which
+        ``hidden`` are not seen; ``unseen`` are the words where the position does not see itself.
         """
         keys, values = others
-        key, value = self.keys_values(x)
-        query = _heads(_normed(x, self.norms[0]), self.query, self.biases[0])
-        scores = (query @ keys.mT).masked_fill(hidden, float("-inf"))
+        query, key, value = self._offered(x)
+        scores = _small_product(query, keys).masked_fill(hidden, float("-inf"))
         own = (query * key).sum(-1, keepdim=True).masked_fill(unseen[:, None, None, None], float("-inf"))
         weights = torch.cat([scores, own], dim=-1).softmax(-1)
-        return self._written(x, weights[..., :-1] @ values + weights[..., -1:] * value)
+        return self._written(x, _small_product(weights[..., :-1], values) + weights[..., -1:] * value)
+
+    @cached_property
+    def _side_by_side(self) -> tuple[Tensor, Tensor]:
+        """The matrices of queries, keys and values as one [d, all], and their biases."""
+        parts = zip((self.query, self.key, self.value), self.biases, strict=True)
+        flat = [(matrix.transpose(0, 1).flatten(1), bias.flatten()) for matrix, bias in parts]
+        return torch.cat([matrix for matrix, _ in flat], dim=1), torch.cat([bias for _, bias in flat])
+
+    def _offered(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Queries, keys and values [word, head, n, width] at ``x``, in one product."""
+        matrix, bias = self._side_by_side
+        heads, _, width = self.query.shape
+        flat = torch.addmm(bias, _normed(x, self.norms[0]).flatten(0, 1), matrix)
+        sizes = (heads * width, heads * width, heads * self.value.shape[2])
+        return tuple(part.view(*x.shape[:2], heads, -1).transpose(1, 2) for part in flat.split(sizes, dim=1))
 
     def advance(self, x: Tensor, weights: Tensor, values: Tensor) -> Tensor:
         """``x`` [word, n, d] after the block, given what its queries attend to."""
@@ -190,7 +205,10 @@ class Past:
     def of(cls, passed: Passed, rows: Tensor, at: Tensor) -> "Past":
         """Nothing at or behind the last of the positions is copied."""
         count = max(1, int(at.max()))
-        offered = tuple((keys[rows, :, :count], values[rows, :, :count]) for keys, values in passed.offered)
+        offered = tuple(
+            (keys[rows, :, :count].mT.contiguous(), values[rows, :, :count].contiguous())
+            for keys, values in passed.offered
+        )
         return cls(offered, (torch.arange(count) >= at[:, None])[:, None, None], at)
 
 
@@ -309,6 +327,11 @@ def _heads(x: Tensor, matrix: Tensor, bias: Tensor) -> Tensor:
     heads, dim, width = matrix.shape
     flat = x @ matrix.transpose(0, 1).reshape(dim, heads * width)
     return flat.view(*x.shape[:2], heads, width).transpose(1, 2) + bias[:, None]
+
+
+def _small_product(one: Tensor, other: Tensor) -> Tensor:
+    """Products [word, head, n, k] @ [word, head, k, m]; of a single row it is a sum, which costs less."""
+    return (one.mT * other).sum(-2, keepdim=True) if one.shape[2] == 1 else one @ other
 
 
 def _activated(x: Tensor, activation: str | Tensor) -> Tensor:

@@ -43,34 +43,42 @@ class Spread:
             means = (self.centred * weight).sum(dim=0) / weight.sum(dim=0).clamp_min(1)
             centred = (self.centred - means) * weight
             total = torch.einsum("wtd,wte->de", centred, centred)
-        rows = centred[kept]
-        cells = torch.from_numpy(values * length + np.arange(length))[kept]
+        full = bool(kept.all())
+        rows = centred.flatten(0, 1) if full else centred[kept]
+        cells = torch.from_numpy(values * length + np.arange(length))
+        cells = cells.flatten() if full else cells[kept]
         number, counts = torch.unique(cells, return_inverse=True, return_counts=True)[1:]
         sums = torch.zeros(len(counts), dim, dtype=rows.dtype).index_add_(0, number, rows)
         between = (sums / counts[:, None]).T @ sums
         return between / len(rows), (total - between) / len(rows)
 
 
-def directions(between: Tensor, within: Tensor, ridge: float) -> Tensor:
-    """An orthonormal basis [d, k] whose first columns matter most; no column where nothing differs."""
+def directions(between: Tensor, within: Tensor, *ridges: float) -> list[Tensor]:
+    """For each ridge an orthonormal basis [d, k], first columns matter most; no column if nothing differs."""
     dim = len(between)
     scale = float(torch.trace(between + within)) / dim
     if scale <= 0.0:
-        return between.new_zeros(dim, 0)
-    whitened = _inverse_root(within + ridge * scale * torch.eye(dim, dtype=between.dtype))
-    sizes, vectors = torch.linalg.eigh(whitened @ between @ whitened)
-    order = sizes.argsort(descending=True)
-    found = order[sizes[order] > 1e-9 * sizes[order[0]].clamp_min(1e-300)]
-    columns = whitened @ vectors[:, found]
+        return [between.new_zeros(dim, 0)] * len(ridges)
+    sizes, vectors = torch.linalg.eigh(within)
+    turned = vectors.T @ between @ vectors
+    return [_largest(turned, vectors, sizes + ridge * scale) for ridge in ridges]
+
+
+def _largest(between: Tensor, vectors: Tensor, within: Tensor) -> Tensor:
+    """Directions by (between / within), both in the basis ``vectors``, where ``within`` is diagonal."""
+    # A difference of sums may lie a little below zero.
+    root = within.clamp_min(float(within.max()) * 1e-14).rsqrt()
+    sizes, found = torch.linalg.eigh(root[:, None] * between * root)
+    found = found[:, sizes > 1e-9 * sizes[-1].clamp_min(1e-300)].flip(1)
+    columns = vectors @ (root[:, None] * found)
     basis: Tensor = torch.linalg.qr(columns / columns.norm(dim=0).clamp_min(1e-300))[0]
     return basis
 
 
-def _inverse_root(matrix: Tensor) -> Tensor:
-    sizes, vectors = torch.linalg.eigh(matrix)
-    # A difference of sums may lie a little below zero.
-    root: Tensor = (vectors / sizes.clamp_min(float(sizes.max()) * 1e-14).sqrt()) @ vectors.T
-    return root
+def complement(basis: Tensor) -> Tensor:
+    """All directions but those of an orthonormal basis."""
+    count = basis.shape[1]
+    return torch.linalg.qr(basis, mode="complete")[0][:, count:]
 
 
 def random_directions(dim: int, count: int, seed: int) -> Tensor:

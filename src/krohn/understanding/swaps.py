@@ -41,9 +41,17 @@ class Telling:
 
 
 def telling_pairs(
-    variable: Variable, role: Predict, readings: Readings, rng: np.random.Generator, count: int
+    variable: Variable,
+    role: Predict,
+    readings: Readings,
+    rng: np.random.Generator,
+    count: int,
+    against: Sequence[Variable] = (),
 ) -> Telling:
-    """Up to ``count`` telling pairs of the readings, and half as many quiet ones."""
+    """Up to ``count`` telling pairs of the readings, and half as many quiet ones.
+
+    None of the variables ``against`` predicts the same on a telling pair.
+    """
     drawn = draw_pairs(readings, rng, DRAWN * count)
     values = variable.values(readings)
     predicted = role(readings, drawn)
@@ -55,7 +63,9 @@ def telling_pairs(
     if variable.family != "letter":
         letter = readings.letters[drawn.source, drawn.at]
         tells &= predicted != readings.table[readings.before[drawn.base, drawn.at], letter]
-    alike = int(tells.sum()) < count // 8
+    for predict in (predict for other in against for predict in other.roles.values()):
+        tells &= predicted != predict(readings, drawn)
+    alike = int(tells.sum()) < count // 8 and not against
     chosen = np.flatnonzero(moves if alike else tells)[:count]
     still = np.flatnonzero(known & (predicted == before) & (after != before))[: count // 2]
     return Telling(drawn.where(chosen), predicted[chosen], alike, drawn.where(still))

@@ -1,12 +1,17 @@
 """One network in, one report out."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import torch
 
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
+from krohn.understanding.findings import Amount, Finding
 from krohn.understanding.heads import classified
 from krohn.understanding.report import Report
-from krohn.understanding.study import Amount, Study
+from krohn.understanding.study import Study
 from krohn.understanding.subject import Subject, subject_of, subject_of_compiled
 
 LONGEST = 40
@@ -39,6 +44,7 @@ def understand(
     study = Study(subject, seed=seed, amount=Amount.of(effort), length=letters)
     passed = subject.stages.run(study.judge.letters[:HEAD_WORDS], attention=True)
     heads = classified(subject.stages, passed, study.heard(HEAD_WORDS))
+    found = all_findings(study)
     return Report(
         network=subject.title,
         kind=subject.kind,
@@ -49,11 +55,23 @@ def understand(
         seed=seed,
         effort=effort,
         accuracy=study.accuracy,
-        found=tuple((variable, tuple(study.findings(variable))) for variable in study.variables),
+        found=tuple(zip(study.variables, map(tuple, found), strict=True)),
         whole=tuple(study.whole()),
         heads=tuple(heads),
         notes=tuple(study.notes),
     )
+
+
+def all_findings(study: Study) -> list[list[Finding]]:
+    """Every variable of the study, several at a time; each is run on one core, so that no bit depends on how
+    many there are."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(study.findings, study.variables))
+    finally:
+        torch.set_num_threads(before)
 
 
 def _subject(network: CompiledNetwork | Subject | str | Path) -> Subject:

@@ -13,7 +13,7 @@ from math import lcm
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.understanding.lift import Lift, lifts
+from krohn.understanding.lift import Lift, Part, lifts
 from krohn.understanding.readings import Numbers, Pairs, Predict, Readings
 
 MAX_VALUES = 256
@@ -49,7 +49,7 @@ def candidates(automaton: Semiautomaton, length: int) -> tuple[list[Variable], l
     found = [state_variable(), letter_variable()]
     found += windows(automaton, length, notes)
     for system in systems:
-        found += coordinates(system)
+        found += [*coordinates(system), *unreduced(system)]
     found += [
         *counts(automaton, length),
         *sums(automaton),
@@ -106,8 +106,8 @@ def _window_values(width: int, readings: Readings) -> Numbers:
         joined = maps.copy()
         joined[:, span:] = np.take_along_axis(maps[:, span:], maps[:, :-span], axis=2)
         maps, span = joined, 2 * span
-    flat = maps.reshape(-1, states)
-    numbers: Numbers = np.unique(flat, axis=0, return_inverse=True)[1].reshape(letters.shape)
+    rows = np.ascontiguousarray(maps.astype(np.uint8)).view(np.dtype((np.void, states)))
+    numbers: Numbers = np.unique(rows, return_inverse=True)[1].reshape(letters.shape)
     numbers[:, :width] = -1
     return numbers
 
@@ -122,25 +122,42 @@ def _window_applied(width: int, readings: Readings, pairs: Pairs) -> Numbers:
 
 
 def coordinates(system: Lift) -> Iterator[Variable]:
-    """The parts of a coordinate system: components of a cascade, sections of a series."""
-    for part, name in enumerate(system.parts):
-        if len(np.unique(system.coordinates[:, part])) < 2:
+    """The parts of a coordinate system: components of a cascade, its stage sets, sections of a series."""
+    for part in system.parts:
+        if len(np.unique(part.values)) < 2:
             continue
-        yield Variable(
-            name,
-            "cascade",
-            f"{name}, the other coordinates being held",
-            partial(_coordinate_values, system, part),
-            {
+        if len(part.replaced) == 1:
+            roles: dict[str, Predict] = {
                 "replaced after the letter": partial(system.predict_after, part),
-                "replaced before the letter": partial(system.predict_during, part),
-            },
-        )
+                "replaced before the letter": partial(system.predict_during, part.replaced[0]),
+            }
+        else:
+            roles = {"replaced where deeper levels rest": partial(system.predict_alone, part)}
+        values = partial(_part_values, system, part)
+        yield Variable(part.name, "cascade", f"{part.name}, the other coordinates being held", values, roles)
 
 
-def _coordinate_values(system: Lift, part: int, readings: Readings) -> Numbers:
-    out: Numbers = system.coordinates[system.along(readings)[:, 1:], part]
+def _part_values(system: Lift, part: Part, readings: Readings) -> Numbers:
+    out: Numbers = part.values[system.along(readings)[:, 1:]]
     return out
+
+
+def unreduced(system: Lift) -> Iterator[Variable]:
+    """Of the cyclic sections of a series below the first: their steps added up, not reduced modulo the order.
+
+    A cascade adds them up before it reduces them. The steps of the first section are counts of letters.
+    """
+    for part in system.parts[1:] if system.name == "series" else ():
+        order = int(part.values.max()) + 1
+        if part.name.endswith(f"(C{order})"):
+            name = f"sum of {part.name}"
+            roles: dict[str, Predict] = {"reduced": partial(system.predict_after, part)}
+            values = partial(_unreduced_values, system, part, order)
+            yield Variable(name, "cascade", f"{name}, the other coordinates being held", values, roles)
+
+
+def _unreduced_values(system: Lift, part: Part, order: int, readings: Readings) -> Numbers:
+    return np.cumsum(np.diff(part.values[system.along(readings)], axis=1) % order, axis=1)
 
 
 def counts(automaton: Semiautomaton, length: int) -> Iterator[Variable]:
@@ -341,8 +358,7 @@ def _determining(variable: Variable, values: Numbers, readings: Readings) -> Var
         return variable
     place = np.arange(readings.length)
     cells, known = values * readings.length + place, values >= 0
-    both = np.unique(np.stack([cells[known], readings.states[known]]), axis=1)
-    if len(np.unique(both[0])) < both.shape[1]:
+    if not _follows(readings.states[known], cells[known]):
         return variable
     return replace(
         variable, roles={**variable.roles, "moved with its state": state_variable().roles["moved"]}
@@ -355,8 +371,14 @@ def _same_cut(one: Numbers, other: Numbers) -> bool:
         return False
     place = np.arange(one.shape[1])
     first, second = (values * one.shape[1] + place for values in (one, other))
-    pairs = np.unique(np.stack([first[one >= 0], second[one >= 0]]), axis=1)
-    return bool(len(np.unique(pairs[0])) == len(np.unique(pairs[1])) == pairs.shape[1])
+    first, second = first[one >= 0], second[one >= 0]
+    return _follows(first, second) and _follows(second, first)
+
+
+def _follows(one: Numbers, other: Numbers) -> bool:
+    """Whether the first number is a function of the second."""
+    together = len(np.unique(other * (one.max(initial=0) + 1) + one))
+    return together == len(np.unique(other))
 
 
 def _joined(kept: Variable, other: Variable) -> Variable:

@@ -1,0 +1,129 @@
+"""Networks whose algorithm is known, and what krohn understand finds in them when they are disguised.
+
+For each algorithm it is stated which variables it computes. One criterion for all: a network follows swaps of
+its own variables in 99% of the cases or more, and swaps of another algorithm's near chance: at most a quarter
+of the way from chance to all. Chance is the score of the same answers dealt out at random among swaps from
+one state. Of another algorithm's variable, pairs of words are asked on which none of the network's own predicts the same state. Nothing is
+asked of a variable that is *shared*: a function of what the network's positions hold before the last block.
+That is computed from the plain network on all words, not stated.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+import torch
+from disguise import disguised
+
+import krohn
+from krohn.exporting.from_compiled import decoder_of_compiled
+from krohn.network.compiled import CompiledNetwork
+from krohn.understanding.findings import Amount, Finding
+from krohn.understanding.readings import Numbers, Readings
+from krohn.understanding.stages import stages_of_decoder
+from krohn.understanding.study import Study
+from krohn.understanding.subject import subject_of_decoder
+from krohn.understanding.variables import candidates
+
+LENGTH = {"Grid5": 8, "D6": 6}
+RIGHT, NEAR = 0.99, 0.25
+WINDOWS = ("map of the last 2 letters", "map of the last 4 letters")
+SECTIONS = ("derived section 1 (C2)", "derived section 2 (C3)")
+COUNTER: dict[str, Any] = {"method": "cascade", "objective": "blocks"}
+LEVELS: dict[str, Any] = {"method": "cascade", "objective": "width"}
+
+ALGORITHMS: dict[str, dict[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
+    "Grid5": {
+        "scan": ({"method": "scan"}, WINDOWS),
+        "paper": ({"method": "paper"}, ("holonomy level 2", "holonomy level 3", "holonomy level 4")),
+        "cascade by levels": (LEVELS, ("holonomy set 2", "holonomy set 3")),
+        "grid": ({"method": "grid"}, ("count of L",)),
+        "cascade by a counter": (COUNTER, ("count of L",)),
+    },
+    "D6": {
+        "scan": ({"method": "scan"}, WINDOWS),
+        "paper": ({"method": "paper"}, SECTIONS),
+        "cascade": ({"method": "cascade"}, (SECTIONS[0], f"sum of {SECTIONS[1]}")),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A variable in a network: its best finding before the last block, and what is asked of it."""
+
+    kind: str  # own, shared, other
+    best: Finding | None
+
+    @property
+    def as_stated(self) -> bool:
+        """Whether the finding is as it should be."""
+        if self.best is None or self.best.causal is None or self.kind == "shared":
+            return self.kind != "own"
+        return self.best.causal.value >= RIGHT if self.kind == "own" else self.beyond_chance <= NEAR
+
+    @property
+    def beyond_chance(self) -> float:
+        """The share of the way from chance to all: 1 where every swap is followed, 0 at chance."""
+        assert self.best is not None
+        assert self.best.causal is not None
+        chance = self.best.chance or 0.0
+        return (self.best.causal.value - chance) / (1 - chance) if chance < 1 else 0.0
+
+
+def variables_of(spec: str) -> tuple[str, ...]:
+    """All variables that some algorithm of the automaton computes."""
+    return tuple(dict.fromkeys(name for _, own in ALGORITHMS[spec].values() for name in own))
+
+
+@cache
+def compiled(spec: str, algorithm: str) -> CompiledNetwork:
+    """The network as it is, before any disguise."""
+    return krohn.compile(spec, length=LENGTH[spec], **ALGORITHMS[spec][algorithm][0])
+
+
+@cache
+def shared(spec: str, algorithm: str) -> frozenset[str]:
+    """The variables that are functions of what positions hold after some block but the last, on all words."""
+    network = compiled(spec, algorithm)
+    words = np.array(list(product(range(network.automaton.num_letters), repeat=LENGTH[spec])))
+    stages = stages_of_decoder(decoder_of_compiled(network, normalized=False), torch.float64)
+    streams = [stream[:, len(stages.prompt) :].numpy() for stream in stages.run(words).streams[1:-1]]
+    readings = Readings(network.automaton, words)
+    values = {v.name: v.values(readings) for v in candidates(network.automaton, LENGTH[spec])[0]}
+    return frozenset(
+        name for name in variables_of(spec) if any(_function(values[name], stream) for stream in streams)
+    )
+
+
+def _function(values: Numbers, stream: Any) -> bool:
+    """Whether at each position equal rows [word, d], up to rounding, have equal values; −1 is no value."""
+    for here, rows in zip(values.T, stream.swapaxes(0, 1).round(5), strict=True):
+        row = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+        pairs = set(zip(row[here >= 0].tolist(), here[here >= 0].tolist(), strict=True))
+        if len(pairs) > len({one for one, _ in pairs}):
+            return False
+    return True
+
+
+def cells(spec: str, algorithm: str, *, seed: int, effort: float) -> dict[str, Cell]:
+    """Every variable of the table in one network, disguised with that seed."""
+    network, own = compiled(spec, algorithm), ALGORITHMS[spec][algorithm][1]
+    subject = subject_of_decoder(disguised(network, seed=seed), network.automaton, "disguised")
+    study = Study(subject, seed=seed, amount=Amount.of(effort), length=LENGTH[spec])
+    assert study.accuracy.value == 1.0
+    named = {v.name: v for v in study.variables}
+    out = {}
+    for name in variables_of(spec):
+        kind = "own" if name in own else "shared" if name in shared(spec, algorithm) else "other"
+        against = [named[one] for one in own] if kind == "other" else []
+        out[name] = Cell(kind, _best(study.findings(named[name], against)))
+    return out
+
+
+def _best(found: list[Finding]) -> Finding | None:
+    """The layer with the highest share; after the last block only the read-out follows."""
+    asked = [row for row in found[:-1] if row.causal is not None]
+    return max(asked, key=lambda row: row.causal.value if row.causal else 0.0, default=None)

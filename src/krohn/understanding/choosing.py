@@ -1,0 +1,97 @@
+"""Which subspace and role do best: chosen on words from which nothing is reported."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from krohn.understanding.readings import Numbers
+from krohn.understanding.subspace import RIDGES, directions
+from krohn.understanding.swaps import Bench, Swapping, Telling
+
+DIMENSIONS = (1, 2, 3, 4, 6, 8, 16, 32)
+"""Of the subspaces that are tried, beside all directions that were found if they are few."""
+
+TOLERANCE = 0.01
+"""A smaller subspace is preferred if its share is at most so much lower."""
+
+DROPPED, TRIED = 0.25, 8
+"""Subspaces are tried on all pairs if their share on the first is at most so much lower than the best, and if
+they are among the so many best of their role; of equal ones the smaller."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A subspace and a role that did best on the words for choosing."""
+
+    basis: Tensor
+    role: str
+    ridge: float
+
+    @property
+    def size(self) -> tuple[int, float]:
+        """Small ones are preferred: few directions, then a small ridge."""
+        return self.basis.shape[1], self.ridge
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Pairs for choosing, in two parts, with what the role predicts."""
+
+    first: Swapping
+    others: Swapping
+    predicted: Numbers
+
+    @classmethod
+    def of(cls, bench: Bench, tried: Telling) -> "Trial":
+        """The first third of the pairs, and the rest."""
+        count = -(-len(tried) // 3)
+        parts = (slice(0, count), slice(count, None))
+        first, others = (bench.swapping(tried.pairs.where(part)) for part in parts)
+        return cls(first, others, tried.predicted)
+
+    def shares(self, layer: int, options: Sequence[Chosen]) -> list[float]:
+        """Shares of right predictions on the first pairs."""
+        return self._hits(self.first, layer, options, self.predicted[: len(self.first.pairs)])
+
+    def all_shares(self, layer: int, options: Sequence[Chosen], first: Sequence[float]) -> list[float]:
+        """Shares on all pairs, of which those on the first are known."""
+        if not options:
+            return []
+        count, total = len(self.first.pairs), len(self.predicted)
+        more = self._hits(self.others, layer, options, self.predicted[count:])
+        return [
+            (one * count + other * (total - count)) / total for one, other in zip(first, more, strict=True)
+        ]
+
+    @staticmethod
+    def _hits(part: Swapping, layer: int, options: Sequence[Chosen], wanted: Numbers) -> list[float]:
+        if not len(wanted):
+            return [0.0] * len(options)
+        said = part.said(layer, [one.basis for one in options])
+        return list(map(float, (said == wanted[:, None]).mean(axis=0)))
+
+
+def choose(layer: int, scatter: tuple[Tensor, Tensor], trials: dict[str, Trial]) -> Chosen | None:
+    """The smallest subspace, then the smallest ridge, that does nearly as well as any."""
+    bases = [
+        (basis[:, :count], ridge)
+        for ridge, basis in zip(RIDGES, directions(*scatter, *RIDGES), strict=True)
+        for count in sorted({*DIMENSIONS, basis.shape[1]})
+        if 0 < count <= min(basis.shape[1], DIMENSIONS[-1])
+    ]
+    if not bases:
+        return None
+    scored: list[tuple[float, Chosen]] = []
+    for role, trial in trials.items():
+        options = sorted((Chosen(basis, role, ridge) for basis, ridge in bases), key=lambda one: one.size)
+        shares = trial.shares(layer, options)
+        scored += sorted(zip(shares, options, strict=True), key=lambda one: -one[0])[:TRIED]
+    least = max(share for share, _ in scored) - DROPPED
+    final: list[tuple[float, Chosen]] = []
+    for role, trial in trials.items():
+        kept = [(share, one) for share, one in scored if one.role == role and share >= least]
+        first, options = [share for share, _ in kept], [one for _, one in kept]
+        final += zip(trial.all_shares(layer, options, first), options, strict=True)
+    least = max(share for share, _ in final) - TOLERANCE
+    return min((one for share, one in final if share >= least), key=lambda one: one.size)
