@@ -1,11 +1,12 @@
 """Networks whose algorithm is known, and what krohn understand finds in them when they are disguised.
 
-For each algorithm it is stated which variables it computes. One criterion for all: a network follows swaps of
-its own variables in 99% of the cases or more, and swaps of another algorithm's near chance: at most a quarter
-of the way from chance to all. Chance is the score of the same answers dealt out at random among swaps from
-one state. Of another algorithm's variable, pairs of words are asked on which none of the network's own predicts the same state. Nothing is
-asked of a variable that is *shared*: a function of what the network's positions hold before the last block.
-That is computed from the plain network on all words, not stated.
+For each algorithm it is stated which variables it computes. One criterion for all of them: a network follows
+swaps of its own variables in 99% of the cases or more, and swaps of another algorithm's near chance, that is
+at most a quarter of the way from chance to all. Chance is the score of the same answers dealt out at random
+among swaps from one state. Of another algorithm's variable, pairs of words are asked on which none of the
+network's own predicts the same state. Nothing is asked of a variable that is *shared*: a function of what
+the network's positions hold before the last block. That is computed from the plain network on all words, not
+stated.
 """
 
 from dataclasses import dataclass

@@ -96,10 +96,12 @@ def table(rows: list[dict[str, Any]], way: str) -> str:
         if row["name"].startswith(f"{way}:"):
             groups.setdefault((row["spec"], row["kind"]), []).append(row)
     order = sorted(groups, key=lambda key: (AUTOMATA.index(key[0]), key[1] != "lstm"))
-    lines = [
-        "| automaton | cell | width | boxes | proved | steps | seconds | margin | widest | weights, boxes |",
-        "| --- " * 10 + "|",
-    ]
+    header = (
+        "| automaton | cell | width | boxes | proved | steps | seconds | margin | widest | weights, boxes |"
+    )
+    lines = [header, "| --- " * 10 + "|"]
+    if way == "network":
+        lines = [f"{header} others: boxes leave by | letters right |", "| --- " * 12 + "|"]
     for spec, kind in order:
         group = groups[spec, kind]
         good = [row for row in group if row["proved"]]
@@ -108,6 +110,10 @@ def table(rows: list[dict[str, Any]], way: str) -> str:
         cells += [_span(good, "steps"), _span(good or group, "seconds", 1)]
         cells += [_span(good, "margin", 1), _span(good, "widest", 2)]
         cells += [f"{sizes}, {good[0]['boxes_bytes'] / 1000:.0f} kB" if good else f"{sizes} kB"]
+        if way == "network":
+            bad = [row for row in group if not row["proved"]]
+            cells += [_span([row for row in bad if "violation" in row], "violation", 2)]
+            cells += [_span([row for row in bad if row["accuracy"] is not None], "accuracy", 3)]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines)
 

@@ -6,15 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import save
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.cli.app import run
+from krohn.errors import InvalidFile
 from krohn.evaluate.trained_states import TrainedStates, trained_states
-from krohn.trained.box_certificate import NAME, load_certificate
+from krohn.trained.box_certificate import NAME, BoxCertificate, load_certificate
 from krohn.trained.box_check import ACTIVATION, CELLS, Boxes, check
-from krohn.trained.box_search import Claim, contexts, search, told
-from krohn.trained.proving import cell_of, claim_of, tensors_of
+from krohn.trained.box_search import Claim, contexts, search, shortened, told
+from krohn.trained.proving import Proof, cell_of, certificate_of, claim_of, tensors_of
 from krohn.trained.sampled import habitual, uniform
 
 KEPT = Path(__file__).parents[2] / "results" / "networks" / "grid4-lstm-proved"
@@ -95,6 +97,54 @@ def test_a_proof_is_found_and_written(capsys: pytest.CaptureFixture[str], tmp_pa
     assert payload["every_length"] is True
     assert payload["exact"]["wrong"] == 0
     assert run(["verify", str(KEPT), "--recheck", str(tmp_path / "b")]) == 0
+
+
+@pytest.mark.parametrize("sides", [np.float16, np.float32])
+def test_boxes_in_short_floats_hold_the_boxes_and_are_a_proof(
+    sides: type[np.float16], kept: tuple[TrainedStates, Boxes, Claim], tmp_path: Path
+) -> None:
+    trained, boxes, claim = kept
+    cell = cell_of(trained)
+    short = shortened(cell, boxes, sides)
+    assert (short.low <= boxes.low).all()
+    assert (short.high >= boxes.high).all()
+    assert (short.low == short.low.astype(sides)).all()
+    assert (short.high == short.high.astype(sides)).all()
+    assert proved(cell, short, claim)
+    inwards = np.nextafter(short.low.astype(sides), sides(np.inf)).astype(float)
+    assert not proved(cell, Boxes(short.state, short.follower, inwards, short.high), claim)
+    about = ("lstm", trained.automaton.digest, "weights", "all")
+    BoxCertificate(short, *about, sides).save(tmp_path / "short")
+    again = load_certificate(tmp_path / "short").boxes
+    assert (again.low == short.low).all()
+    assert (again.high == short.high).all()
+    assert again.low.dtype == np.float64
+
+
+def test_a_written_certificate_has_the_shortest_floats_that_prove(
+    kept: tuple[TrainedStates, Boxes, Claim],
+) -> None:
+    trained, boxes, claim = kept
+    verdict = check(cell_of(trained), boxes, claim.table, claim.start, claim.allowed)
+    made = certificate_of(trained, trained.automaton, Proof("all", boxes, verdict))
+    assert made.sides is np.float16
+    assert proved(cell_of(trained), made.boxes, claim)
+
+
+def test_sides_of_another_kind_are_bad_input(
+    kept: tuple[TrainedStates, Boxes, Claim], tmp_path: Path
+) -> None:
+    _, boxes, _ = kept
+    tensors = {name: getattr(boxes, name) for name in ("state", "follower", "low", "high")}
+    about = {"krohn": "1", "kind": "lstm", "automaton": "a", "weights": "w", "words": "all"}
+    for name, value in (
+        ("low", boxes.low.astype(np.int64)),
+        ("high", boxes.high[0]),
+        ("state", boxes.low[0]),
+    ):
+        (tmp_path / "bad").write_bytes(save({**tensors, name: np.ascontiguousarray(value)}, about))
+        with pytest.raises(InvalidFile, match=f"{name} must have"):
+            load_certificate(tmp_path / "bad")
 
 
 def test_real_runs_stay_inside_the_boxes(kept: tuple[TrainedStates, Boxes, Claim]) -> None:

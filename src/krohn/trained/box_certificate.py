@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,9 @@ from krohn.trained.box_check import Boxes
 
 NAME = "boxes.safetensors"
 VERSION = "1"
-SHAPES = {"state": (np.int64, 1), "follower": (np.int64, 2), "low": (np.float64, 2), "high": (np.float64, 2)}
+NUMBERS, SIDES = (np.dtype(np.int64),), tuple(map(np.dtype, (np.float16, np.float32, np.float64)))
+SHAPES = {"state": (NUMBERS, 1), "follower": (NUMBERS, 2), "low": (SIDES, 2), "high": (SIDES, 2)}
+"""Kinds of numbers and axes; sides may be short floats, for which boxes are rounded outwards."""
 WORDS = ("all", "training")
 
 
@@ -29,6 +32,7 @@ class BoxCertificate:
         automaton: its digest.
         weights: digest of the tensors as stored.
         words: all, or those that training draws.
+        sides: the floats in which the sides of the boxes are written; they must hold them exactly.
     """
 
     boxes: Boxes
@@ -36,10 +40,14 @@ class BoxCertificate:
     automaton: str
     weights: str
     words: str
+    sides: type[np.floating[Any]] = np.float64
 
     def save(self, path: Path) -> None:
         """Writes the file whole."""
         tensors = {name: np.ascontiguousarray(getattr(self.boxes, name)) for name in SHAPES}
+        for name in ("low", "high"):
+            tensors[name] = tensors[name].astype(self.sides)
+            assert np.array_equal(tensors[name], getattr(self.boxes, name))
         about = {name: getattr(self, name) for name in ("kind", "automaton", "weights", "words")}
         write_bytes(path, save(tensors, {"krohn": VERSION, **about}))
 
@@ -58,11 +66,19 @@ def load_certificate(path: Path) -> BoxCertificate:
             tensors = {name: file.get_tensor(name) for name in SHAPES}
     except (OSError, SafetensorError) as error:
         raise InvalidFile(f"{short(path)} must be a certificate of boxes; {error}") from error
-    for name, (dtype, axes) in SHAPES.items():
-        if tensors[name].dtype != dtype or tensors[name].ndim != axes:
-            raise InvalidFile(f"{short(path)}: {name} must have {axes} axes of {np.dtype(dtype).name}")
-    named = [about.get(name, "") for name in ("kind", "automaton", "weights", "words")]
-    return BoxCertificate(Boxes(**tensors), *named)
+    for name, (dtypes, axes) in SHAPES.items():
+        if tensors[name].dtype not in dtypes or tensors[name].ndim != axes:
+            wanted = " or ".join(dtype.name for dtype in dtypes)
+            raise InvalidFile(f"{short(path)}: {name} must have {axes} axes of {wanted}")
+    named: tuple[str, str, str, str] = (
+        about.get("kind", ""),
+        about.get("automaton", ""),
+        about.get("weights", ""),
+        about["words"],
+    )
+    sides = tensors["low"].dtype.type
+    tensors |= {name: tensors[name].astype(np.float64) for name in ("low", "high")}
+    return BoxCertificate(Boxes(**tensors), *named, sides)
 
 
 def digest(tensors: dict[str, npt.NDArray[np.float32]]) -> str:

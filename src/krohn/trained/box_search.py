@@ -13,6 +13,8 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.trained.box_check import Box, Boxes, BoxVerdict, Cell, Floats, Ints, check, margins
 
+Short = type[np.float16] | type[np.float32]
+
 MAX_BOXES = 4096
 GROWTH, STEP = 0.05, 1e-6
 """A side that moves is pushed further by this share, and by this much: else it converges for ever."""
@@ -76,7 +78,7 @@ def search(
     low[0] = high[0] = 0.0
     with np.errstate(all="ignore"):
         for turn in range(rounds):
-            grown = _grow(cell, found, low, high, dirty)
+            grown = _grow(cell, found.follower, low, high, dirty)
             dirty = np.isin(np.arange(count), grown)
             if not dirty.any():
                 break
@@ -85,6 +87,28 @@ def search(
                 break
     boxes = Boxes(found.state, found.follower, low, high)
     return boxes, check(cell, boxes, claim.table, claim.start, claim.allowed)
+
+
+def shortened(cell: Cell, boxes: Boxes, sides: Short, rounds: int = 60) -> Boxes:
+    """Boxes whose sides are short floats: rounded outwards, and grown until no letter leaves them."""
+    low, high = _outwards(boxes.low, boxes.high, sides)
+    dirty = np.ones(len(low), bool)
+    for _ in range(rounds):
+        grown = _grow(cell, boxes.follower, low, high, dirty)
+        if not len(grown):
+            break
+        low, high = _outwards(low, high, sides)
+        dirty = np.isin(np.arange(len(low)), grown)
+    return Boxes(boxes.state, boxes.follower, low, high)
+
+
+def _outwards(low: Floats, high: Floats, sides: Short) -> Box:
+    """The nearest short floats that do not lie inside."""
+    with np.errstate(over="ignore"):
+        down, up = (side.astype(sides).astype(np.float64) for side in (low, high))
+        below = np.nextafter(down.astype(sides), sides(-np.inf)).astype(np.float64)
+        above = np.nextafter(up.astype(sides), sides(np.inf)).astype(np.float64)
+    return np.where(down > low, below, down), np.where(up < high, above, up)
 
 
 def told(boxes: Boxes, verdict: BoxVerdict, automaton: Semiautomaton) -> str:
@@ -103,13 +127,13 @@ def told(boxes: Boxes, verdict: BoxVerdict, automaton: Semiautomaton) -> str:
 
 
 def _grow(
-    cell: Cell, found: Contexts, low: Floats, high: Floats, dirty: npt.NDArray[np.bool_]
+    cell: Cell, follower: Ints, low: Floats, high: Floats, dirty: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.intp]:
     """Encloses the images of the dirty boxes; which boxes became larger."""
     new_low, new_high = np.full_like(low, np.inf), np.full_like(high, -np.inf)
-    for letter in range(found.follower.shape[1]):
-        source = np.flatnonzero(dirty & (found.follower[:, letter] >= 0))
-        target = found.follower[source, letter]
+    for letter in range(follower.shape[1]):
+        source = np.flatnonzero(dirty & (follower[:, letter] >= 0))
+        target = follower[source, letter]
         image_low, image_high = cell.image(low[source], high[source], letter)
         np.minimum.at(new_low, target, image_low)
         np.maximum.at(new_high, target, image_high)

@@ -12,12 +12,14 @@ from krohn.errors import InvalidFile
 from krohn.evaluate.trained_states import TrainedStates
 from krohn.trained.box_certificate import NAME, BoxCertificate, digest, load_certificate
 from krohn.trained.box_check import CELLS, Boxes, BoxVerdict, Cell, check
-from krohn.trained.box_search import Claim, contexts, search, told
+from krohn.trained.box_search import Claim, contexts, search, shortened, told
 from krohn.trained.examined import kind_of, words_of_training
 from krohn.trained.rounded import Closure, close
 
 LETTERS = (1, 2)
 """Boxes are looked for by the last letter, then by the last two."""
+SHORT = (np.float16, np.float32)
+"""Floats in which the sides of boxes are written, if the boxes are a proof in them too."""
 BITS = (2, 4)
 """Where there are no boxes, the network with its state rounded to multiples of 2^-bits is followed."""
 
@@ -106,9 +108,14 @@ def prove(trained: TrainedStates, automaton: Semiautomaton, words: str, near: Pa
 
 
 def certificate_of(trained: TrainedStates, automaton: Semiautomaton, proof: Proof) -> BoxCertificate:
-    """The boxes with what they are about."""
-    weights = digest(tensors_of(trained))
-    return BoxCertificate(proof.boxes, kind_of(trained), automaton.digest, weights, proof.words)
+    """The boxes with what they are about, in the shortest floats in which they are still a proof."""
+    about = (kind_of(trained), automaton.digest, digest(tensors_of(trained)), proof.words)
+    cell, claim = cell_of(trained), claim_of(trained, automaton, proof.words)
+    for sides in SHORT if proof.verdict.proved else ():
+        boxes = shortened(cell, proof.boxes, sides)
+        if _checked(cell, boxes, claim).proved:
+            return BoxCertificate(boxes, *about, sides=sides)
+    return BoxCertificate(proof.boxes, *about)
 
 
 def recheck(trained: TrainedStates, automaton: Semiautomaton, file: Path) -> Proof:

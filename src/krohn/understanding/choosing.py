@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from torch import Tensor
 
 from krohn.understanding.readings import Numbers
@@ -45,9 +46,8 @@ class Trial:
     @classmethod
     def of(cls, bench: Bench, tried: Telling) -> "Trial":
         """The first third of the pairs, and the rest."""
-        count = -(-len(tried) // 3)
-        parts = (slice(0, count), slice(count, None))
-        first, others = (bench.swapping(tried.pairs.where(part)) for part in parts)
+        third = np.arange(len(tried)) < -(-len(tried) // 3)
+        first, others = (bench.swapping(tried.pairs.where(part)) for part in (third, ~third))
         return cls(first, others, tried.predicted)
 
     def shares(self, layer: int, options: Sequence[Chosen]) -> list[float]:
@@ -73,7 +73,10 @@ class Trial:
 
 
 def choose(layer: int, scatter: tuple[Tensor, Tensor], trials: dict[str, Trial]) -> Chosen | None:
-    """The smallest subspace, then the smallest ridge, that does nearly as well as any."""
+    """The smallest subspace that does nearly as well as any, with one size in reserve.
+
+    Of several that never fail on few pairs the smallest is often a lucky one.
+    """
     bases = [
         (basis[:, :count], ridge)
         for ridge, basis in zip(RIDGES, directions(*scatter, *RIDGES), strict=True)
@@ -94,4 +97,6 @@ def choose(layer: int, scatter: tuple[Tensor, Tensor], trials: dict[str, Trial])
         first, options = [share for share, _ in kept], [one for _, one in kept]
         final += zip(trial.all_shares(layer, options, first), options, strict=True)
     least = max(share for share, _ in final) - TOLERANCE
-    return min((one for share, one in final if share >= least), key=lambda one: one.size)
+    good = sorted((one for share, one in final if share >= least), key=lambda one: one.size)
+    larger = (one for one in good if one.role == good[0].role and one.basis.shape[1] > good[0].basis.shape[1])
+    return next(larger, good[0])

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -72,8 +73,9 @@ class Block:
         matrix, bias = self._side_by_side
         heads, _, width = self.query.shape
         flat = torch.addmm(bias, _normed(x, self.norms[0]).flatten(0, 1), matrix)
-        sizes = (heads * width, heads * width, heads * self.value.shape[2])
-        return tuple(part.view(*x.shape[:2], heads, -1).transpose(1, 2) for part in flat.split(sizes, dim=1))
+        ends = (0, heads * width, 2 * heads * width, len(bias))
+        parts = [flat[:, first:last] for first, last in pairwise(ends)]
+        return tuple(part.view(*x.shape[:2], heads, -1).transpose(1, 2) for part in parts)
 
     def advance(self, x: Tensor, weights: Tensor, values: Tensor) -> Tensor:
         """``x`` [word, n, d] after the block, given what its queries attend to."""

@@ -105,8 +105,9 @@ class Study:
 
     def _asked(self, telling: Telling) -> Asked:
         first = np.arange(len(telling)) < -(-len(telling) // 2)
-        parts = (telling.pairs.where(first), telling.pairs.where(~first), telling.quiet)
-        return Asked(telling, *map(self.judging.swapping, parts), self.blank.swapping(parts[0]))
+        halves = telling.pairs.where(first), telling.pairs.where(~first)
+        one, other, quiet = (self.judging.swapping(pairs) for pairs in (*halves, telling.quiet))
+        return Asked(telling, one, other, quiet, self.blank.swapping(halves[0]))
 
     def _finding(
         self,

@@ -77,8 +77,8 @@ def _largest(between: Tensor, vectors: Tensor, within: Tensor) -> Tensor:
 
 def complement(basis: Tensor) -> Tensor:
     """All directions but those of an orthonormal basis."""
-    count = basis.shape[1]
-    return torch.linalg.qr(basis, mode="complete")[0][:, count:]
+    rest: Tensor = torch.linalg.qr(basis, mode="complete")[0][:, basis.shape[1] :]
+    return rest
 
 
 def random_directions(dim: int, count: int, seed: int) -> Tensor:
