@@ -9,6 +9,7 @@ the network's positions hold before the last block. That is computed from the pl
 stated.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -109,15 +110,17 @@ def _function(values: Numbers, stream: Any) -> bool:
     return True
 
 
-def cells(spec: str, algorithm: str, *, seed: int, effort: float) -> dict[str, Cell]:
-    """Every variable of the table in one network, disguised with that seed."""
+def cells(
+    spec: str, algorithm: str, *, seed: int, effort: float, names: Sequence[str] = ()
+) -> dict[str, Cell]:
+    """Variables of the table, all of them unless some are named, in one network disguised with that seed."""
     network, own = compiled(spec, algorithm), ALGORITHMS[spec][algorithm][1]
     subject = subject_of_decoder(disguised(network, seed=seed), network.automaton, "disguised")
     study = Study(subject, seed=seed, amount=Amount.of(effort), length=LENGTH[spec])
     assert study.accuracy.value == 1.0
     named = {v.name: v for v in study.variables}
     out = {}
-    for name in variables_of(spec):
+    for name in names or variables_of(spec):
         kind = "own" if name in own else "shared" if name in shared(spec, algorithm) else "other"
         against = [named[one] for one in own] if kind == "other" else []
         out[name] = Cell(kind, _best(study.findings(named[name], against)))
