@@ -46,9 +46,7 @@ def test_an_installed_package_says_what_to_do(
     monkeypatch.setattr(committed, "FOLDERS", (Path("results"),))
     assert run(["reproduce", "curves", "--scale", "small", "--show"]) == 2
     line = capsys.readouterr().err
-    assert line.startswith(
-        "error: there must be results to show; there is no store runs/results.sqlite and"
-    )
+    assert line.startswith("error: there must be results to show; there is no store runs/results.sqlite and")
     assert line.endswith("run krohn reproduce curves --scale small, or krohn results import FILE\n")
 
 

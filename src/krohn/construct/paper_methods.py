@@ -146,6 +146,8 @@ def grid_as_printed(request: Request) -> CompiledNetwork:
     def faults(length: int) -> Iterator[str]:
         if grid is not None:
             total = grid_run(request.automaton, grid, length).total
+            added = max(grid.shape) if variant == "mod_sum" else 2  # heads that share a channel add up
+            yield from _given(counter_fault(added, total, dtype))
             for walls in {size - 1 for size in grid.shape}:
                 yield from _given(grid_fault(walls, total, dtype, variant, circle))
 
