@@ -23,21 +23,27 @@ class Share:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was measured of one variable after so many blocks.
+    """What was measured of one variable in one layer.
 
     Attributes:
-        causal: swaps after which the network says what the algebra predicts; ``None`` where nothing is
-        predicted. controls: the same for subspaces that should not matter, by name.
-        rest: the same for all directions but the subspace's: high where the stream holds the variable twice.
-        variance: the same for as many directions of largest variance; no control, for they may hold the
-        variable. probe: accuracy of a linear probe, its interval by words; ``baseline`` is guessing,
-        ``selectivity`` is
-            the accuracy less that on shuffled labels.
-        stays: swaps that change nothing where the algebra predicts that, though the source's state is
-        another. chance: what the same answers would score if they were dealt out at random among swaps from
-        one state. by_place: the causal share in the first, second and last third of the word.
-        chosen: role, dimension and ridge, chosen on other words; ``alike``: no telling pairs;
-            ``final``: after the last block, where only the read-out follows.
+        layer: blocks before the place where it was measured.
+        causal: share of swaps after which the network says what the algebra predicts; ``None`` if it
+            predicts nothing.
+        stays: share of swaps that change nothing although the source's state is another, where the algebra
+            predicts this.
+        controls: the causal share of subspaces that should not matter, by name.
+        rest: the causal share of all other directions: high where the stream holds the variable twice.
+        variance: the causal share of the directions of largest variance; no control, since they may hold
+            the variable.
+        probe: accuracy of a linear probe, with an interval over words.
+        baseline: accuracy of guessing.
+        selectivity: accuracy of the probe less that on shuffled labels.
+        chance: score of the same answers if they were dealt out at random among swaps from one state.
+        by_place: the causal share in the first, second and last third of the word.
+        role, dimension, ridge: chosen on other words.
+        pairs: how many swaps were asked.
+        alike: whether no pair of words tells the variable apart from the state.
+        final: whether this is after the last block, where only the read-out follows.
     """
 
     layer: int

@@ -24,8 +24,7 @@ Tensors = dict[str, Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Attention and MLP. ``query``, ``key``, ``value`` are [head, d, width], ``output`` is [head, width,
-    d]."""
+    """Attention and MLP; ``query``, ``key``, ``value`` are [head, d, width], ``output`` [head, width, d]."""
 
     query: Tensor
     key: Tensor
