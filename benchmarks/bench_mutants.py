@@ -47,8 +47,9 @@ NETWORKS: tuple[tuple[str, int, str, int, tuple[str, ...]], ...] = (
     ("FlipFlop", 8, "grid", 4, BOTH),
     ("Grid4", 8, "grid", 2, ("float64",)),
     ("Grid4", 8, "grid count", 4, ("float64",)),
+    ("FlipFlop", 8, "scan plateau", 3, BOTH),
 )
-"""Automaton, length, method with its variant, mutants per kind (slow proofs get fewer), dtypes."""
+"""Automaton, length, method with its variant or gadget, mutants per kind (slow proofs get fewer), dtypes."""
 OUTCOMES = ("certified, right", "refused, right", "refused, wrong", "certified, wrong")
 Row = dict[str, Any]
 
@@ -100,8 +101,9 @@ def run_all(options: argparse.Namespace, known: dict[tuple[str, str], Row]) -> I
 def judged(turns: range, seeds: tuple[int, int], name: str, kind: str, dtype: str) -> Row:
     """Some mutants of one kind of one network: outcomes, and the seeds of those that deceived the proof."""
     spec, length, method, *_ = NETWORKS[seeds[1]]
-    way, _, variant = method.partition(" ")
-    network = krohn.compile(krohn.zoo(spec), length, method=way, variant=variant or None)  # type: ignore[arg-type]
+    way, _, form = method.partition(" ")
+    options: dict[str, Any] = {("gadget" if way == "scan" else "variant"): form} if form else {}
+    network = krohn.compile(krohn.zoo(spec), length, method=way, **options)  # type: ignore[arg-type]
     found: Counter[str] = Counter()
     deceived, start = [], time.process_time()
     for turn in turns:
