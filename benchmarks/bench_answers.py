@@ -146,12 +146,11 @@ def measured(arguments: list[str]) -> tuple[float, float, int, str]:
 def _result(text: str) -> str:
     """Layers, blocks, parameters and what is known of the depth; else the line that says it."""
     lines = text.splitlines()
-    sizes = [
-        " ".join(line.split()[:2]) for line in lines if line.startswith(("depth ", "blocks", "num_param"))
-    ]
-    known = [line.replace("depth: ", "least depth: ") for line in lines if line.startswith("depth: ")]
-    agreed = [line for line in lines if line.startswith("all three agree")]
-    return ", ".join([*sizes, *known, *agreed]) or lines[0]
+    sizes = [line.split() for line in lines if line.startswith(("depth ", "blocks", "num_param"))]
+    said = [" ".join(words if "known," in words else words[:2]) for words in sizes]
+    said += [line.replace("depth: ", "least depth: ") for line in lines if line.startswith("depth: ")]
+    said += [line for line in lines if line.startswith("all three agree")]
+    return ", ".join(said) or lines[0]
 
 
 def main() -> int:

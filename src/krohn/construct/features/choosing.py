@@ -112,11 +112,8 @@ def cheapest(
         if not left or len(chosen) >= most or nodes > NODES:
             return
         pair = next(pair for pair in hardest if left >> pair & 1)
-
-        def worth(index: int) -> tuple[float, int]:
-            return costs[index] - 0.2 * (told[index] & left).bit_count(), index
-
-        for index in sorted(telling[pair], key=worth)[:WIDEST]:
+        worth = sorted((costs[i] - 0.2 * (told[i] & left).bit_count(), i) for i in telling[pair])
+        for _, index in worth[:WIDEST]:
             if cost + costs[index] < best[0]:
                 search((*chosen, index), cost + costs[index], left & ~told[index])
 
