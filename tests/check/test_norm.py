@@ -18,7 +18,7 @@ from krohn.check.norm import normed
 from krohn.check.reader import Automaton, Network
 from krohn.check.real import Real, between, point
 from krohn.check.verdict import Refused
-from krohn.exporting.export_proof import checkable_decoder, of_tokens, prove
+from krohn.exporting.export_proof import checkable_decoder, prove, token_table
 from krohn.exporting.from_compiled import decoder_of_compiled
 
 SINGLE = FORMATS["float32"]
@@ -130,15 +130,13 @@ def proved(name: str) -> tuple[Network, Automaton, dict[str, Any], int]:
     assert found is not None
     assert found.witness is not None
     assert found.length == length
-    tokens = of_tokens(decoder, network.automaton)
-    table = Automaton(np.asarray(tokens.table, dtype=np.int64), tokens.start, np.arange(tokens.num_states))
-    return checkable_decoder(decoder), table, found.witness, length
+    return checkable_decoder(decoder), token_table(decoder, network.automaton), found.witness, length
 
 
 def is_wrong(network: Network, table: Automaton, length: int) -> bool:
     """Whether some order of sums, on some word, shows another token than the right one."""
     for words in hard_words(table.table.shape[1], length, most=150):
-        wanted = runs(table.table, table.start, words)
+        wanted = table.shows[runs(table.table, table.start, words)]
         for backwards in (False, True):
             shown = decoder_outputs(network, words, backwards=backwards, welford=backwards)
             if (shown != wanted).any():
