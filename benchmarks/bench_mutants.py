@@ -48,8 +48,10 @@ NETWORKS: tuple[tuple[str, int, str, int, tuple[str, ...]], ...] = (
     ("Grid4", 8, "grid", 2, ("float64",)),
     ("Grid4", 8, "grid count", 4, ("float64",)),
     ("FlipFlop", 8, "scan plateau", 3, BOTH),
+    ("Grid4", 8, "paper binary", 3, BOTH),
 )
-"""Automaton, length, method with its variant or gadget, mutants per kind (slow proofs get fewer), dtypes."""
+"""Automaton, length, method with its gadget, positions or variant, mutants per kind (fewer if slow), type."""
+FORM = {"scan": "gadget", "paper": "positions", "grid": "variant"}
 OUTCOMES = ("certified, right", "refused, right", "refused, wrong", "certified, wrong")
 Row = dict[str, Any]
 
@@ -102,7 +104,7 @@ def judged(turns: range, seeds: tuple[int, int], name: str, kind: str, dtype: st
     """Some mutants of one kind of one network: outcomes, and the seeds of those that deceived the proof."""
     spec, length, method, *_ = NETWORKS[seeds[1]]
     way, _, form = method.partition(" ")
-    options: dict[str, Any] = {("gadget" if way == "scan" else "variant"): form} if form else {}
+    options: dict[str, Any] = {FORM[way]: form} if form else {}
     network = krohn.compile(krohn.zoo(spec), length, method=way, **options)  # type: ignore[arg-type]
     found: Counter[str] = Counter()
     deceived, start = [], time.process_time()

@@ -61,6 +61,7 @@ FORMERLY_LOST = [
     ("C6", 16, "float32", {"method": "paper", "activation": "sin"}),  # noise beside the steps of a sum
     ("D6", 64, "float32", {"method": "scan", "gadget": "plateau"}),  # two hidden layers
     ("D6", 64, "float64", {"method": "scan", "gadget": "hat"}),
+    ("T3", 16, "float32", {"method": "paper", "positions": "binary"}),  # digits that repeat are compared
     ("Grid4", 6, "float32", {"method": "grid", "variant": "count"}),  # codes of positions as float32 has them
 ]
 

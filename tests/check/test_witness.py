@@ -89,6 +89,20 @@ def test_something_else_is_no_witness(witness: object) -> None:
     assert verdict.reason
 
 
+@pytest.mark.parametrize("clock", [None, 0, 1, "no", []])
+def test_whether_there_is_a_clock_is_true_or_false(clock: object) -> None:
+    network, automaton, witness = CASES["Parity"]
+    assert check(network, automaton, "float32", LENGTH, {**witness, "clock": True}).certified
+    verdict = check(network, automaton, "float32", LENGTH, {**witness, "clock": clock})
+    assert not verdict.certified
+    assert "clock" in verdict.reason
+
+
+def test_a_proof_that_needs_its_clock_is_refused_without_it() -> None:
+    network, automaton, witness = proved("abab", "features")
+    assert not check(network, automaton, "float32", LENGTH, {**witness, "clock": False}).certified
+
+
 def test_a_witness_of_another_network_is_refused() -> None:
     for name, (network, automaton, _) in CASES.items():
         for other, (_, _, witness) in CASES.items():

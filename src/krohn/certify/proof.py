@@ -10,7 +10,7 @@ from krohn.certify.findings import Record, Refuted
 from krohn.certify.stream import streams_of
 from krohn.certify.theorem3 import prove_theorem3, returns_positions
 from krohn.certify.witness_notes import differing_word, note_scan, note_steps, witness_json
-from krohn.certify.witness_search import Walk, scans, walk_through
+from krohn.certify.witness_search import Walk, compares_repeating_codes, scans, walk_through
 from krohn.check.checker import Verdict, check, refusal_of
 from krohn.check.reader import Automaton, Network, network_of
 from krohn.errors import LimitExceeded
@@ -86,13 +86,16 @@ def _attempts(
         yield record, _refuted(record, verdict, len(checked.layers)), verdict.margin
         if verdict.layer > 1 and length > SHORT:
             return  # a scan, though not one that is proved here: no machine holds its maps
-    for choices in (True, False):
+    joined, guessed = searched is not checked, True
+    for choices, clock in ((True, True), (False, True), (True, False)):
+        if (not choices and not guessed) or (not clock and not compares_repeating_codes(searched)):
+            continue
         record, walk = Record(), None
         try:
             walk = walk_through(
-                searched, arith.name, length, choices=choices, work=WALK_WORK, joined=searched is not checked
+                searched, arith.name, length, choices=choices, work=WALK_WORK, joined=joined, clock=clock
             )
-            verdict = check(checked, table, arith.name, length, witness_json(tuple(walk.steps)))
+            verdict = check(checked, table, arith.name, length, witness_json(walk.witness))
         except LimitExceeded as error:
             verdict = Verdict(False, 0.0, str(error))
         except Exception as error:  # the search is not trusted: what it stumbles over is a refusal
@@ -101,8 +104,7 @@ def _attempts(
             yield _walked(record, walk, verdict, table, length)
         else:
             yield record, _refuted(record, verdict, len(checked.layers)), 0.0
-        if walk is not None and not walk.guessed:
-            break
+        guessed = walk is None or walk.guessed
 
 
 def _walked(record: Record, walk: Walk, verdict: Verdict, table: Automaton, length: int) -> Outcome:
@@ -111,7 +113,7 @@ def _walked(record: Record, walk: Walk, verdict: Verdict, table: Automaton, leng
     word = None if verdict.certified else differing_word(walk, table, length)
     if verdict.certified:
         note_steps(record, walk, verdict.margin)
-        record.proof, record.witness = SMALL, witness_json(tuple(walk.steps))
+        record.proof, record.witness = SMALL, witness_json(walk.witness)
         record.streams += streams_of(walk.moments, walk.network)
     return record, _refuted(record, verdict, depth, word), verdict.margin
 

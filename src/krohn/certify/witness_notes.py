@@ -32,7 +32,8 @@ def witness_json(witness: Witness) -> dict[str, Any]:
     """Lists of whole numbers, and the worth of counters; empty arrays state their shape."""
     if isinstance(witness, Scan):
         return {"kind": "scan", **_parts(witness)}
-    return {"kind": "layered", "steps": [_step(step) for step in witness]}
+    clock = {} if witness.clock else {"clock": False}
+    return {"kind": "layered", **clock, "steps": [_step(step) for step in witness.steps]}
 
 
 def _step(step: Step) -> dict[str, Any]:

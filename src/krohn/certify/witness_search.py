@@ -6,7 +6,7 @@ import numpy as np
 
 from krohn.certify.witness_heads import attention_step
 from krohn.certify.witness_machines import merged, resolve_step, tabulate_step
-from krohn.check.checker import WORK, embed, follow_step
+from krohn.check.checker import WORK, embed, follow_step, readings_of
 from krohn.check.format import FORMATS
 from krohn.check.machine import Claim, Setting
 from krohn.check.mlp import chain_of, held_at_once, strands
@@ -14,7 +14,7 @@ from krohn.check.norm import normed
 from krohn.check.reader import Layer, Network, stored
 from krohn.check.real import Flags, Integers
 from krohn.check.verdict import Budget, inside, require
-from krohn.check.witness import Scan, Step
+from krohn.check.witness import Layered, Scan, Step
 
 MOST_JOINED = 2e8
 """Entries of arrays up to which blocks without heads are run as one."""
@@ -29,13 +29,15 @@ def walk_through(
     live: list[Flags] | None = None,
     work: float = WORK,
     joined: bool = False,
+    clock: bool = True,
 ) -> "Walk":
     """A witness for the proof layer by layer; raises ``Refused`` where the checker stops on the way."""
     require(len(network.padding) > 0, "the proof starts from a padding position; there is none")
     fmt = FORMATS[dtype]
     with np.errstate(all="ignore"):
         held = stored(network, fmt)
-        walk = Walk(Setting(fmt, network.strict, Budget(work)), held, embed(held, length, fmt))
+        walk = Walk(Setting(fmt, network.strict, Budget(work)), held, embed(held, length, fmt, clock=clock))
+        walk.clock = clock
         live = live or live_channels(held)
         walk.take(merged(walk.claim, live[0]))
         for number, layer in enumerate(held.layers):
@@ -84,7 +86,12 @@ class Walk:
         self.setting, self.network, self.claim = setting, network, claim
         self.steps: list[Step] = []
         self.moments = [claim]
-        self.done, self.guessed = 0, False
+        self.done, self.guessed, self.clock = 0, False, True
+
+    @property
+    def witness(self) -> Layered:
+        """What the checker is given."""
+        return Layered(tuple(self.steps), self.clock)
 
     def take(self, step: Step, *, moment: bool = False) -> None:
         """The checker's own step: its boxes tell the search where it stands."""
@@ -92,6 +99,12 @@ class Walk:
         self.steps.append(step)
         if moment:
             self.moments.append(self.claim)
+
+
+def compares_repeating_codes(network: Network) -> bool:
+    """Whether keys read codes of positions that repeat: heads may compare them, as they do binary places."""
+    repeats = readings_of(network.positions[len(network.padding) :])[0]
+    return any(bool((head.key[repeats] != 0).any()) for layer in network.layers for head in layer.heads)
 
 
 def _looked_at(claim: Claim, layer: Layer) -> list[int]:

@@ -66,12 +66,12 @@ def margin_of(
     setting = Setting(fmt, network.strict, Budget(work), network.root, network.epsilon)
     held = stored(network, fmt)
     with inside("embedding"):
-        claim = embed(held, length, fmt, clock=not isinstance(witness, Scan))
+        claim = embed(held, length, fmt, clock=isinstance(witness, Layered) and witness.clock)
     if isinstance(witness, Scan):
         from krohn.check.scan import check_scan  # who has no scan need not read it
 
         return check_scan(setting, held, automaton, claim, witness)
-    claim = follow_steps(setting, held, claim, witness)
+    claim = follow_steps(setting, held, claim, witness.steps)
     with inside("read-out", len(network.layers) + 1):
         states, margin = decode(setting, claim, held)
         simulate(setting, claim.machine, states, automaton, length)
@@ -114,10 +114,10 @@ def embed(network: Network, length: int, fmt: Format, *, clock: bool = True) -> 
     return Claim(machine, box, np.zeros((d, 0)), places, pads, nothing, nothing)
 
 
-def follow_steps(setting: Setting, network: Network, claim: Claim, witness: Layered) -> Claim:
+def follow_steps(setting: Setting, network: Network, claim: Claim, steps: tuple[Step, ...]) -> Claim:
     """All blocks in order, and steps that only forget between them."""
     done = 0
-    for step in witness:
+    for step in steps:
         claim, done = follow_step(setting, network, claim, step, done)
     require(done == 2 * len(network.layers), "witness: blocks are missing")
     return claim

@@ -134,7 +134,16 @@ class Scan:
 
 
 Step = Merge | Attention | Tabulate
-Layered = tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Layered:
+    """Layer by layer. Without a clock, codes of positions that repeat are places like all others."""
+
+    steps: tuple[Step, ...]
+    clock: bool = True
+
+
 Witness = Layered | Scan
 
 T = TypeVar("T")
@@ -152,7 +161,9 @@ def witness_from(payload: object) -> Witness:
         require(_get(payload, "kind") == "layered", "witness: unknown kind")
         steps = _get(payload, "steps")
         require(isinstance(steps, list), "witness: steps must be a list")
-        return tuple(_one_of(STEPS, step) for step in steps)
+        clock = payload.get("clock", True)  # type: ignore[attr-defined]
+        require(isinstance(clock, bool), "witness: clock must be true or false")
+        return Layered(tuple(_one_of(STEPS, step) for step in steps), clock)
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, RecursionError) as error:
         raise Refused(f"witness: malformed ({type(error).__name__})") from error
 
