@@ -137,5 +137,5 @@ def test_a_head_without_bias_is_exact_for_every_stream() -> None:
     found = (z * gain + moved) @ head.T
     np.testing.assert_allclose(found[:, list(names.states)], (z * gain + shift) @ rows.T + bias, atol=1e-10)
     np.testing.assert_allclose(found[:, :3], -1e4, rtol=1e-10)
-    with pytest.raises(Unsupported, match="gain of zero"):
+    with pytest.raises(Unsupported, match="no gain of the last LayerNorm may be zero"):
         _head_without_bias(rows, bias, gain * 0, shift, names)
