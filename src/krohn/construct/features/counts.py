@@ -10,8 +10,37 @@ from krohn.construct.tight.draft import ProgramDraft
 from krohn.network.position_maps import Row
 
 
+class Counting:
+    """What all counts share: name, reduction (modulo ``size``, or to at most ``size − 1``) and read-out."""
+
+    size: int
+    clamped: bool
+    label: str
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        text = f"count[{self.label}]"
+        return f"min({text}, {self.size - 1})" if self.clamped else f"{text} mod {self.size}"
+
+    def show(self, value: Value) -> Row:
+        """The count itself."""
+        assert isinstance(value, int)
+        return (value,)
+
+    def _reduced(self, count: int) -> int:
+        return min(count, self.size - 1) if self.clamped else count % self.size
+
+    def _written(self, draft: ProgramDraft, terms: list[tuple[str, int]]) -> tuple[str, ...]:
+        """The register of a sum, reduced."""
+        target = draft.fresh(self.name)
+        if self.clamped:
+            return (draft.clamp(terms, 0, 0, self.size - 1, target),)
+        return (draft.modulo(terms, self.size, target),)
+
+
 @dataclass(frozen=True)
-class Count:
+class Count(Counting):
     """``count mod size`` or ``min(count, size − 1)`` of the members."""
 
     members: frozenset[int]
@@ -24,12 +53,6 @@ class Count:
     masked: bool = True
 
     @property
-    def name(self) -> str:
-        """What people call it."""
-        text = f"count[{self.label}]"
-        return f"min({text}, {self.size - 1})" if self.clamped else f"{text} mod {self.size}"
-
-    @property
     def cost(self) -> float:
         """One head, shared by all counts."""
         return 0.9 + 0.02 * self.size
@@ -37,26 +60,16 @@ class Count:
     def step(self, value: Value, symbol: int, place: int) -> int:
         """Counts the members."""
         assert isinstance(value, int)
-        more = value + (symbol in self.members)
-        return min(more, self.size - 1) if self.clamped else more % self.size
-
-    def show(self, value: Value) -> Row:
-        """The count itself."""
-        assert isinstance(value, int)
-        return (value,)
+        return self._reduced(value + (symbol in self.members))
 
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
         """A prefix sum of a flag, reduced."""
         flag = symbols.flag(draft, self.members, 0, f"is {self.label}")
-        total = draft.prefix_sum(flag)
-        target = draft.fresh(self.name)
-        if self.clamped:
-            return (draft.clamp([(total, 1)], 0, 0, self.size - 1, target),)
-        return (draft.modulo([(total, 1)], self.size, target),)
+        return self._written(draft, [(draft.prefix_sum(flag), 1)])
 
 
 @dataclass(frozen=True)
-class PlaceCount:
+class PlaceCount(Counting):
     """``members[p]`` counts at folded position p (index 0, BOS, counts nothing)."""
 
     members: tuple[frozenset[int], ...]
@@ -69,12 +82,6 @@ class PlaceCount:
     masked: bool = True
 
     @property
-    def name(self) -> str:
-        """What people call it."""
-        text = f"count[{self.label}]"
-        return f"min({text}, {self.size - 1})" if self.clamped else f"{text} mod {self.size}"
-
-    @property
     def cost(self) -> float:
         """A head for every set of letters that some places count."""
         return len(set(self.members) - {frozenset()}) + 0.02 * self.size
@@ -82,13 +89,7 @@ class PlaceCount:
     def step(self, value: Value, symbol: int, place: int) -> int:
         """Counts the members of this place."""
         assert isinstance(value, int)
-        more = value + (symbol in self.members[folded(place, self.early, self.period)])
-        return min(more, self.size - 1) if self.clamped else more % self.size
-
-    def show(self, value: Value) -> Row:
-        """The count itself."""
-        assert isinstance(value, int)
-        return (value,)
+        return self._reduced(value + (symbol in self.members[folded(place, self.early, self.period)]))
 
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
         """A sum for every set of letters over the places that count it, added up and reduced."""
@@ -103,7 +104,4 @@ class PlaceCount:
         if len(terms) > 1:  # the heads add into one channel
             total = draft.linear(terms, 0, (0, 1), draft.fresh(f"number of {self.label}"), kind="wide")
             terms = [(total, 1)]
-        target = draft.fresh(self.name)
-        if self.clamped:
-            return (draft.clamp(terms, 0, 0, self.size - 1, target),)
-        return (draft.modulo(terms, self.size, target),)
+        return self._written(draft, terms)
