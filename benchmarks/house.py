@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 from types import FrameType
@@ -246,12 +246,17 @@ def by_folder(sources: dict[str, str]) -> dict[str, int]:
     return total
 
 
-def test_lines() -> dict[str, int]:
-    """Lines of the tests by the folder of the package they test: construct_paper goes to construct."""
+def tested_part(path: str, parts: Collection[str]) -> str:
+    """What a test is for: construct_paper counts for construct, test_main for __main__."""
+    name = path.partition("/")[0].removesuffix(".py").removeprefix("test_")
+    return next((part for part in parts if part in (name, f"__{name}__")), name.partition("_")[0])
+
+
+def test_lines(parts: Collection[str]) -> dict[str, int]:
+    """Lines of the tests by the folder of the package they test."""
     total: dict[str, int] = defaultdict(int)
     for path in sorted((ROOT / "tests").rglob("*.py")):
-        part = path.relative_to(ROOT / "tests").parts[0].removesuffix(".py").removeprefix("test_")
-        total[part.partition("_")[0]] += lines(path.read_text())
+        total[tested_part(path.relative_to(ROOT / "tests").as_posix(), parts)] += lines(path.read_text())
     return total
 
 
@@ -285,7 +290,8 @@ def report(*, trace: bool, names: bool) -> None:
     used = reached(sources)
     hidden = sorted(name for name, text in sources.items() if lines(text) > 1 and (name, "") not in used)
     single = sorted(name for name in sources if len(importers[name]) == 1)
-    total, tests = sum(map(lines, sources.values())), test_lines()
+    parts = by_folder(sources)
+    total, tests = sum(parts.values()), test_lines(parts)
     print(f"package: {total:,} lines in {len(sources)} modules")
     print(
         f"tests: {sum(tests.values()):,} lines, {sum(tests.values()) / total:.2f} of the package (aim 0.75)"
@@ -310,7 +316,7 @@ def report(*, trace: bool, names: bool) -> None:
         for module, name in unused:
             if (module, name) not in used and module not in hidden:
                 print(f"    {module} {name}")
-    print("\n".join(ratios(by_folder(sources), tests)))
+    print("\n".join(ratios(parts, tests)))
     later = later_lines(sources)
     for what, count in later.items():
         print(f"{count:7,}  {what}")

@@ -67,6 +67,20 @@ def test_lines_are_counted_by_folder() -> None:
     assert counted == {"krohn": 1, "one": 3}
 
 
+def test_tests_count_for_the_part_they_are_named_after() -> None:
+    parts = ["__main__", "construct", "strict_json", "svg"]
+    paths = {
+        "construct/test_x.py": "construct",
+        "construct_paper/deep/y.py": "construct",
+        "test_strict_json.py": "strict_json",
+        "test_svg.py": "svg",
+        "test_svg_arrows.py": "svg",
+        "test_main.py": "__main__",
+        "test_docs.py": "docs",
+    }
+    assert {path: house.tested_part(path, parts) for path in paths} == paths
+
+
 def test_a_trace_counts_files_whose_functions_ran() -> None:
     files = house.traced("import krohn; krohn.zoo('C2').run('101')")
     assert "automata/semiautomaton.py" in files

@@ -11,6 +11,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.depth.block_check import check_block_scheme
 from krohn.depth.block_scheme import BlockScheme
 from krohn.depth.block_search import find_block_scheme
+from krohn.work import Work
 
 NEED_TWO = ["D6", "Grid4", "Q8", "A4", "S4", "Dyck4,2", "Grid9"]
 ONE_IS_ENOUGH = ["C2", "C3", "FlipFlop", "abab", "D8", "Grid3", "Memory3", "C2xC2"]
@@ -94,3 +95,74 @@ def test_malformed_schemes_are_refused() -> None:
         replace(scheme, length=30),
     ):
         assert not check_block_scheme(table, 0, broken).holds
+
+
+def test_a_scheme_says_itself_with_names_and_places_from_one() -> None:
+    scheme = BlockScheme((1,), 3, (0, 2), ((0, 1), (1, 1)))
+    assert scheme.to_json(("up", "down")) == {
+        "kind": "block scheme",
+        "prefix": ["down"],
+        "block_length": 3,
+        "places": [1, 3],
+        "fillings": [["up", "down"], ["down", "down"]],
+    }
+    said = scheme.describe(("up", "down"))
+    assert said == "after down, blocks of 3 letters, place 1, 3 holds up down or down down"
+    assert replace(scheme, prefix=()).describe(("a", "b")).startswith("blocks of 3")
+
+
+def test_every_malformed_scheme_is_refused_for_its_own_reason() -> None:
+    table = zoo("D6").table.tolist()
+    scheme = BlockScheme((), 2, (0,), ((0,), (1,)))
+    reasons = {
+        "a state that is not there": (table, 6, scheme),
+        "not one of the automaton's": (table, 0, replace(scheme, prefix=(-1,))),
+        "two fillings": (table, 0, replace(scheme, fillings=((0,), (1, 0)))),
+        "places of the block, in order": (table, 0, replace(scheme, owned=(2,))),
+        "more than 200,000 fillings": (table, 0, replace(scheme, length=30)),
+    }
+    for reason, (rows_of_table, start, broken) in reasons.items():
+        report = check_block_scheme(rows_of_table, start, broken)
+        assert not report.holds
+        assert reason in report.reason
+        assert report.choices is None
+    unordered = BlockScheme((), 3, (1, 0), ((0, 0), (1, 1)))
+    assert "in order" in check_block_scheme(table, 0, unordered).reason
+    holes = [[*row[:-1], 6] for row in table]
+    assert "a state that is not there" in check_block_scheme(holes, 0, scheme).reason
+
+
+def test_a_search_without_work_or_with_too_many_states_finds_nothing() -> None:
+    assert find_block_scheme(zoo("D6"), Work(10)) is None
+    assert find_block_scheme(zoo("D6"), Work(1_000_000)) is not None
+    table = np.zeros((5_001, 1), dtype=np.int32)
+    assert find_block_scheme(Semiautomaton(table, 0), Work(1e12)) is None
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_a_scheme_exists_whenever_some_short_one_passes_the_check(seed: int) -> None:
+    """All schemes of blocks of two letters, tried one by one; those found begin where the prefix leads."""
+    dice = np.random.default_rng(100 + seed)
+    automaton = Semiautomaton(dice.integers(3, size=(3, 2)), int(dice.integers(3)))
+    table = automaton.table.tolist()
+    prefixes = [word for n in range(4) for word in product(range(2), repeat=n)]
+    exists = any(
+        check_block_scheme(table, automaton.start, BlockScheme(prefix, 2, (place,), ((0,), (1,)))).holds
+        for prefix in prefixes
+        for place in (0, 1)
+    )
+    found = find_block_scheme(automaton)
+    assert found is not None or not exists
+    if found is not None and automaton.num_letters ** (2 * found.length) <= 5_000:
+        assert rows(automaton, found, 2) == 4
+
+
+def test_letters_that_do_the_same_are_tried_once() -> None:
+    """A copy of every letter changes nothing but the work; the scheme names the first of each."""
+    automaton = zoo("D6")
+    doubled = Semiautomaton(np.repeat(automaton.table, 2, axis=1), automaton.start)
+    once, twice = find_block_scheme(automaton), find_block_scheme(doubled)
+    assert once is not None
+    assert twice is not None
+    assert twice.fillings == tuple(tuple(2 * x for x in word) for word in once.fillings)
+    assert (twice.length, twice.owned) == (once.length, once.owned)

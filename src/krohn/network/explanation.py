@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.errors import UnknownName
 from krohn.network.forward import logits
 from krohn.network.picture import HeadView, word_picture
 from krohn.network.transformer import Layout, Transformer
@@ -42,7 +43,7 @@ class Explanation:
             if register in moment:
                 return moment[register]
         known = sorted({name for moment in self.moments for name in moment})
-        raise KeyError(f"a register must be one of {', '.join(known)}; got {register!r}")
+        raise UnknownName(f"a register must be one of {', '.join(known)}; got {register!r}")
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists, for files and web pages; layers and heads are numbered from 1, as people read them."""
