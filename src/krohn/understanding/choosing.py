@@ -58,7 +58,7 @@ class Trial:
         """Shares on all pairs, of which those on the first are known."""
         if not options:
             return []
-        count, total = len(self.first.pairs), len(self.predicted)
+        count, total = len(self.first.pairs), max(len(self.predicted), 1)
         more = self._hits(self.others, layer, options, self.predicted[count:])
         return [
             (one * count + other * (total - count)) / total for one, other in zip(first, more, strict=True)
