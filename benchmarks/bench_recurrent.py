@@ -3,8 +3,8 @@
 Limit first: a loop over T positions is T (diagonal) or T × steps (DeltaProduct) operations that wait for
 each other; scans in chunks need about 2√T, and T × steps / 64; on a GPU a kernel runs along the word by
 itself. The least of a few repetitions, processor time on a CPU, time between two synchronisations on a GPU.
-On a GPU the kernels are also compared with the loop in float64, gradients included, and with the gated
-DeltaProduct of flash-linear-attention where that is installed.
+On a GPU the kernels are also compared with the loop in float64, gradients included.
+``bench_fla.py`` compares with flash-linear-attention.
 
 Run: python benchmarks/bench_recurrent.py [--device cuda] [--length 128] [--rows 64] [--repeat 5]
 """
@@ -20,7 +20,6 @@ from krohn.models.kernels.delta_scan import chunked, delta_scan
 from krohn.models.kernels.linear_scan import linear_scan
 
 CHANNELS, KEY, VALUE = 64, 16, 16
-FOREIGN = "flash-linear-attention"
 
 
 def diagonal_loop(gate: Tensor, write: Tensor, first: Tensor) -> Tensor:
@@ -78,27 +77,6 @@ def furthest(compute: Callable[..., Tensor], loop: Callable[..., Tensor], inputs
     return max(float((one - other).detach().norm() / other.detach().norm()) for one, other in pairs)
 
 
-def foreign() -> Callable[..., Tensor] | None:
-    """Its chunked DeltaProduct in bfloat16, as it asks for; none if it is not there."""
-    try:
-        from fla.ops.gated_delta_product import chunk_gated_delta_product  # type: ignore[import-not-found]
-    except Exception as error:  # whatever its import does on this machine
-        print(f"{FOREIGN}: not here ({type(error).__name__})")
-        return None
-
-    def run(
-        query: Tensor, key: Tensor, value: Tensor, beta: Tensor, log_gate: Tensor, memory: Tensor
-    ) -> Tensor:
-        heads = [part.flatten(1, 2).bfloat16()[:, :, None] for part in (key, value, beta)]
-        out: Tensor = chunk_gated_delta_product(
-            *(query.bfloat16()[:, :, None], *heads[:2], log_gate[:, :, None], heads[2]),
-            **{"num_householder": key.shape[2], "scale": 1.0, "initial_state": memory[:, None]},
-        )[0]
-        return out[:, :, 0]
-
-    return run
-
-
 def main() -> None:
     """One line for each scan."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -121,7 +99,6 @@ def main() -> None:
         ("diagonal", diagonal, [gate, write, first]),
         ("diagonal, complex", diagonal, list(turned)),
     ]
-    theirs = foreign() if asked.device == "cuda" else None
     for steps in (1, 2, 4):
         keys = torch.nn.functional.normalize(drawn(length, steps, KEY) - 0.5, dim=-1)
         inputs = [drawn(length, KEY), keys, drawn(length, steps, VALUE), 2 * drawn(length, steps)]
@@ -131,15 +108,9 @@ def main() -> None:
             "chunks": lambda *x: chunked(*x)[0],
             "loop": delta_loop,
         }
-        if theirs is not None:
-            ways[FOREIGN] = theirs
         cases.append((f"deltaproduct, {steps} steps", ways, inputs))
     for name, ways, given in cases:
         inputs = [part.detach().requires_grad_() for part in given]
-        if FOREIGN in ways:
-            wanted = ways["loop"](*inputs)
-            gap = (ways[FOREIGN](*inputs).float() - wanted).norm() / wanted.norm()
-            print(f"{name}: {FOREIGN} is {float(gap):.1e} from the loop", flush=True)
         error = furthest(ways["ours"], ways["loop"], inputs)
         assert error < 1e-3, f"{name}: {error}"
         taken = {way: seconds(ways[way], inputs, asked.repeat, asked.device) for way in ways}

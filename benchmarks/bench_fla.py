@@ -1,0 +1,194 @@
+"""DeltaProduct on a GPU, forward and backward: ours, a plain loop, and flash-linear-attention's, in one run.
+
+*Recurrence* is the scan alone, *layer* the projections around it as well (4 heads, width 4 × head). Theirs
+runs in bfloat16, for it refuses float32; ours keeps memories in float32, and its layer has bfloat16 weights
+too. Without gates: on Hopper theirs refuses their gradient with Triton 3.4 to 3.7.0, and one line says
+what it answered here. A way that fails is named with its message, and the others go on.
+
+Run: python benchmarks/bench_fla.py [--length 128] [--rows 2560] [--head 16] [--steps 1 2 4] [--repeat 5]
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from unittest import mock
+
+import torch
+from bench_recurrent import delta_loop
+from stock_deltaproduct import take_the_first_configuration
+from torch import Tensor
+
+from krohn.models.architectures import deltaproduct
+from krohn.models.kernels.delta_scan import delta_scan
+
+HEADS = 4
+OURS, LOOP, THEIRS = "ours", "loop", "flash-linear-attention"
+Way = tuple[Callable[..., Tensor], list[Tensor]]
+
+
+def passes(way: Way) -> list[Tensor]:
+    """The result of a forward pass and the gradients of a backward pass."""
+    compute, inputs = way
+    found = compute(*inputs)
+    weight = torch.linspace(-1, 1, found.numel(), device=found.device).view_as(found).to(found.dtype)
+    return [found.detach(), *torch.autograd.grad(found, inputs, weight)]
+
+
+def seconds(way: Way, repeat: int) -> float:
+    """Least time of both passes between two synchronisations, after one that warms up."""
+    best = float("inf")
+    for _ in range(repeat + 1):
+        _synchronise()
+        begin = time.perf_counter()
+        passes(way)
+        _synchronise()
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def _synchronise() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def furthest(way: Way, wanted: list[Tensor]) -> float:
+    """‖found − wanted‖ / ‖wanted‖ of the result and of every gradient; the greatest."""
+    pairs = zip(passes(way), wanted, strict=True)
+    return max(float((one.double().view_as(two) - two).norm() / two.norm()) for one, two in pairs)
+
+
+def leaves(parts: list[Tensor], kind: torch.dtype) -> list[Tensor]:
+    """The same numbers, to be differentiated by."""
+    return [part.detach().to(kind).requires_grad_() for part in parts]
+
+
+def chunked_theirs(*parts: Tensor, log_gate: Tensor | None = None) -> Tensor:
+    """Their kernel on our shapes, as one head."""
+    from fla.ops.gated_delta_product import chunk_gated_delta_product  # type: ignore[import-not-found]
+
+    query, key, value, beta, memory = parts
+    flat = [part.flatten(1, 2)[:, :, None] for part in (key, value, beta)]
+    read: Tensor = chunk_gated_delta_product(
+        *(query[:, :, None], *flat[:2], log_gate if log_gate is None else log_gate[:, :, None], flat[2]),
+        **{"num_householder": key.shape[2], "scale": 1.0, "initial_state": memory[:, None]},
+    )[0]
+    return read[:, :, 0]
+
+
+def recurrence(rows: int, length: int, steps: int, head: int, device: str) -> dict[str, Way]:
+    """The scan alone: queries, keys, values, rates and the first memory are given."""
+
+    def drawn(*shape: int) -> Tensor:
+        return torch.rand(rows, *shape, device=device)
+
+    keys = torch.nn.functional.normalize(drawn(length, steps, head) - 0.5, dim=-1)
+    parts = [drawn(length, head), keys, drawn(length, steps, head), 2 * drawn(length, steps)]
+    parts = [part.bfloat16() for part in [*parts, drawn(head, head)]]  # the same numbers for all
+    no_gate = torch.zeros(rows, length, device=device)
+
+    def ours(*given: Tensor) -> Tensor:
+        return delta_scan(*given[:4], no_gate, given[4])[0]
+
+    def loop(*given: Tensor) -> Tensor:
+        return delta_loop(*given[:4], no_gate.to(given[0].dtype), given[4])
+
+    ways = {OURS: (ours, leaves(parts, torch.float32)), LOOP: (loop, leaves(parts, torch.float32))}
+    exact: Way = (loop, leaves(parts, torch.float64))
+    return {**ways, THEIRS: (chunked_theirs, leaves(parts, torch.bfloat16)), "exact": exact}
+
+
+def layer(rows: int, length: int, steps: int, head: int, device: str) -> dict[str, Way]:
+    """Projections, recurrence and output of one layer on a stream of HEADS · head channels."""
+    width = HEADS * head
+    stream = torch.randn(rows // HEADS, length, width, device=device).bfloat16().requires_grad_()
+    config = deltaproduct.DeltaProductConfig(
+        dim=width, mlp=0, norm="none", householders=steps, heads=HEADS, key_dim=head, value_dim=head
+    )
+    network = deltaproduct.DeltaProduct(config, 2, 2)
+    names = [part for part in network.layout.parameters if ".mix." in part.name]
+    weights = [(torch.randn(1, *part.shape, device=device) * width**-0.5).bfloat16() for part in names]
+    weights = [weight.requires_grad_() for weight in weights]
+
+    def ours(x: Tensor, *given: Tensor) -> Tensor:
+        named = {part.name: weight for part, weight in zip(names, given, strict=True)}
+        return network.mix(named, "h.0.", x[None], network.start(x[None], len(x)))[0][0]
+
+    def looped(x: Tensor, *given: Tensor) -> Tensor:
+        with mock.patch.object(deltaproduct, "delta_scan", lambda *parts: (delta_loop(*parts), parts[5])):
+            return ours(x, *given)
+
+    ways: dict[str, Way] = {OURS: (ours, [stream, *weights]), LOOP: (looped, [stream, *weights])}
+    try:
+        from fla.layers import GatedDeltaProduct
+
+        theirs = GatedDeltaProduct(
+            **{"hidden_size": width, "expand_v": 1, "head_dim": head, "num_heads": HEADS},
+            **{"use_output_gate": False, "use_short_conv": False, "use_forget_gate": False},
+            num_householder=steps,
+        ).to(device, torch.bfloat16)
+        ways[THEIRS] = (lambda x, *_: theirs(x)[0], [stream, *theirs.parameters()])
+    except Exception as error:  # whatever its import does on this machine
+        print(f"layer: {THEIRS} failed: {said(error)}", flush=True)
+    return ways
+
+
+def said(error: Exception) -> str:
+    """Its kind and the beginning of its message."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
+def measured(name: str, ways: dict[str, Way], repeat: int) -> None:
+    """One line: the times, ratios to ours, and how far the results are from the loop in float64."""
+    exact = ways.pop("exact", None)
+    wanted = None if exact is None else [part.detach().double() for part in passes(exact)]
+    taken: dict[str, float] = {}
+    far: list[str] = []
+    for way, both in ways.items():
+        try:
+            taken[way] = seconds(both, repeat)
+            far += [] if wanted is None else [f"{way} {furthest(both, wanted):.1e}"]
+        except Exception as error:  # a kernel that does not compile, or a refusal
+            print(f"{name}: {way} failed: {said(error)}", flush=True)
+    words = [f"{way} {time_of * 1e3:.2f} ms" for way, time_of in taken.items()]
+    others = [way for way in taken if OURS in taken and way != OURS]
+    words += [f"{way} / ours {taken[way] / taken[OURS]:.1f}" for way in others]
+    print(f"{name}: {', '.join(words)}; error {', '.join(far) or 'not compared'}", flush=True)
+
+
+def gated(length: int, steps: int, head: int, device: str) -> None:
+    """What their kernel, untuned, answers with a gate: a refusal, or how far it is from the loop."""
+    ways = recurrence(HEADS, length, steps, head, device)
+    log_gate = torch.full((HEADS, length), -0.1, device=device, requires_grad=True)
+    parts = ways[THEIRS][1]
+    wide = [part.detach().double().requires_grad_() for part in parts]
+    exact: Way = (lambda *given: delta_loop(*given[:4], given[5], given[4]), [*wide, log_gate.double()])
+    theirs: Way = (lambda *given: chunked_theirs(*given[:5], log_gate=given[5]), [*parts, log_gate])
+    try:
+        take_the_first_configuration()
+        far = furthest(theirs, passes(exact))
+        print(f"gated, {steps} steps: {THEIRS} is {far:.1e} from the loop", flush=True)
+    except Exception as error:  # its refusal is what is asked for
+        print(f"gated, {steps} steps: {THEIRS} failed: {said(error)}", flush=True)
+
+
+def main() -> None:
+    """Two lines for each number of steps."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--length", type=int, default=128)
+    parser.add_argument("--rows", type=int, default=2560, help="sequences × heads")
+    parser.add_argument("--head", type=int, default=16, help="numbers in a key and in a value")
+    parser.add_argument("--steps", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--repeat", type=int, default=5)
+    asked = parser.parse_args()
+    print(f"rows {asked.rows}, length {asked.length}, head {asked.head}", flush=True)
+    for steps in asked.steps:
+        torch.manual_seed(0)
+        sizes = asked.rows, asked.length, steps, asked.head, asked.device
+        measured(f"recurrence, {steps} steps", recurrence(*sizes), asked.repeat)
+        measured(f"layer, {steps} steps", layer(*sizes), asked.repeat)
+    gated(asked.length, asked.steps[-1], asked.head, asked.device)
+
+
+if __name__ == "__main__":
+    main()
