@@ -1,6 +1,7 @@
 """Generators of well-known groups, written down independently of the package."""
 
 from itertools import product
+from random import Random
 
 Generators = list[tuple[int, ...]]
 
@@ -84,3 +85,13 @@ def closure(generators: Generators) -> list[tuple[int, ...]]:
                 seen.add(image)
                 elements.append(image)
     return elements
+
+
+def random_generators(seed: int, *, smallest: int = 2, largest: int = 6) -> Generators:
+    """One to three permutations; often of a proper subgroup, for some are products of the others."""
+    rng = Random(seed)
+    degree = rng.randint(smallest, largest)
+    found = [tuple(rng.sample(range(degree), degree)) for _ in range(rng.randint(1, 2))]
+    if rng.random() < 0.5:
+        found = [tuple(g[g[point]] for point in range(degree)) for g in found]
+    return [*found, tuple(found[-1][found[0][point]] for point in range(degree))]

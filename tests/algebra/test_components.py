@@ -27,3 +27,11 @@ def test_components_are_mutual_reachability_in_reverse_topological_order(graph: 
             assert (component[a] == component[b]) == (a in reach[b] and b in reach[a])
         assert all(component[b] <= component[a] for b in graph[a])
     assert sorted(set(component)) == list(range(len(found)))
+
+
+@given(graphs, st.integers(0, 3))
+def test_nodes_before_the_first_are_left_out(graph: list[list[int]], first: int) -> None:
+    """The first nodes stand for others that no edge leads to."""
+    kept = [[]] * first + [[target + first for target in targets] for targets in graph]
+    found = strong_components(kept, first)
+    assert [[node - first for node in part] for part in found] == strong_components(graph)

@@ -2,9 +2,11 @@
 
 import random
 from itertools import pairwise
+from math import prod
 
 import pytest
 
+from algebra import named_groups as named
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import Permutation, compose, identity
 from krohn.algebra.solvable import CounterTower, counter_tower, solvable_series
@@ -112,3 +114,54 @@ def test_vectors_tell_elements_apart_and_the_identity_is_zero(name: str) -> None
     series = solvable_series(group.generators, group.degree)
     assert len(set(series.codes.values())) == group.order
     assert not any(series.encode(identity(group.degree)))
+
+
+def times(first: tuple[int, ...], second: tuple[int, ...], primes: tuple[int, ...]) -> tuple[int, ...]:
+    """The product in the iterated wreath product: f(x − k₂)·f₂(x) at every x, then k₁ + k₂."""
+    if not primes:
+        return ()
+    prime, width = primes[-1], (len(first) - 1) // primes[-1]
+    k = second[-1]
+    parts: tuple[int, ...] = ()
+    for x in range(prime):
+        shifted = (x - k) % prime
+        one = first[shifted * width : (shifted + 1) * width]
+        parts += times(one, second[x * width : (x + 1) * width], primes[:-1])
+    return (*parts, (first[-1] + k) % prime)
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_vectors_multiply_as_in_the_wreath_product(name: str) -> None:
+    """The embedding of Krasner and Kaloujnine is a homomorphism."""
+    group = group_of(name)
+    series = solvable_series(group.generators, group.degree)
+    for first in series.elements:
+        for second in series.elements:
+            product = times(series.codes[first], series.codes[second], series.primes)
+            assert product == series.codes[compose(first, second)]
+
+
+def test_an_element_outside_the_group_has_no_coset() -> None:
+    series = solvable_series([(1, 2, 0, 3)], 4)
+    with pytest.raises(AssertionError, match="not in the group"):
+        series.encode((1, 0, 2, 3))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_towers_of_random_solvable_groups_have_sections_of_the_derived_series(seed: int) -> None:
+    generators = named.random_generators(seed, smallest=3, largest=6)
+    group = PermutationGroup(generators, len(generators[0]))
+    if not group.is_solvable:
+        return
+    tower = counter_tower(generators, group.degree)
+    orders = [part.order for part in group.derived_series()]
+    assert [prod(moduli) for moduli in tower.moduli_by_section] == [a // b for a, b in pairwise(orders)]
+    assert all(low % high == 0 for moduli in tower.moduli_by_section for low, high in pairwise(moduli))
+    assert len({element for _, element in tower.listed}) == group.order
+    assert tower.moduli == tuple(m for section in tower.sections for m in section.moduli)
+
+
+def test_a_group_too_large_for_a_tower_is_refused_with_the_way_out() -> None:
+    swaps = [(*range(2 * k), 2 * k + 1, 2 * k, *range(2 * k + 2, 30)) for k in range(15)]
+    with pytest.raises(LimitExceeded, match=r"at most 20,000 elements; got 32,768; use --method scan"):
+        counter_tower(swaps, 30)

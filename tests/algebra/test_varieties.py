@@ -2,9 +2,11 @@
 
 from itertools import product
 
+from krohn.algebra.permutation import compose
 from krohn.algebra.varieties import varieties
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
+from krohn.automata.zoo import zoo
 
 Map = tuple[int, ...]
 
@@ -67,3 +69,39 @@ def test_where_windows_do_not_decide_an_automaton_is_not_locally_testable() -> N
     """Windows of three letters suffice for every automaton tried that is locally testable."""
     for automaton in small_automata(3, 2)[::9]:
         assert ("locally testable" in varieties(automaton)) == windows_decide(automaton, 3)
+
+
+def last_letters_decide(automaton: Semiautomaton, count: int) -> bool:
+    """After the last ``count`` letters the state is known, whatever it was."""
+    words = product(range(automaton.num_letters), repeat=count)
+    return all(len({automaton.run(word, q)[-1] for q in range(automaton.num_states)}) == 1 for word in words)
+
+
+def test_definite_means_that_the_last_letters_decide() -> None:
+    """With n states n − 1 letters are enough if any number is (Perles, Rabin and Shamir)."""
+    found = set()
+    for automaton in small_automata(3, 2):
+        decided = last_letters_decide(automaton, 2)
+        assert ("definite" in varieties(automaton)) == decided
+        assert last_letters_decide(automaton, 4) == decided
+        found.add(decided)
+    assert found == {True, False}
+
+
+def test_groups_and_commutative_automata_are_those_whose_words_can_be_undone_or_sorted() -> None:
+    for automaton in small_automata(3, 2):
+        found = varieties(automaton)
+        maps = maps_of_words(automaton)
+        undone = all(any(compose(m, other) == (0, 1, 2) for other in maps) for m in maps)
+        assert ("group" in found) == undone
+        words = list(product(range(automaton.num_letters), repeat=3))
+        sorts = all(
+            automaton.run(w, q)[-1] == automaton.run(sorted(w), q)[-1] for w in words for q in range(3)
+        )
+        assert ("commutative" in found) == sorts
+
+
+def test_a_semigroup_that_is_too_large_to_list_has_no_known_class() -> None:
+    assert varieties(zoo("T5")) == ()  # 3,125 maps are listed, and it lies in none
+    assert varieties(zoo("T6")) == ()  # 46,656 are not
+    assert "group" in varieties(zoo("S4"))
