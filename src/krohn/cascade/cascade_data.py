@@ -219,7 +219,8 @@ def skeleton_dot(frame: Skeleton) -> str:
         lines.append(f"  {{ rank=same; {names} }}")
     for part in frame.classes:
         states = ", ".join(state_names(frame, part.representative))
-        label = f"{{{states}}}\n{len(part.members)} sets, {len(part.tiles)} tiles"
+        sets = f"{len(part.members)} set{'s' * (len(part.members) != 1)}"
+        label = f"{{{states}}}\n{sets}, {len(part.tiles)} tiles"
         lines.append(f"  c{part.number} [label={_quoted(label)}];")
     for part in frame.classes:
         tiles = {frame.class_of[tile] for tile in part.tiles} - {-1}

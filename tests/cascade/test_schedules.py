@@ -1,0 +1,178 @@
+"""Levels, layers and merged classes of cascades against longest paths and definitions."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from cascade.random_automata import golden, random_automaton
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade.bulk import run_cascade
+from krohn.cascade.group_order import UNSOLVABLE_LAYERS
+from krohn.cascade.holonomy import Cascade, classes_below, holonomy_cascade, schedule
+from krohn.cascade.image_sets import image_sets
+from krohn.cascade.merging import mergeable, merged
+from krohn.cascade.plan_leaves import HolonomyPlan
+from krohn.cascade.skeleton import Skeleton
+from krohn.errors import LimitExceeded
+from krohn.work import Work, WorkSpent
+
+SEEDS = range(30)
+
+
+def naive_below(frame: Skeleton, index: int) -> set[int]:
+    """The classes that hold a tile or an image of a member, other than its own."""
+    found = set()
+    for member in frame.classes[index].members:
+        found |= {frame.class_of[tile] for tile in frame.tiles[member]}
+        found |= {frame.class_of[row[member]] for row in frame.images}
+    return {below for below in found if below not in (-1, index)}
+
+
+def longest(frame: Skeleton, costs: list[int], index: int) -> int:
+    """The dearest way down from a class, itself included."""
+    return costs[index] + max(
+        (longest(frame, costs, below) for below in naive_below(frame, index)), default=0
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_schedule_is_the_longest_way_down(seed: int) -> None:
+    frame = holonomy_cascade(random_automaton(seed, largest=7)).skeleton
+    costs = [1 + (3 * part.number + seed) % 4 for part in frame.classes]
+    found = schedule(frame, costs)
+    assert found.layers == max((longest(frame, costs, part.number) for part in frame.classes), default=0)
+    for part in frame.classes:
+        assert found.finish[part.number] == found.start[part.number] + costs[part.number]
+        above = [p for p in range(len(costs)) if part.number in naive_below(frame, p)]
+        assert found.start[part.number] == max((found.finish[p] for p in above), default=0)
+        assert classes_below(frame, part.number) == naive_below(frame, part.number)
+    dearest = [
+        max(costs[part.number] for part in frame.classes if part.level == level)
+        for level in range(frame.num_levels)
+    ]
+    assert found.layers <= found.layers_in_step == sum(dearest)
+    start, finish = found.of_sets(frame)
+    for number, index in enumerate(frame.class_of):
+        expected = (
+            (found.start[index], found.finish[index]) if index >= 0 else (found.layers, found.layers + 1)
+        )
+        assert (start[number], finish[number]) == expected
+
+
+def test_a_class_without_group_and_resets_still_takes_a_layer() -> None:
+    frame = holonomy_cascade(golden("T3")).skeleton
+    assert schedule(frame, [0] * len(frame.classes)).layers == frame.num_levels
+
+
+@pytest.mark.parametrize(
+    ("name", "costs"), [("T3", [3, 2]), ("T4", [4, 3, 2]), ("reg_Q8", [2]), ("flipflop", [1])]
+)
+def test_a_component_costs_its_derived_length_and_one_more_for_resets(name: str, costs: list[int]) -> None:
+    cascade = holonomy_cascade(golden(name))
+    assert list(cascade.costs) == costs
+    assert cascade.is_solvable
+
+
+def test_a_group_that_is_not_solvable_has_no_layers() -> None:
+    cascade = holonomy_cascade(golden("reg_A5"))
+    assert not cascade.is_solvable
+    assert cascade.costs == (UNSOLVABLE_LAYERS,)
+    plan = HolonomyPlan(cascade.automaton, cascade)
+    assert not plan.is_solvable
+    assert plan.components[0].factors == ("A5",)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_coordinates_have_the_sizes_of_their_levels_and_stages_the_depth(seed: int) -> None:
+    cascade = holonomy_cascade(random_automaton(seed))
+    frame = cascade.skeleton
+    for level, size in enumerate(cascade.sizes):
+        assert size == max(len(part.tiles) for part in cascade.components_at(level))
+    for state in range(cascade.automaton.num_states):
+        coordinates = cascade.coordinates(state)
+        assert all(0 <= value < size for value, size in zip(coordinates, cascade.sizes, strict=True))
+        chain = cascade.chain(coordinates)
+        assert chain[0] == 0
+        assert frame.states(chain[-1]) == (state,)
+        for level, stage in enumerate(cascade.stages(coordinates)):
+            assert stage == next(number for number in chain if frame.depth[number] >= level)
+
+
+def naive_mergeable(frame: Skeleton) -> set[tuple[int, int]]:
+    """Two classes joined by letters, each of which carries tiles one to one onto tiles."""
+    crossings: dict[tuple[int, int], list[bool]] = {}
+    for row in frame.images:
+        for source, target in enumerate(row):
+            pair = (frame.class_of[source], frame.class_of[target])
+            if -1 not in pair and pair[0] != pair[1]:
+                moved = sorted(row[tile] for tile in frame.tiles[source])
+                crossings.setdefault(pair, []).append(moved == sorted(frame.tiles[target]))
+    return {pair for pair, onto in crossings.items() if all(onto)}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_classes_can_be_merged_where_letters_carry_tiles_to_tiles(seed: int) -> None:
+    automaton = random_automaton(seed, smallest=4, largest=7)
+    frame = holonomy_cascade(automaton).skeleton
+    found = mergeable(frame)
+    assert set(found) == naive_mergeable(frame)
+    sizes = [len(frame.states(part.representative)) for part in frame.classes]
+    equal = [sizes[upper] == sizes[lower] for upper, lower in found]
+    assert equal == sorted(equal, reverse=True)
+    for upper, lower in combinations(range(len(frame.classes)), 2):
+        rest = [[part.number] for part in frame.classes if part.number not in (upper, lower)]
+        smaller = merged(frame, [*rest, [upper, lower]])
+        if smaller is None:
+            continue
+        assert (upper, lower) in found or (lower, upper) in found
+        (joined,) = [part for part in smaller.classes if part.is_merged]
+        members = frame.classes[upper].members + frame.classes[lower].members
+        assert sorted(joined.members) == sorted(members)
+        assert len(smaller.classes) == len(frame.classes) - 1
+        assert sorted(map(sorted, smaller.tiles)) == sorted(map(sorted, frame.tiles))
+        cascade = Cascade(smaller)
+        for member in joined.members:
+            for letter, row in enumerate(smaller.images):
+                if smaller.class_of[row[member]] == joined.number:
+                    assert cascade.group(joined.number).contains(_move(smaller, member, row[member], letter))
+
+
+def _move(frame: Skeleton, source: int, target: int, letter: int) -> tuple[int, ...]:
+    row = frame.images[letter]
+    return tuple(frame.tiles[target].index(row[tile]) for tile in frame.tiles[source])
+
+
+def test_a_merge_of_everything_into_one_class_is_refused_where_a_tile_would_lie_beside_its_set() -> None:
+    frame = holonomy_cascade(golden("grid6")).skeleton
+    assert merged(frame, [[part.number for part in frame.classes]]) is None
+    apart = [[part.number] for part in frame.classes]
+    same = merged(frame, apart)
+    assert same is not None
+    assert [part._replace(number=0) for part in same.classes] == [
+        part._replace(number=0) for part in frame.classes
+    ]
+
+
+def test_words_of_no_letters_and_no_words_at_all_can_be_run() -> None:
+    cascade = holonomy_cascade(golden("T3"))
+    for shape in ((0, 5), (3, 0)):
+        assert run_cascade(cascade, np.zeros(shape, dtype=np.int64)).shape == shape
+    one = holonomy_cascade(Semiautomaton.from_letters([(0,), (0,)]))
+    assert one.run([0, 1]) == [0, 0]
+    assert run_cascade(one, np.zeros((2, 3), dtype=np.int64)).tolist() == [[0] * 3] * 2
+    assert (one.num_levels, one.coordinates(0), one.state(())) == (0, (), 0)
+
+
+def test_a_family_of_sets_is_paid_for_in_work() -> None:
+    letters = golden("T4").letters
+    sets = len(image_sets(letters).masks)
+    cost = 4 + len(letters)
+    enough, little = Work(sets * cost), Work(sets * cost - 1)
+    image_sets(letters, work=enough)
+    assert enough.left == 0
+    with pytest.raises(WorkSpent, match="raise --effort"):
+        image_sets(letters, work=little)
+    assert little.left < cost
+    with pytest.raises(LimitExceeded, match="at most 30,000 states; got 30,001"):
+        image_sets([tuple(range(30_001))])
