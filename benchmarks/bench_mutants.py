@@ -39,6 +39,7 @@ NETWORKS: tuple[tuple[str, int, str, int, tuple[str, ...]], ...] = (
     ("Add", 10, "cascade", 3, BOTH),
     ("Grid4", 10, "cascade", 2, BOTH),
     ("C2", 8, "features", 8, (*BOTH, "float16", "bfloat16")),
+    ("regex:d*(es?d*)?", 8, "features", 4, BOTH),
     ("FlipFlop", 8, "scan", 4, (*BOTH, "float16")),
     ("FlipFlop", 40, "scan", 3, BOTH),
     ("C3", 8, "scan", 3, BOTH),
@@ -105,7 +106,7 @@ def judged(turns: range, seeds: tuple[int, int], name: str, kind: str, dtype: st
     spec, length, method, *_ = NETWORKS[seeds[1]]
     way, _, form = method.partition(" ")
     options: dict[str, Any] = {FORM[way]: form} if form else {}
-    network = krohn.compile(krohn.zoo(spec), length, method=way, **options)  # type: ignore[arg-type]
+    network = krohn.compile(spec, length, method=way, **options)  # type: ignore[arg-type]
     found: Counter[str] = Counter()
     deceived, start = [], time.process_time()
     for turn in turns:

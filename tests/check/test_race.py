@@ -1,124 +1,303 @@
-"""Two heads whose positions are compared: a certified network, and lies about who is ahead or who stays."""
+"""Two heads whose positions are compared: certified networks, and lies about how far apart they stand."""
 
 import copy
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
-from krohn import compile, verify
+from check.judge import outputs
+from krohn import compile, from_regex, verify
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.proof import checkable
 from krohn.check.checker import check
+from krohn.check.race import AFTER, AT_FIRST, STATUS, _apart
 from krohn.check.reader import Automaton
+from krohn.check.real import between
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.transformer import Transformer
 
-LENGTH = 9
+LENGTH = 8
 BA = np.array([[0, 1], [2, 1], [2, 2]])
 """Whether an a came after some b: the latest a against the earliest b."""
+SIGN = "d*(es?d*)?"
+"""A sign stands only directly after the e: the latest s exactly one position after the earliest e."""
+AUTOMATA = {"who is later": lambda: Semiautomaton(BA, 0), "exactly one": lambda: from_regex(SIGN)}
+Witness = dict[str, Any]
 
 
 @cache
-def proved() -> tuple[CompiledNetwork, dict[str, Any]]:
-    network = compile(Semiautomaton(BA, 0), LENGTH, method="features")
+def proved(which: str) -> tuple[CompiledNetwork, Witness]:
+    network = compile(AUTOMATA[which](), LENGTH, method="features")
     certificate = verify(network, second_opinion=False)
     assert certificate.certified
     assert certificate.witness is not None
     return network, certificate.witness
 
 
-def verdict(witness: dict[str, Any], table: np.ndarray) -> bool:
-    network, _ = proved()
-    held, _ = checkable(network.transformer, network.automaton)
-    return check(held, Automaton(table, 0, np.arange(3)), "float64", LENGTH, witness).certified
+def verdict(which: str, witness: Witness, table: np.ndarray | None = None) -> bool:
+    network, _ = proved(which)
+    held, right = checkable(network.transformer, network.automaton)
+    if table is not None:
+        right = Automaton(table, right.start, right.shows)
+    return check(held, right, "float64", LENGTH, witness).certified
 
 
-def races(witness: dict[str, Any]) -> dict[str, Any]:
+def attention(witness: Witness) -> Witness:
     return next(step for step in witness["steps"] if step["kind"] == "attention")
 
 
-def ahead(change: Callable[[int], int]) -> Callable[[dict[str, Any]], None]:
-    def lie(witness: dict[str, Any]) -> None:
-        race = races(witness)["races"][0]
-        race["ahead"] = [change(value) for value in race["ahead"]]
-
-    return lie
+def racing(witness: Witness) -> list[Witness]:
+    """The heads that are compared."""
+    step = attention(witness)
+    return [step["heads"][step["races"][0][key]] for key in ("first", "second")]
 
 
-def no_race(witness: dict[str, Any]) -> None:
-    del races(witness)["races"]
+def no_race(witness: Witness) -> None:
+    del attention(witness)["races"]
 
 
-def against_itself(witness: dict[str, Any]) -> None:
-    races(witness)["races"][0]["second"] = races(witness)["races"][0]["first"]
+def against_itself(witness: Witness) -> None:
+    race = attention(witness)["races"][0]
+    race["second"] = race["first"]
 
 
-def another_head(witness: dict[str, Any]) -> None:
-    step = races(witness)
-    named = {step["races"][0]["first"], step["races"][0]["second"]}
-    step["races"][0]["second"] = next(n for n in range(len(step["heads"])) if n not in named)
+def another_head(witness: Witness) -> None:
+    step = attention(witness)
+    named = set(step["races"][0].values())
+    step["races"][0]["second"] = next(n for n in range(len(step["heads"]) + 1) if n not in named)
 
 
-def twice(witness: dict[str, Any]) -> None:
-    races(witness)["races"] *= 2
+def twice(witness: Witness) -> None:
+    attention(witness)["races"] *= 2
 
 
-def other_end(witness: dict[str, Any]) -> None:
-    for head in races(witness)["heads"]:
-        if head["kind"] == "cells":
-            head["earliest"] = not head["earliest"]
+def other_end(witness: Witness) -> None:
+    for head in racing(witness):
+        head["earliest"] = not head["earliest"]
+
+
+def exchanged(witness: Witness) -> None:
+    step = attention(witness)
+    one, two = step["races"][0]["first"], step["races"][0]["second"]
+    step["heads"][one], step["heads"][two] = step["heads"][two], step["heads"][one]
+
+
+def padding_among_letters(witness: Witness) -> None:
+    for head in racing(witness):
+        head["member"][head["order"][0][0]][-1] = 1
+
+
+def letter_before_the_first(witness: Witness) -> None:
+    for head in racing(witness):
+        head["held"][0][head["order"][0][0]] = 0
+
+
+def padding_first(witness: Witness) -> None:
+    for head in racing(witness):
+        head["order"] = [order[::-1] for order in head["order"]]
+
+
+def letters_twice(witness: Witness) -> None:
+    for head in racing(witness):
+        cell = head["order"][0][0]
+        head["member"].append(head["member"][cell])
+        head["held"] = [[*row, row[cell]] for row in head["held"]]
+        head["offset"] = {"shape": [len(head["held"]), len(head["member"]), 0]}
+        head["order"] = [[*order, len(head["member"]) - 1] for order in head["order"]]
+
+
+def all_letters(witness: Witness) -> None:
+    for head in racing(witness):
+        cell = head["order"][0][0]
+        head["member"][cell] = [1] * (len(head["member"][cell]) - 1) + [0]
+
+
+def nothing_known(witness: Witness) -> None:
+    for head in racing(witness):
+        head["held"] = [[-2] * len(row) for row in head["held"]]
+
+
+def remembered(witness: Witness) -> Iterator[tuple[int, int, tuple[Any, ...]]]:
+    """Pairs of states that differ only in how far apart the letters stand, or who is here."""
+    step = attention(witness)
+    known = [
+        (step["base"][s], *(tuple(head["held"][s]) for head in step["heads"] if "held" in head))
+        for s in range(len(step["follow"]))
+    ]
+    for s, t in product(range(len(known)), repeat=2):
+        if s != t and known[s] == known[t]:
+            yield s, t, known[s]
+
+
+def goes_to_another_distance(witness: Witness) -> None:
+    step = attention(witness)
+    for s, t, _ in remembered(witness):
+        if s and step["shown"][s] != step["shown"][t]:
+            step["follow"] = [[t if q == s else q for q in row] for row in step["follow"]]
+            return
+
+
+def shows_another_distance(witness: Witness) -> None:
+    step = attention(witness)
+    for s, t, _ in remembered(witness):
+        if step["shown"][s] != step["shown"][t]:
+            step["shown"][s] = step["shown"][t]
+            return
+
+
+def all_distances_one(witness: Witness) -> None:
+    """States with the same letters held are one: who liked could say how far apart they are."""
+    step, first = attention(witness), dict[tuple[Any, ...], int]()
+    for s, t, known in remembered(witness):
+        first.setdefault(known, min(s, t))
+    leader = {s: first[known] for s, _, known in remembered(witness)}
+    step["follow"] = [[leader.get(q, q) for q in row] for row in step["follow"]]
 
 
 LIES = {
-    "nobody is ahead": ahead(lambda value: 0),
-    "the first is ahead": ahead(lambda value: min(value, 1)),
-    "the other is ahead": ahead(lambda value: {1: 2, 2: 1}.get(value, value)),
-    "both at one place": ahead(lambda value: 3 if value else 0),
-    "a race at the start": ahead(lambda value: value or 1),
     "no race": no_race,
     "against itself": against_itself,
-    "a head that adds up": another_head,
+    "a head that does not remember": another_head,
     "twice": twice,
     "earliest for latest": other_end,
+    "each head's memory is the other's": exchanged,
+    "padding in the cell of letters": padding_among_letters,
+    "a letter before the first": letter_before_the_first,
+    "padding is read first": padding_first,
+    "two cells of letters": letters_twice,
+    "every letter is a member": all_letters,
+    "cells are not known": nothing_known,
+    "another distance follows": goes_to_another_distance,
+    "another distance is shown": shows_another_distance,
+    "distances are not told apart": all_distances_one,
 }
 
 
+@pytest.mark.parametrize("which", AUTOMATA)
 @pytest.mark.parametrize("name", LIES)
-def test_a_lie_about_a_race_is_refused(name: str) -> None:
-    _, witness = proved()
-    assert verdict(witness, BA)
+def test_a_lie_about_a_race_is_refused(name: str, which: str) -> None:
+    _, witness = proved(which)
+    assert verdict(which, witness)
     changed = copy.deepcopy(witness)
     LIES[name](changed)
     assert changed != witness
-    assert not verdict(changed, BA)
+    assert not verdict(which, changed)
 
 
-def test_no_automaton_with_another_transition_is_certified_by_a_race() -> None:
-    _, witness = proved()
-    for row in range(3):
-        for letter in range(2):
-            other = BA.copy()
-            other[row, letter] = (BA[row, letter] + 1) % 3
-            assert not verdict(witness, other)
+def test_who_is_called_first_does_not_matter() -> None:
+    changed = copy.deepcopy(proved("exactly one")[1])
+    race = attention(changed)["races"][0]
+    race["first"], race["second"] = race["second"], race["first"]
+    assert verdict("exactly one", changed)
 
 
-def test_a_network_that_compares_the_wrong_way_round_is_refused() -> None:
-    network, _ = proved()
-    layer = network.transformer.layers[0]
-    for number, head in enumerate(layer.heads):
-        for name in ("key", "output"):
-            turned = copy.copy(head)
-            object.__setattr__(turned, name, -getattr(head, name))
-            heads = tuple(turned if n == number else h for n, h in enumerate(layer.heads))
-            changed = copy.copy(layer)
-            object.__setattr__(changed, "heads", heads)
-            transformer = copy.copy(network.transformer)
-            object.__setattr__(transformer, "layers", (changed,))
-            held, _ = checkable(transformer, network.automaton)
-            right = Automaton(BA, 0, np.arange(3))
-            assert not check(held, right, "float64", LENGTH, proved()[1]).certified
-            made = replace(network, transformer=transformer)
-            assert not verify(made, second_opinion=False).certified
+@pytest.mark.parametrize("which", AUTOMATA)
+def test_no_automaton_with_another_transition_is_certified_by_a_race(which: str) -> None:
+    network, witness = proved(which)
+    table = np.array(network.automaton.table)
+    for row, letter in np.ndindex(table.shape):
+        other = table.copy()
+        other[row, letter] = (table[row, letter] + 1) % len(table)
+        assert not verdict(which, witness, other)
+
+
+def moved(network: Transformer, place: int, by: float) -> Transformer:
+    """The code of one position is another one."""
+    positions = network.positions.copy()
+    positions[place, (positions[1] != 0) & (positions[0] == 0)] += by
+    return changed_part(network, positions=positions)
+
+
+def changed_part(whole: Any, **parts: Any) -> Any:
+    made = copy.copy(whole)
+    for name, value in parts.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+def with_head(network: Transformer, number: int, name: str, factor: float) -> Transformer:
+    layer = network.layers[0]
+    heads = list(layer.heads)
+    heads[number] = changed_part(heads[number], **{name: factor * getattr(heads[number], name)})
+    return changed_part(network, layers=(changed_part(layer, heads=tuple(heads)),))
+
+
+def with_bias(network: Transformer, by: float) -> Transformer:
+    layer = network.layers[0]
+    biases = (layer.mlp.biases[0] + by, *layer.mlp.biases[1:])
+    return changed_part(network, layers=(changed_part(layer, mlp=changed_part(layer.mlp, biases=biases)),))
+
+
+BROKEN: dict[str, Callable[[Transformer], Transformer]] = {
+    "the last position stands one further": lambda n: moved(n, LENGTH, 1.0),
+    "the fourth position stands at the third": lambda n: moved(n, 4, -1.0),
+    "padding stands at the first letter": lambda n: moved(n, 0, 1.0),
+    "one head counts twice": lambda n: with_head(n, 0, "output", 2.0),
+    "one head is turned round": lambda n: with_head(n, 0, "output", -1.0),
+    "one head looks for the other end": lambda n: with_head(n, 0, "key", -1.0),
+    "one head hardly looks": lambda n: with_head(n, 0, "key", 1e-3),
+    "distances are taken for larger ones": lambda n: with_bias(n, 3.0),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_network_runs_wrong_and_is_refused(name: str) -> None:
+    network, _ = proved("exactly one")
+    broken = BROKEN[name](network.transformer)
+    words = np.array(list(product(range(network.automaton.num_letters), repeat=LENGTH)))
+    right = outputs(network.transformer, words, "float64")
+    assert (outputs(broken, words, "float64") != right).any()
+    assert not verify(replace(network, transformer=broken), second_opinion=False).certified
+
+
+@pytest.mark.parametrize("ends", list(product([max, min], repeat=2)))
+def test_statuses_follow_positions(ends: tuple[Callable[..., int], ...]) -> None:
+    """Every word whose letters may be of the first kind, the second, both or none; either end of each."""
+    for word in product(range(4), repeat=6):
+        status = AT_FIRST
+        for t in range(1, 7):
+            marks = [[i for i in range(1, t) if word[i - 1] >> kind & 1] for kind in (1, 0)]
+            moves = [
+                bool(word[t - 1] >> kind & 1) and (end is max or not before)
+                for kind, end, before in zip((1, 0), ends, marks, strict=True)
+            ]
+            status = int(AFTER[2 * moves[0] + moves[1], status])
+            after = [before + [t] * move for before, move in zip(marks, moves, strict=True)]
+            one, two = (end(found, default=0) for end, found in zip(ends, after, strict=True))
+            assert STATUS[status] == (max(-2, min(2, one - two)), one == t, two == t)
+
+
+def test_sums_of_codes_at_a_distance() -> None:
+    rng = np.random.default_rng(2)
+    for begin, start in product((0, 1), repeat=2):
+        for sizes in product((1, 2, 5), repeat=2):
+            low = [rng.integers(-9, 9, size=(size, 1)).astype(float) for size in sizes]
+            left, right = (between(values, values + 1) for values in low)
+            for by in range(3):
+                pairs = [
+                    low[0][i, 0] + low[1][j, 0]
+                    for i, j in product(range(sizes[0]), range(sizes[1]))
+                    if start + i - begin - j == by or (by == 2 and start + i - begin - j > 2)
+                ]
+                found = _apart((start, left), (begin, right), by)
+                if found is None:
+                    assert not pairs
+                else:
+                    assert (found.lo[0], found.hi[0]) == (min(pairs), max(pairs) + 2)
+
+
+def test_a_sign_directly_after_the_e_is_what_the_expression_says() -> None:
+    network, _ = proved("exactly one")
+    automaton = from_regex(SIGN)
+    accepting = np.array(automaton.observe)
+    for length in range(1, LENGTH + 1):
+        words = np.array(list(product(range(automaton.num_letters), repeat=length)))
+        states = outputs(network.transformer, words, "float64")[:, -1]
+        said = ["".join(automaton.letter_names[x] for x in word) for word in words.tolist()]
+        assert (accepting[states] == [re.fullmatch(SIGN, word) is not None for word in said]).all()

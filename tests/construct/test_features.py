@@ -62,6 +62,11 @@ NAIVE: list[tuple[Feature, Callable[[Word], int]]] = [
         Order(Mark(A, "latest", "a"), Mark(B, "earliest", "b")),
         lambda w: 2 + 2 * sign(last(w, A) - first(w, B)),
     ),
+    (
+        Order(Mark(A, "latest", "a"), Mark(B, "earliest", "b"), 1),
+        lambda w: 2 + 2 * sign(last(w, A) - first(w, B) - 1),
+    ),
+    (Order(ODD_A, EVEN_B, 1), lambda w: 2 + 2 * sign(last_at(w, A, 1) - last_at(w, B, 0) - 1)),
     (Order(ODD_A, EVEN_B), lambda w: 2 + 2 * sign(last_at(w, A, 1) - last_at(w, B, 0))),
     (LaterPlace(ODD_A, EVEN_B, 4), lambda w: fold(max(last_at(w, A, 1), last_at(w, B, 0)), 1, 4)),
     (Place(1, 3), lambda w: fold(len(w), 1, 3)),
@@ -114,6 +119,7 @@ ONE_LAYER = {
     "an a after some b": lambda: Semiautomaton(np.array([[0, 1], [2, 1], [2, 2]]), 0),
     "parity since the first b": lambda: Semiautomaton(np.array([[0, 1], [2, 1], [1, 2]]), 0),
     "date": lambda: from_regex("[0-2][0-2]-[0-2][0-2]"),
+    "float": lambda: from_regex("s?d*[.]d+(es?d+)?"),
 }
 
 
@@ -139,7 +145,7 @@ def test_two_layers_over_annotated_letters_are_certified() -> None:
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_fatal_letters_are_counted_over_what_living_words_show(strict: bool) -> None:
-    automaton = from_regex("s?d*[.]d+(es?d+)?")
+    automaton = from_regex("d*(esd*)*")
     plan = error_bit_plan(automaton, range(automaton.num_states), Work(2e6), strict=strict)
     assert plan is not None
     assert plan.layers == 2

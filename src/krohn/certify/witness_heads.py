@@ -8,7 +8,7 @@ import numpy as np
 from krohn.certify.witness_machines import explore, groups, labelled, middle
 from krohn.check.heads import visible
 from krohn.check.machine import Claim, live_states
-from krohn.check.race import FIRST, SAME, SECOND
+from krohn.check.race import AFTER, AT_FIRST
 from krohn.check.reader import Head, Layer
 from krohn.check.real import Array, Flags, Integers
 from krohn.check.verdict import require
@@ -22,6 +22,8 @@ UNSEEN = 30.0
 LEAST = 1e6
 """A head that gives a letter less than one in that many does not add up letters."""
 MOST_SCORES = 1 << 26
+HERE = 4
+"""Statuses of a race that differ only in who is here follow one another in fours."""
 LATE = 96
 """How many letters t are looked at: the first ones and the last ones."""
 
@@ -251,7 +253,7 @@ def attention_step(claim: Claim, layer: Layer, *, strict: bool) -> Attention:
     rules = [rule_of(claim, head, strict=strict) for head in layer.heads]
     memories, start = _memories(claim, layer, rules)
     pairs, at = _pairs(claim, layer, rules), len(start)
-    start += [0] * len(pairs)
+    start += [AT_FIRST] * len(pairs)
     old, letters = claim.machine, claim.machine.follow.shape[1]
     memory_of = {id(memory.rule): memory for memory in memories}
 
@@ -266,9 +268,9 @@ def attention_step(claim: Claim, layer: Layer, *, strict: bool) -> Attention:
             out += read
         for number, pair in enumerate(pairs, at):
             one, two = (_filled(claim, memory_of[id(rules[head])], rows) for head in pair)
-            ahead = np.select([one & two, one, two], [SAME, FIRST, SECOND], rows[:, number, None])
-            after[:, :, number] = ahead
-            out.append((np.broadcast_to(rows[:, number, None], ahead.shape) if strict else ahead)[..., None])
+            before = np.broadcast_to(rows[:, number, None], one.shape)
+            after[:, :, number] = AFTER[2 * one + two, before]
+            out.append((before if strict else after[:, :, number])[..., None] // HERE)
         return after, np.concatenate(out, axis=2)
 
     rows, follow, outputs = explore(start, expand, claim.length)
@@ -281,8 +283,7 @@ def attention_step(claim: Claim, layer: Layer, *, strict: bool) -> Attention:
         offset[:, :, memory.counters] = since.reshape(len(rows), memory.number, len(memory.counters))
         finished[id(memory.rule)] = replace(memory.rule, held=held, offset=offset)
     heads = tuple(finished.get(id(rule), rule) for rule in rules)
-    races = tuple(Race(*pair, rows[:, number]) for number, pair in enumerate(pairs, at))
-    return Attention(Lift(follow, rows[:, 0], shown), heads, races)
+    return Attention(Lift(follow, rows[:, 0], shown), heads, tuple(Race(*pair) for pair in pairs))
 
 
 def _pairs(claim: Claim, layer: Layer, rules: list[Rule]) -> list[tuple[int, int]]:

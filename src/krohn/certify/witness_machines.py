@@ -125,7 +125,6 @@ def _refined(follow: Integers, seen: Integers, live: Flags) -> Integers:
 
 
 MAX_CHOICES = 4
-SAMPLES = 5
 CLOSE = 1e-4
 MANY_ROWS = 3000
 MAX_FOLD_WORK = 1 << 28
@@ -141,8 +140,8 @@ def tabulate_step(claim: Claim, layers: tuple[Layer, ...], *, choices: bool) -> 
     folds, unsure, many, cut = [], -1, 1, _cut(claim, layers)
     for k in range(len(claim.low)):
         # Where every last unit reads one counter, outputs are sums: the others may stay at 0.
-        samples = 1 if cut and cut == sum(len(layer.weights) for layer in layers) - 1 else SAMPLES
-        fold = _fold_of(claim, layers, wide, k, samples)
+        alone = bool(cut) and cut == sum(len(layer.weights) for layer in layers) - 1
+        fold = _fold_of(claim, layers, wide, k, alone=alone)
         if not fold.modulus:
             fold, count = _exact_ends(claim, fold, k, choices=choices and unsure < 0)
             if count > 1:
@@ -160,12 +159,13 @@ def resolve_step(claim: Claim, counters: list[int]) -> Tabulate:
     return _machine(claim, folds, -1, 1, 0, wide)
 
 
-def _fold_of(claim: Claim, layers: tuple[Layer, ...], wide: Array, k: int, samples: int) -> Fold:
+def _fold_of(claim: Claim, layers: tuple[Layer, ...], wide: Array, k: int, *, alone: bool) -> Fold:
     """What the outputs tell of counter k: a residue, or its place between two ends."""
-    others = [
-        [0] if j == k else sorted({int(v) for v in np.linspace(claim.low[j], claim.high[j], samples)})
-        for j in range(len(claim.low))
+    ends = np.stack([claim.low, claim.high], axis=1)
+    few = [
+        {low} if alone else {low, *np.clip([0, 1, (low + high) // 2], low, high), high} for low, high in ends
     ]
+    others = [[0] if j == k else sorted(values) for j, values in enumerate(few)]
     grid = np.array(list(product(*others))[:MOST_GRID], dtype=np.int64).reshape(-1, len(claim.low))
     spread = int(claim.high[k]) - int(claim.low[k]) + 1
     rows = spread * claim.classes * len(grid)

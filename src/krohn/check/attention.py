@@ -32,7 +32,7 @@ def attend(setting: Setting, claim: Claim, layer: Layer, step: Attention) -> Cla
         from krohn.check.race import race  # who compares no positions need not read it
 
         require({each.first, each.second} <= copies.keys(), "witness: a race of heads that do not remember")
-        both = race(setting, new, each, (copies[each.first], copies[each.second]))
+        both = race(setting, new, (copies[each.first], copies[each.second]))
         copies[each.first], copies[each.second] = (replace(part, memory=None) for part in both)
     parts = list(copies.values())
     rows, labels = _distinct(new, parts)

@@ -237,13 +237,12 @@ class Lead:
 
 @dataclass(frozen=True)
 class Memory:
-    """How a head came to what it copies: which cells a letter fills, and what they hold when read."""
+    """How a head came to what it copies: which cells a letter fills."""
 
     look: Look
     rule: Cells
     lead: Lead
     filled: Flags  # (state, letter, cell)
-    content: Integers
 
 
 def lead_back(look: Look, distance: int) -> Lead:
@@ -317,7 +316,7 @@ def remember(look: Look, rule: Cells, new: Lifted) -> Part:
             for member, higher in pairs:
                 _lead_of_cell(lead, scores, seen, look.tau, (member, higher), earliest=rule.earliest)
     values, carried, rest = look.delivered(value_of, lead)
-    return Part(values, number, offset, carried, rest, Memory(look, rule, lead, hit, content))
+    return Part(values, number, offset, carried, rest, Memory(look, rule, lead, hit))
 
 
 def _contents(

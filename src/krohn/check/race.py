@@ -1,10 +1,12 @@
-"""Two heads that copy position codes, where it is known which of them looks at the later letter.
+"""Two heads that copy position codes, where it is known how far apart their letters stand.
 
-One alone may copy the code of any position. Together they say more: their sum is one of i > j, of j > i or of
-one and the same position, and the machine knows which. So a difference of positions has a sign.
+One alone may copy the code of any position. Together they say more: the machine knows whether the first
+letter stands before, directly before, at, directly after or after the second, which bounds their sum.
+Padding stands at 0, directly before the first letter.
 """
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -13,25 +15,32 @@ from krohn.check.heads import Memory, Part
 from krohn.check.machine import Lifted, Setting
 from krohn.check.real import Flags, Integers, Real, hull, joined, point
 from krohn.check.verdict import Refused, require
-from krohn.check.witness import Race
 
-FIRST, SECOND, SAME = 1, 2, 3
+STATUS = tuple(product(range(-2, 3), (0, 1), (0, 1)))
+"""First position less second, −2 and 2 also for what lies beyond; whether each of them is here."""
+AT_FIRST = STATUS.index((0, 1, 1))
 
 
-def race(setting: Setting, new: Lifted, race: Race, parts: tuple[Part, Part]) -> tuple[Part, Part]:
-    """Both parts again, what both add together in the first: its rows are (value, value, who is ahead)."""
+def _after(apart: int, first: int, second: int, one: int, two: int) -> tuple[int, int, int]:
+    """The status after a letter that the first head copies from now on, or the second, or both, or none."""
+    if one:
+        apart = 0 if two else 2 - second
+    elif two:
+        apart = first - 2
+    return apart, one, two
+
+
+AFTER = np.array([[STATUS.index(_after(*status, *divmod(n, 2))) for status in STATUS] for n in range(4)])
+"""By 2 · one + two."""
+
+
+def race(setting: Setting, new: Lifted, parts: tuple[Part, Part]) -> tuple[Part, Part]:
+    """Both parts again, what both add together in the first: its rows are (value, value, distances)."""
     memories = [_memory(part) for part in parts]
-    moved, there = zip(*(_letters(memory) for memory in memories), strict=True)
-    ahead = np.broadcast_to(race.ahead[:, None], moved[0].shape)
-    one, two = moved
-    after = np.select([one & two, one, two], [SAME, FIRST, SECOND], ahead)
-    follow = race.ahead[new.step.follow]
-    require(race.ahead[0] == 0, "witness: who is ahead at first")
-    require(((follow == after) | (follow == 0))[new.moves], "witness: who is ahead does not move along")
-    known = np.where(there[0] & there[1], ahead if setting.strict else after, 0)
-    rows = np.stack([parts[0].number, parts[1].number, known], axis=2)
+    apart = _distances(setting, new, _letters(memories[0]), _letters(memories[1]))
+    rows = np.stack([parts[0].number, parts[1].number, apart], axis=2)
     table, number = np.unique(rows[new.rows], axis=0, return_inverse=True)
-    numbers = np.full(known.shape, -1)
+    numbers = np.full(apart.shape, -1)
     numbers[new.rows] = number.reshape(-1)
     box = _together(setting, memories, parts, table)
     sizes = [np.broadcast_to(part.values.size.max(axis=0), box.lo.shape) for part in parts]
@@ -49,8 +58,8 @@ def _memory(part: Part) -> Memory:
     return part.memory
 
 
-def _letters(memory: Memory) -> tuple[Flags, Flags]:
-    """(state, letter): whether the letter is copied from now on; whether a letter is copied, not padding."""
+def _letters(memory: Memory) -> Flags:
+    """(state, letter): whether the letter is copied from now on; before the first one, padding is."""
     rule, groups = memory.rule, len(memory.look.keys)
     cells = np.flatnonzero(rule.member[:, :groups].any(axis=1) & ~rule.member[:, groups:].any(axis=1))
     read = {order[0] for order in rule.order if order}
@@ -59,37 +68,59 @@ def _letters(memory: Memory) -> tuple[Flags, Flags]:
     right = right and not rule.member[sorted(rest), :groups].any()
     require(right, "witness: a race is between heads with one kind of letters each")
     (cell,) = read
-    return memory.filled[..., cell], memory.content[..., cell] >= 0
+    return memory.filled[..., cell]
+
+
+def _distances(setting: Setting, new: Lifted, one: Flags, two: Flags) -> Integers:
+    """(state, letter): a bit for each distance −2 … 2 that some run may have there: all are followed."""
+    move, steps = 2 * one + two, np.eye(len(STATUS), dtype=bool)[AFTER]
+    grown = np.zeros((len(move), len(STATUS)), dtype=bool)
+    grown[0, AT_FIRST], may = True, grown.copy()
+    while (grown != may).any():
+        setting.budget.spend(move.size * len(STATUS), "distances of positions")
+        may = grown.copy()
+        reached = (may @ steps)[move, np.arange(len(move))[:, None]]
+        np.logical_or.at(grown, new.step.follow[new.moves], reached[new.moves])
+    found = np.broadcast_to(may[:, None], reached.shape) if setting.strict else reached
+    bits: Integers = found.reshape(*move.shape, 5, 4).any(axis=3) @ (1 << np.arange(5))
+    return bits
 
 
 def _together(setting: Setting, memories: list[Memory], parts: tuple[Part, Part], table: Integers) -> Real:
     """What both heads add, for every row of the table."""
-    along = [_along(setting, memory) for memory in memories]
+    one, two = (_along(setting, memory) for memory in memories)
     made = []
-    for one, two, known in table.tolist():
-        if known and memories[0].look.length > 1:
-            left, right = along[0][one], along[1][two]
-            made.append(_ordered(left, right, known).shaped(1, -1))
-        else:
-            both = parts[0].values.part[one] + parts[1].values.part[two]
-            made.append(both.shaped(1, -1))
+    for left, right, bits in table.tolist():
+        apart = [by for by in range(-2, 3) if bits >> (by + 2) & 1]
+        hulls = [
+            _apart(one[left], two[right], by) if by >= 0 else _apart(two[right], one[left], -by)
+            for by in apart
+        ]
+        some = [found.shaped(1, -1) for found in hulls if found is not None]
+        any_two = parts[0].values.part[left] + parts[1].values.part[right]
+        made.append((joined(some).over(0) if some else any_two).shaped(1, -1))
     return joined(made)
 
 
-def _ordered(left: Real, right: Real, known: int) -> Real:
-    """The hull of left[i] + right[j] over i > j, over i < j, or over i = j."""
-    if known == SAME:
-        return (left + right).over(0)
-    if known == SECOND:
-        left, right = right, left
-    best = Real(np.minimum.accumulate(right.lo), np.maximum.accumulate(right.hi))
-    return (left[1:] + best[:-1]).over(0)
+Along = tuple[int, Real]
+"""The first position, and what the head adds if it copies from there, from the next one, …"""
 
 
-def _along(setting: Setting, memory: Memory) -> dict[int, Real]:
-    """By value: [letter t, channel], what the head adds if it copies from there."""
+def _apart(later: Along, other: Along, by: int) -> Real | None:
+    """The hull of later[i] + other[j] over i = j + by, for 2 over i ≥ j + 2; ``None`` if there are none."""
+    (start, values), (begin, others) = later, other
+    i = np.arange(start, start + len(values))
+    j = i - by
+    if by == 2:
+        others = Real(np.minimum.accumulate(others.lo), np.maximum.accumulate(others.hi))
+        j = np.minimum(j, begin + len(others) - 1)
+    there = (j >= begin) & (j < begin + len(others))
+    return (values[there] + others[(j - begin)[there]]).over(0) if there.any() else None
+
+
+def _along(setting: Setting, memory: Memory) -> dict[int, Along]:
+    """By value: what the head adds if it copies padding, which stands at 0, or letter 1, 2, …"""
     look, claim = memory.look, memory.look.claim
-    value_of = memory.rule.value_of[: claim.classes]
     d, length = claim.box.lo.shape[1], look.length
     setting.budget.spend(
         claim.classes * length * d * (1 + look.head.value.shape[1]), "values along positions"
@@ -99,11 +130,13 @@ def _along(setting: Setting, memory: Memory) -> dict[int, Real]:
     values = look.norm.linear(Box(rows.shaped(-1, d), beyond), look.head.value).part
     exact = (point(claim.wide.T) * point(look.norm.scale)) @ look.head.value
     values = values + claim.remainder(Real(exact.lo.T, exact.hi.T), look.value_wide)
+    values = joined([look.pad_values, values])
+    place = np.r_[np.zeros(look.tau, dtype=np.int64), np.tile(1 + np.arange(length), claim.classes)]
+    value_of = memory.rule.value_of
+    value = np.r_[value_of[claim.classes :], value_of[: claim.classes].repeat(length)]
     found = {}
-    for value in np.unique(value_of).tolist():
-        which = np.flatnonzero(value_of == value)
-        places = np.arange(length)
-        labels = np.tile(places, len(which))
-        mine = (which[:, None] * length + places).reshape(-1)
-        found[value] = look.passed(hull(values[mine], labels), memory.lead).part
+    for number in np.unique(value_of).tolist():
+        mine = value == number
+        first = int(place[mine].min())
+        found[number] = first, look.passed(hull(values[mine], place[mine] - first), memory.lead).part
     return found

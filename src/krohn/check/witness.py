@@ -83,11 +83,10 @@ Rule = Silent | Sum | Back | Cells
 
 @dataclass(frozen=True)
 class Race:
-    """Two heads that remember: whose letter is later, per state (1, 2, 3: the same one; 0: not said)."""
+    """Two heads that remember, and add position codes into one channel."""
 
     first: int
     second: int
-    ahead: Integers
 
 
 @dataclass(frozen=True)
@@ -243,16 +242,9 @@ def _attention(payload: Payload) -> Attention:
     heads = _get(payload, "heads")
     races = payload.get("races", [])
     require(isinstance(heads, list) and isinstance(races, list), "witness: heads")
-    lift = _lift(payload)
-    made = tuple(_race(race, len(heads), len(lift.follow)) for race in races)
-    return Attention(lift, tuple(_one_of(RULES, head) for head in heads), made)
-
-
-def _race(payload: object, heads: int, states: int) -> Race:
-    first, second = (_whole(payload, key, 0, heads - 1) for key in ("first", "second"))
-    ahead = _integers(payload, "ahead", 1)
-    require(first != second and ahead.shape == (states,) and (ahead <= 3).all(), "witness: race")
-    return Race(first, second, ahead)
+    pairs = tuple(Race(*(_whole(race, key, 0, len(heads) - 1) for key in PAIR)) for race in races)
+    require(all(pair.first != pair.second for pair in pairs), "witness: race")
+    return Attention(_lift(payload), tuple(_one_of(RULES, head) for head in heads), pairs)
 
 
 def _groups(payload: Payload) -> tuple[Integers, Integers]:
@@ -298,6 +290,7 @@ def _tabulate(payload: Payload) -> Tabulate:
     return Tabulate(lift, blocks, rules, kept, _floats(payload, "wide", 2), cut)
 
 
+PAIR = ("first", "second")
 RULES: dict[str, Callable[[Payload], Rule]] = {
     "silent": lambda payload: Silent(),
     "sum": _sum,

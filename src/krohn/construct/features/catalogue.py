@@ -138,6 +138,20 @@ def compared_positions(annotated: Annotated) -> list[Feature]:
     return found + list(later_places(automaton, moduli(automaton)))
 
 
+def pattern_catalogue(annotated: Annotated) -> list[Feature]:
+    """What patterns are made of: letters that may come once, or only at first, or directly after another."""
+    names = annotated.automaton.letter_names[:MOST_COMPARED]
+    marks = [[Mark(frozenset([x]), end, name) for end in ENDS] for x, name in enumerate(names)]
+    found: list[Feature] = []
+    for (latest, _), name in zip(marks, names, strict=True):
+        found += [Count(latest.members, size, True, name) for size in (3, 2)]
+        later = (frozenset[int](), frozenset[int](), latest.members)
+        found.append(PlaceCount(later, 2, 1, 3, True, f"{name} from place 2 on"))
+    for (latest, _), (_, earliest) in permutations(marks, 2):
+        found += [Order(latest, earliest, lead) for lead in (0, 1)]
+    return found
+
+
 def orders(classes: Sequence[Class], num_symbols: int) -> Iterator[Feature]:
     """Earliest and latest members of two classes compared; of two letters also at odd and at even places."""
     places = ((1, 0), (2, 1), (2, 0)) if num_symbols == 2 else ((1, 0),)

@@ -25,7 +25,7 @@ Live = list[frozenset[int]]
 
 def wrong_letters(automaton: Semiautomaton) -> PlaceCount | None:
     """A clamped count of letters that lead every live state of their place into a sink."""
-    letters, sinks = range(automaton.num_letters), _sinks(automaton)
+    letters, sinks = range(automaton.num_letters), sinks_of(automaton)
     live, early = _live(automaton, sinks)
     if early is None:
         return None
@@ -40,7 +40,7 @@ def wrong_letters(automaton: Semiautomaton) -> PlaceCount | None:
 
 def letters_by_place(automaton: Semiautomaton) -> Iterator[PlaceCount]:
     """Whether a letter of one kind stands at a certain place, for places that every word passes once."""
-    live, early = _live(automaton, _sinks(automaton))
+    live, early = _live(automaton, sinks_of(automaton))
     made = 0
     for place, states in enumerate(live[: None if early is None else early - 1], 1):
         order = sorted(states)
@@ -61,7 +61,7 @@ def error_bit(
 
     What the features show after the fatal letter does not matter: the count stays.
     """
-    automaton, sinks = plain.automaton, _sinks(plain.automaton)
+    automaton, sinks = plain.automaton, sinks_of(plain.automaton)
     if len(sinks) != 1:
         return None
     alive = [FATAL if state in sinks else value for state, value in enumerate(wanted)]
@@ -76,7 +76,8 @@ def error_bit(
     return FeatureLayers(noted, features, proof, letters) if isinstance(proof, Determined) else None
 
 
-def _sinks(automaton: Semiautomaton) -> set[int]:
+def sinks_of(automaton: Semiautomaton) -> set[int]:
+    """States that no letter leaves."""
     states, letters = range(automaton.num_states), range(automaton.num_letters)
     return {q for q in states if all(automaton.step(q, x) == q for x in letters)}
 

@@ -1,8 +1,8 @@
 """Which of two positions comes later: each the earliest or latest of a class, which may depend on the place.
 
 Letter and place are added in the embedding, so one head finds "a at odd places", but not "a at odd or b at
-even places". Two heads find one position each, their difference is one channel, and the MLP sees its sign;
-and where the later one stands, modulo a period.
+even places". Two heads find one position each, their difference is one channel, and the MLP sees its sign,
+or whether it is 1; and where the later one stands, modulo a period.
 """
 
 from collections.abc import Sequence
@@ -49,13 +49,21 @@ class Mark:
 
 @dataclass(frozen=True)
 class Order:
-    """Which mark stands later: 4 the first, 0 the second, 2 neither; a mark that is not there stands at 0."""
+    """Whether the first mark stands ``lead`` (0 or 1) positions after the second: 2; later: 4; earlier: 0.
+
+    A mark that is not there stands at 0.
+    """
 
     first: Mark
     second: Mark
+    lead: int = 0
     early: int = 1
-    start: tuple[int, bool, bool] = (2, False, False)
     masked: bool = True
+
+    @property
+    def start(self) -> Value:
+        """Both at 0, which is here."""
+        return (2 - 2 * self.lead, False, False, *(True, True)[: 2 * self.lead])
 
     @property
     def period(self) -> int:
@@ -65,23 +73,29 @@ class Order:
     @property
     def name(self) -> str:
         """What people call it."""
-        return f"{self.first.name} after {self.second.name}"
+        return f"{self.first.name} {'1 ' * self.lead}after {self.second.name}"
 
     @property
     def cost(self) -> float:
         """Two heads."""
-        return 2.0 + 0.02 * self.period
+        return 2.0 + 0.02 * self.period + 0.1 * self.lead
 
     def step(self, value: Value, symbol: int, place: int) -> Value:
-        """What is shown, and which marks are there; a mark that moves is later than one that does not."""
+        """What is shown, which marks are there, and with a lead which of them are here."""
         assert isinstance(value, tuple)
         shown, *there = value
         here = folded(place, self.early, self.period)
         one, two = (
             mark.moves(found, symbol, here)
-            for mark, found in zip((self.first, self.second), there, strict=True)
+            for mark, found in zip((self.first, self.second), there, strict=False)
         )
-        return 2 + 2 * one - 2 * two if one or two else shown, there[0] or one, there[1] or two
+        if one and two:
+            shown = 2 - 2 * self.lead
+        elif one:  # the second mark stands one position back if it was the one before
+            shown = 2 if self.lead and there[3] else 4
+        elif two:
+            shown = 0
+        return shown, there[0] or one, there[1] or two, *(one, two)[: 2 * self.lead]
 
     def show(self, value: Value) -> Row:
         """The comparison alone."""
@@ -94,14 +108,14 @@ class Order:
         return self.compared(draft, [mark.flags(draft, symbols) for mark in (self.first, self.second)])
 
     def compared(self, draft: ProgramDraft, flags: Sequence[Sequence[str]]) -> tuple[str, ...]:
-        """Three times the difference of positions, clamped to −2 … 2: no difference is near a kink."""
+        """Three times the difference, less the lead, clamped to −2 … 2: no difference is near a kink."""
         marks = [
             draft.end_write(own, mark.end, draft.position(), f"position of {mark.name}")
             for own, mark in zip(flags, (self.first, self.second), strict=True)
         ]
         target = draft.fresh(f"distance of {self.name}")
         apart = draft.linear([(marks[0], 1), (marks[1], -1)], 0, (-1, 1), target, kind="wide")
-        return (draft.clamp([(apart, 3)], 2, 0, 4, draft.fresh(self.name)),)
+        return (draft.clamp([(apart, 3)], 2 - 3 * self.lead, 0, 4, draft.fresh(self.name)),)
 
 
 @dataclass(frozen=True)

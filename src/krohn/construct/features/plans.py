@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import combinations
 
 import numpy as np
@@ -15,11 +16,12 @@ from krohn.construct.features.catalogue import (
     letter_classes,
     moduli,
     one_layer_catalogue,
+    pattern_catalogue,
     two_layer_catalogue,
 )
 from krohn.construct.features.choosing import A_STATE, Choice, Pairs, choose
 from krohn.construct.features.counts import Count
-from krohn.construct.features.dead_ends import error_bit, letters_by_place, wrong_letters
+from krohn.construct.features.dead_ends import error_bit, letters_by_place, sinks_of, wrong_letters
 from krohn.construct.features.feature import Feature
 from krohn.construct.features.latest import Latest
 from krohn.construct.features.place import EndPlace, Place
@@ -88,7 +90,8 @@ MOST_STATES, MOST_DEFINITE = 600, 10_000
 SIMPLE_SHARE, LARGE_SHARE = 0.45, 0.75
 """Of the work for one layer: what is spent before positions are compared, which takes two heads; and where
 there are too many states for that."""
-MOST_COMPARED = 16
+PATTERN_SHARE = 0.6
+MOST_COMPARED, MOST_IN_PATTERN = 16, 9
 KEPT_PAIRS = 60
 MOST_IN_SECOND = 3
 
@@ -143,10 +146,20 @@ def one_layer_plan(
         if not small:
             raise
         work.look()
+    if found.determined is None and small and _is_pattern(plain.automaton):
+        part = work.part(work.units * PATTERN_SHARE)
+        with suppress(WorkSpent):
+            found = choose(plain, pattern_catalogue(plain), wanted, Pairs(), part, MOST_IN_PATTERN)
+        work.look()
     if found.determined is None and small:
         found = choose(plain, simple + compared_positions(plain), wanted, pairs, work)
     plan = _planned(plain, found.features, found.determined, letters)
     return _definite(plain, wanted, letters, MAX_ROWS) if plan is None else plan
+
+
+def _is_pattern(automaton: Semiautomaton) -> bool:
+    """Whether words over several letters die for good: most regular expressions are like that."""
+    return automaton.num_letters > 2 and len(sinks_of(automaton)) == 1
 
 
 def _one_back(plain: Annotated, letters: Letters, wanted: Sequence[int]) -> FeatureLayers | None:

@@ -239,7 +239,7 @@ class ProgramDraft:
                 needed.update(head.reads)
         layers = tuple(
             ProgramLayer(
-                attention=_merged([head for at, head in used_heads if at == layer]),
+                attention=self._merged([head for at, head in used_heads if at == layer]),
                 maps=tuple(change for at, change in reversed(used_maps) if at == layer),
             )
             for layer in range(1 + max((layer for layer, _ in [*used_heads, *used_maps]), default=-1))
@@ -255,6 +255,23 @@ class ProgramDraft:
             places=tuple(place for name, place in self.rhythms.items() if name in needed),
         )
 
+    def _merged(self, heads: Sequence[AttentionOperation]) -> tuple[AttentionOperation, ...]:
+        """All prefix sums in one head, all copies from the same place in one head; one position at most."""
+        merged: list[AttentionOperation] = []
+        for _, same in groupby(sorted(heads, key=lambda head: head.pattern), key=lambda head: head.pattern):
+            first, *others = sorted(same, key=lambda head: not self._copies_position(head))
+            for other in others:
+                if self._copies_position(other):  # positions are compared two by two
+                    merged.append(other)
+                else:
+                    both = (*first.sources, *other.sources), (*first.targets, *other.targets)
+                    first = replace(first, sources=both[0], targets=both[1])
+            merged.append(first)
+        return tuple(merged)
+
+    def _copies_position(self, head: AttentionOperation) -> bool:
+        return any(name in self.rhythms and self.registers[name].kind == "wide" for name in head.sources)
+
 
 def _only_needed(change: PositionMap, needed: set[str]) -> PositionMap:
     if not isinstance(change, Table) or needed.issuperset(change.outputs):
@@ -262,17 +279,6 @@ def _only_needed(change: PositionMap, needed: set[str]) -> PositionMap:
     kept = [column for column, name in enumerate(change.outputs) if name in needed]
     rows = tuple((given, tuple(result[c] for c in kept)) for given, result in change.rows)
     return Table(change.inputs, tuple(change.outputs[c] for c in kept), rows)
-
-
-def _merged(heads: Sequence[AttentionOperation]) -> tuple[AttentionOperation, ...]:
-    """All prefix sums in one head, all copies from the same place in one head."""
-    merged = []
-    for _, same in groupby(sorted(heads, key=lambda head: head.pattern), key=lambda head: head.pattern):
-        parts = list(same)
-        sources = tuple(name for part in parts for name in part.sources)
-        targets = tuple(name for part in parts for name in part.targets)
-        merged.append(replace(parts[0], sources=sources, targets=targets))
-    return tuple(merged)
 
 
 # A value that finitely many registers determine, kept as a table until somebody needs it in a register.
