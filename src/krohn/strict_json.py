@@ -58,6 +58,16 @@ def require_keys(
     return payload
 
 
+def with_sorted_metadata(tensors: bytes) -> bytes:
+    """A safetensors file whose metadata are in order; the library writes them in a new order every time."""
+    end = 8 + int.from_bytes(tensors[:8], "little")
+    header = json.loads(tensors[8:end])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + tensors[end:]
+
+
 def shown(value: Any) -> str:
     """A value in a message: short, and without characters that steer a terminal."""
     if isinstance(value, dict) or (isinstance(value, list) and not _is_plain(value)):

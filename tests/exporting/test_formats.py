@@ -9,6 +9,7 @@ import onnx
 import pytest
 import transformers
 from onnx.reference import ReferenceEvaluator
+from safetensors import safe_open
 
 import krohn
 from exporting.plain_transformer_lens import native_transformer_lens
@@ -16,7 +17,7 @@ from exporting.unproved import without_proof
 from krohn.errors import InvalidInput
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.driver import FORMATS, export_compiled
-from krohn.exporting.export_files import write_files
+from krohn.exporting.export_files import tensor_file, write_files
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.exporting.ground_truth import meaning_of
 from krohn.exporting.hugging_face import hugging_face_files
@@ -190,6 +191,15 @@ def test_every_format_brings_the_automaton_and_a_page(to: str) -> None:
     payload = json.loads(exported.files["automaton.json"])
     assert (payload["krohn"], len(payload["states"])) == (1, 4)
     assert "simulate C4" in exported.files["README.md"].decode()
+
+
+def test_the_same_tensors_are_the_same_bytes(tmp_path: Path) -> None:
+    about = dict.fromkeys("fbeacd", "ä")
+    (file,) = {tensor_file({"w": np.arange(3, dtype=np.float32)}, about) for _ in range(8)}
+    (tmp_path / "file").write_bytes(file)
+    with safe_open(tmp_path / "file", framework="np") as read:
+        assert read.metadata() == {**about, "format": "pt"}
+        assert read.get_tensor("w").tolist() == [0.0, 1.0, 2.0]
 
 
 def test_the_page_loads_the_model_whatever_the_letters_are_called(

@@ -65,10 +65,11 @@ Systems = list[tuple[Semiautomaton, Lift]]
 
 @pytest.fixture(scope="module")
 def systems() -> Systems:
-    """Random automata, the group of a square on its corners, and all ways to order three things."""
+    """Random automata, a line, the group of a square on its corners, and all ways to order three things."""
     groups = [([1, 2, 3, 0], [1, 0, 3, 2]), ([1, 0, 2], [0, 2, 1])]
     automata = [random_automaton(seed, largest=5) for seed in range(6)]
     automata += [Semiautomaton.from_letters(letters, start=2) for letters in groups]
+    automata += [krohn.zoo("Grid4")]
     return [(automaton, found) for automaton in automata for found in lifts(automaton)[0]]
 
 
@@ -294,14 +295,14 @@ def test_what_cannot_be_told_apart_is_left_out_or_noted(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize(
     ("spec", "name"),
-    [("D6", "letter"), ("D6", "map of the last 2 letters"), ("Grid4", "count of L"), ("A4", "state")],
+    [("D6", "letter"), ("Grid4", "map of the last 2 letters"), ("Grid4", "count of L"), ("A4", "state")],
 )
 def test_telling_and_quiet_pairs_by_their_definition(spec: str, name: str) -> None:
     readings, _ = readings_of(krohn.zoo(spec))
     variable = named(readings.automaton, name)
     role = next(iter(variable.roles.values()))
-    told = telling_pairs(variable, role, readings, np.random.default_rng(0), 60)
-    drawn = draw_pairs(readings, np.random.default_rng(0), 24 * 60)
+    told = telling_pairs(variable, role, readings, np.random.default_rng(0), 20)
+    drawn = draw_pairs(readings, np.random.default_rng(0), 24 * 20)
     values, predicted, run = variable.values(readings), role(readings, drawn).tolist(), readings.automaton.run
     telling, quiet = [], []
     for state, (base, source, at) in zip(predicted, triples(drawn), strict=True):
@@ -318,9 +319,10 @@ def test_telling_and_quiet_pairs_by_their_definition(spec: str, name: str) -> No
     assert not told.alike
     assert [
         (*one, p) for one, p in zip(triples(told.pairs), told.predicted.tolist(), strict=True)
-    ] == telling[:60]
-    assert triples(told.quiet) == quiet[:30]
+    ] == telling[:20]
+    assert triples(told.quiet) == quiet[:10]
     assert len(telling) > 10
+    assert name != "map of the last 2 letters" or len(quiet) > 10
 
 
 def test_pairs_that_do_not_tell_a_variable_from_the_state_are_marked() -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from safetensors.numpy import save
 
 from krohn.atomic import write_folder
+from krohn.strict_json import with_sorted_metadata
 
 Files = dict[str, bytes]
 
@@ -22,7 +23,7 @@ def text_file(payload: Any) -> bytes:
 def tensor_file(tensors: Mapping[str, npt.NDArray[np.float32]], about: Mapping[str, str]) -> bytes:
     """safetensors, marked as readers of PyTorch weights want it; ``about`` goes into its metadata."""
     whole = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
-    return save(whole, {"format": "pt", **about})
+    return with_sorted_metadata(save(whole, {"format": "pt", **about}))
 
 
 def write_files(directory: Path, files: Files, names: frozenset[str] = frozenset()) -> None:

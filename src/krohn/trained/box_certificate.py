@@ -12,7 +12,7 @@ from safetensors.numpy import save
 
 from krohn.atomic import write_bytes
 from krohn.errors import InvalidFile
-from krohn.strict_json import short, shown
+from krohn.strict_json import short, shown, with_sorted_metadata
 from krohn.trained.box_check import Boxes
 
 NAME = "boxes.safetensors"
@@ -49,7 +49,7 @@ class BoxCertificate:
             tensors[name] = tensors[name].astype(self.sides)
             assert np.array_equal(tensors[name], getattr(self.boxes, name))
         about = {name: getattr(self, name) for name in ("kind", "automaton", "weights", "words")}
-        write_bytes(path, save(tensors, {"krohn": VERSION, **about}))
+        write_bytes(path, with_sorted_metadata(save(tensors, {"krohn": VERSION, **about})))
 
 
 def load_certificate(path: Path) -> BoxCertificate:

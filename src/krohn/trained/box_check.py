@@ -235,7 +235,7 @@ def check(cell: Cell, boxes: Boxes, table: Ints, start: int, allowed: npt.NDArra
         worst = int(shown[np.argmin(leads)])
         failure = f"the read-out must answer state {state[worst]} on all of box {worst}; it may not"
         return BoxVerdict(failure, at=(worst, -1))
-    return BoxVerdict("", float(leads.min()), steps, float((high - low).max()))
+    return BoxVerdict("", float(leads.min()) if steps else 0.0, steps, float((high - low).max()))
 
 
 def _shape_failure(cell: Cell, boxes: Boxes, table: Ints, start: int, allowed: npt.NDArray[np.bool_]) -> str:

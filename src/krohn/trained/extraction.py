@@ -6,6 +6,7 @@ the start.
 """
 
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -70,11 +71,11 @@ def first_difference(machine: Machine, levels: Levels) -> tuple[int, ...] | None
 def automaton_of(machine: Machine, task: Semiautomaton) -> Semiautomaton:
     """States are called as the answers; where several give one answer, a number is put behind."""
     moves, said = machine
-    names, seen = [], dict.fromkeys(said, 0)
+    names: list[str] = []
     for answer in said:
-        seen[answer] += 1
-        name = task.state_names[answer]
-        names.append(name if seen[answer] == 1 else f"{name}#{seen[answer]}")
+        name, taken = task.state_names[answer], {*names, *task.state_names}
+        numbered = (f"{name}#{number}" for number in count(2))
+        names.append(name if name not in names else next(one for one in numbered if one not in taken))
     return Semiautomaton(
         np.array(moves, dtype=np.int32),
         start=0,

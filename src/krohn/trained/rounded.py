@@ -62,6 +62,8 @@ def close(cell: Cell, claim: Claim, bits: int, most: int = MAX_STATES) -> Closur
             for (point, state), down, up in zip(sources, low, high, strict=True):
                 word = (*seen[point.tobytes(), state], letter)
                 target = int(claim.table[state, letter])
+                if (up - down > 1).any():
+                    return Closure(bits, len(seen), reason="rounding leaves a state between far points open")
                 if np.count_nonzero(down != up) > MAX_TIES:
                     return Closure(bits, len(seen), reason=f"a state lies at more than {MAX_TIES} ties")
                 for rounded in _roundings(down, up):
