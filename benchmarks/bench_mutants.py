@@ -39,7 +39,6 @@ NETWORKS: tuple[tuple[str, int, str, int, tuple[str, ...]], ...] = (
     ("Add", 10, "cascade", 3, BOTH),
     ("Grid4", 10, "cascade", 2, BOTH),
     ("C2", 8, "features", 8, (*BOTH, "float16", "bfloat16")),
-    ("regex:d*(es?d*)?", 8, "features", 4, BOTH),
     ("FlipFlop", 8, "scan", 4, (*BOTH, "float16")),
     ("FlipFlop", 40, "scan", 3, BOTH),
     ("C3", 8, "scan", 3, BOTH),
@@ -50,6 +49,7 @@ NETWORKS: tuple[tuple[str, int, str, int, tuple[str, ...]], ...] = (
     ("Grid4", 8, "grid count", 4, ("float64",)),
     ("FlipFlop", 8, "scan plateau", 3, BOTH),
     ("Grid4", 8, "paper binary", 3, BOTH),
+    ("regex:d*(es?d*)?", 8, "features", 4, BOTH),
 )
 """Automaton, length, method with its gadget, positions or variant, mutants per kind (fewer if slow), type."""
 FORM = {"scan": "gadget", "paper": "positions", "grid": "variant"}
