@@ -134,16 +134,17 @@ def first_error(group: Group, epsilon: float, longest: int) -> int | None:
     keys = np.divide(tables["key"], size, out=np.zeros_like(tables["key"]), where=size > 0)
     directions, bias = group.head()
     rng = np.random.default_rng(0)
-    memory = np.zeros((2 * group.points, group.points), np.float32)
-    values = tables["value"][..., : group.points]
-    state, query = group.automaton.start, group.query.astype(np.float32)
+    width = 2 * group.points
+    memory, values = np.zeros((width, group.points), np.float32), tables["value"][..., : group.points]
+    query = tables["query"][0] / np.sqrt((tables["query"][0] ** 2).sum() + np.float32(epsilon))
+    query, state = query * np.float32(width**-0.5), group.automaton.start
     for t, letter in enumerate(rng.integers(group.automaton.num_letters, size=longest)):
         for step in range(len(group.swaps[letter])):
             k = keys[letter, step]
             memory += np.outer(k, 2 * (values[letter, step] - k @ memory))
         state = group.automaton.step(state, int(letter))
         seen = query @ memory
-        seen = seen / np.sqrt((seen**2).mean() + 1e-5)
+        seen = seen / np.sqrt((seen**2).sum() / width + 1e-5)
         if int((directions @ seen + bias).argmax()) != state:
             return t + 1
     return None
