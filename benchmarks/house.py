@@ -32,7 +32,7 @@ FUNCTION = 0x1  # inspect.CO_OPTIMIZED: set for functions, not for the bodies of
 
 LATER = {
     "the small checker, and the search for its witnesses": "check certify.proof certify.identity "
-    "certify.theorem3 certify.witness_*",
+    "certify.theorem3_proof certify.witness_*",
     "recurrent architectures: verdicts, weights, proofs, training": "recurrent cli.recurrent "
     "models.recurrent_stack models.architectures.deltaproduct models.architectures.diagonal "
     "models.architectures.gru models.architectures.rankone models.kernels.delta_* models.kernels.linear_scan "
@@ -46,7 +46,7 @@ LATER = {
     "explaining a network word by word": "cli.explain network.meaning network.word_view",
     "circuits and word problems (Theorem 4)": "cli.circuit construct.threshold_* construct.word_problem",
     "proofs and cards of exports, networks of others as automata": "exporting.card exporting.reading "
-    "exporting.token_words exporting.export_proof automata.dfa automata.renaming",
+    "exporting.token_words exporting.export_proof automata.dfa",
     "the first hour: doctor, bench, strict JSON, budgets, notebooks": "cli.doctor cli.bench cli.process "
     "strict_json work notebook automata.diagram_layout",
 }

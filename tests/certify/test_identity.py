@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import krohn
-from krohn.automata.renaming import listed_as, renaming
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify.identity import listed_as, renaming
 from krohn.cli.app import run
 from krohn.errors import LimitExceeded
 from krohn.network.storage import load, save

@@ -6,7 +6,7 @@ import pytest
 
 from certify.built_networks import CEILING, compiled
 from krohn.certify.arithmetic import arithmetic
-from krohn.certify.findings import Record, Refuted
+from krohn.certify.certificate import Record, Refuted
 from krohn.certify.hints import check_hints, prove_layout
 from krohn.certify.program_proof import prove_program
 from krohn.certify.verification import attempt, verify

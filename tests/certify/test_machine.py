@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from krohn.certify import machine as machine_module
-from krohn.certify.machine import Machine, distinct_rows, explore, minimise
+from krohn.certify import stream as machine_module
+from krohn.certify.stream import Machine, distinct_rows, explore, minimise
 from krohn.errors import LimitExceeded
 
 

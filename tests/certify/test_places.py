@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from krohn import compile, verify, zoo
-from krohn.certify.machine import Rhythm, standing
+from krohn.certify.stream import Rhythm, standing
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Channel
 

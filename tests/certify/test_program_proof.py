@@ -7,7 +7,7 @@ import pytest
 
 from certify.built_networks import CLIPPED, PROGRAMS, clipped_sum_program, compiled
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.findings import Record, Refuted
+from krohn.certify.certificate import Record, Refuted
 from krohn.certify.program_proof import has_finite_memory, prove_program
 from krohn.network.attention_operations import LatestMatch, LatestWrite
 from krohn.network.position_maps import Table

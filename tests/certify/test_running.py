@@ -8,8 +8,7 @@ import krohn
 from certify.built_networks import compiled
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.arithmetic import arithmetic
-from krohn.certify.search import all_words, run_in, search
-from krohn.certify.second_opinion import exhaustive
+from krohn.certify.search import all_words, exhaustive, run_in, search
 
 
 def test_short_words_run_right_in_half_precision() -> None:

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from certify.built_networks import compiled
-from krohn.certify import second_opinion
+from krohn.certify import search
 from krohn.certify.arithmetic import arithmetic
-from krohn.certify.search import all_words, run_in
-from krohn.certify.second_opinion import exhaustive
+from krohn.certify.search import all_words, exhaustive, run_in
 from krohn.certify.verification import verify
 
 CASES = [
@@ -29,12 +28,12 @@ CASES = [
 def test_the_tree_does_what_the_plain_pass_does(
     spec: str, method: str, length: int, dtype: str, leaves: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(second_opinion, "LEAVES", leaves)
+    monkeypatch.setattr(search, "LEAVES", leaves)
     network, arith = compiled(spec, 7, method).transformer, arithmetic(dtype)
     letters = len(network.embedding)
     wanted = run_in(network, all_words(letters, length), arith).reshape(*(letters,) * length, length)
-    for prefix, below in second_opinion.prefixes(letters, length):
-        run = second_opinion.outputs_below(network, prefix, below, arith)
+    for prefix, below in search.prefixes(letters, length):
+        run = search.outputs_below(network, prefix, below, arith)
         for depth in range(length):
             first = wanted[..., depth][(..., *(0,) * (length - 1 - depth))]
             if depth < len(prefix):
@@ -46,7 +45,7 @@ def test_the_tree_does_what_the_plain_pass_does(
 def test_a_strict_mask_is_run_as_the_plain_pass_does() -> None:
     network = replace(compiled("abab", 7, "cascade").transformer, mask="strict")
     arith = arithmetic("float64")
-    run = second_opinion.outputs_below(network, (), 6, arith)
+    run = search.outputs_below(network, (), 6, arith)
     assert (run.states[-1] == run_in(network, all_words(2, 6), arith)[:, -1]).all()
 
 

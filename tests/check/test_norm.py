@@ -12,9 +12,9 @@ import torch
 
 import krohn
 from check.judge import decoder_outputs, hard_words, runs
+from krohn.check.affine import normed
 from krohn.check.checker import check
 from krohn.check.format import FORMATS, whole
-from krohn.check.norm import normed
 from krohn.check.reader import Automaton, Network
 from krohn.check.real import Real, between, point
 from krohn.check.verdict import Refused

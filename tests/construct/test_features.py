@@ -12,13 +12,13 @@ from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.features.back import Back
 from krohn.construct.features.counts import Count, PlaceCount
-from krohn.construct.features.exchange import exchange_conflict
 from krohn.construct.features.feature import Feature, Symbols
 from krohn.construct.features.latest import Latest
 from krohn.construct.features.order import LaterPlace, Mark, Order
 from krohn.construct.features.place import EndPlace, Place
 from krohn.construct.features.plans import error_bit_plan, one_layer_plan, plan_without_search, two_layer_plan
 from krohn.construct.features.product import Conflict, annotate, determine, shown_after
+from krohn.construct.features.source import exchange_conflict
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
 from krohn.network.program import Program, interpret, interpret_registers

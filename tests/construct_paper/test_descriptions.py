@@ -5,7 +5,7 @@ import pytest
 from construct_paper.lemma_networks import build_counter, build_memory
 from construct_paper.test_grid_recognition import CASES, renamed_grid
 from krohn.automata.zoo import parse_spec
-from krohn.certify.findings import Record
+from krohn.certify.certificate import Record
 from krohn.certify.hints import check_hints
 from krohn.construct.paper.theorem1 import build_scan
 from krohn.construct.paper.theorem2 import build_paper

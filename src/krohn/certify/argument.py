@@ -1,7 +1,6 @@
 """A certificate as an argument people can follow, lemma by lemma."""
 
-from krohn.certify.certificate import Certificate
-from krohn.certify.findings import Check, place
+from krohn.certify.certificate import Certificate, Check, place
 
 LEMMAS = {
     "prefix sum": "Lemma (modular counter). Equal weights on all letters add up what they bring.",

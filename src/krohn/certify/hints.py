@@ -14,12 +14,11 @@ import numpy.typing as npt
 
 from krohn.automata.simulation import right_outputs
 from krohn.certify.arithmetic import Array
-from krohn.certify.findings import Record
-from krohn.certify.machine import Integers, Machine, distinct_rows
+from krohn.certify.certificate import Record
 from krohn.certify.program_maps import Registers
 from krohn.certify.program_proof import has_finite_memory, prove_program
 from krohn.certify.search import all_words
-from krohn.certify.stream import Stream
+from krohn.certify.stream import Integers, Machine, Stream, distinct_rows
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.attention_operations import AttentionOperation, PlaceSum, PrefixSum
 from krohn.network.compiled import CompiledNetwork

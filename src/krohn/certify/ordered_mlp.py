@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from krohn.certify.arithmetic import OWN, SAFE, Arithmetic, Array
-from krohn.certify.findings import Refuted
-from krohn.certify.machine import Integers
-from krohn.certify.stream import Flags
+from krohn.certify.certificate import Refuted
+from krohn.certify.stream import Flags, Integers
 from krohn.network.transformer import RELU, Layer, Mlp
 
 NUMBERS_AT_ONCE = 1 << 21

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from krohn.certify.machine import (
+from krohn.certify.stream import (
     Integers,
     Machine,
     distinct_rows,

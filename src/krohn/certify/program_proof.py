@@ -13,12 +13,7 @@ from math import lcm
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.findings import Record, Refuted
-from krohn.certify.machine import (
-    Integers,
-    Rhythm,
-    check_simulation,
-)
+from krohn.certify.certificate import Record, Refuted
 from krohn.certify.program_maps import (
     MAX_CHOICES,
     UNBOUNDED,
@@ -28,6 +23,11 @@ from krohn.certify.program_maps import (
     map_registers,
     remembering,
     resolved,
+)
+from krohn.certify.stream import (
+    Integers,
+    Rhythm,
+    check_simulation,
 )
 from krohn.errors import InvalidInput
 from krohn.network.attention_operations import (

@@ -6,11 +6,19 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.arithmetic import Arithmetic
-from krohn.certify.findings import Record, Refuted
+from krohn.certify.certificate import Record, Refuted
 from krohn.certify.stream import streams_of
-from krohn.certify.theorem3 import prove_theorem3, returns_positions
-from krohn.certify.witness_notes import differing_word, note_scan, note_steps, witness_json
-from krohn.certify.witness_search import Walk, compares_repeating_codes, scans, walk_through
+from krohn.certify.theorem3_proof import prove_theorem3, returns_positions
+from krohn.certify.witness_search import (
+    Walk,
+    compares_repeating_codes,
+    differing_word,
+    note_scan,
+    note_steps,
+    scans,
+    walk_through,
+    witness_json,
+)
 from krohn.check.checker import Verdict, check, refusal_of
 from krohn.check.reader import Automaton, Network, network_of
 from krohn.errors import LimitExceeded

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.certificate import VERSION, Certificate, network_hash
-from krohn.certify.findings import Check
+from krohn.certify.certificate import VERSION, Certificate, Check, network_hash
 from krohn.certify.identity import identify
 from krohn.certify.proof import SMALL, checkable_table
 from krohn.certify.verification import verify

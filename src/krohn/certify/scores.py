@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.certify.arithmetic import OWN, SAFE, Arithmetic, Array
-from krohn.certify.findings import Record
-from krohn.certify.machine import Integers, standing
-from krohn.certify.stream import Stream, cluster
+from krohn.certify.certificate import Record
+from krohn.certify.stream import Integers, Stream, cluster, standing
 from krohn.network.forward import visible
 from krohn.network.transformer import Head
 

@@ -1,6 +1,12 @@
-"""Looking for a word that a network gets wrong: patterns, random words, then a descent along margins."""
+"""Words that a network gets wrong, found by running it, independently of the proof.
+
+The search tries patterns, random words, then a descent along margins. The second opinion runs every word up
+to a length.
+"""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,9 +15,9 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import right_outputs
 from krohn.certify.arithmetic import Arithmetic
-from krohn.certify.certificate import Counterexample
-from krohn.network.forward import logits
-from krohn.network.transformer import Transformer
+from krohn.certify.certificate import Counterexample, SecondOpinion
+from krohn.network.forward import Cast, Floats, apply_mlp, caster, logits
+from krohn.network.transformer import Head, Transformer
 
 Words = npt.NDArray[np.int64]
 Runner = Callable[[Words], npt.NDArray[np.int64]]
@@ -168,3 +174,216 @@ def run_in(network: Transformer, words: npt.NDArray[Any], arith: Arithmetic) -> 
 def logits_in(network: Transformer, words: npt.NDArray[Any], arith: Arithmetic) -> npt.NDArray[Any]:
     """The read-out ``[batch, length, states]`` in this arithmetic."""
     return logits(network, words, arith.name)
+
+
+MAX_WORK = 5 * 10**10
+"""Multiplications that the run may cost: two to six seconds."""
+PER_SCORE = 250
+"""What scoring one position costs, in multiplications of a large matrix product: small ones are slow."""
+PER_UNIT, PER_MATRIX = 40, 400
+FACTORS = {"float32": 1, "float64": 2, "float16": 8, "bfloat16": 8}
+"""What a format costs beside float32; rounding to half types is done in software."""
+
+
+States = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Subtree:
+    """States along a prefix, and below it: ``states[l]`` of its continuations by l + 1 letters."""
+
+    prefix: tuple[int, ...]
+    along: States
+    states: list[States]
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """What one subtree showed: the earliest wrong prefix, and how many of its words have an error."""
+
+    found: Counterexample | None
+    words: int
+    wrong: int
+
+
+def exhaustive(
+    network: Transformer, automaton: Semiautomaton, arith: Arithmetic, length: int, max_work: float = MAX_WORK
+) -> tuple[SecondOpinion, Counterexample | None]:
+    """All words of the largest length that fits; they contain all shorter ones as beginnings."""
+    longest, why = _longest(network, automaton.num_letters, arith, length, max_work)
+    if longest == 0:
+        return SecondOpinion(0, 0, 0, why), None
+    with np.errstate(all="ignore"):
+        parts = [
+            _errors(automaton, outputs_below(network, prefix, below, arith))
+            for prefix, below in prefixes(automaton.num_letters, longest)
+        ]
+    found = [part.found for part in parts if part.found is not None]
+    first = min(found, key=lambda item: (len(item.word), item.word), default=None)
+    words, wrong = sum(part.words for part in parts), sum(part.wrong for part in parts)
+    return SecondOpinion(longest, words, wrong, why), first
+
+
+def _longest(
+    network: Transformer, letters: int, arith: Arithmetic, length: int, max_work: float
+) -> tuple[int, str]:
+    """The largest length to run, and what stops a larger one (nothing: empty)."""
+    for longest in range(1, length + 1):
+        if letters**longest > MAX_WORDS:
+            return longest - 1, f"there are more than {MAX_WORDS:,} words of length {longest}"
+        if work_of(network, letters, longest, arith) > max_work:
+            size = sum(matrix.size for _, matrix in network.named_parameters())
+            return longest - 1, f"longer words would take too long with {size:,} weights"
+    return length, ""
+
+
+def work_of(network: Transformer, letters: int, length: int, arith: Arithmetic) -> float:
+    """The cost of all words of a length, in multiplications."""
+    prefixes_ = sum(letters**level for level in range(1, length + 1))
+    weights = sum(matrix.size for _, matrix in network.named_parameters()) + network.readout.size
+    heads = sum(len(layer.heads) for layer in network.layers)
+    matrices = sum(len(layer.mlp.weights) for layer in network.layers)
+    units = sum(sum(layer.mlp.hidden_widths) for layer in network.layers)
+    each = weights + PER_SCORE * heads * (network.num_padding + length)
+    each += PER_UNIT * units + PER_MATRIX * (matrices + 1)
+    return float(prefixes_ * each * FACTORS[arith.name])
+
+
+def _errors(automaton: Semiautomaton, run: Subtree) -> _Errors:
+    """Compares a subtree's states with the automaton's, level by level."""
+    table, letters = automaton.table.astype(np.int64), automaton.num_letters
+    state, outputs = automaton.start, np.array(automaton.outputs)
+    for number, letter in enumerate(run.prefix):
+        state = int(table[state, letter])
+        if run.along[number] != outputs[state]:
+            word = run.prefix[: number + 1]
+            total = letters ** len(run.states)
+            return _Errors(Counterexample(word, int(outputs[state]), int(run.along[number])), total, total)
+    states, bad, found = np.array([state]), np.zeros(1, dtype=bool), None
+    for depth, got in enumerate(run.states, start=1):
+        states = table[states].reshape(-1)
+        wrong = got != outputs[states]
+        if found is None and wrong.any():
+            place = int(wrong.argmax())
+            tail = tuple(int(letter) for letter in np.unravel_index(place, (letters,) * depth))
+            right = int(outputs[states[place]])
+            found = Counterexample((*run.prefix, *tail), right, int(got[place]))
+        bad = np.repeat(bad, letters) | wrong
+    return _Errors(found, len(bad), int(bad.sum()))
+
+
+LEAVES = 1 << 13
+"""Prefixes of one level that are run at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    """A path of positions that all prefixes share (``path``), then levels of ever more prefixes."""
+
+    path: Floats  # positions × d
+    levels: list[Floats]  # level l: |Σ|^l × d (of one subtree)
+
+
+def prefixes(letters: int, length: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """The subtrees that hold all words of a length: prefix, and how many letters follow it."""
+    below = length
+    while below > 1 and letters**below > LEAVES:
+        below -= 1
+    # One letter makes a single word: a tree that is all trunk.
+    below = min(below, LEAVES.bit_length()) if letters == 1 else below
+    yield from ((prefix, below) for prefix in product(range(letters), repeat=length - below))
+
+
+def outputs_below(network: Transformer, prefix: tuple[int, ...], below: int, arith: Arithmetic) -> Subtree:
+    """The states the network outputs along a prefix and for all its continuations by ``below`` letters."""
+    tree, cast = _embedded(network, prefix, below, arith), caster(arith.name)
+    for layer in network.layers:
+        keep, keep_mlp, mlp = cast(layer.keep_attention), cast(layer.keep_mlp), layer.mlp
+        mixed = _each(tree, lambda x, keep=keep: x * keep)  # type: ignore[misc]
+        for head in layer.heads:
+            mixed = _joined(mixed, _attend(tree, head, network, cast), lambda a, b: cast(a + b))
+        hidden = _each(mixed, lambda x, mlp=mlp: apply_mlp(mlp, x, cast))  # type: ignore[misc]
+        tree = _joined(mixed, hidden, lambda a, b, keep=keep_mlp: cast(a * keep + b))  # type: ignore[misc]
+    readout, bias = cast(network.readout), cast(network.readout_bias)
+
+    def decode(stream: Floats) -> States:
+        out: States = cast(cast(stream @ readout) + bias).argmax(axis=1)
+        return out
+
+    return Subtree(prefix, decode(tree.path[network.num_padding :]), [decode(level) for level in tree.levels])
+
+
+def _embedded(network: Transformer, prefix: tuple[int, ...], below: int, arith: Arithmetic) -> _Tree:
+    cast = caster(arith.name)
+    letters, places = cast(network.embedding), cast(network.positions)
+    tokens = np.concatenate([cast(network.padding), letters[list(prefix)]])
+    levels = [
+        cast(np.tile(letters, (len(letters) ** level, 1)) + places[len(tokens) + level])
+        for level in range(below)
+    ]
+    return _Tree(cast(tokens + places[: len(tokens)]), levels)
+
+
+def _each(tree: _Tree, change: Callable[[Floats], Floats]) -> _Tree:
+    return _Tree(change(tree.path), [change(level) for level in tree.levels])
+
+
+def _joined(first: _Tree, second: _Tree, join: Callable[[Floats, Floats], Floats]) -> _Tree:
+    levels = [join(a, b) for a, b in zip(first.levels, second.levels, strict=True)]
+    return _Tree(join(first.path, second.path), levels)
+
+
+def _attend(tree: _Tree, head: Head, network: Transformer, cast: Cast) -> _Tree:
+    query = _each(tree, lambda x: cast(x @ cast(head.query)))
+    key = _each(tree, lambda x: cast(x @ cast(head.key)))
+    value = _each(tree, lambda x: cast(x @ cast(head.value)))
+    strict = network.mask == "strict"
+    output = cast(head.output)
+    along = _path_attention(query.path, key.path, value.path, strict, cast)
+    levels = [
+        cast(_level_attention(query, key, value, number, strict, cast) @ output)
+        for number in range(len(tree.levels))
+    ]
+    return _Tree(cast(along @ output), levels)
+
+
+def _path_attention(query: Floats, key: Floats, value: Floats, strict: bool, cast: Cast) -> Floats:
+    place = np.arange(len(query))
+    last = np.maximum(place - 1, 0) if strict else place
+    scores = np.where(place <= last[:, None], query @ key.T, -np.inf).astype(query.dtype)
+    return cast(cast(_softmax(scores, axis=1)) @ value)
+
+
+def _level_attention(
+    query: _Tree,
+    key: _Tree,
+    value: _Tree,
+    number: int,
+    strict: bool,
+    cast: Cast,
+) -> Floats:
+    """Attention of one level: to the shared path, and to the ancestors in every level above."""
+    asked = query.levels[number]
+    on_path = len(key.path)
+    # Where nothing stands before it, the first position sees itself.
+    seen = number if strict and on_path + number > 0 else number + 1
+    # Positions along the first axis: sums over them then run at full speed.
+    scores = np.empty((on_path + seen, len(asked)), dtype=asked.dtype)
+    scores[:on_path] = key.path @ asked.T
+    for level in range(seen):
+        keys = key.levels[level]
+        family = asked.reshape(len(keys), -1, asked.shape[1])
+        scores[on_path + level] = np.matmul(family, keys[:, :, None]).reshape(-1)
+    weights = cast(_softmax(scores, axis=0))
+    mixed = weights[:on_path].T @ value.path
+    for level in range(seen):
+        values = value.levels[level]
+        share = weights[on_path + level].reshape(len(values), -1, 1)
+        mixed += (share * values[:, None, :]).reshape(mixed.shape)
+    return cast(mixed)
+
+
+def _softmax(scores: Floats, axis: int) -> Floats:
+    powers = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    out: Floats = powers / powers.sum(axis=axis, keepdims=True)
+    return out

@@ -8,13 +8,11 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.certify.arithmetic import Arithmetic, arithmetic
-from krohn.certify.certificate import Certificate, network_hash
-from krohn.certify.findings import Check, Record, Refuted, place
+from krohn.certify.certificate import Certificate, Check, Record, Refuted, network_hash, place
 from krohn.certify.hints import check_hints
 from krohn.certify.identity import Identity, identify
 from krohn.certify.proof import attempt
-from krohn.certify.search import search
-from krohn.certify.second_opinion import exhaustive
+from krohn.certify.search import exhaustive, search
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import load

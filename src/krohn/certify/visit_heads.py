@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.certify.arithmetic import EXP, Arithmetic, Array, linear
-from krohn.certify.findings import Record
-from krohn.certify.machine import Integers
+from krohn.certify.certificate import Record
 from krohn.certify.scores import Scores
-from krohn.certify.stream import Stream
+from krohn.certify.stream import Integers, Stream
 from krohn.certify.walks import Walk
 from krohn.network.transformer import Head
 

@@ -10,10 +10,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from krohn.certify.findings import Record
-from krohn.certify.machine import Integers, Machine
+from krohn.certify.certificate import Record
 from krohn.certify.scores import Scores
-from krohn.certify.stream import Stream
+from krohn.certify.stream import Integers, Machine, Stream
 
 LEFT, RIGHT = "L", "R"
 

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 
 from krohn.certify.witness_machines import explore, groups, labelled, middle
-from krohn.check.heads import visible
+from krohn.check.head_rules import visible
 from krohn.check.machine import Claim, live_states
 from krohn.check.race import AFTER, AT_FIRST
 from krohn.check.reader import Head, Layer

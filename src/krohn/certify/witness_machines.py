@@ -6,10 +6,10 @@ from itertools import product
 
 import numpy as np
 
+from krohn.check.affine import normed
 from krohn.check.format import FORMATS
 from krohn.check.machine import Claim, live_states
 from krohn.check.mlp import chain_of, reaches, untouched
-from krohn.check.norm import normed
 from krohn.check.reader import Layer
 from krohn.check.real import Array, Flags, Integers, Real
 from krohn.check.witness import Fold, Lift, Merge, Tabulate

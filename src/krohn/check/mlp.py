@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from krohn.check.affine import SYMBOLS, Affine, beside, entering, mirrors
+from krohn.check.affine import SYMBOLS, Affine, Norm, beside, entering, mirrors, normed
 from krohn.check.machine import Claim, Rows, Setting, Situations, counted_anew, follow_folds, lifted, rows_of
-from krohn.check.norm import Norm, normed
 from krohn.check.reader import Layer
 from krohn.check.real import Array, Flags, Integers, Real, hull, joined, lowest_bit, point
 from krohn.check.verdict import inside, require

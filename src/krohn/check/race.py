@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from krohn.check.format import Box
-from krohn.check.heads import Memory, Part
+from krohn.check.head_rules import Memory, Part
 from krohn.check.machine import Lifted, Setting
 from krohn.check.real import Flags, Integers, Real, hull, joined, point
 from krohn.check.verdict import Refused, require

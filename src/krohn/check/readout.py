@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from krohn.check.affine import entering
+from krohn.check.affine import Norm, entering, normed
 from krohn.check.machine import Claim, Machine, Setting
-from krohn.check.norm import Norm, normed
 from krohn.check.reader import Automaton, Network
 from krohn.check.real import Array, Integers, Real
 from krohn.check.verdict import Refused

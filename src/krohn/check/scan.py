@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from krohn.check.affine import normed
 from krohn.check.format import Box, whole
-from krohn.check.heads import Look, lead_back
+from krohn.check.head_rules import Look, lead_back
 from krohn.check.machine import Claim, Setting
 from krohn.check.mlp import (
     Chain,
@@ -29,7 +30,6 @@ from krohn.check.mlp import (
     strand_to,
     untouched,
 )
-from krohn.check.norm import normed
 from krohn.check.reader import Automaton, Layer, Network
 from krohn.check.readout import decode
 from krohn.check.real import Array, Integers, Real, ample, hull, lowest_bit, point

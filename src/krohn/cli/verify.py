@@ -8,8 +8,7 @@ from click.core import ParameterSource
 from krohn.automata.zoo import parse_spec
 from krohn.certify.argument import explain
 from krohn.certify.arithmetic import ARITHMETICS
-from krohn.certify.certificate import Certificate
-from krohn.certify.findings import place
+from krohn.certify.certificate import Certificate, place
 from krohn.certify.recheck import recheck
 from krohn.certify.verification import verify
 from krohn.cli.output import emit, json_option, note

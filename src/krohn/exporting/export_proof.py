@@ -18,7 +18,7 @@ from krohn.certify.proof import furthest
 from krohn.certify.recheck import read_certificate
 from krohn.certify.verification import said
 from krohn.check.checker import Verdict, check
-from krohn.check.decoder import decoder_of
+from krohn.check.gpt2 import decoder_of
 from krohn.check.reader import Automaton, Head, Network
 from krohn.check.real import Array
 from krohn.errors import KrohnError

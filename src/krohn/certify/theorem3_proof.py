@@ -15,15 +15,13 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.arithmetic import Arithmetic, Array, linear
-from krohn.certify.findings import Check, Record, Refuted
-from krohn.certify.machine import MAX_STATES, Integers, Machine, minimise
+from krohn.certify.certificate import Check, Record, Refuted
 from krohn.certify.ordered_mlp import Cone, Ladder, cones_of, evaluate_ordered
 from krohn.certify.scores import scores_of
-from krohn.certify.stream import Stream, cluster, streams_of
+from krohn.certify.stream import MAX_STATES, Integers, Machine, Stream, cluster, minimise, streams_of
 from krohn.certify.visit_heads import VisitHead, visit_head
 from krohn.certify.walks import Walk, next_patterns, pattern_after_padding, ranks_of, walk_of
-from krohn.certify.witness_notes import note_steps
-from krohn.certify.witness_search import live_channels, walk_through
+from krohn.certify.witness_search import live_channels, note_steps, walk_through
 from krohn.check.checker import refusal_of
 from krohn.check.format import FORMATS
 from krohn.check.reader import Network, stored

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from krohn.check.affine import Norm
 from krohn.check.format import Box, whole
 from krohn.check.machine import Claim, Lifted, Setting
-from krohn.check.norm import Norm
 from krohn.check.reader import Head
 from krohn.check.real import Array, Flags, Integers, Real, between, hull, joined, leak_of, point, rivals
 from krohn.check.verdict import require
