@@ -3,6 +3,7 @@
     python benchmarks/house.py                # everything
     python benchmarks/house.py --no-trace     # only what can be read from the sources, in a second
     python benchmarks/house.py --names        # also the files behind each number
+    python benchmarks/house.py --since REV    # also how much of the rest was written since that commit
 
 The aims first: a reader who follows `compile S4` meets at most 30 files, `verify` and `train` at most 25; the
 tests have at least 0.75 lines for each line of the package, and no folder under 0.5; every module is reached
@@ -18,10 +19,12 @@ import json
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from fnmatch import fnmatch
+from io import BytesIO
 from pathlib import Path
 from types import FrameType
 
@@ -61,14 +64,23 @@ WAYS = {
         "krohn.train(RunConfig(task=TaskConfig(spec='Grid4', length=10), "
         "model=model_config('gpt', layers=1, dim=16, heads=2, mlp=16), steps=4), device='cpu')",
     ),
+    "check alone": (
+        25,
+        "from krohn.check.checker import check; from krohn.check.reader import read_network; import json; "
+        "from pathlib import Path; proof = json.loads(Path('proof.json').read_text())['witness']; "
+        "assert check(*read_network(Path('net')), 'float64', 100, proof).certified",
+    ),
     "krohn compile S4": (None, "compile S4 --length 100 --out net"),
-    "krohn verify": (None, "verify net"),
+    "krohn verify": (None, "verify net --out proof.json"),
     "krohn train": (
         None,
         "train Grid4 --length 10 --layers 1 --dim 16 --heads 2 --mlp 16 --steps 4 --device cpu --json",
     ),
 }
-"""What is traced: the three calls in Python, which the aims are about, and the same by the command line."""
+"""What is traced: the calls in Python, which the aims are about, and the same by the command line.
+
+``check alone`` is what a reader must believe of a certificate: the checker on the files and a stored witness.
+"""
 
 
 def traced(way: str) -> set[str]:
@@ -110,7 +122,7 @@ def trace_all() -> dict[str, set[str]]:
     """Each way in a process of its own, so that none finds another's memory filled."""
     files = {}
     with tempfile.TemporaryDirectory() as place:
-        for name in sorted(WAYS, key=lambda name: "verify" in name):
+        for name in sorted(WAYS, key=lambda name: ("check" in name, "verify" in name)):
             command = [sys.executable, str(Path(__file__).resolve()), "--trace-one", WAYS[name][1]]
             done = subprocess.run(command, cwd=place, capture_output=True, text=True)
             if done.returncode:
@@ -260,18 +272,31 @@ def test_lines(parts: Collection[str]) -> dict[str, int]:
     return total
 
 
+def belongs(name: str, parts: str) -> bool:
+    """Whether a module is one of those that ``LATER`` names."""
+    return any(fnmatch(name, f"krohn.{part}") or name.startswith(f"krohn.{part}.") for part in parts.split())
+
+
 def later_lines(sources: dict[str, str]) -> dict[str, int]:
     """Lines of each capability of ``LATER``."""
     return {
-        what: sum(
-            lines(text)
-            for name, text in sources.items()
-            if any(
-                fnmatch(name, f"krohn.{part}") or name.startswith(f"krohn.{part}.") for part in parts.split()
-            )
-        )
+        what: sum(lines(text) for name, text in sources.items() if belongs(name, parts))
         for what, parts in LATER.items()
     }
+
+
+def written_since(revision: str, sources: dict[str, str]) -> int:
+    """Lines, blank and very short ones apart, that stood nowhere in the package at that revision."""
+    packed = subprocess.run(
+        ["git", "archive", revision, "src/krohn"], cwd=ROOT, capture_output=True, check=True
+    ).stdout
+    old: set[str] = set()
+    with tarfile.open(fileobj=BytesIO(packed)) as archive:
+        for member in archive:
+            if member.name.endswith(".py") and (file := archive.extractfile(member)):
+                old |= {line.strip() for line in file.read().decode().splitlines()}
+    every = (line.strip() for text in sources.values() for line in text.splitlines())
+    return sum(len(line) > 12 and line not in old for line in every)
 
 
 def ratios(package: dict[str, int], tests: dict[str, int]) -> Iterator[str]:
@@ -280,7 +305,7 @@ def ratios(package: dict[str, int], tests: dict[str, int]) -> Iterator[str]:
         yield f"{part:14} {count:7,} {tests.get(part, 0):7,} {tests.get(part, 0) / count:6.2f}"
 
 
-def report(*, trace: bool, names: bool) -> None:
+def report(*, trace: bool, names: bool, since: str) -> None:
     sources = {module_name(path): path.read_text() for path in sorted(PACKAGE.rglob("*.py"))}
     arrows = graph(sources)
     importers: dict[str, set[str]] = defaultdict(set)
@@ -323,6 +348,9 @@ def report(*, trace: bool, names: bool) -> None:
     print(
         f"{total - sum(later.values()):7,}  the rest: what there was before these (37,551 then, aim 31,000)"
     )
+    if since:
+        rest = {n: text for n, text in sources.items() if not any(belongs(n, p) for p in LATER.values())}
+        print(f"{written_since(since, rest):7,}  of these stood nowhere in the package at {since}")
     if trace:
         for name, files in trace_all().items():
             aim = WAYS[name][0]
@@ -337,13 +365,14 @@ def main() -> None:
     )
     parser.add_argument("--no-trace", action="store_true", help="read the sources only")
     parser.add_argument("--names", action="store_true", help="list the files behind each number")
+    parser.add_argument("--since", default="", metavar="REV", help="count what was written since this commit")
     parser.add_argument("--trace-one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.trace_one:
         files = traced(options.trace_one)
         print("\n" + json.dumps(sorted(files)))
         return
-    report(trace=not options.no_trace, names=options.names)
+    report(trace=not options.no_trace, names=options.names, since=options.since)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.arithmetic import Arithmetic
 from krohn.certify.certificate import Record, Refuted
 from krohn.certify.stream import streams_of
-from krohn.certify.theorem3_proof import prove_theorem3, returns_positions
+from krohn.certify.theorem3_proof import prove_theorem3
 from krohn.certify.witness_search import (
     Walk,
     compares_repeating_codes,
@@ -38,7 +38,7 @@ Outcome = tuple[Record, Refuted | None, float]
 def attempt(network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic) -> Outcome:
     """The small checker; for heads that return positions the proof of Theorem 3 is asked first: it is short.
 
-    Where it finds that theorem no machine holds what heads return, and the search would be long and in vain.
+    Where that theorem is found, no machine holds what heads return, and a long search would find nothing.
     """
     stopped = None
     if returns_positions(network):
@@ -46,6 +46,13 @@ def attempt(network: Transformer, automaton: Semiautomaton, length: int, arith: 
         if stopped[1] is None or (stopped[0].proof and length > SHORT):
             return stopped
     return small_attempt(network, automaton, length, arith)
+
+
+def returns_positions(network: Transformer) -> bool:
+    """Whether values of the last layer read a channel in which positions have codes, as in Theorem 3."""
+    codes = (network.positions != network.positions[-1:]).any(axis=0)
+    heads = network.layers[-1].heads if network.layers else ()
+    return any(bool((codes & (head.value != 0).any(axis=1)).any()) for head in heads)
 
 
 def small_attempt(network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic) -> Outcome:

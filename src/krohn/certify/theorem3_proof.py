@@ -32,13 +32,6 @@ LARGEST = {"float64": 2.0**400, "float32": 2.0**80}
 MARGIN = 1e-3
 
 
-def returns_positions(network: Transformer) -> bool:
-    """Whether values of the last layer read a channel in which positions have codes: else it is none."""
-    codes = (network.positions != network.positions[-1:]).any(axis=0)
-    heads = network.layers[-1].heads if network.layers else ()
-    return any(bool((codes & (head.value != 0).any(axis=1)).any()) for head in heads)
-
-
 def ordinary(network: Transformer, arith: Arithmetic) -> bool:
     """Whether a rough bound of every number, and of how errors grow from layer to layer, is small enough."""
     if arith.name not in LARGEST or not network.layers:
