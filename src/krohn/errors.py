@@ -8,6 +8,11 @@ turns any ``KrohnError`` into ``error: …`` and exit status 2; our own broken i
 from typing import NoReturn
 
 
+def counted(number: int, noun: str, many: str = "") -> str:
+    """``1 layer``, ``3 layers``, ``1,024 words``: a number and its noun, as messages say them."""
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+
+
 class KrohnError(Exception):
     """Root of all errors raised on purpose by krohn."""
 

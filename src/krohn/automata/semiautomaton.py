@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.diagram import MAX_DRAWN, diagram
-from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded
+from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded, counted
 
 # Words: letters as numbers inside, as names where people type them.
 
@@ -214,7 +214,7 @@ class Semiautomaton:
 
     def __repr__(self) -> str:
         label = f" {self.name}" if self.name else ""
-        sizes = f"{self.num_states} states, {self.num_letters} letters"
+        sizes = f"{counted(self.num_states, 'state')}, {counted(self.num_letters, 'letter')}"
         return f"<Semiautomaton{label}: {sizes}, start {self.start}>"
 
 

@@ -11,7 +11,7 @@ from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import Plan
 from krohn.cascade.plan_leaves import HolonomyPlan
 from krohn.cascade.skeleton import Permutation, SetClass, Skeleton
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, counted
 
 # Words in the letters for what a skeleton speaks of: transports and generators.
 #
@@ -219,8 +219,7 @@ def skeleton_dot(frame: Skeleton) -> str:
         lines.append(f"  {{ rank=same; {names} }}")
     for part in frame.classes:
         states = ", ".join(state_names(frame, part.representative))
-        sets = f"{len(part.members)} set{'s' * (len(part.members) != 1)}"
-        label = f"{{{states}}}\n{sets}, {len(part.tiles)} tiles"
+        label = f"{{{states}}}\n{counted(len(part.members), 'set')}, {counted(len(part.tiles), 'tile')}"
         lines.append(f"  c{part.number} [label={_quoted(label)}];")
     for part in frame.classes:
         tiles = {frame.class_of[tile] for tile in part.tiles} - {-1}

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from krohn.cascade.group_order import group_order
 from krohn.cascade.plan import Component, Plan
 from krohn.cascade.skeleton import SetClass, Skeleton
+from krohn.errors import counted
 from krohn.svg import Canvas, fitted, text_width
 
 _ROW, _GAP, _LEFT, _TOP, _CHIP = 84.0, 22.0, 70.0, 46.0, 24.0
@@ -39,7 +40,7 @@ def _lines(part: Component) -> tuple[str, str]:
     group = (
         part.group if part.group_order > 1 else part.kind if part.kind != "permutation-reset" else "memory"
     )
-    return f"{part.tiles} tiles · {group}", "resets" if part.has_resets else "no resets"
+    return f"{counted(part.tiles, 'tile')} · {group}", "resets" if part.has_resets else "no resets"
 
 
 def _chips(part: Component) -> tuple[str, ...]:
@@ -97,7 +98,7 @@ def skeleton_picture(frame: Skeleton) -> str:
     width = max(260.0, 2 * _LEFT + widest * (box + _GAP))
     canvas = Canvas(width, _TOP + max(1, len(rows)) * _ROW + 10)
     title = frame.automaton.name or f"{frame.automaton.num_states} states"
-    canvas.text(width / 2, 20, f"Skeleton of {title}: {frame.num_sets} sets", size=15, fill=_INK)
+    canvas.text(width / 2, 20, f"Skeleton of {title}: {counted(frame.num_sets, 'set')}", size=15, fill=_INK)
     places = _places(rows, width, box)
     for part in frame.classes:
         _edges(canvas, frame, part, places)
@@ -146,7 +147,7 @@ def _set_class(
 
 
 def _counts(part: SetClass) -> str:
-    sets = f"{len(part.members)} set{'s' * (len(part.members) != 1)}"
+    sets = counted(len(part.members), "set")
     order = group_order(part.generators, len(part.tiles))
     group = f" · |G| = {order}" if order > 1 else ""
-    return f"{sets} · {len(part.tiles)} tiles{group}"
+    return f"{sets} · {counted(len(part.tiles), 'tile')}{group}"

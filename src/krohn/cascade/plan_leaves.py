@@ -10,7 +10,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.bulk import States, Words, run_cascade
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import Component, Coordinates, Plan, clamped_fault, holonomy_fault
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, counted
 
 Labels = tuple[int, ...]
 _MAX_FACTORED = 5_000
@@ -73,7 +73,7 @@ class HolonomyPlan(Plan):
         extra = f", {merges} merged component{'s' * (merges != 1)}" if merges else ""
         if self.is_asynchronous and self.cascade.schedule.layers < self.cascade.schedule.layers_in_step:
             extra += ", asynchronous"
-        return f"holonomy of {self.cascade.skeleton.num_sets} sets{extra}"
+        return f"holonomy of {counted(self.cascade.skeleton.num_sets, 'set')}{extra}"
 
     def simulate(self, words: Words, start: int | None = None) -> States:
         """Runs the coordinates, level by level."""

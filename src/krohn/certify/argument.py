@@ -1,6 +1,7 @@
 """A certificate as an argument people can follow, lemma by lemma."""
 
 from krohn.certify.certificate import Certificate, Check, place
+from krohn.certify.identity import described
 
 LEMMAS = {
     "prefix sum": "Lemma (modular counter). Equal weights on all letters add up what they bring.",
@@ -36,7 +37,8 @@ def explain(certificate: Certificate) -> str:
 def _claim(certificate: Certificate) -> str:
     return (
         f"Claim. In {certificate.dtype}, for every word of length ≤ {certificate.length}, the network "
-        f"{certificate.network[:12]} outputs at every position the state of {certificate.automaton!r}."
+        f"{certificate.network[:12]} outputs at every position the state of "
+        f"{certificate.automaton.name or 'the automaton'}: {described(certificate.automaton)}."
     )
 
 

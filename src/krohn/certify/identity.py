@@ -8,7 +8,7 @@ import numpy as np
 
 from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import Semiautomaton, asked
-from krohn.errors import LimitExceeded
+from krohn.errors import LimitExceeded, counted
 
 MAX_STEPS = 5_000_000
 """Transitions that the search for a renaming may compare."""
@@ -145,7 +145,8 @@ class Identity:
 def described(automaton: Semiautomaton) -> str:
     """Its states and letters by name, the first few of them."""
     states, letters = (_listed(names) for names in (automaton.state_names, automaton.letter_names))
-    return f"{automaton.num_states} states ({states}), {automaton.num_letters} letters ({letters})"
+    count, size = counted(automaton.num_states, "state"), counted(automaton.num_letters, "letter")
+    return f"{count} ({states}), {size} ({letters})"
 
 
 def identify(claimed: Semiautomaton, meant: Semiautomaton | None, *, renamed: bool = False) -> Identity:

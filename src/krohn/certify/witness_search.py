@@ -35,6 +35,7 @@ from krohn.check.witness import (
     Tabulate,
     Witness,
 )
+from krohn.errors import counted
 
 MOST_JOINED = 2e8
 """Entries of arrays up to which blocks without heads are run as one."""
@@ -258,7 +259,7 @@ def note_steps(record: Record, walk: Walk, margin: float | None) -> None:
             states, classes = step.lift.follow.shape[0], int(step.lift.shown.max()) + 1
             folds = ", ".join(_fold_text(fold) for fold in step.folds)
             reads = f"; sums read {folds}" if folds else ""
-            record.note("MLP", f"{classes:,} classes, {states:,} states{reads}")
+            record.note("MLP", f"{counted(classes, 'class', 'classes')}, {counted(states, 'state')}{reads}")
         elif not isinstance(step, (Merge, Attention)):
             record.note("residue", "sums that a head looks at are written out")
     if margin is not None:
@@ -293,7 +294,10 @@ def _note_end(record: Record, claim: Claim, network: Network, margin: float) -> 
 
 def _rule_text(number: int, rule: Rule) -> tuple[str, str]:
     if isinstance(rule, Sum):
-        return "prefix sum", f"head {number}: equal weights on all letters, {rule.steps.shape[1]} sums"
+        return (
+            "prefix sum",
+            f"head {number}: equal weights on all letters, {counted(rule.steps.shape[1], 'sum')}",
+        )
     if isinstance(rule, Back):
         return "look-back", f"head {number}: {rule.distance} positions back"
     if isinstance(rule, Cells):

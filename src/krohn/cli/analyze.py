@@ -15,7 +15,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.output import emit, json_option, note, table
 from krohn.construct.depth_bounds import DepthBounds, depth_bounds
-from krohn.errors import LimitExceeded
+from krohn.errors import LimitExceeded, counted
 from krohn.recurrent.verdicts import Verdict, verdicts
 
 _MAX_SKELETON_STATES = 2_000
@@ -139,15 +139,17 @@ def _text(
     spec: str, automaton: Semiautomaton, analysis: Analysis, levels: int | None, depth: DepthBounds
 ) -> str:
     green = analysis.green
-    size = "unknown" if analysis.semigroup_size is None else f"{analysis.semigroup_size:,}"
+    number = analysis.semigroup_size
+    size = "unknown elements" if number is None else counted(number, "element")
     lines = [
-        f"{spec}: {analysis.num_states} states, {analysis.num_letters} letters",
-        f"semigroup    {size} elements{' (a group)' if analysis.is_group else ''}",
+        f"{spec}: {counted(analysis.num_states, 'state')}, {counted(analysis.num_letters, 'letter')}",
+        f"semigroup    {size}{' (a group)' if analysis.is_group else ''}",
     ]
     if green is not None:
+        classes = counted(green.num_d, "D-class", "D-classes")
         lines.append(
-            f"Green        {green.num_d} D-classes ({green.num_regular_d} regular), {green.num_r} R, "
-            f"{green.num_l} L, {green.num_h} H; {green.num_idempotents} idempotents"
+            f"Green        {classes} ({green.num_regular_d} regular), {green.num_r} R, "
+            f"{green.num_l} L, {green.num_h} H; {counted(green.num_idempotents, 'idempotent')}"
         )
     lines.append(f"levels       {'unknown' if levels is None else levels}")
     lines.append(f"depth        {depth}")

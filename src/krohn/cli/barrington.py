@@ -10,7 +10,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option, table
 from krohn.construct.barrington import DEFAULT, BarringtonProgram, barrington
 from krohn.construct.compiling import compile
-from krohn.errors import InvalidInput, LimitExceeded
+from krohn.errors import InvalidInput, LimitExceeded, counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import run as run_network
 
@@ -168,7 +168,7 @@ def _run_text(program: BarringtonProgram, payload: dict[str, Any]) -> str:
     return "\n".join(
         [
             f"{payload['length']} letters over {payload['automaton']}; network: method {run['method']}, "
-            f"{run['layers']} layers, {run['dim']} dimensions",
+            f"{counted(run['layers'], 'layer')}, {counted(run['dim'], 'dimension')}",
             table((*names, "formula", "automaton", "network"), rows),
             f"{verdict} on {len(rows)} assignment{'s' if len(rows) != 1 else ''}",
         ]

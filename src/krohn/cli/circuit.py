@@ -13,7 +13,7 @@ from krohn.cli.output import emit, json_option, table
 from krohn.construct.compiling import compile
 from krohn.construct.threshold_circuit import letters_as_bits, threshold_circuit
 from krohn.construct.threshold_gates import Circuit
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import load
 
@@ -106,8 +106,9 @@ def _text(payload: dict[str, Any], circuit: Circuit) -> str:
         if payload["agrees"]
         else f"differs from the network after: {' '.join(payload['counterexample'])}"
     )
+    layers = counted(payload["layers"], "layer")
     title = (
-        f"{payload['automaton']}, words of {payload['length']} letters: {payload['layers']} layers become "
+        f"{payload['automaton']}, words of {payload['length']} letters: {layers} become "
         f"depth {circuit.depth}, {circuit.gates:,} threshold gates, {circuit.wires:,} wires, "
         f"weights up to {circuit.largest_weight}"
     )

@@ -18,6 +18,7 @@ from krohn.cli.search_options import EFFORT, TIME_LIMIT, choice, max_sets
 from krohn.construct.compiling import shallower
 from krohn.construct.decomposing import decompose
 from krohn.construct.request import Proposal, Request
+from krohn.errors import counted
 from krohn.network.transformer import Mask
 
 _file = click.Path(dir_okay=False, path_type=Path)
@@ -93,17 +94,18 @@ def _compiled(result: Decomposition, rival: Proposal | None) -> dict[str, Any]:
 
 def _instead(rival: Proposal | None) -> Iterator[str]:
     if rival is not None:
-        layers = f"{rival.layers} layer{'s' * (rival.layers != 1)}"
+        layers = counted(rival.layers, "layer")
         seen = "; then ".join(rival.lines)
         yield f"krohn compile takes {layers} instead, by features: {seen}"
 
 
 def _text(result: Decomposition) -> str:
     plain = "" if result.cascade is None else f" (plain holonomy: {result.cascade.num_levels})"
-    count = f"{result.layers} layer{'s' * (result.layers != 1)}"
-    layers = "not solvable" if result.layers is None else f"{count} with a {result.mask} mask"
+    layers = "not solvable"
+    if result.layers is not None:
+        layers = f"{counted(result.layers, 'layer')} with a {result.mask} mask"
     name = result.automaton.name or "the automaton"
-    levels = f"{result.levels} level{'s' * (result.levels != 1)}"
+    levels = counted(result.levels, "level")
     parts = [f"{name}: {levels}{plain}, {layers}; covering proved"]
     parts.append("\n".join("  " * indent + node.title for indent, node in result.plan.walk()))
     rows = [

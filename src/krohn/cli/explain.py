@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from krohn.cli.output import emit, json_option, note
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, counted
 from krohn.network.meaning import meaning
 from krohn.network.picture import HeadView
 from krohn.network.storage import is_run, load
@@ -58,7 +58,8 @@ def command(directory: Path, word: tuple[str, ...], out: Path | None, as_json: b
 
 
 def _about(title: str, about: dict[str, Any]) -> Iterator[str]:
-    counts = f"{about['layers']} layers, {len(about['registers'])} registers, {len(about['heads'])} heads"
+    numbers = (about["layers"], "layer"), (len(about["registers"]), "register"), (len(about["heads"]), "head")
+    counts = ", ".join(counted(number, noun) for number, noun in numbers)
     yield f"{title}: {counts}, words of at most {about['length']} letters\n"
     yield "registers that tokens and positions bring"
     for entry in about["registers"]:

@@ -8,7 +8,7 @@ import click
 
 from krohn.automata.files import dump_automaton
 from krohn.cli.output import emit, json_option, note
-from krohn.errors import InvalidInput, MissingDependency
+from krohn.errors import InvalidInput, MissingDependency, counted
 
 
 @click.command()
@@ -82,7 +82,7 @@ def _named(word: tuple[int, ...] | None, names: tuple[str, ...]) -> dict[str, An
 
 
 def _text(payload: dict[str, Any]) -> str:
-    lines = [f"an automaton of {payload['states']} states"]
+    lines = [f"an automaton of {counted(payload['states'], 'state')}"]
     if payload["equivalent"]:
         lines.append(f"it answers as the network does on all words of up to {payload['length']} letters")
     else:

@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from krohn.cli.output import emit, json_option, note, table
 from krohn.cli.train_settings import setting_options, typed_settings, without_effect, written_down
-from krohn.errors import KrohnError, Unsupported
+from krohn.errors import KrohnError, Unsupported, counted
 from krohn.strict_json import read_json
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
     found = [*start_reasons(run, automaton, options["device"]), *_directory_reasons(options)]
     _refuse([*found, *(_provable_reasons(run, automaton) if options["provable"] else [])])
     note(
-        f"run {run.run_id}: {run.task.spec}, {run.model.kind}, {run.replicates} replicates, {run.steps} steps"
+        f"run {run.run_id}: {run.task.spec}, {run.model.kind}, {counted(run.replicates, 'replicate')}, "
+        f"{counted(run.steps, 'step')}"
     )
     if run.optimizer.warmup >= run.steps:
         note(f"the warm-up of {run.optimizer.warmup} steps never ends: see --warmup")

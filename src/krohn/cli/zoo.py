@@ -10,6 +10,7 @@ from krohn.automata.diagram import diagram
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import FAMILIES, parse_spec, zoo, zoo_names
 from krohn.cli.output import emit, json_option, note, table
+from krohn.errors import counted
 
 _SHOWN = 40
 
@@ -86,7 +87,8 @@ def _picture(automaton: Semiautomaton) -> str:
         targets = [names[target] for target in automaton.table[state].tolist()]
         observed = (automaton.observe[state],) if automaton.observe is not None else ()
         rows.append((names[state], *observed, *targets))
-    title = f"{automaton.name}: {automaton.num_states} states, {automaton.num_letters} letters"
+    sizes = f"{counted(automaton.num_states, 'state')}, {counted(automaton.num_letters, 'letter')}"
+    title = f"{automaton.name}: {sizes}"
     more = automaton.num_states - _SHOWN
     rest = f"\n… and {more} more states (krohn zoo NAME --json has all)" if more > 0 else ""
     header = ("state", *seen, *automaton.letter_names)

@@ -44,9 +44,9 @@ class DepthBounds:
 
 
 def bounded(automaton: Semiautomaton, upper: int | None) -> DepthBounds:
-    """The bounds around a depth that a network has; no network has fewer layers than one."""
-    witness = None if upper == 1 else find_block_scheme(automaton)
-    return DepthBounds(upper, 1 if witness is None else 2, witness)
+    """The bounds around a depth that a network has: at least one layer, unless it is known to need none."""
+    witness = None if upper in (0, 1) else find_block_scheme(automaton)
+    return DepthBounds(upper, 0 if upper == 0 else 1 if witness is None else 2, witness)
 
 
 def depth_bounds(

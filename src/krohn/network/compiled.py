@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers, word_array
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, counted
 from krohn.network.explanation import Explanation, explain_word
 from krohn.network.forward import run
 from krohn.network.program import Program
@@ -74,8 +74,8 @@ class CompiledNetwork:
     def __repr__(self) -> str:
         net = self.transformer
         built = f"words up to {self.length:,} letters, method {self.method}"
-        layers = "1 layer" if net.depth == 1 else f"{net.depth} layers"
-        sizes = f"{layers}, {net.dim} dimensions, {net.num_parameters:,} parameters"
+        layers, dims = counted(net.depth, "layer"), counted(net.dim, "dimension")
+        sizes = f"{layers}, {dims}, {net.num_parameters:,} parameters"
         return f"<CompiledNetwork {self.automaton.name or 'of an automaton'}: {built}, {sizes}>"
 
     def _repr_html_(self) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import UnknownName
+from krohn.errors import UnknownName, counted
 from krohn.network.forward import logits
 from krohn.network.picture import HeadView, word_picture
 from krohn.network.transformer import Layout, Transformer
@@ -31,7 +31,7 @@ class Explanation:
     def __repr__(self) -> str:
         word = " ".join(self.positions[len(self.positions) - len(self.states) :][:20])
         more = " …" if len(self.states) > 20 else ""
-        return f"<Explanation of {word or 'the empty word'}{more}: {len(self.heads)} heads>"
+        return f"<Explanation of {word or 'the empty word'}{more}: {counted(len(self.heads), 'head')}>"
 
     def _repr_svg_(self) -> str:
         """What a notebook shows: registers, states and attention."""

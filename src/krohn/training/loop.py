@@ -13,7 +13,7 @@ from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, parse_spec
-from krohn.errors import InvalidInput, Unsupported
+from krohn.errors import InvalidInput, Unsupported, counted
 from krohn.models.network import Network, Weights
 from krohn.tasks.batches import Task
 from krohn.training.config import RunConfig, typed_run
@@ -59,7 +59,9 @@ class TrainResult:
     finished: bool = True
 
     def __repr__(self) -> str:
-        trained = f"{self.config.task.spec}, {self.config.model.kind}, {len(self.replicates)} replicates"
+        trained = (
+            f"{self.config.task.spec}, {self.config.model.kind}, {counted(len(self.replicates), 'replicate')}"
+        )
         return f"<TrainResult: {trained}, best accuracy {self.replicates[self.best]['accuracy']:.2%}>"
 
     @property

@@ -171,7 +171,9 @@ def grid_bounds(automaton: Semiautomaton, length: int) -> TheoremBounds:
     """Theorem 3: printed channels and heads, and the widths of its MLPs with variant (ii)."""
     grid = recognise_grid(automaton)
     if grid is None:
-        raise InvalidInput(f"Theorem 3 bounds gridworlds only; {automaton!r} is not one")
+        raise InvalidInput(
+            f"Theorem 3 bounds gridworlds only; {automaton.name or 'this automaton'} is not one"
+        )
     walls = [size - 1 for size in grid.shape]
     heads = sum(2 * s + 1 for s in walls)
     circle = sum(4 * (2 * length + 1) for _ in walls)

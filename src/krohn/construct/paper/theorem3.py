@@ -132,7 +132,7 @@ def build_grid(
     if grid is None:
         raise Unsupported(
             f"method grid needs a gridworld (letters that move coordinates by −1, 0, +1 between walls); "
-            f"{automaton!r} is not one; use method cascade or scan"
+            f"{automaton.name or 'this automaton'} is not one; use method cascade or scan"
         )
     run = grid_run(automaton, grid, length)
     shared = MOD_SHARED if variant.startswith("mod") else PAPER_SHARED
