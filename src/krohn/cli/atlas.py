@@ -28,7 +28,7 @@ from krohn.construct.depth_bounds import AtlasEntry, atlas
 )
 @json_option
 def command(states: int, letters: int, sample: int | None, seed: int, effort: float, as_json: bool) -> None:
-    """Lists all automata up to isomorphism, with class, depth and lower bound.
+    """List all small automata up to isomorphism, with class, depth and lower bound.
 
     These are all automata with 2 to STATES states, all of them reachable from the start, or a sample.
 

@@ -35,12 +35,13 @@ Assignment = dict[str, bool]
 )
 @json_option
 def command(formula: str, spec: str, assign: str | None, with_network: bool, as_json: bool) -> None:
-    """Turns a Boolean formula (variables, ! & | ^, parentheses) into a word over an automaton's letters.
+    """Turn a Boolean formula (variables, ! & | ^, parentheses) into a word over an automaton's letters.
 
     Each letter depends on at most one variable. The word leads the automaton from its start to one state if
     the formula is true and to another if it is false, so whoever tracks the automaton evaluates formulas
-    (Barrington's theorem). --run compiles a network for words of this length and evaluates the formula by
-    formula, automaton and network, for --assign or for every assignment; exit status 1 if they differ.
+    (Barrington's theorem). --run also compiles a network for words of this length. It evaluates the formula
+    in three ways, directly, by the automaton and by the network, for --assign or for every assignment; exit
+    status 1 if they differ.
 
     \b
     Example:  krohn barrington "x & (y | !z)"

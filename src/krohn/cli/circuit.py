@@ -35,7 +35,7 @@ LONG_WORDS = 64
 )
 @json_option
 def command(target: str, length: int | None, seed: int, as_json: bool) -> None:
-    """Lowers a compiled network to threshold gates and compares the two (the upper half of Theorem 4).
+    """Turn a compiled network into threshold gates and compare the two (the upper half of Theorem 4).
 
     A gate is 1 if the weighted sum of its inputs reaches its threshold. For a solvable automaton the depth of
     the circuit does not depend on the length; its size grows polynomially. The circuit is compared with the

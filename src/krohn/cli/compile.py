@@ -68,7 +68,7 @@ DIGITS = re.compile(r"\d+")
 def command(
     spec: str, length: int | None, architecture: str, out: Path | None, as_json: bool, **options: Any
 ) -> None:
-    """Builds the weights, prints their sizes beside the paper's, and writes them to --out.
+    """Build the weights, print their sizes beside the paper's, and write them to --out.
 
     \b
     Example:  krohn compile S4 --length 128 --out nets/s4

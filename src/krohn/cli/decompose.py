@@ -53,7 +53,7 @@ def command(
     time_limit: float | None,
     as_json: bool,
 ) -> None:
-    """Writes an automaton as a cascade of permutation-reset components, and proves that they do the same.
+    """Write an automaton as a cascade of permutation-reset components, and prove that both do the same.
 
     \b
     Example:  krohn decompose Dyck4,2 --explain

@@ -26,7 +26,7 @@ _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 @click.command()
 @json_option
 def command(as_json: bool) -> None:
-    """Lists versions, the accelerator, and every optional part with how to install it.
+    """List versions, the accelerator, and every optional part with how to install it.
 
     Exit status 0: everything krohn needs is there. 1: a package it cannot do without is missing.
 

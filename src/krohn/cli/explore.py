@@ -61,7 +61,7 @@ def command(
     opens: bool,
     as_json: bool,
 ) -> None:
-    """Compiles automata and shows the networks at work: diagram, attention, registers, logits, certificate.
+    """Compile automata and show the networks at work: diagram, attention, registers, logits, certificate.
 
     With --out it writes one page that needs nothing but a browser. Without, it serves the same page on this
     machine, for any name, pattern or file that is typed into it.

@@ -61,7 +61,7 @@ def command(
     no_proof: bool,
     as_json: bool,
 ) -> int:
-    """Writes the network of a directory (of krohn compile or krohn train) as a stock model.
+    """Write the network in a directory of krohn compile or krohn train as a stock model.
 
     hf: a GPT-2 that transformers loads, with its tokenizer. transformer-lens: the native model of
     TransformerBridge. onnx: one graph. README.md beside the files shows how to load them.

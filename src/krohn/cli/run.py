@@ -35,7 +35,7 @@ BATCH_LETTERS = 1 << 16
 @click.option("--device", default="numpy", show_default=True, help="numpy, or a torch device: cpu, cuda.")
 @json_option
 def command(directory: Path, dtype: str, device: str, as_json: bool) -> None:
-    """Reads words from standard input, one on each line, and prints the state after each letter.
+    """Read words from standard input, one on each line, and print the state after each letter.
 
     Letters are separated by spaces. A recurrent network runs in float32; on a torch device it is the
     network that krohn train trains.

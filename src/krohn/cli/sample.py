@@ -44,7 +44,7 @@ def command(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Writes random words with the states after each letter, as 0-based integers.
+    """Write random words with the states after each letter, as 0-based integers.
 
     With --for the columns are input_ids, labels (moved one place to the right, as the losses of stock code
     want them) and targets (in place); -100 stands where there is nothing to compare.

@@ -20,7 +20,7 @@ _FEW = 8  # words of one length up to which letter by letter beats an array oper
 @click.option("--observe", is_flag=True, help="Print the observations φ(q) instead of the states.")
 @json_option
 def command(spec: str, observe: bool, as_json: bool) -> None:
-    """Reads words from standard input, one on each line, and prints the state after each letter.
+    """Read words from standard input, one on each line, and print the state after each letter.
 
     Letters are separated by spaces.
 

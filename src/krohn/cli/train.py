@@ -52,7 +52,7 @@ _AROUND = {"config", "spec", "device", "out", "checkpoint_seconds", "tensorboard
 )
 @json_option
 def command(spec: str | None, config: Path | None, as_json: bool, **options: Any) -> None:
-    """Trains networks to simulate the automaton SPEC.
+    """Train networks to simulate the automaton SPEC.
 
     \b
     Example:  krohn train Grid4 --length 20 --layers 2 --dim 64 --heads 4 --mlp 64 --lr 1e-3 --steps 2000

@@ -18,7 +18,7 @@ from krohn.cli.output import emit, json_option, note, table
 def command(
     directory: Path, length: int | None, out: Path | None, seed: int, effort: float, as_json: bool
 ) -> None:
-    """Swaps variables of the automaton's algebra between words, layer by layer, to see if the output follows.
+    """Swap variables of the automaton's algebra between words, layer by layer, to see if the output follows.
 
     DIRECTORY is a run of krohn train (GPT), a network of krohn compile, or an export of krohn export --to hf.
     The table shows the share of swaps that the output follows. * marks variables that the layer holds, =

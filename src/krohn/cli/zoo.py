@@ -22,7 +22,7 @@ _SHOWN = 40
 )
 @json_option
 def command(spec: str | None, svg: Path | None, as_json: bool) -> None:
-    """Lists the named automata, or shows one automaton's states, letters and table.
+    """List the named automata, or show one automaton's states, letters and table.
 
     \b
     Example:  krohn zoo
