@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from krohn.automata.small import sampled_automata, small_automata
+from krohn.automata.small import require_listable, sampled_automata, small_automata
 from krohn.cli.output import emit, json_option, table
 from krohn.construct.depth_bounds import AtlasEntry, atlas
 
@@ -18,7 +18,7 @@ from krohn.construct.depth_bounds import AtlasEntry, atlas
 @click.option(
     "--sample", type=click.IntRange(1), help="Draw this many at random instead, all with --states states."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the sample.")
 @click.option(
     "--effort",
     type=float,
@@ -39,6 +39,7 @@ def command(states: int, letters: int, sample: int | None, seed: int, effort: fl
     if sample is not None:
         chosen = sampled_automata(states, letters, sample, seed)
     else:
+        require_listable(states, letters)  # before the smaller ones are listed
         chosen = [automaton for count in range(2, states + 1) for automaton in small_automata(count, letters)]
     entries = list(atlas(chosen, effort))
     payload: dict[str, Any] = {

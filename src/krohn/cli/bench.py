@@ -32,11 +32,15 @@ from krohn.errors import InvalidInput
 @click.option(
     "--length", type=click.IntRange(min=2), default=16, show_default=True, help="Letters of a training word."
 )
-@click.option("--steps", type=click.IntRange(min=1), default=300, show_default=True)
-@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True)
+@click.option(
+    "--steps", type=click.IntRange(min=1), default=300, show_default=True, help="Steps of training."
+)
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Networks for each automaton."
+)
 @click.option("--dim", type=click.IntRange(min=1), default=32, show_default=True, help="Width of a layer.")
-@click.option("--lr", type=float, default=3e-3, show_default=True)
-@click.option("--device", default="cpu", show_default=True)
+@click.option("--lr", type=float, default=3e-3, show_default=True, help="Learning rate.")
+@click.option("--device", default="cpu", show_default=True, help="Where to train: cpu or cuda.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Write a figure to this file name, as svg and png."
 )

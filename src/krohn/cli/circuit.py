@@ -31,7 +31,11 @@ LONG_WORDS = 64
     help="Letters of a word; not needed for a network in a directory.",
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of the long random words of the check."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the long random words of the check.",
 )
 @json_option
 def command(target: str, length: int | None, seed: int, as_json: bool) -> None:

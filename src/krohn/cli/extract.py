@@ -8,6 +8,7 @@ import click
 
 from krohn.automata.files import dump_automaton
 from krohn.cli.output import emit, json_option, note
+from krohn.cli.search_options import Finite
 from krohn.errors import InvalidInput, MissingDependency, counted
 
 
@@ -31,12 +32,18 @@ from krohn.errors import InvalidInput, MissingDependency, counted
 )
 @click.option(
     "--effort",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     default=1.0,
     show_default=True,
     help="How much work running all words may take; 10 allows ten times the work.",
 )
-@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+@click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda"]),
+    default="cpu",
+    show_default=True,
+    help="Where the network is run.",
+)
 @json_option
 def command(
     directory: Path, length: int, out: Path | None, max_states: int, effort: float, device: str, as_json: bool

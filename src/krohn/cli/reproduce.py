@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from krohn.cli.output import emit, json_option, note, table
+from krohn.cli.search_options import Finite
 from krohn.errors import InvalidInput
 from krohn.experiments.names import check_engine, check_experiment
 from krohn.experiments.scale import parse_scale
@@ -36,7 +37,7 @@ _HIDDEN |= {"reached_low", "reached_high"}  # told in the column of those that r
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), help="Default: the GPU if there is one.")
 @click.option(
     "--time-limit",
-    type=click.FloatRange(min=0),
+    type=Finite(min=0),
     help="Stop after this many seconds; the rest is done next time.",
 )
 @click.option("--only", default="", help="Tasks to run, separated by commas.")

@@ -1,5 +1,6 @@
 """Options that commands of the compiler share: one of its choices by name, and the limits of its searches."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,17 @@ import click
 from krohn.construct.request import CHOICES, DEFAULT_EFFORT
 
 Option = Callable[[Any], Any]
+
+
+class Finite(click.FloatRange):
+    """A number within bounds; click's own range lets nan pass, for it is neither too small nor too large."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, refused if it is nan or infinite."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number
 
 
 def choice(name: str, help: str, default: str | None = None) -> Option:

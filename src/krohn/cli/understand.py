@@ -12,7 +12,9 @@ from krohn.cli.output import emit, json_option, note, table
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option("--length", type=int, help="Letters of the words.  [default: the network's, at most 40]")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the page, F.html or F.svg.")
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of the words."
+)
 @click.option("--effort", type=float, default=1.0, show_default=True, help="How many words and swaps.")
 @json_option
 def command(

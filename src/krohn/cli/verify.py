@@ -13,6 +13,7 @@ from krohn.certify.recheck import recheck
 from krohn.certify.verification import verify
 from krohn.cli.output import emit, json_option, note
 from krohn.cli.recurrent import WitnessRequest, verify_witness
+from krohn.cli.search_options import Finite
 from krohn.cli.trained_verdict import TrainedRequest, trained_verdict
 from krohn.network.storage import MEANING, MODEL, is_run
 from krohn.recurrent.witness_files import is_witness
@@ -20,7 +21,13 @@ from krohn.recurrent.witness_files import is_witness
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--dtype", type=click.Choice(list(ARITHMETICS)), default="float64", show_default=True)
+@click.option(
+    "--dtype",
+    type=click.Choice(list(ARITHMETICS)),
+    default="float64",
+    show_default=True,
+    help="The float format to certify for.",
+)
 @click.option("--length", type=int, help="Certify only words up to this length.  [default: as built]")
 @click.option("--automaton", "spec", help="The automaton you mean.  [default: the one the file claims]")
 @click.option(
@@ -33,7 +40,7 @@ from krohn.recurrent.witness_files import is_witness
 )
 @click.option(
     "--effort",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     default=1.0,
     show_default=True,
     help="For a trained network: how many words to run; 1 is a few seconds.",

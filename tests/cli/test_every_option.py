@@ -1,0 +1,174 @@
+"""What holds for every command and every option: examples that parse, help, refusals in one line."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+import click
+import pytest
+
+from krohn.cli.app import COMMANDS, CommandTable, app, run
+
+ROOT = Path(__file__).parents[2]
+
+# What a command needs before an option is looked at; nothing of it is read.
+ARGUMENTS = {
+    "analyze": ["C2"],
+    "atlas": ["--states", "2", "--letters", "2"],
+    "barrington": ["x"],
+    "bench": ["--module", "a:b"],
+    "circuit": ["C2"],
+    "compile": ["C2"],
+    "decompose": ["C2"],
+    "explain": ["net"],
+    "export": ["net", "--to", "hf", "--out", "there"],
+    "extract": ["net", "--length", "3"],
+    "reproduce": ["depth"],
+    "run": ["net"],
+    "sample": ["C2", "--length", "3", "--count", "2", "--out", "x.npz"],
+    "simulate": ["C2"],
+    "train": ["C2"],
+    "understand": ["net"],
+    "verify": ["net"],
+    "results export": ["--out", "x.jsonl"],
+    "results import": ["x.jsonl"],
+    "results merge": ["x.sqlite"],
+    "results show": ["aa"],
+}
+
+
+def every_command() -> Iterator[tuple[str, click.Command]]:
+    """All commands and the commands of groups, by what is typed."""
+    context = click.Context(app)
+    for name in COMMANDS:
+        command = CommandTable().get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {inner}", found) for inner, found in command.commands.items())
+        else:
+            yield name, command
+
+
+EVERY = dict(every_command())
+OPTIONS = [
+    (name, option)
+    for name, command in EVERY.items()
+    for option in command.params
+    if isinstance(option, click.Option) and not option.is_flag and option.nargs == 1
+]
+
+
+def wrong_values(option: click.Option) -> list[str]:
+    """Values that the type of an option excludes."""
+    kind = option.type
+    if isinstance(kind, click.IntRange | click.FloatRange):
+        below = [] if kind.min is None else [f"{kind.min - 1}"]
+        never = ["zebra"] if isinstance(kind, click.IntRange) else ["zebra", "nan", "inf"]
+        return [*never, *below, *([] if kind.max is None else [f"{kind.max + 1}"])]
+    if isinstance(kind, click.Choice) or kind in (click.INT, click.FLOAT):
+        return ["zebra", ""]
+    if isinstance(kind, click.Path) and kind.exists:
+        return ["no/such/place"]
+    return []
+
+
+REFUSED = [(name, option.opts[0], value) for name, option in OPTIONS for value in wrong_values(option)]
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert run(words) == 2, words
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+    assert len(captured.err) <= 301
+    return captured.err
+
+
+@pytest.mark.parametrize(("name", "option", "value"), REFUSED)
+def test_a_value_outside_the_type_is_refused_by_the_option_s_name(
+    name: str, option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refused(capsys, *name.split(), *ARGUMENTS.get(name, []), f"{option}={value}")
+    assert f"Invalid value for '{option}'" in said
+    assert f"see krohn {name} --help" in said
+
+
+def test_many_options_are_tried() -> None:
+    assert len(REFUSED) > 120
+    assert {name.split()[0] for name, _ in OPTIONS} >= set(COMMANDS) - {"doctor", "simulate"}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_an_unknown_option_is_told_to_people_and_to_machines(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*name.split(), *ARGUMENTS.get(name, [])]
+    said = refused(capsys, *words, "--no-such-option")
+    assert "No such option: --no-such-option" in said or "No such option '--no-such-option'" in said
+    assert run([*words, "--json", "--no-such-option"]) == 2
+    captured = capsys.readouterr()
+    assert captured.err == f"error: {json.loads(captured.out)['error']}\n"
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in EVERY if ARGUMENTS.get(name) and name not in ("sample", "train")]
+)
+def test_a_command_without_what_it_needs_says_what_is_missing(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "Missing " in refused(capsys, *name.split())
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_word_too_many_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    takes_all = any(isinstance(p, click.Argument) and p.nargs == -1 for p in EVERY[name].params)
+    if not takes_all:
+        words = [*ARGUMENTS.get(name, []), *(["one"] if name == "zoo" else []), "surplus"]
+        assert "unexpected extra argument" in refused(capsys, *name.split(), *words)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_option_says_what_it_is_for(name: str) -> None:
+    for option in EVERY[name].params:
+        if isinstance(option, click.Option):
+            assert option.help, f"krohn {name} {option.opts[0]} has no help"
+    assert EVERY[name].help
+    assert any(option.name == "as_json" for option in EVERY[name].params)
+
+
+def examples(name: str) -> list[list[str]]:
+    """The commands after ``Example:`` in the help, as a shell reads them."""
+    _, _, after = (EVERY[name].help or "").partition("Example:")
+    found: list[list[str]] = []
+    for line in after.splitlines():
+        for operator, words in groupby(shlex.split(line), key=lambda word: word in ("&&", "|")):
+            part = [] if operator else list(words)
+            found += [part[1:]] if part[:1] == ["krohn"] else []
+    return found
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_examples_in_the_help_are_accepted_as_they_stand(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    found = examples(name)
+    assert any(words[: len(name.split())] == name.split() for words in found)
+    for words in found:
+        inner = " ".join(words[:2]) if words[0] == "results" else words[0]
+        EVERY[inner].make_context(inner, words[len(inner.split()) :])
+
+
+def test_every_command_is_in_the_help_of_krohn_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    text = capsys.readouterr().out
+    places = [text.index(f"\n  {name} ") for name in COMMANDS]
+    assert places == sorted(places)
+    assert run(["--version"]) == 0
+    assert re.fullmatch(r"krohn, version \d+\.\d+\.\d+.*\n", capsys.readouterr().out)
+    assert run([]) == 2
+    assert capsys.readouterr().out.startswith("Usage: krohn")

@@ -1,0 +1,146 @@
+"""Places that cannot be written: one line, exit status 2, nothing lost and nothing half written."""
+
+from pathlib import Path
+
+import pytest
+
+import krohn
+from krohn.cli.app import run
+
+# Commands that write a file; {} stands for where it goes.
+WRITERS = [
+    "zoo C2 --svg {}.svg",
+    "analyze C2 --svg {}.svg",
+    "decompose C2 --svg {}.svg",
+    "decompose C2 --plain --skeleton-svg {}.svg",
+    "decompose C2 --dot {}.dot",
+    "sample C2 --length 3 --count 2 --out {}.npz",
+    "sample C2 --length 3 --count 2 --out {}.jsonl",
+    "explore C2 -T 3 --out {}.html",
+    "explain net --out {}.json",
+    "explain net 0 1 --out {}.svg",
+    "verify net --out {}.json",
+    "extract net --length 2 --out {}.json",
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a compiled network in it, in which the command runs."""
+    krohn.save(krohn.compile("C2", length=3), tmp_path / "net")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def listing(place: Path) -> dict[str, bytes | None]:
+    found = sorted(place.rglob("*"))
+    return {str(path.relative_to(place)): path.read_bytes() if path.is_file() else None for path in found}
+
+
+def refused(capsys: pytest.CaptureFixture[str], words: list[str]) -> str:
+    assert run(words) == 2, words
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("error: ")
+    assert "internal error" not in last
+    return last
+
+
+@pytest.mark.parametrize("line", WRITERS)
+def test_a_directory_a_file_as_folder_and_no_permission_are_refused(
+    line: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suffix = line.partition("{}")[2]
+    (place / f"folder{suffix}").mkdir()
+    (place / "file").write_text("mine")
+    before = listing(place)
+    for target in ("folder", "file/inside", "/proc/none/x"):
+        refused(capsys, line.format(target).split())
+        assert listing(place) == before
+
+
+@pytest.mark.parametrize("line", WRITERS)
+def test_folders_are_made_and_the_same_command_writes_the_same_bytes(
+    line: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suffix = line.partition("{}")[2]
+    written = []
+    for folder in ("one/new", "two"):
+        assert run(line.format(f"{folder}/it").split()) == 0
+        written.append((place / folder / f"it{suffix}").read_bytes())
+        assert [path.name for path in (place / folder).iterdir()] == [f"it{suffix}"]
+    assert written[0] == written[1] != b""
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("architecture", ["transformer", "lstm"])
+def test_a_network_is_not_written_over_a_file(
+    architecture: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "file").write_text("mine")
+    length = ["--length", "3"] if architecture == "transformer" else []
+    words = ["compile", "C2", *length, "--architecture", architecture, "--out"]
+    for target in ("file", "file/inside"):
+        refused(capsys, [*words, target])
+    assert (place / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "option", ["--length 4", "--method scan", "--mask strict", "--effort 2", "--max-rows 9"]
+)
+def test_options_of_transformers_are_refused_for_recurrent_networks(
+    option: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refused(capsys, ["compile", "C2", "--architecture", "gru", *option.split()])
+    assert said.startswith(f"error: {option.split()[0]} is for Transformers")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("compile C2", "choose it with --length"),
+        ("circuit C2", "choose it with --length"),
+        ("verify net --renamed", "--renamed needs --automaton"),
+        ("verify none", "must exist"),
+        ("run none", "must exist"),
+        ("explain none", "must exist"),
+        ("explain net 0 zebra", "zebra"),
+        ("explain net 0 1 0 1", "3"),
+        ("explain net --out word.svg", "a picture needs a word"),
+        ("explain net --out word.pdf", "pdf"),
+        ("extract none --length 3", "must be the directory of a network"),
+        ("understand none", "none"),
+        ("understand net --out page.pdf", "page.pdf"),
+        ("export none --to hf --out there", "none"),
+        ("export net --to hf,zebra --out there", "'zebra' is not one of"),
+        ("bench --module nothing", "must be PKG:FACTORY"),
+        ("bench --module json:nothing", "there is no nothing"),
+        ("bench --module no_such_package:make", "must load; ModuleNotFoundError"),
+        ("sample --length 3 --count 1 --out x.npz", "needs an automaton, or --for"),
+        ("sample --for net --length 3 --count 1 --out x.npz", "net"),
+        ("results export --out x.jsonl --experiment zebra", "zebra"),
+        ("results export --out x.jsonl --scale zebra", "zebra"),
+        ("results list --store none.sqlite", "none.sqlite"),
+        ("results show aa --store none.sqlite", "none.sqlite"),
+        ("results merge none.sqlite --store new.sqlite", "none.sqlite"),
+        ("results import none.jsonl --store new.sqlite", "none.jsonl"),
+        ("reproduce zebra", "zebra"),
+        ("reproduce depth --scale huge", "huge"),
+        ("reproduce depth --engine steam", "steam"),
+        ("reproduce depth --show --only C2", "--show prints what is stored"),
+        ("train", "give either an automaton SPEC or --config"),
+        ("train C2 --config net/krohn.json", "give either an automaton SPEC or --config"),
+        ("train --config net/krohn.json", "task"),
+        ("train --config net/krohn.json --lr 1", "--config holds the whole run; leave out --lr"),
+        ("train C2 --tensorboard --provable", "need a directory: give --out"),
+        ("explore C2 --results net --out x.html", "none in net"),
+        ("explore zebra --out x.html", "zebra"),
+        ("barrington x --automaton S4", "solvable"),
+        ("atlas --states 8 --letters 6", "8 states and 6 letters have"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_what_to_do_and_leaves_no_file(
+    words: str, said: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = listing(place)
+    assert said in refused(capsys, words.split())
+    assert listing(place) == before
