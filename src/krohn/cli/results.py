@@ -171,7 +171,8 @@ def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
     for line in conflict_lines(conflicts):
         note(line)
     payload = {"store": str(store_path), "added": after - before, "records": after, "conflicts": found}
-    text = f"{after - before} records added, {after} in {store_path}, {len(found)} conflict{'s' * (len(found) != 1)}"
+    clashes = f"{len(found)} conflict{'s' * (len(found) != 1)}"
+    text = f"{after - before} records added, {after} in {store_path}, {clashes}"
     emit(payload, as_json=as_json, text=lambda: text)
 
 
