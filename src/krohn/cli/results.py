@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from krohn.cli.output import emit, json_option, note, table
+from krohn.errors import counted
 
 _STORE = click.option(
     "--store",
@@ -171,8 +172,7 @@ def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
     for line in conflict_lines(conflicts):
         note(line)
     payload = {"store": str(store_path), "added": after - before, "records": after, "conflicts": found}
-    clashes = f"{len(found)} conflict{'s' * (len(found) != 1)}"
-    text = f"{after - before} records added, {after} in {store_path}, {clashes}"
+    text = f"{after - before} records added, {after} in {store_path}, {counted(len(found), 'conflict')}"
     emit(payload, as_json=as_json, text=lambda: text)
 
 
