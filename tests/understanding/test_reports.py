@@ -159,7 +159,7 @@ def test_families_without_a_finding_are_named_with_their_best_share() -> None:
 @pytest.mark.parametrize(
     ("letters", "states", "wanted"),
     [
-        ([1, 0, 0], [0, 0, 1], ["brings its state from layer 2 on"]),
+        ([1, 0, 0], [0, 0, 1], ["brings its state from layer 2 on (100% [97–100])"]),
         (
             [1, 1, 0],
             [0, 0, 1],
@@ -314,5 +314,7 @@ def test_heads_that_write_nothing_are_left_out_and_the_others_keep_their_numbers
     idle = replace(network, layers=(replace(first, heads=(quiet, *first.heads[1:])), *others))
     readings = Readings(krohn.zoo("C3"), np.random.default_rng(0).integers(3, size=(10, 5)))
     stages = stages_of_transformer(idle)
-    found = classified(stages, stages.run(readings.letters, attention=True), readings)
+    passed = stages.run(readings.letters, attention=True)
+    found = classified(stages, passed, readings)
     assert [(head.layer, head.head) for head in found] == [(1, 2), (2, 1)]
+    assert found[0] == _report(1, 2, passed.attention[0][:, 1], 1, list(patterns(readings)))
