@@ -62,8 +62,10 @@ _MORE_PRIME_POWERS = [
 def simple_group_name(group: GeneratedGroup) -> str:
     """The name of a simple group; ``Simple(N)`` if its order N is not in the table."""
     if group.order == 20160:
-        # The only order up to 10⁸ with two simple groups: only A8 has elements of order 6 and 15.
-        return "A8" if _has_element_of_order(group, (6, 15)) else "PSL(3,4)"
+        # The only order up to 10⁸ with two simple groups: A8 has no subgroup of index 21, and only A8 has
+        # elements of order 6 and 15.
+        plane = group.degree == 21 or not _has_element_of_order(group, (6, 15))
+        return "PSL(3,4)" if plane else "A8"
     return _names_by_order().get(group.order, f"Simple({group.order})")
 
 

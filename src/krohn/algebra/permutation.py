@@ -117,9 +117,8 @@ class ByteArithmetic:
         """The tuple of images."""
         return tuple(packed[: self.degree])
 
-    def multiply(self, first: Packed, second: Packed) -> Packed:
-        """``first`` then ``second``."""
-        return first.translate(second)
+    multiply = staticmethod(bytes.translate)  # ``first`` then ``second``
+    same = staticmethod(bytes.__eq__)
 
     def invert(self, packed: Packed) -> Packed:
         """The inverse: the table that translates every image back to its point."""
@@ -148,6 +147,8 @@ class ArrayArithmetic:
     def unpack(self, packed: Packed) -> Permutation:
         """The tuple of images."""
         return tuple(packed.tolist())
+
+    same = staticmethod(np.array_equal)
 
     def multiply(self, first: Packed, second: Packed) -> Packed:
         """``first`` then ``second``."""

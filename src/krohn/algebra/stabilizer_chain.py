@@ -175,18 +175,15 @@ class StabilizerChain:
 
     def _first_failure(self, index: int) -> tuple[Packed, int] | None:
         level = self.levels[index]
-        multiply, inverse, one = self.numbers.multiply, level.inverse, self.numbers.one
+        multiply, same, representative = self.numbers.multiply, self.numbers.same, level.representative
         for number, generator in enumerate(level.generators):
             for position in range(level.checked[number], len(level.orbit)):
                 point = level.orbit[position]
-                product = multiply(level.representative[point], generator)
+                product = multiply(representative[point], generator)
                 image = int(generator[point])
-                if product is level.representative[image]:
+                if same(product, representative[image]):
                     continue
-                schreier = multiply(product, inverse[image])
-                if schreier is one or self.numbers.is_one(schreier):
-                    continue
-                residue, last = self.sift(schreier, index + 1)
+                residue, last = self.sift(multiply(product, level.inverse[image]), index + 1)
                 if last < len(self.levels) or not self.numbers.is_one(residue):
                     level.checked[number] = position
                     return residue, last

@@ -177,7 +177,18 @@ def _fold_of(claim: Claim, layers: tuple[Layer, ...], wide: Array, k: int, *, al
     sums[:, :, k] = values
     given = middle(claim.box)[:, None, None] + (sums @ claim.wide.T)[None]
     out = _run(layers, given.reshape(-1, given.shape[-1])).reshape(given.shape) - (sums @ wide.T)[None]
-    return _find_fold(out.reshape(-1, len(values), given.shape[-1]), values)
+    absent = np.repeat(_absent(claim, values, k), len(grid), axis=0)
+    return _find_fold(out.reshape(-1, len(values), given.shape[-1]), values, absent)
+
+
+def _absent(claim: Claim, values: Integers, k: int) -> Flags:
+    """[class, value]: values that counter k cannot have there, since the letter has just moved it."""
+    shown, steps = claim.machine.shown.reshape(-1), claim.machine.steps[:, :, k].reshape(-1)
+    least, most = np.full(claim.classes, steps.max()), np.full(claim.classes, steps.min())
+    np.minimum.at(least, shown, steps)
+    np.maximum.at(most, shown, steps)
+    out: Flags = (values < values[0] + least[:, None]) | (values > values[-1] + most[:, None])
+    return out
 
 
 def _run(layers: tuple[Layer, ...], rows: Array) -> Array:
@@ -199,7 +210,7 @@ def _run_some(layer: Layer, rows: Array) -> Array:
     return out
 
 
-def _find_fold(table: Array, values: Integers) -> Fold:
+def _find_fold(table: Array, values: Integers, absent: Flags) -> Fold:
     """``table[row, value, channel]``: the least period, or the ends beyond which nothing changes."""
     close = CLOSE * np.maximum(np.ptp(table, axis=(0, 1)), 1e-9) + 1e-12
     first = np.flatnonzero((np.abs(table - table[:, :1]).max(axis=0) > close).any(axis=1))
@@ -209,7 +220,8 @@ def _find_fold(table: Array, values: Integers) -> Fold:
     low, high = int(values[first[0] - 1]), int(values[min(last[-1] + 1, len(values) - 1)])
     tries = min(len(values) // 2, high - low + 1, MAX_FOLD_WORK // table.size)
     for period in range(1, tries + 1):
-        if (np.abs(table[:, period:] - table[:, :-period]).max(axis=(0, 1)) <= close).all():
+        there = ~(absent[:, period:] | absent[:, :-period])
+        if (np.abs(table[:, period:] - table[:, :-period])[there] <= close).all():
             return Fold(period, 0, 0)
     return Fold(0, low, high)
 
