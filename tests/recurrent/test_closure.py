@@ -12,7 +12,9 @@ from krohn.models.kernels import delta_scan
 from krohn.recurrent.cells import Sums
 from krohn.recurrent.chunks import same_in_chunks
 from krohn.recurrent.closure import close
+from krohn.recurrent.delta_witness import in_columns
 from krohn.recurrent.horizon import certified_horizon
+from krohn.recurrent.one_step import with_one_step
 from krohn.recurrent.witness_files import Witness
 from krohn.recurrent.witnesses import WITNESSES, deltaproduct, diagonal
 
@@ -70,7 +72,7 @@ def test_layer_by_layer_decides_as_whole_vectors_do(kind, name) -> None:
 
 def test_what_no_later_layer_sees_is_forgotten() -> None:
     automaton = parse_spec("D6")
-    cell = WITNESSES["deltanet"](automaton)
+    cell = with_one_step(in_columns(automaton)).network()
     proof = close(cell, automaton)
     assert proof.every_length
     assert proof.layers == (2, 3, 12, 48)

@@ -276,7 +276,9 @@ def test_what_one_layer_cannot_do_is_refused_with_a_way_out() -> None:
         Gru({**tensors, "bias_ih": np.zeros(3, dtype=np.float32)})
 
 
-@pytest.mark.parametrize(("name", "layers"), [("D6", 4), ("A4", 4), ("C5:01", 7), ("T3", 7)])
+@pytest.mark.parametrize(
+    ("name", "layers"), [("D6", 3), ("Q8", 3), ("A4", 4), ("S4", 5), ("C5:01", 7), ("T3", 6)]
+)
 def test_one_step_a_letter_suffices_with_more_layers(name, layers) -> None:
     cell = WITNESSES["deltanet"](parse_spec(name))
     assert (cell.options["householders"], cell.layers) == (1, layers)

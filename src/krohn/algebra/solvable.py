@@ -95,6 +95,20 @@ def counter_tower(generators: Iterable[Permutation], degree: int) -> CounterTowe
     return CounterTower(degree, tuple(sections))
 
 
+def prime_tower(generators: Iterable[Permutation], degree: int) -> CounterTower:
+    """As ``counter_tower``, with one counter of prime modulus in each section."""
+    steps = solvable_series(tuple(generators), degree).steps
+    sections = [
+        Section(
+            moduli=(step.prime,),
+            residues={compose(inner, t): (k,) for k, t in enumerate(step.powers) for inner in step.normal},
+            transversal={(k,): t for k, t in enumerate(step.powers)},
+        )
+        for step in reversed(steps)
+    ]
+    return CounterTower(degree, tuple(sections))
+
+
 @dataclass(frozen=True)
 class Step:
     """One step of the series, from N to G = ∪ N·t^k."""

@@ -1,9 +1,9 @@
 """Diagonal layers that track an automaton whose groups are solvable: a layer for each section of each level.
 
-A level of the cascade is the tile n of the last reset and the product g of permutations since then; n is a
-number p with its square p², which a reset writes. g is a tower of counters, the sections of the derived
-series; each counter is one number that a letter multiplies by a root of unity, and that the first letter sets
-to 1. Layers lag by a letter (``stack_weights``). Signs and quarter turns are exact; other roots are rounded.
+A level of the cascade (``counted_levels``) is the tile of the last reset, a number p with its square p² that
+a reset writes, and counters, the sections of the derived series; each counter is one number that a letter
+multiplies by a root of unity, and that the first letter sets to 1. Layers lag by a letter
+(``stack_weights``). Signs and quarter turns are exact; other roots are rounded.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,76 +14,22 @@ import numpy as np
 
 from krohn.algebra.solvable import CounterTower, counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.holonomy import Cascade, Update, holonomy_cascade
+from krohn.cascade.holonomy import holonomy_cascade
 from krohn.errors import Unsupported
+from krohn.recurrent.counted_levels import Counted, Residues
 from krohn.recurrent.linear_cells import DiagonalStack
-from krohn.recurrent.stack_weights import Action, Array, Cascaded, Code, Value, Values, stack_weights
+from krohn.recurrent.stack_weights import Action, Array, Code, Value, stack_weights
 from krohn.work import UNITS, Work
-
-Residues = tuple[int, ...]
-Held = tuple[int, Residues]
-"""What a layer holds: the tile of the last reset (in the first layer of a level), and counters."""
 
 
 def diagonal(automaton: Semiautomaton) -> DiagonalStack:
     """Gates 0 and 1 without groups, with signs if all counters are modulo 2, else complex."""
-    cascade = holonomy_cascade(automaton, work=Work(UNITS))
-    levels = [_Level(cascade, level) for level in range(cascade.num_levels)]
-    moduli = {m for level in levels for m in level.tower.moduli}
+    counted = Counted(holonomy_cascade(automaton, work=Work(UNITS)), _tower)
+    moduli = {m for _, counters in counted.layers for m in counters}
     gate = "unit" if not moduli else "signed" if moduli == {2} else "complex"
-    layers = [layer for level in levels for layer in level.layers()]
-    width = max(2 * (start is not None) + len(counters) for start, counters in layers)
-    codes = [DiagonalCode(gate, start, counters, width) for start, counters in layers]
-    tensors = stack_weights(_machine(cascade, levels), codes, lagging=True)
-    return DiagonalStack(tensors, gate=gate)
-
-
-class _Level:
-    """One level: its tower of counters and the tile it starts from."""
-
-    def __init__(self, cascade: Cascade, level: int) -> None:
-        self.size, self.start = cascade.sizes[level], cascade.initial[level]
-        updates = set(cascade.transitions[level].values())
-        moves = sorted(self.padded(update) for update in updates if isinstance(update, tuple))
-        self.tower: CounterTower = _tower(moves, self.size)
-        self.has_resets = cascade.num_levels > 1 or any(isinstance(update, int) for update in updates)
-
-    @property
-    def depth(self) -> int:
-        """Layers that it takes."""
-        return max(1, len(self.tower.sections))
-
-    def layers(self) -> list[tuple[int | None, Residues]]:
-        """For each layer the tile it starts from, if it holds one, and the moduli of its counters."""
-        moduli = [*self.tower.moduli_by_section] or [()]
-        keeps = self.has_resets or not self.tower.sections
-        return [(self.start if keeps and i == 0 else None, counters) for i, counters in enumerate(moduli)]
-
-    def first(self) -> list[Held]:
-        """What its layers hold at the start."""
-        return [(self.start if i == 0 else 0, (0,) * len(m)) for i, (_, m) in enumerate(self.layers())]
-
-    def tile(self, held: Sequence[Held]) -> int:
-        """The coordinate that its layers stand for."""
-        residues = tuple(r for _, counters in held for r in counters)
-        return self.tower.element(residues)[held[0][0]]
-
-    def changed(self, held: Sequence[Held], update: Update) -> tuple[list[Action], list[Held]]:
-        """Actions and values after a permutation of tiles or a reset."""
-        if isinstance(update, int):
-            after = [(update if i == 0 else 0, (0,) * len(r)) for i, (_, r) in enumerate(held)]
-            return [("set", *value) for value in after], after
-        actions: list[Action] = []
-        after, letter = [], self.padded(update)
-        for section, (tile, before) in zip(self.tower.sections, held, strict=False):
-            actions.append(("add", section.residues[letter]))
-            counters, letter = section.next_letter(before, letter)
-            after.append((tile, counters))
-        return (actions, after) if actions else ([("add", ())], [*held])
-
-    def padded(self, move: tuple[int, ...]) -> tuple[int, ...]:
-        """A permutation of all tile numbers of the level."""
-        return (*move, *range(len(move), self.size))
+    width = max(2 * (start is not None) + len(counters) for start, counters in counted.layers)
+    codes = [DiagonalCode(gate, start, counters, width) for start, counters in counted.layers]
+    return DiagonalStack(stack_weights(counted.machine, codes), gate=gate)
 
 
 def _tower(moves: list[tuple[int, ...]], size: int) -> CounterTower:
@@ -93,40 +39,6 @@ def _tower(moves: list[tuple[int, ...]], size: int) -> CounterTower:
         raise Unsupported(
             f"diagonal layers need solvable groups; {error}: choose deltaproduct, rankone, lstm or gru"
         ) from error
-
-
-def _machine(cascade: Cascade, levels: Sequence[_Level]) -> Cascaded:
-    frame = cascade.skeleton
-
-    def split(values: Values) -> list[list[Held]]:
-        found, place = [], 0
-        for level in levels:
-            found.append([*values[place : place + level.depth]])
-            place += level.depth
-        return found
-
-    def tiles(values: Values) -> tuple[int, ...]:
-        return tuple(level.tile(held) for level, held in zip(levels, split(values), strict=True))
-
-    def step(values: Values, letter: int) -> tuple[tuple[Action, ...], Values]:
-        actions: list[Action] = []
-        after: list[Value] = []
-        target = 0
-        for number, (source, held) in enumerate(
-            zip(cascade.stages(tiles(values)), split(values), strict=True)
-        ):
-            level = levels[number]
-            active = frame.depth[target] == number
-            update = cascade.update(source, letter, target) if active else level.start
-            done, new = level.changed(held, update)
-            if active:
-                target = frame.tiles[target][level.tile(new)]
-            actions += done
-            after += new
-        return tuple(actions), tuple(after)
-
-    start: Values = tuple(value for level in levels for value in level.first())
-    return Cascaded(cascade.automaton, start, step, lambda values: cascade.state(tiles(values)))
 
 
 @dataclass(frozen=True)

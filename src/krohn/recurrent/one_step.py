@@ -10,19 +10,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import LimitExceeded
+from krohn.cascade.holonomy import holonomy_cascade
+from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent.delta_witness import Columns, Places, in_columns, moved
 from krohn.recurrent.elementary import swaps_and_merges
 from krohn.recurrent.linear_cells import DeltaStack
+from krohn.recurrent.reflected_counters import reflected
 from krohn.recurrent.stack_weights import Action, Cascaded, Values, all_actions
+from krohn.work import UNITS, Work
 
 MAX_WORK = 500
 """Different works of a block that a layer may have pending."""
 
 
 def deltanet(automaton: Semiautomaton) -> DeltaStack:
-    """Weights with one step for each letter, for words of every length."""
-    return with_one_step(in_columns(automaton, resets_in_one_step=True)).network()
+    """Weights with one step for each letter, for words of every length; blocks where counters do not do."""
+    plain = in_columns(automaton, resets_in_one_step=True)
+    if all(len(_elementary(action)) <= 1 for layer in all_actions(plain.machine) for action in layer):
+        return plain.network()
+    try:
+        return reflected(holonomy_cascade(automaton, work=Work(UNITS))).network()
+    except Unsupported:
+        return with_one_step(plain).network()
 
 
 @dataclass(frozen=True)

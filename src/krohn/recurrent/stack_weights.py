@@ -63,9 +63,9 @@ class Code(ABC):
     def out(self) -> Array:
         """[what the mixer hands out, reads]."""
 
-    def first(self) -> Array:
-        """Of a lagging code: what is written at the first letter."""
-        raise NotImplementedError
+    def first(self) -> Array | None:
+        """What is written at the first letter, if layers of this kind lag."""
+        return None
 
 
 @dataclass
@@ -104,14 +104,15 @@ def all_actions(machine: Cascaded) -> list[list[Action]]:
     return [list(dict.fromkeys(layer.values())) for layer in _explore(machine).by_layer]
 
 
-def stack_weights(machine: Cascaded, codes: Sequence[Code], *, lagging: bool = False) -> Tensors:
+def stack_weights(machine: Cascaded, codes: Sequence[Code]) -> Tensors:
     """Tensors by the names of the training architecture: no norm, ReLU, a window of two letters if needed."""
-    return _Builder(machine, codes, _explore(machine), lagging=lagging).tensors()
+    return _Builder(machine, codes, _explore(machine)).tensors()
 
 
 class _Builder:
-    def __init__(self, machine: Cascaded, codes: Sequence[Code], cases: _Cases, *, lagging: bool) -> None:
-        self.machine, self.codes, self.cases, self.lagging = machine, codes, cases, lagging
+    def __init__(self, machine: Cascaded, codes: Sequence[Code], cases: _Cases) -> None:
+        self.machine, self.codes, self.cases = machine, codes, cases
+        self.lagging = any(code.first() is not None for code in codes)
         self.letters, self.states = machine.automaton.num_letters, machine.automaton.num_states
         lists = [list(dict.fromkeys(layer.values())) for layer in cases.by_layer]
         first = [cases.by_layer[0][letter, ()] for letter in range(self.letters)]
@@ -125,10 +126,10 @@ class _Builder:
                 self.action_at.append(list(range(place, place + len(self.actions[layer + 1]))))
                 place += len(self.actions[layer + 1])
         # One layer whose values are the states needs no MLP: its tests are the read-out.
-        self.plain = not lagging and len(codes) == 1 and len(set(cases.ends.values())) == len(cases.ends)
+        self.plain = not self.lagging and len(codes) == 1 and len(set(cases.ends.values())) == len(cases.ends)
         self.state_at = np.arange(place, place + (0 if self.plain else self.states))
         self.dim = place + len(self.state_at)
-        self.inputs = self.dim * (2 if lagging or len(codes) > 1 else 1)
+        self.inputs = self.dim * (2 if self.lagging or len(codes) > 1 else 1)
 
     def tensors(self) -> Tensors:
         """All tensors, float32."""
@@ -155,12 +156,12 @@ class _Builder:
 
     def _mixer(self, layer: int) -> dict[str, Array]:
         """The mixer's tensors; lagging ones look back at actions, and the first letter writes the start."""
-        code, channels = self.codes[layer], self.action_at[layer]
-        if not self.lagging:
+        code, channels, first = self.codes[layer], self.action_at[layer], self.codes[layer].first()
+        if first is None:
             return code.mixer(self.actions[layer], channels, self.inputs)
         mixer = code.mixer(self.actions[layer], [self.dim + channel for channel in channels], self.inputs)
-        mixer["write"][: self.letters] += code.first()
-        mixer["write"][self.dim : self.dim + self.letters] -= code.first()
+        mixer["write"][: self.letters] += first
+        mixer["write"][self.dim : self.dim + self.letters] -= first
         return mixer
 
     def _ands(self, layer: int) -> list[tuple[int | None, Values, int]]:

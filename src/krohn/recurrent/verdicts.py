@@ -18,10 +18,11 @@ from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
-from krohn.errors import LimitExceeded
+from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent.delta_witness import in_columns
 from krohn.recurrent.elementary import components
 from krohn.recurrent.one_step import block_length
+from krohn.recurrent.reflected_counters import reflected
 from krohn.recurrent.small_action import small_action
 from krohn.work import UNITS, Work
 
@@ -171,11 +172,24 @@ class _Rows:
         if obstacle is None:
             how = "reflections along one direction are the signs of real diagonal layers"
             return Verdict(name, True, self.layers(_two_series), 1, True, how, OURS)
+        counting = self.counting_layers()
+        if counting is not None:
+            how = "counters modulo 2 and 3 along the cascade; modulo 3, x becomes −x + c, which is one swap"
+            return Verdict(name, True, counting, 1, True, how, OURS)
         block, levels = self.block_and_levels()
         if block is None or levels is None:
             return Verdict(name, True, None, 1, True, "blocks of letters, along the cascade", OURS)
         how = f"blocks of {block} letters: the work of one is done, a step a letter, while the next is read"
         return Verdict(name, True, block.bit_length() - 1 + levels * (block + 1), 1, True, how, OURS)
+
+    def counting_layers(self) -> int | None:
+        """Layers of DeltaNet if counters modulo 2 and 3 suffice."""
+        if self.cascade is None:
+            return None
+        try:
+            return len(reflected(self.cascade).machine.start)
+        except (LimitExceeded, Unsupported):
+            return None
 
     def block_and_levels(self) -> tuple[int | None, int | None]:
         """Letters in a block whose work is one step a letter, and levels of the cascade."""
