@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import load, save
 
 from krohn.errors import InvalidFile, LimitExceeded
-from krohn.strict_json import parse_json, read_json, require_keys, short, shown
+from krohn.strict_json import parse_json, read_json, require_keys, short, shown, with_sorted_metadata
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -30,7 +32,10 @@ def test_what_python_writes_is_read_back_with_its_types(value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"a": 1, "b": {"c": 1, "c": 1}}', "a key must appear once in its object; 'c' appears twice"),
+        (
+            '{"a": 1, "b": {"z": 0, "c": 1, "c": 1}}',
+            "a key must appear once in its object; 'c' appears twice",
+        ),
         ("[1, NaN]", "numbers must be finite; got NaN"),
         ("[-Infinity]", "numbers must be finite; got -Infinity"),
         ("1e999", "numbers must be finite; got 1e999"),
@@ -79,6 +84,8 @@ def test_keys_are_all_there_and_no_others() -> None:
     assert require_keys(good, ["a"], "it", optional=["b", "c"]) is good
     for payload, said in (
         ({"a": 1}, "it must have the keys a, b, c; 'b' is missing"),
+        ({}, "it must have the keys a, b, c; 'a' is missing"),
+        ({"a": 1, "b": 2, "z": 3, "y": 4}, "it must have the keys a, b, c; 'y' is not one of them"),
         ({"a": 1, "b": 2, "d": 3}, "it must have the keys a, b, c; 'd' is not one of them"),
         ([1, 2], r"it must be an object; got \[1, 2\]"),
         (None, "it must be an object; got None"),
@@ -115,3 +122,20 @@ def test_every_value_and_every_path_fits_into_a_line(value: Any) -> None:
 def test_a_long_path_keeps_its_end() -> None:
     assert short("/a" * 100 + "/net.json") == "…" + ("/a" * 100 + "/net.json")[-79:]
     assert short(Path("net.json")) == "net.json"
+    assert short("x" * 80) == "x" * 80
+    assert short("x" * 81) == "…" + "x" * 79
+
+
+@pytest.mark.parametrize("name", ["a", "ab", "abcd", "length of a name", "π"])
+def test_metadata_in_any_order_give_the_same_file_and_tensors_stay(name: str) -> None:
+    tensors = {"x": np.arange(6, dtype=np.float32).reshape(2, 3), "y": np.array([7], dtype=np.int64)}
+    pairs = [(name, "1"), ("zebra", "2"), ("ant", '{"k": "v"}')]
+    files = {with_sorted_metadata(save(tensors, dict(order))) for order in (pairs, pairs[::-1])}
+    assert len(files) == 1
+    (file,) = files
+    size = int.from_bytes(file[:8], "little")
+    assert size % 8 == 0  # tensors begin where a processor reads them best
+    header = json.loads(file[8 : 8 + size])
+    assert list(header["__metadata__"].items()) == sorted(pairs)
+    for key, tensor in load(file).items():
+        assert np.array_equal(tensor, tensors[key])

@@ -5,6 +5,7 @@ import pytest
 
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton, Word
+from krohn.automata.simulation import simulate
 from krohn.errors import InvalidAutomaton, InvalidInput
 
 TABLE = np.array([[1, 0], [0, 1]])
@@ -31,7 +32,11 @@ def test_words_read_left_to_right_and_labels_come_after_each_letter() -> None:
         ({"table": TABLE, "state_names": ("p", "p")}, "'p' appears twice"),
         ({"table": TABLE, "letter_names": ("a", "")}, "non-empty string"),
         ({"table": TABLE, "observe": (0,)}, "one observation per state"),
-        ({"table": TABLE, "observe": (0, -1)}, "integers ≥ 0"),
+        ({"table": TABLE, "observe": (0, -1)}, "integers ≥ 0; got -1"),
+        ({"table": TABLE, "observe": (0.5, 1)}, "integers ≥ 0; got 0.5"),
+        ({"table": TABLE, "start": 0.5}, "start state must lie in .0, 2.; got 0.5"),
+        ({"table": TABLE, "start": "1"}, "start state must lie"),
+        ({"table": TABLE, "start": -1}, "start state must lie"),
     ],
 )
 def test_a_malformed_automaton_is_refused(fields: dict[str, object], complaint: str) -> None:
@@ -83,3 +88,27 @@ def test_long_letter_names_are_separated_by_blanks() -> None:
 def test_letters_that_are_none_are_named(word: Word) -> None:
     with pytest.raises(InvalidInput, match="every letter must be one of a b, or a number below 2; letter "):
         from_regex("(ab)*").run(word)
+
+
+@pytest.mark.parametrize("start", [-1, 2, 0.5, "p"])
+def test_a_run_begins_at_a_state(start: int) -> None:
+    automaton = Semiautomaton(TABLE)
+    for run in (automaton.run, lambda word, start: simulate(automaton, [word], start)):
+        with pytest.raises(InvalidInput, match=r"the start state must lie in \[0, 2\)"):
+            run([0], start=start)
+
+
+def test_what_is_no_integer_is_neither_a_letter_nor_a_state() -> None:
+    """1.7 is not 1: it is refused, not cut."""
+    automaton = Semiautomaton(TABLE)
+    with pytest.raises(InvalidInput, match=r"letter 2 is '1\.0'"):
+        automaton.run([0, 1.0])  # type: ignore[list-item]
+    assert automaton.run([np.int8(1), True]) == automaton.run([1, 1])
+    with pytest.raises(InvalidAutomaton, match="must hold integers; got float64"):
+        Semiautomaton.from_letters([(0.5, 1)])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("words", [[[0, 1], [0]], [[0, [1]], [0, 1]], [0, 1], [[0.5]]])
+def test_words_of_several_lengths_or_of_no_letters_are_refused(words: list[object]) -> None:
+    with pytest.raises(InvalidInput, match=r"words must (have one length|be an integer array)"):
+        simulate(Semiautomaton(TABLE), words)

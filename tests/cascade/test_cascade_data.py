@@ -215,3 +215,19 @@ def test_a_pass_that_makes_a_group_solvable_saves_no_number_of_layers() -> None:
     assert (report.levels, report.layers, report.levels_saved, report.layers_saved) == (2, 5, -1, 0)
     assert pass_report("x", solvable, unsolvable).layers is None
     assert pass_report("x", solvable, plan_of(golden("flipflop"))).layers_saved == 4
+
+
+@pytest.mark.parametrize("spec", ["C3", "Grid4", "S4", "abab", "Dyck3,2", "Add", "Grid3x4"])
+def test_words_and_starts_that_are_none_are_refused_by_every_kind_of_plan(spec: str) -> None:
+    """Wherever the plan would look, a foreign letter must not be taken for another one."""
+    result = krohn.decompose(spec)
+    letters, states = result.automaton.num_letters, result.automaton.num_states
+    for wrong in ([[letters]], [[-1]], [[0, letters + 90]]):
+        with pytest.raises(InvalidInput, match=r"letters must lie in \[0, "):
+            result.simulate(wrong)
+    for start in (-1, states):
+        with pytest.raises(InvalidInput, match=r"the start state must lie in \[0, "):
+            result.simulate([[0]], start=start)
+    for shape in ([0, 1], [[0.5]], [[0], [0, 1]]):
+        with pytest.raises(InvalidInput, match="words must"):
+            result.simulate(shape)

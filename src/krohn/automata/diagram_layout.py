@@ -231,8 +231,9 @@ def tree(automaton: Drawable, sink: int, radius: float) -> list[Point]:
     leaves: dict[int, int] = {}
     for state in reversed(order):
         leaves[state] = sum(leaves[child] for child in children.get(state, ())) or 1
-    deepest = max(distance.values())
-    step = max(2 * radius + 40, leaves[automaton.start] * (2 * radius + 8) / (2 * math.pi * deepest))
+    # The sector of a state must be wide enough for it on its ring, also where a short branch ends early.
+    narrowest = min(leaves[state] * distance[state] for state in order[1:])
+    step = max(2 * radius + 40, leaves[automaton.start] * (2 * radius + 8) / (2 * math.pi * narrowest))
     sector = {automaton.start: -math.pi / 2}
     for state in order:
         angle = sector[state]

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from operator import index
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -42,7 +43,7 @@ def letter_numbers(word: Word, names: Sequence[str]) -> list[int]:
     number = {name: index for index, name in enumerate(names)}
     split = isinstance(word, str) and not all(letter in number for letter in word)
     given = str(word).split() if split else list(word)
-    letters = [number.get(letter, -1) if isinstance(letter, str) else int(letter) for letter in given]
+    letters = [number.get(letter, -1) if isinstance(letter, str) else _whole(letter) for letter in given]
     for place, letter in enumerate(letters):
         if not 0 <= letter < len(names):
             known = " ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
@@ -53,13 +54,24 @@ def letter_numbers(word: Word, names: Sequence[str]) -> list[int]:
     return letters
 
 
+def _whole(given: Any) -> int:
+    """An integer as it is; −1, which is no letter and no state, for what is none: 1.7 is not 1."""
+    try:
+        return index(given)
+    except TypeError:
+        return -1
+
+
 def word_array(words: Iterable[Word] | npt.ArrayLike, names: Sequence[str]) -> npt.NDArray[Any]:
     """Words of one length, given by numbers or names, as an array of letter numbers, one word a row."""
     if isinstance(words, np.ndarray):
         return words
     given = list(cast(Iterable[Any], words))
     if not any(isinstance(word, str) or any(isinstance(a, str) for a in _letters(word)) for word in given):
-        return np.asarray(given)
+        try:
+            return np.asarray(given)
+        except ValueError as error:  # rows of several lengths
+            raise InvalidInput(f"words must have one length, each a list of letters; {error}") from error
     rows = [letter_numbers(word, names) for word in given]
     if len({len(row) for row in rows}) > 1:
         raise InvalidInput(
@@ -105,8 +117,8 @@ class Semiautomaton:
         _validate_names("state", states, num_states)
         _validate_names("letter", letters, num_letters)
         _validate_start(self.start, num_states)
+        _validate_observation(self.observe, num_states)
         observe = None if self.observe is None else tuple(int(value) for value in self.observe)
-        _validate_observation(observe, num_states)
         values: dict[str, Any] = {
             "table": table,
             "start": int(self.start),
@@ -124,7 +136,7 @@ class Semiautomaton:
         degrees = sorted({len(row) for row in rows})
         if len(degrees) != 1:
             raise InvalidAutomaton(f"every letter must act on the same states; got degrees {degrees}")
-        return cls(table=np.array(rows, dtype=np.int32).T, **fields)
+        return cls(table=np.array(rows).T, **fields)
 
     @property
     def num_states(self) -> int:
@@ -188,12 +200,20 @@ class Semiautomaton:
         """δ(state, letter)."""
         return int(self._moves[state][letter])
 
+    def first(self, start: int | None) -> int:
+        """Where a run begins: at the start state, or at the state given, which must be one."""
+        if start is None:
+            return self.start
+        if not 0 <= _whole(start) < self.num_states:
+            raise InvalidInput(f"the start state must lie in [0, {self.num_states}); got {start}")
+        return start
+
     def run(self, word: Word, start: int | None = None) -> list[int]:
         """The states after each letter of one word: the naive meaning that everything is tested against.
 
         Letters are numbers or names: ``zoo("abab").run("abab")``, ``zoo("Grid4").run(["R", "R", "L"])``.
         """
-        state = self.start if start is None else start
+        state = self.first(start)
         states = []
         for letter in letter_numbers(word, self.letter_names):
             state = int(self.table[state, letter])
@@ -253,7 +273,7 @@ def _validate_names(kind: str, names: tuple[str, ...], count: int) -> None:
 
 
 def _validate_start(start: int, num_states: int) -> None:
-    if not 0 <= start < num_states:
+    if not 0 <= _whole(start) < num_states:
         raise InvalidAutomaton(f"the start state must lie in [0, {num_states}); got {start}")
 
 
@@ -264,8 +284,9 @@ def _validate_observation(observe: tuple[int, ...] | None, num_states: int) -> N
         raise InvalidAutomaton(
             f"there must be one observation per state; got {len(observe)} for {num_states}"
         )
-    if min(observe) < 0:
-        raise InvalidAutomaton(f"observations must be integers ≥ 0; got {min(observe)}")
+    wrong = [value for value in observe if _whole(value) < 0]
+    if wrong:
+        raise InvalidAutomaton(f"observations must be integers ≥ 0; got {wrong[0]}")
 
 
 # How large an automaton may be, checked before anything is built.

@@ -28,6 +28,20 @@ def simulate(
         [[0, 1, 2, 3], [0, 1, 4, 4]]
     """
     automaton = as_automaton(automaton)
+    letters = checked_words(automaton, words)
+    first = automaton.first(start)
+    states = np.empty(letters.shape, dtype=letter_type(automaton.num_states))
+    flat = np.ascontiguousarray(automaton.table, dtype=np.int64).ravel()
+    for begin in range(0, len(letters), _GROUP):
+        group = slice(begin, begin + _GROUP)
+        _run(flat, automaton.num_letters, first, letters[group], states[group])
+    return states
+
+
+def checked_words(
+    automaton: Semiautomaton, words: Iterable[Word] | npt.ArrayLike
+) -> npt.NDArray[np.integer[Any]]:
+    """Words as an array of letter numbers of shape (words, length); refuses what is none."""
     letters = word_array(words, automaton.letter_names)
     if letters.ndim != 2 or not np.issubdtype(letters.dtype, np.integer):
         raise InvalidInput(
@@ -40,15 +54,7 @@ def simulate(
             f"letters must lie in [0, {automaton.num_letters}); "
             f"word {row}, position {position} is {int(letters[row, position])}"
         )
-    first = automaton.start if start is None else start
-    if not 0 <= first < automaton.num_states:
-        raise InvalidInput(f"the start state must lie in [0, {automaton.num_states}); got {first}")
-    states = np.empty(letters.shape, dtype=letter_type(automaton.num_states))
-    flat = np.ascontiguousarray(automaton.table, dtype=np.int64).ravel()
-    for begin in range(0, len(letters), _GROUP):
-        group = slice(begin, begin + _GROUP)
-        _run(flat, automaton.num_letters, first, letters[group], states[group])
-    return states
+    return letters
 
 
 def right_outputs(automaton: Semiautomaton, words: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers, word_array
+from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers
+from krohn.automata.simulation import checked_words
 from krohn.cascade.bulk import States, Words
 from krohn.cascade.cascade_data import plan_as_dict
 from krohn.cascade.cascade_picture import cascade_picture
@@ -80,7 +81,7 @@ class Decomposition:
 
     def simulate(self, words: Words | Iterable[Word], start: int | None = None) -> States:
         """States after each letter, for words of shape (batch, length) or of names, computed by the plan."""
-        return self.plan.simulate(word_array(words, self.automaton.letter_names), start)
+        return self.plan.simulate(checked_words(self.automaton, words), self.automaton.first(start))
 
     @property
     def initial(self) -> Coordinates:
