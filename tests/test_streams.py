@@ -123,3 +123,12 @@ def test_a_normal_number_is_box_and_mullers_of_two_uniform_ones() -> None:
         first, second = (float(streams.uniform(k, torch.float64)) for k in (key, streams.derive(key, 0)))
         wanted = math.sqrt(-2 * math.log(first)) * math.cos(2 * math.pi * second)
         assert found == pytest.approx(wanted, abs=1e-4)
+
+
+def test_a_draw_that_equals_the_rate_is_kept_on_every_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = 12345
+    rate = draw(key, 3) / 2**24
+    range_here = torch.arange
+    monkeypatch.setattr(torch, "arange", lambda count, device: range_here(count))
+    for keys in (torch.tensor([key]), elsewhere(torch.tensor([key]))):
+        assert plain(streams.thinned(keys, 4, rate, torch.float64))[0][3] == 1 / (1 - rate)
