@@ -132,3 +132,11 @@ def test_a_draw_that_equals_the_rate_is_kept_on_every_device(monkeypatch: pytest
     monkeypatch.setattr(torch, "arange", lambda count, device: range_here(count))
     for keys in (torch.tensor([key]), elsewhere(torch.tensor([key]))):
         assert plain(streams.thinned(keys, 4, rate, torch.float64))[0][3] == 1 / (1 - rate)
+
+
+def test_uniform_and_bounded_numbers_are_the_upper_bits_of_the_scrambled_key() -> None:
+    for key in KEYS.tolist():
+        bits = splitmix(key & MASK)
+        assert float(streams.uniform(torch.tensor(key), torch.float64)) == ((bits >> 40) + 0.5) / 2**24
+        for bound in (1, 7, 2**31):
+            assert int(streams.integers(torch.tensor(key), bound)) == (bits >> 32) * bound >> 32

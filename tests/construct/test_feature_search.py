@@ -168,7 +168,7 @@ def test_random_circuits_are_their_inequalities_gate_by_gate(
         made.append(wire)
     outputs = rng.sample(made, 5)
     circuit = gates.finish([outputs])
-    assert (circuit.evaluate(words)[:, 0].T == np.array([values[wire] for wire in outputs])).all()
+    assert (np.array([values[wire] for wire in outputs]) == circuit.evaluate(words)[:, 0].T).all()
     assert circuit.gates <= len(gates.rows)
     for gate, sources in enumerate(circuit.sources):
         levels = [circuit.levels[wire - 6] if wire >= 6 else 0 for wire in sources.tolist()]
