@@ -115,6 +115,9 @@ class TorchNetwork(nn.Module):
                 f"words must be [batch, length] with length ≤ {self.max_length}; got {tuple(words.shape)}"
             )
         embedding, padding, positions = (self.get_parameter(n) for n in ("embedding", "padding", "positions"))
+        least, most = (int(words.min()), int(words.max())) if words.numel() else (0, 0)
+        if least < 0 or most >= len(embedding):
+            raise InvalidInput(f"letters must lie in [0, {len(embedding)}); got {least} to {most}")
         pads = padding.expand(len(words), *padding.shape)
         stream = torch.cat([pads, embedding[words]], dim=1)
         stream = stream + positions[: stream.shape[1]]

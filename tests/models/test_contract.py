@@ -91,6 +91,70 @@ class Raises(Sums):
         raise RuntimeError("no decoder here")
 
 
+class Keeps(Decoder):
+    """Keeps what it has read; ``fork`` decides how that is parted."""
+
+    def __init__(self, network: Network, weights: Weights, read: Tensor, parted: Callable[..., Any]) -> None:
+        self.network, self.weights, self.read, self.parted = network, weights, read, parted
+
+    def step(self, tokens: Tensor) -> Tensor:
+        self.read = torch.cat((self.read, tokens), -1)
+        return self.network.logits(self.weights, self.read)[:, :, -1]
+
+    def fork(self, rows: Tensor) -> Decoder:
+        return self.parted(self, rows)
+
+
+class ForksBadly(Sums):
+    parted: ClassVar[Callable[..., Any]]
+
+    def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
+        nothing = torch.zeros(2, batch, 0, dtype=torch.int64)
+        return Keeps(self, weights, nothing, type(self).parted)
+
+
+class ForksItself(ForksBadly):
+    """The branch is the decoder itself, with other rows: what is read on the branch is read by both."""
+
+    @staticmethod
+    def parted(decoder: Keeps, rows: Tensor) -> Decoder:
+        decoder.read = decoder.read[:, rows]
+        return decoder
+
+
+class ForksTheFirst(ForksBadly):
+    """Every branch continues the first sequence."""
+
+    @staticmethod
+    def parted(decoder: Keeps, rows: Tensor) -> Decoder:
+        return Keeps(decoder.network, decoder.weights, decoder.read[:, rows * 0], decoder.parted)
+
+
+class ForksWell(ForksBadly):
+    @staticmethod
+    def parted(decoder: Keeps, rows: Tensor) -> Decoder:
+        return Keeps(decoder.network, decoder.weights, decoder.read[:, rows], decoder.parted)
+
+
+class Infinite(Sums):
+    def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
+        return super().logits(weights, tokens, noise) * torch.inf
+
+
+class CountsAll(Sums):
+    def loss(
+        self, weights: Weights, tokens: Tensor, targets: Tensor, shown: Tensor, noise: Noise | None = None
+    ) -> Tensor:
+        return super().loss(weights, tokens, targets, torch.ones_like(shown), noise)
+
+
+class Deaf(Sums):
+    def loss(
+        self, weights: Weights, tokens: Tensor, targets: Tensor, shown: Tensor, noise: Noise | None = None
+    ) -> Tensor:
+        return super().loss(weights, tokens, targets, shown, noise) * 0
+
+
 def config_of(network: Callable[[int, int], Network], option: Any = 1) -> ModelConfig:
     @dataclass(frozen=True, kw_only=True)
     class Config(ModelConfig):
@@ -108,6 +172,7 @@ def config_of(network: Callable[[int, int], Network], option: Any = 1) -> ModelC
 
 def test_layout_and_logits_are_enough() -> None:
     assert broken_laws(config_of(Sums)) == []
+    assert broken_laws(config_of(ForksWell)) == []
 
 
 @pytest.mark.parametrize(
@@ -124,6 +189,11 @@ def test_layout_and_logits_are_enough() -> None:
         (Constant, "must start from different weights"),
         (Raises, r"step_by_step could not be checked: RuntimeError\('no decoder here'\)"),
         (Padded, "that of steps is not or has one"),
+        (ForksItself, r"read on after a fork|forked could not be checked"),
+        (ForksTheFirst, "a fork must continue from what its rows have read"),
+        (Infinite, "the loss must be one finite number a replicate"),
+        (CountsAll, "over the shown positions"),
+        (Deaf, "a loss must have a gradient in its own replicate"),
     ],
 )
 def test_a_network_that_breaks_a_law_is_told_which(

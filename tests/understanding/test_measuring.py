@@ -12,9 +12,10 @@ import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidFile, InvalidInput, Unsupported
 from krohn.understanding.choosing import Chosen, Trial, choose
+from krohn.understanding.controls import untrained
 from krohn.understanding.findings import Amount, Share
 from krohn.understanding.readings import Pairs, Readings, draw_pairs
-from krohn.understanding.study import CONTROLS, Study
+from krohn.understanding.study import CONTROLS, Study, _changed
 from krohn.understanding.subject import drawing, subject_of, subject_of_compiled
 from krohn.understanding.subspace import RIDGES, Spread, directions, random_directions
 from krohn.understanding.swaps import Bench, Telling
@@ -146,6 +147,21 @@ def test_nothing_is_chosen_where_nothing_differs() -> None:
     assert choose(0, nothing, {"only": Table({}, {})}) is None
 
 
+def test_an_untrained_network_keeps_no_matrix_in_order() -> None:
+    stages = subject_of_compiled(krohn.compile("C3", length=4, method="scan")).stages
+    mixed = untrained(stages, seed=0)
+    pairs = [(stages.embedding, mixed.embedding), (stages.readout, mixed.readout)]
+    for one, other in zip(stages.blocks, mixed.blocks, strict=True):
+        pairs += [(getattr(one, part), getattr(other, part)) for part in ("query", "key", "value", "output")]
+        pairs += [(a, b) for (a, _), (b, _) in zip(one.mlp, other.mlp, strict=True)]
+        assert all(torch.equal(a, b) for (_, a), (_, b) in zip(one.mlp, other.mlp, strict=True))
+    for one, other in pairs:
+        assert torch.equal(one.flatten().sort()[0], other.flatten().sort()[0])
+        assert not torch.equal(one, other)
+    assert torch.equal(untrained(stages, seed=0).readout, mixed.readout)
+    assert not torch.equal(untrained(stages, seed=1).readout, mixed.readout)
+
+
 @pytest.fixture(scope="module")
 def study() -> Study:
     network = krohn.compile("D6", length=8, method="scan")
@@ -192,9 +208,18 @@ def test_a_finding_is_what_swaps_of_words_for_judging_give(study: Study) -> None
     assert max(held.rest.value, held.controls["random"].value, held.controls["untrained"].value) < 0.5
     assert held.chance is not None
     assert held.chance < 0.6
-    assert [share for share in held.by_place if share is not None] == [1.0, 1.0]  # none in the first third
+    assert held.by_place == (None, 1.0, 1.0)  # a window of two letters is not whole in the first third
     assert held.probe.low <= held.probe.value <= held.probe.high
     assert held.selectivity > 0.3
+
+
+def test_a_swap_that_changes_nothing_is_no_hit(study: Study) -> None:
+    pairs = draw_pairs(study.judge, np.random.default_rng(4), 30)
+    plain = study.judging.passed.said[pairs.base, pairs.at]
+    predicted = np.where(np.arange(30) % 3 == 0, plain, (plain + 1) % 6)
+    said = np.where(np.arange(30) % 2 == 0, predicted, (predicted + 2) % 6)[:20]
+    hits = _changed(study.judging, said, Telling(pairs, predicted, False, pairs))
+    assert hits.tolist() == [number % 2 == 0 and number % 3 > 0 for number in range(20)]
 
 
 def test_findings_do_not_depend_on_the_number_of_cores(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,12 +269,16 @@ def test_where_nothing_can_be_asked_nothing_is_claimed() -> None:
     assert [row["state"].value for row in report.whole] == [0.0] * (report.layers + 1)
 
 
-def test_networks_that_output_observations_are_refused(tmp_path: Path) -> None:
+def test_networks_that_output_observations_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     automaton = Semiautomaton.from_letters([[1, 0, 2], [0, 2, 1]], observe=(0, 0, 1))
     network = krohn.compile(automaton, length=4, target="observation")
     with pytest.raises(Unsupported, match="outputs observations"):
         subject_of_compiled(network)
-    krohn.export(network, tmp_path / "hf", proof=False)
+    read = type("Read", (), {"target": "observation"})
+    monkeypatch.setattr("krohn.understanding.subject.is_export", lambda path: path.name == "hf")
+    monkeypatch.setattr("krohn.understanding.subject.read_export", lambda _: read)
     with pytest.raises(Unsupported, match="outputs observations"):
         subject_of(tmp_path / "hf")
     with pytest.raises(InvalidFile, match="must be a directory"):

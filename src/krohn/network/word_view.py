@@ -109,9 +109,9 @@ def _registers(
 
 
 def _around(cosine: Array, sine: Array, count: int) -> Array:
-    """The values 0 … count − 1 of points on a circle."""
+    """The values 0 … count − 1 of points on a circle; a point a little before the first is not the last."""
     turns: Array = np.arctan2(sine, cosine) / (2 * np.pi) * count
-    return turns % count
+    return (turns + 0.5) % count - 0.5
 
 
 def _rounded(value: float) -> int | float:

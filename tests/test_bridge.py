@@ -9,7 +9,8 @@ from krohn.bridge import states_on_device, to_torch
 from krohn.construct.compiling import compile
 from krohn.errors import InvalidInput
 from krohn.network.forward import logits
-from krohn.network.storage import tensors_of
+from krohn.network.storage import tensors_of, transformer_from
+from network.naive_transformer import naive_logits, random_transformer
 
 
 @pytest.mark.parametrize("mask", ["causal", "strict"])
@@ -62,6 +63,55 @@ def test_long_words_are_attended_to_in_blocks(monkeypatch: pytest.MonkeyPatch) -
     whole = to_torch(network)(words)
     monkeypatch.setattr("krohn.bridge.SCORE_ENTRIES", 500)
     assert torch.allclose(to_torch(network)(words), whole)
+
+
+@pytest.mark.parametrize("padding", [0, 2])
+@pytest.mark.parametrize("mask", ["causal", "strict"])
+def test_the_module_is_the_network_of_the_paper(mask: str, padding: int) -> None:
+    """Random matrices, heads of different widths, both activations, against plain loops."""
+    network = random_transformer(3, mask=mask, padding=padding)  # type: ignore[arg-type]
+    words = np.random.default_rng(0).integers(3, size=(4, 5))
+    found = to_torch(network)(torch.from_numpy(words)).detach().numpy()
+    assert np.allclose(found, [naive_logits(network, word) for word in words.tolist()], atol=1e-12)
+
+
+def test_gradients_reach_every_matrix_and_weights_travel_back() -> None:
+    network = random_transformer(4)
+    module = to_torch(network)
+    words = torch.from_numpy(np.random.default_rng(0).integers(3, size=(4, 5)))
+    module(words).square().sum().backward()
+    assert all(value.grad is not None and bool(value.grad.any()) for value in module.parameters())
+    with torch.no_grad():
+        for value in module.parameters():
+            value += 0.1 * torch.randn(value.shape, generator=torch.Generator().manual_seed(0))
+    again = to_torch(network)
+    assert not torch.allclose(again(words), module(words))
+    again.load_state_dict(module.state_dict())
+    assert torch.equal(again(words), module(words))
+    held = {name: value.numpy() for name, value in module.state_dict().items()}
+    shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
+    found = logits(transformer_from(held, shape, "causal"), words.numpy())
+    assert np.allclose(found, module(words).detach().numpy(), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (torch.tensor([[0, -1]]), r"letters must lie in \[0, 2\); got -1 to 0"),
+        (torch.tensor([[0, 2]]), r"letters must lie in \[0, 2\); got 0 to 2"),
+        (torch.tensor([0, 1]), r"words must be \[batch, length\]"),
+    ],
+)
+def test_letters_that_are_none_are_refused(words: torch.Tensor, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        to_torch(compile(zoo("C2"), 4))(words)
+
+
+def test_empty_words_have_no_states() -> None:
+    module = to_torch(compile(zoo("C2"), 4))
+    assert module.states(torch.zeros((3, 0), dtype=torch.long)).shape == (3, 0)
+    run = states_on_device(compile(zoo("C2"), 4), "float32", "cpu")
+    assert run(np.array([[1, 1, 1]])).tolist() == [[1, 0, 1]]
 
 
 @pytest.mark.gpu
