@@ -11,7 +11,7 @@ from krohn.check.format import FORMATS
 from krohn.check.machine import Claim, live_states
 from krohn.check.mlp import chain_of, reaches, untouched
 from krohn.check.reader import Layer
-from krohn.check.real import Array, Flags, Integers, Real
+from krohn.check.real import Array, Flags, Integers, Real, distinct
 from krohn.check.witness import Fold, Lift, Merge, Tabulate
 from krohn.errors import LimitExceeded
 
@@ -33,7 +33,7 @@ def middle(box: Real) -> Array:
 
 def rows_alike(rows: Integers) -> Integers:
     """The number of each row among the different ones."""
-    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return distinct(rows)[1]
 
 
 def dense(labels: Integers) -> Integers:
@@ -63,9 +63,9 @@ def explore(start: list[int], expand: Expand, depth: int) -> tuple[Integers, Int
             break
         after, shown = expand(frontier)
         flat = np.ascontiguousarray(after.reshape(-1, after.shape[2]))
-        distinct, where = np.unique(flat, axis=0, return_inverse=True)
-        known, fresh = np.empty(len(distinct), dtype=np.int64), []
-        for index, row in enumerate(np.ascontiguousarray(distinct)):
+        different, where = distinct(flat)
+        known, fresh = np.empty(len(different), dtype=np.int64), []
+        for index, row in enumerate(different):
             key = row.tobytes()
             if key not in number:
                 number[key] = len(number)
@@ -73,7 +73,7 @@ def explore(start: list[int], expand: Expand, depth: int) -> tuple[Integers, Int
             known[index] = number[key]
         if len(number) > MAX_STATES:
             raise LimitExceeded(f"the search may use at most {MAX_STATES:,} states; it needs more")
-        follows.append(known[where.reshape(-1)].reshape(after.shape[:2]))
+        follows.append(known[where].reshape(after.shape[:2]))
         outputs.append(shown)
         frontier = np.array(fresh, dtype=np.int64).reshape(len(fresh), len(first))
         found.append(frontier)

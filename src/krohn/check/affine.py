@@ -111,15 +111,15 @@ class Affine:
         if norm is not None:
             beyond, shift = norm.shift(weight)
             box = Box(self.box, beyond)
-        off = fmt.off(box, weight, bias)
-        own = np.where(off + self.reach @ np.abs(weight) > 0, affine_error(self.reach, weight, bias), 0.0)
+        computed, off = fmt.measured(box, weight, bias)
+        made, reach = computed.part, self.reach
+        own = np.where(off + reach @ np.abs(weight) > 0, affine_error(reach, weight, bias), 0.0)
         sure = self._constant(weight) & (off == 0)
         own = np.where(sure, 0.0, own)
         some = self.own.any(axis=0)  # what a unit had for itself is now shared by all that read it
         if some.sum() > SYMBOLS:  # too many to follow: each sum takes its part as its own
             own, some = own + ample(self.own @ np.abs(weight)), np.zeros_like(some)
         parts = self.own.T[some][:, :, None] * weight[some][:, None]
-        made = fmt.linear(box, weight, bias).part
         if norm is not None:
             made, own = made.widened(shift), ample(own + shift)
         # A sum that is known is its form too: that of its inputs may be off by what this checker rounds.

@@ -17,7 +17,7 @@ from krohn.check.machine import Claim, Lifted, Machine, Setting, counted_anew, l
 from krohn.check.mlp import tabulate
 from krohn.check.reader import Automaton, Head, Layer, Network, stored
 from krohn.check.readout import decode, simulate
-from krohn.check.real import Array, Flags, Integers, Real, hull, point
+from krohn.check.real import Array, Flags, Integers, Real, distinct, hull, point
 from krohn.check.verdict import Budget, Refused, inside, require
 from krohn.check.witness import (
     Attention,
@@ -251,7 +251,7 @@ def _distinct(new: Lifted, parts: list[Part]) -> tuple[Integers, Integers]:
     for part in parts:
         columns += [part.number[rows][:, None], part.offset[rows]]
     table = np.concatenate([*columns, new.step.shown[rows][:, None]], axis=1)
-    found = np.unique(table, axis=0)
+    found = distinct(table)[0]
     return found[:, :-1], found[:, -1]
 
 

@@ -135,21 +135,24 @@ class Format:
 
     def linear(self, box: Box, weight: Array, bias: Array | None = None) -> Box:
         """x @ weight + bias; with half types the product may be stored before the bias comes, or not."""
-        offset = np.zeros(weight.shape[1]) if bias is None else bias
-        beyond = box.beyond @ np.abs(weight)
-        fused = self.stored(Box(self._sums(box, weight, offset), beyond))
-        if not self.coarse or not offset.any():
-            return fused
-        bare = self.stored(Box(self._sums(box, weight, 0 * offset), beyond))
-        apart = self.add(bare, whole(point(offset).spread(*bare.part.lo.shape)))
-        both = Real(np.minimum(apart.part.lo, fused.part.lo), np.maximum(apart.part.hi, fused.part.hi))
-        return Box(both, beyond)
+        return self.measured(box, weight, np.zeros(weight.shape[1]) if bias is None else bias)[0]
 
-    def _sums(self, box: Box, weight: Array, offset: Array) -> Real:
-        """Ends of the computed sum, before it is stored."""
-        lo, hi = ends(box.part, weight)
-        off = self._sum_error(box, weight, offset)
-        return Real(lo + offset - off, hi + offset + off).outward(off)
+    def measured(self, box: Box, weight: Array, bias: Array) -> tuple[Box, Array]:
+        """``linear``; and how far it is from x @ weight + bias in real numbers, for all x in the box."""
+        off, (lo, hi) = self._sum_error(box, weight, bias), ends(box.part, weight)
+        sums, beyond = Real(lo + bias - off, hi + bias + off).outward(off), box.beyond @ np.abs(weight)
+        made = self.stored(Box(sums, beyond))
+        if not self.coarse:
+            return made, off
+        part = made.part
+        if bias.any():
+            apart = self.add(self.linear(box, weight), whole(point(bias).spread(*part.lo.shape))).part
+            part = Real(np.minimum(apart.lo, part.lo), np.maximum(apart.hi, part.hi))
+        size = box.size @ np.abs(weight) + np.abs(bias)
+        fixed = (lo == hi) & part.known & (part.lo == lo + bias) & (off == 0)
+        first = self.inner.error(size, terms_of(box.size, weight)[0] + 1.0, float(len(weight)))
+        stored = self.rounding(size + first) * np.where(bias != 0, 2.0, 1.0)
+        return Box(part, beyond), np.where(fixed, 0.0, 2 * first + stored)
 
     def _sum_error(self, box: Box, weight: Array, offset: Array) -> Array:
         size = box.size @ np.abs(weight) + np.abs(offset)
@@ -164,18 +167,6 @@ class Format:
         unit = np.minimum(common_unit(np.where(moving, 0.0, box.part.lo), weight), lowest_bit(offset))
         out: Flags = steady & self.inner.holds(unit, size)
         return out
-
-    def off(self, box: Box, weight: Array, bias: Array) -> Array:
-        """How far ``linear`` is from x @ weight + bias in real numbers, wherever in the box x lies."""
-        exact = self._sum_error(box, weight, bias)
-        if not self.coarse:
-            return exact
-        size = box.size @ np.abs(weight) + np.abs(bias)
-        made, (lo, hi) = self.linear(box, weight, bias).part, ends(box.part, weight)
-        fixed = (lo == hi) & made.known & (made.lo == lo + bias) & (exact == 0)
-        first = self.inner.error(size, terms_of(box.size, weight)[0] + 1.0, float(len(weight)))
-        stored = self.rounding(size + first) * np.where(bias != 0, 2.0, 1.0)
-        return np.where(fixed, 0.0, 2 * first + stored)
 
     def sine(self, box: Real) -> Real:
         """sin of computed numbers: near the value at the middle, never beyond 1."""
@@ -202,11 +193,11 @@ class Format:
         radius = np.abs(middles[0]) @ radii[1].T + radii[0] @ (np.abs(apart) + radii[1]).T
         terms = (sizes[0] != 0).astype(np.float64) @ (sizes[1] != 0).astype(np.float64).T
         once = 0.0 if root == 1 else 6.0
-        off = self.inner.error(size, np.where(terms > 0, width + 1 + once, 0.0), terms + once)
+        off = self.inner.error(size, width + 1 + once, terms + once)  # no terms: size 0, and off is 0
         if root != 1:  # what queries and keys lose to underflow if they are divided first
             off = off + self.inner.tiny * (sizes[0].sum(axis=1)[:, None] + sizes[1].sum(axis=1))
         most = sizes[0] @ sizes[1].max(axis=0)
-        own = OWN.error(8 * np.broadcast_to(most[:, None], size.shape), width + 4, 4 * width)
+        own = OWN.error(8 * most[:, None], width + 4, 4 * width)
         own = np.where(terms > 0 if apart is middles[1] else most[:, None] > 0, own, 0.0)
         far = radius + off + own
         made = Real(centre - far, centre + far).outward(own)

@@ -6,7 +6,19 @@ from itertools import product
 import numpy as np
 
 from krohn.check.format import Box, Format
-from krohn.check.real import Array, Flags, Integers, Real, ample, between, hull, joined, point, total_of
+from krohn.check.real import (
+    Array,
+    Flags,
+    Integers,
+    Real,
+    ample,
+    between,
+    distinct,
+    hull,
+    joined,
+    point,
+    total_of,
+)
 from krohn.check.verdict import Budget, require
 from krohn.check.witness import Lift, Merge, Tabulate
 
@@ -52,21 +64,15 @@ class Machine:
     def ranges(self, length: int, budget: Budget) -> tuple[Integers, Integers]:
         """Least and greatest value of every counter after 1 to ``length`` letters, over all runs."""
         count = self.steps.shape[2]
-        low = np.full((len(self.follow), count), np.inf)
-        low[0] = 0.0
-        high, least, most = -low, np.zeros(count), np.zeros(count)
-        high[0] = 0.0
         budget.spend(length * self.steps.size, "ranges of counters")
-        flat, steps = self.follow.reshape(-1), self.steps.astype(np.float64)
-        for _ in range(length if count else 0):
-            lows, highs = (
-                (low[:, None] + steps).reshape(-1, count),
-                (high[:, None] + steps).reshape(-1, count),
-            )
-            least, most = np.minimum(least, lows.min(axis=0)), np.maximum(most, highs.max(axis=0))
-            low, high = np.full_like(low, np.inf), np.full_like(high, -np.inf)
-            np.minimum.at(low, flat, lows)
-            np.maximum.at(high, flat, highs)
+        flat, steps = self.follow.reshape(-1), np.concatenate([self.steps, -self.steps], axis=2) + 0.0
+        low, least = np.full((len(self.follow), 2 * count), np.inf), np.zeros(2 * count)
+        low[0] = 0.0
+        for _ in range(length if count else 0):  # the greatest of z is the least of −z
+            after = (low[:, None] + steps).reshape(-1, 2 * count)
+            least, low = np.minimum(least, after.min(axis=0)), np.full_like(low, np.inf)
+            np.minimum.at(low, flat, after)
+        least, most = least[:count], -least[count:]
         require((least > -LARGEST) & (most < LARGEST), "witness: a counter is too large")
         return least.astype(np.int64), most.astype(np.int64)
 
@@ -244,7 +250,7 @@ def follow_folds(setting: Setting, claim: Claim, step: Tabulate, new: Lifted) ->
     later = np.where(new.live[follow][..., None], step.kept[follow], NOTHING)
     held = np.broadcast_to(step.kept[:, None], new.steps.shape)
     parts = [new.own[..., None], held, new.steps, later, step.lift.shown[..., None]]
-    return Situations(np.unique(np.concatenate(parts, axis=2)[new.rows], axis=0), counters)
+    return Situations(distinct(np.concatenate(parts, axis=2)[new.rows])[0], counters)
 
 
 def _one_fold(setting: Setting, claim: Claim, step: Tabulate, new: Lifted, k: int) -> bool:
@@ -260,9 +266,8 @@ def _one_fold(setting: Setting, claim: Claim, step: Tabulate, new: Lifted, k: in
     # What matters of a (state, letter): what is held, the jump, and what may be held then.
     after = np.where(new.live[follow], kept[follow], NOTHING).reshape(shape)
     held = np.broadcast_to(kept[:, None, None], (*shape[:2], 1))
-    cases = np.unique(
-        np.concatenate([held, jumps[..., None], after], axis=2)[new.live].reshape(-1, 2 + choices), axis=0
-    )
+    every = np.concatenate([held, jumps[..., None], after], axis=2)[new.live]
+    cases = distinct(every.reshape(-1, 2 + choices))[0]
     setting.budget.spend(len(cases) * len(values) * (1 + choices), "folds")
     certain = True
     for case in cases:
@@ -288,10 +293,10 @@ class Rows:
 
 def rows_of(setting: Setting, claim: Claim, step: Tabulate, situations: Situations, read: Integers) -> Rows:
     """All values that the counters ``read`` can have in each situation; other counters are left at 0."""
-    distinct, where = np.unique(situations.columns(read), axis=0, return_inverse=True)
+    different, where = distinct(situations.columns(read))
     ranges = [np.arange(claim.low[k], claim.high[k] + 1) for k in range(len(claim.low))]
     sets: list[list[Integers]] = []
-    for row in distinct:
+    for row in different:
         was, jump, then = row[1:].reshape(3, len(read))
         chosen = [np.zeros(1, dtype=np.int64)] * len(claim.low)
         for n, k in enumerate(read.tolist()):
@@ -301,16 +306,16 @@ def rows_of(setting: Setting, claim: Claim, step: Tabulate, situations: Situatio
             allowed &= (before >= claim.low[k]) & (before <= claim.high[k])
             chosen[k] = values[allowed & (fold(before) == was[n])]
         sets.append(chosen)
-    setting.budget.spend(len(distinct) * sum(map(len, ranges)), "values of counters")
+    setting.budget.spend(len(different) * sum(map(len, ranges)), "values of counters")
     counts = [int(np.prod([len(values) for values in chosen], dtype=np.float64)) for chosen in sets]
     setting.budget.spend(4.0 * sum(counts) * (1 + claim.box.lo.shape[1]), "rows of counters")
     shapes = [(count, len(claim.low)) for count in counts]
     every = zip(sets, shapes, strict=True)
     sums = [np.array(list(product(*chosen)), dtype=np.int64).reshape(shape) for chosen, shape in every]
     entries = np.concatenate(
-        [np.c_[np.full(len(s), row[0]), s] for row, s in zip(distinct, sums, strict=True)]
+        [np.c_[np.full(len(s), row[0]), s] for row, s in zip(different, sums, strict=True)]
     )
-    names = np.repeat(np.arange(len(distinct)), counts)
-    inputs, back = np.unique(entries, axis=0, return_inverse=True)
+    names = np.repeat(np.arange(len(different)), counts)
+    inputs, back = distinct(entries)
     box = claim.box[inputs[:, 0]] + point(inputs[:, 1:]) @ claim.wide.T
-    return Rows(box, inputs[:, 1:], back.reshape(-1), names, where.reshape(-1))
+    return Rows(box, inputs[:, 1:], back, names, where)

@@ -11,7 +11,7 @@ import numpy as np
 from krohn.check.affine import SYMBOLS, Affine, Norm, beside, entering, mirrors, normed
 from krohn.check.machine import Claim, Rows, Setting, Situations, counted_anew, follow_folds, lifted, rows_of
 from krohn.check.reader import Layer
-from krohn.check.real import Array, Flags, Integers, Real, hull, joined, lowest_bit, point
+from krohn.check.real import Array, Flags, Integers, Real, distinct, hull, joined, lowest_bit, point
 from krohn.check.verdict import inside, require
 from krohn.check.witness import Tabulate
 
@@ -67,13 +67,15 @@ def tabulate(setting: Setting, claim: Claim, layers: tuple[Layer, ...], step: Ta
         lo[:, channels], hi[:, channels] = part.lo, part.hi
     if layers:
         chain = chain_of(layers, norms_between(block, layers))
-        for strand in strands(chain):
+        found = strands(chain)
+        for strand in found:
             outputs, rows, values = block.run(chain, strand)
             if strand.ends == len(chain):
                 part = block.collected(rows, values, outputs)
                 lo[:, outputs], hi[:, outputs] = part.lo, part.hi
         # A channel with a code that the MLP adds exactly 0 to keeps it; any other has it in its box.
-        made = replace(made, places=claim.places * quiet, pads=run_block(setting, layers, chain, claim.pads))
+        pads = run_block(setting, layers, chain, found, claim.pads)
+        made = replace(made, places=claim.places * quiet, pads=pads)
     return counted_anew(replace(made, box=Real(lo, hi)), setting.budget)
 
 
@@ -114,13 +116,13 @@ class Block:
             require(self.step.wide[channels] == 0, "witness: cut")
             return hull(values, self.situations.table[:, -1])
         left = values - point(rows.sums) @ self.step.wide[channels].T
-        pairs = np.unique(np.c_[rows.where, self.situations.table[:, -1]], axis=0)
+        pairs = distinct(np.stack([rows.where, self.situations.table[:, -1]], axis=1))[0]
         return hull(hull(left[rows.back], rows.names)[pairs[:, 0]], pairs[:, 1])
 
     def kept(self, quiet: Flags) -> list[tuple[Integers, Real]]:
         """Channels that hold what they held: counters that change their worth go into the box."""
         differ, found = self.claim.wide != self.step.wide, []
-        for read in np.unique(differ[quiet], axis=0):
+        for read in distinct(differ[quiet])[0]:
             channels = np.flatnonzero(quiet & (differ == read).all(axis=1))
             rows = self.rows(read)
             found.append((channels, self.collected(rows, rows.box[:, channels], channels)))
@@ -165,7 +167,7 @@ class Block:
         )
         grain = np.broadcast_to(grain, shape)
         both = np.concatenate([weight, kept])
-        for kind in np.unique(reads, axis=0):
+        for kind in distinct(reads)[0]:
             chosen = (reads == kind).all(axis=1)
             own, old = units[chosen[: len(units)]], held[chosen[len(units) :]]
             part = strand_to(chain, at, own, old)
@@ -180,11 +182,12 @@ class Block:
 
     def anywhere(self, layers: tuple[Layer, ...], chain: Chain) -> Real:
         """[channel]: what any position can hold after some blocks."""
-        pads = run_block(self.setting, layers, chain, self.claim.pads).over(0)
+        found = strands(chain)
+        pads = run_block(self.setting, layers, chain, found, self.claim.pads).over(0)
         stream, lo, hi = self.claim.anywhere, pads.lo.copy(), pads.hi.copy()
         quiet = untouched(layers)
         lo[quiet], hi[quiet] = stream.lo[quiet], stream.hi[quiet]
-        for strand in strands(chain):
+        for strand in found:
             if strand.ends == len(chain):
                 outputs, _, values = self.run(chain, strand)
                 most = values.over(0)
@@ -227,10 +230,8 @@ def strands(chain: Chain) -> list[Strand]:
             unread = ~(chain[depth].weight != 0).any(axis=1)
             later = next(after.keep for after in chain[depth:] if after.keep is not None)
             sinks = np.flatnonzero(unread if stage.keep is None else unread & (later == 0))
-        kinds, which = np.unique(reaches(chain, depth)[0].T[sinks], axis=0, return_inverse=True)
-        for number in range(len(kinds)):
-            ends = sinks[which.reshape(-1) == number]
-            found.append(strand_to(chain, depth, ends))
+        kinds, which = distinct(reaches(chain, depth)[0].T[sinks])
+        found += [strand_to(chain, depth, sinks[which == number]) for number in range(len(kinds))]
     return found
 
 
@@ -261,11 +262,13 @@ def chain_held(chain: Chain, strand: Strand, at: int) -> Integers:
     return strand.units[streams[-1]] if streams else strand.inputs
 
 
-def run_block(setting: Setting, layers: tuple[Layer, ...], chain: Chain, box: Real) -> Real:
+def run_block(
+    setting: Setting, layers: tuple[Layer, ...], chain: Chain, found: list[Strand], box: Real
+) -> Real:
     """All blocks on rows of boxes."""
     quiet = untouched(layers)
     lo, hi = box.lo * quiet, box.hi * quiet
-    for strand in strands(chain):
+    for strand in found:
         made = run_strand(setting, chain, strand, box[:, strand.inputs])
         if strand.ends == len(chain):
             lo[:, strand.units[-1]], hi[:, strand.units[-1]] = made.lo, made.hi
@@ -289,18 +292,18 @@ def run_strand(
 
     From stage ``first`` on, the boxes are what the stage before has summed up.
     """
-    distinct, back = np.unique(np.c_[box.lo, box.hi], axis=0, return_inverse=True)
+    boxes, back = distinct(np.concatenate([box.lo, box.hi], axis=1))
     half, more = box.lo.shape[1], 0 if terms is None else terms[2].shape[1]
     held = held_at_once(half, [*(len(units) for units in strand.units[first:]), more])
     require(held <= MOST_HELD, "a hidden layer is too wide for this check", "use fewer units")
     parts, rows = [], max(1, BLOCK // held)
-    for start in range(0, max(len(distinct), 1), rows):
-        part, left = distinct[start : start + rows], setting.budget.left
+    for start in range(0, max(len(boxes), 1), rows):
+        part, left = boxes[start : start + rows], setting.budget.left
         form = form_of(setting, chain, strand, Real(part[:, :half], part[:, half:]), terms, first)
         parts.append(form.box if terms is None else form.summary(terms[2]))
-        more = max(0, len(distinct) - start - rows) / max(1, len(part))
+        more = max(0, len(boxes) - start - rows) / max(1, len(part))
         setting.budget.foresee((left - setting.budget.left) * more, "MLP rows")
-    return joined(parts)[back.reshape(-1)]
+    return joined(parts)[back]
 
 
 def form_of(

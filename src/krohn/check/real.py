@@ -178,6 +178,15 @@ def hull(rows: Real, labels: Integers) -> Real:
     return Real(lo, hi)
 
 
+def distinct(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Integers]:
+    """The different rows in order, and the number of each row among them."""
+    order = np.lexsort([np.arange(len(rows)), *rows.T[::-1]])
+    ordered, first, number = rows[order], np.ones(len(rows), dtype=bool), np.empty(len(rows), dtype=np.int64)
+    first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    number[order] = np.cumsum(first) - 1
+    return ordered[first], number
+
+
 def joined(parts: Sequence[Real], axis: int = 0) -> Real:
     """One after another."""
     return Real(np.concatenate([p.lo for p in parts], axis), np.concatenate([p.hi for p in parts], axis))

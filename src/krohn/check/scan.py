@@ -28,6 +28,7 @@ from krohn.check.mlp import (
     reaches,
     run_block,
     strand_to,
+    strands,
     untouched,
 )
 from krohn.check.reader import Automaton, Layer, Network
@@ -118,7 +119,7 @@ def compose(setting: Setting, claim: Claim, layer: Layer, scan: Scan, number: in
     norm = normed(setting.fmt, there.anywhere, layer.gain_mlp, setting.epsilon)
     chain = chain_of((layer,), [norm])
     made = _composed(setting, there, chain, scan.channels[number], sources)
-    padding = run_block(setting, (layer,), chain, there.pads)
+    padding = run_block(setting, (layer,), chain, strands(chain), there.pads)
     return replace(made, pads=padding, places=claim.places * keep * untouched((layer,)))
 
 

@@ -24,7 +24,7 @@ class Refused(KrohnError):
 
 def require(condition: object, cause: str, advice: str = "") -> None:
     """Refuses unless every entry of the condition holds; a comparison with NaN does not hold."""
-    if not bool(np.all(np.asarray(condition))):
+    if not np.asarray(condition).all():
         raise Refused(cause, advice)
 
 

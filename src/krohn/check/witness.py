@@ -170,12 +170,12 @@ def witness_from(payload: object) -> Witness:
 def assert_sized(payload: object) -> None:
     """Bounds the number of entries before anything is made of them."""
     left, waiting = MAX_ENTRIES, [payload]
-    while waiting:
+    while waiting and left >= 0:
         item = waiting.pop()
-        if isinstance(item, (list, dict)):
-            left -= len(item)
-            require(left >= 0, "witness: it is too large")
-            waiting.extend(item.values() if isinstance(item, dict) else item)
+        left -= len(item)
+        parts = item.values() if isinstance(item, dict) else item
+        waiting.extend(part for part in parts if isinstance(part, (list, dict)))
+    require(left >= 0, "witness: it is too large")
 
 
 def _one_of(readers: Mapping[str, Callable[[Payload], T]], payload: object) -> T:
