@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from krohn.construct.features.feature import Feature
 from krohn.construct.features.product import Annotated, Conflict, Determined, Word, determine, shown_after
+from krohn.network.position_maps import Row
 from krohn.work import Work
 
 A_STATE, A_NODE, A_LOOK = 30, 30, 30
@@ -47,9 +48,9 @@ def choose(
     """Counterexample-guided search; an empty choice if no set within the bounds was found."""
     costs = [feature.cost for feature in catalogue]
     told = [0] * len(catalogue)  # per feature a bit for every pair that it tells apart
-    count = 0
+    count, shown = 0, dict[Word, list[Row]]()
     for pair in pairs.known:
-        row = _telling(annotated, catalogue, pair, work)
+        row = _telling(annotated, catalogue, pair, shown, work)
         if row is not None:
             if not any(row):
                 return Choice(hopeless=pair)
@@ -66,7 +67,7 @@ def choose(
         if isinstance(found, Determined):
             return Choice(features, found)
         pair = (found.first, found.second)
-        row = _telling(annotated, catalogue, pair, work)
+        row = _telling(annotated, catalogue, pair, shown, work)
         assert row is not None
         assert isinstance(found, Conflict)
         pairs.known.append(pair)
@@ -77,18 +78,24 @@ def choose(
 
 
 def _telling(
-    annotated: Annotated, catalogue: Sequence[Feature], pair: tuple[Word, Word], work: Work
+    annotated: Annotated,
+    catalogue: Sequence[Feature],
+    pair: tuple[Word, Word],
+    shown: dict[Word, list[Row]],
+    work: Work,
 ) -> list[bool] | None:
-    """Which features tell the words apart; ``None`` if their last symbols already do."""
-    first, second = (annotated.symbols_of(word) for word in pair)
-    if first[-1] != second[-1]:
+    """Which features tell the words apart; ``None`` if their last symbols already do.
+
+    ``shown`` keeps what all features show after a word: a word comes in several pairs.
+    """
+    both = [annotated.symbols_of(word) for word in pair]
+    if both[0][-1] != both[1][-1]:
         return None
     work.spend(A_LOOK * len(catalogue))
-    strict = annotated.strict
-    return [
-        shown_after(feature, first, strict=strict) != shown_after(feature, second, strict=strict)
-        for feature in catalogue
-    ]
+    for word, symbols in zip(pair, both, strict=True):
+        if word not in shown:
+            shown[word] = [shown_after(feature, symbols, strict=annotated.strict) for feature in catalogue]
+    return [one != two for one, two in zip(*(shown[word] for word in pair), strict=True)]
 
 
 def cheapest(
@@ -102,7 +109,7 @@ def cheapest(
     telling = [[index for index in options if told[index] >> pair & 1] for pair in range(count)]
     hardest = sorted(range(count), key=lambda pair: len(telling[pair]))
     best: tuple[float, tuple[int, ...] | None] = (float("inf"), None)
-    nodes = 0
+    nodes, tried = 0, dict[int, list[int]]()
 
     def search(chosen: tuple[int, ...], cost: float, left: int) -> None:
         nonlocal best, nodes
@@ -111,9 +118,11 @@ def cheapest(
             best = (cost, tuple(sorted(chosen)))
         if not left or len(chosen) >= most or nodes > NODES:
             return
-        pair = next(pair for pair in hardest if left >> pair & 1)
-        worth = sorted((costs[i] - 0.2 * (told[i] & left).bit_count(), i) for i in telling[pair])
-        for _, index in worth[:WIDEST]:
+        if left not in tried:  # the same features in another order leave the same pairs
+            pair = next(pair for pair in hardest if left >> pair & 1)
+            worth = sorted((costs[i] - 0.2 * (told[i] & left).bit_count(), i) for i in telling[pair])
+            tried[left] = [index for _, index in worth[:WIDEST]]
+        for index in tried[left]:
             if cost + costs[index] < best[0]:
                 search((*chosen, index), cost + costs[index], left & ~told[index])
 
