@@ -169,7 +169,7 @@ def witness_from(payload: object) -> Witness:
 
 def assert_sized(payload: object) -> None:
     """Bounds the number of entries before anything is made of them."""
-    left, waiting = MAX_ENTRIES, [payload]
+    left, waiting = MAX_ENTRIES, list[Any]([payload])
     while waiting and left >= 0:
         item = waiting.pop()
         left -= len(item)
