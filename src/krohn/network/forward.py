@@ -96,8 +96,10 @@ def run(
 
 
 def _embed(network: Transformer, words: npt.NDArray[Any], cast: Cast) -> Activations:
-    if words.ndim != 2:
-        raise InvalidInput(f"words must be an array [batch, length]; got shape {words.shape}")
+    words = words if words.size else words.astype(np.int64)  # an empty list is an array of floats
+    if words.ndim != 2 or not np.issubdtype(words.dtype, np.integer):
+        got = f"got {words.dtype} of shape {words.shape}"
+        raise InvalidInput(f"words must be an array of whole numbers [batch, length]; {got}")
     batch, length = words.shape
     if length > network.max_length:
         raise InvalidInput(f"this network was built for words of length ≤ {network.max_length}; got {length}")
