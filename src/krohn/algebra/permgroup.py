@@ -33,30 +33,7 @@ _SPORADIC = {
     "M24": 244823040,
     "McL": 898128000,
 }
-_PRIME_POWERS = [2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32, 37, 41, 43, 47, 49]
-_MORE_PRIME_POWERS = [
-    53,
-    59,
-    61,
-    64,
-    67,
-    71,
-    73,
-    79,
-    81,
-    83,
-    89,
-    97,
-    101,
-    103,
-    107,
-    109,
-    113,
-    121,
-    125,
-    127,
-    128,
-]
+_PRIME_POWERS = [q for q in range(2, 129) if len(set(prime_factors(q))) == 1]
 
 
 def simple_group_name(group: GeneratedGroup) -> str:
@@ -86,7 +63,7 @@ def _names_by_order() -> dict[int, str]:
     names: dict[int, str] = {}
     for degree in range(5, 60):
         names.setdefault(factorial(degree) // 2, f"A{degree}")
-    for q in [*_PRIME_POWERS, *_MORE_PRIME_POWERS]:
+    for q in _PRIME_POWERS:
         if q > 3:
             names.setdefault(_linear_order(2, q), f"PSL(2,{q})")
     for dimension in (3, 4, 5, 6):
@@ -175,8 +152,8 @@ def _must_be_simple(group: GeneratedGroup) -> bool:
 
     By the theorem of O'Nan and Scott it is affine, of degree p^d, or has a socle of several factors, of
     degree m^k or a power of the order of a simple group (then at least 25), or is almost simple, and then
-    simple, for outer automorphisms of simple groups form solvable groups. Affine and perfect need d > 1. Up
-    to degree 24 the perfect affine ones have degree 8 or 16, and no simple group has their orders.
+    simple, because outer automorphisms of simple groups form solvable groups. Affine and perfect need d > 1.
+    Up to degree 24 the perfect affine ones have degree 8 or 16, and no simple group has their orders.
     """
     degree = group.degree
     if degree < 25:

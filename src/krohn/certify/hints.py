@@ -34,8 +34,6 @@ CLOSE = 1e-3
 PLACE = "place"
 """A register that holds the number of its position, to see where an operation looks."""
 
-Streams = list[npt.NDArray[np.float64]]
-
 
 def check_hints(compiled: CompiledNetwork, length: int, record: Record) -> None:
     """Raises ``Refuted`` if program or layout say something else than the matrices do."""

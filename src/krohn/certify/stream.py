@@ -272,7 +272,7 @@ class Stream:
         return len(self.places) - len(self.pads)
 
     def carries_code(self, weight: Array) -> bool:
-        """Whether a matrix looks at a position code, be it that its terms cancel."""
+        """Whether a matrix looks at a position code, even if its terms cancel."""
         codes = (self.places[self.num_padding :] != 0).any(axis=0)
         return bool((codes & (weight != 0).any(axis=1)).any())
 

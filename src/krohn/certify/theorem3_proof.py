@@ -28,7 +28,7 @@ from krohn.check.reader import Network, stored
 from krohn.network.transformer import RELU, Head, Layer, Mlp, Transformer
 
 LARGEST = {"float64": 2.0**400, "float32": 2.0**80}
-"""Far below the largest number; times the least positive one it is nothing. Half types have no such room."""
+"""Far below the largest number, and times the least positive one it vanishes. Half types lack such room."""
 MARGIN = 1e-3
 
 

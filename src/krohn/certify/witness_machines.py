@@ -227,7 +227,7 @@ def _find_fold(table: Array, values: Integers, absent: Flags) -> Fold:
 
 
 def _exact_ends(claim: Claim, fold: Fold, k: int, *, choices: bool) -> tuple[Fold, int]:
-    """Ends with which a counter can be followed; at an end it may leave again, all that may be is tried."""
+    """Ends between which a counter can be followed; where it may leave an end, every next step is tried."""
     steps, bottom, top = claim.machine.steps[:, :, k], int(claim.low[k]), int(claim.high[k])
     if steps.min() >= 0:
         return Fold(0, bottom, fold.high), 1

@@ -51,7 +51,7 @@ class Verdict:
 def check(
     network: Network, automaton: Automaton, dtype: str, length: int, witness: object, work: float = WORK
 ) -> Verdict:
-    """The one question; ``witness`` is JSON data, as a certificate file holds it."""
+    """Whether the witness proves the network right; it is JSON data, as a certificate file holds it."""
     try:
         with np.errstate(all="ignore"):
             proof = witness_from(witness)
@@ -61,7 +61,7 @@ def check(
 
 
 def refusal_of(error: Exception) -> Verdict:
-    """No, with the place and the cause."""
+    """The verdict for an exception: refused, with the place and the cause."""
     if not isinstance(error, Refused):
         said = f"{type(error).__name__}: {error}"[:200]
         return Verdict(False, 0.0, f"the witness does not fit the network ({said})")
@@ -93,7 +93,7 @@ def margin_of(
 
 
 def fits(network: Network, automaton: Automaton) -> bool:
-    """Whether letters are those of the network, and what states show are its outputs, none left over."""
+    """Whether the automaton has the network's letters, and its states show exactly the network's outputs."""
     table, shows, states = automaton.table, automaton.shows, len(automaton.table)
     whole = table.shape == (states, len(network.embedding)) and ((table >= 0) & (table < states)).all()
     shown = shows.shape == (states,) and shows.min() >= 0 and shows.max() + 1 == network.readout.shape[1]

@@ -23,7 +23,7 @@ from krohn.check.verdict import Budget, require
 from krohn.check.witness import Lift, Merge, Tabulate
 
 LARGEST = 2.0**50
-"""Counters stay below: whole numbers up to here are exact, whatever is done with them."""
+"""Counters stay below this: whole numbers up to here stay exact in every operation."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def merge(claim: Claim, step: Merge) -> Claim:
 
 
 def counted_anew(claim: Claim, budget: Budget) -> Claim:
-    """With the ends of the counters of its machine."""
+    """The claim with the least and greatest values of its counters computed again."""
     low, high = claim.machine.ranges(claim.length, budget)
     return replace(claim, low=low, high=high)
 

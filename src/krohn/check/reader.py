@@ -246,7 +246,7 @@ def read_network(directory: Path) -> tuple[Network, Automaton]:
 
 
 def automaton_of(payload: Any, target: object = "state") -> Automaton:
-    """States and letters are numbered in the order of their lists; right are states, or observations."""
+    """States and letters are numbered in the order of their lists; outputs are states, or observations."""
     need(isinstance(payload, dict), "the automaton must be an object")
     names = {key: payload.get(key) for key in ("states", "letters")}
     for key, listed in names.items():

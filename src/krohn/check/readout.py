@@ -40,10 +40,10 @@ def decode(setting: Setting, claim: Claim, network: Network) -> tuple[Integers, 
 def _leads(
     setting: Setting, network: Network, rows: Real, norm: Norm
 ) -> tuple[Integers, Integers, Array, Array, Array]:
-    """Of each row the likely output, the one next to it, how far its logit leads, that without errors, and
-    the size of logits.
+    """For each row the likely output, its nearest rival, how far its logit leads, the same without errors,
+    and the size of logits.
 
-    What logits share of an error cancels.
+    Errors that logits share cancel.
     """
     form = entering(rows).normed(norm).linear(setting.fmt, network.readout, network.readout_bias, norm)
     states, every = form.box.lo.argmax(axis=1), np.arange(len(rows))

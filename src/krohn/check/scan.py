@@ -143,7 +143,7 @@ def _copied(value: Array, output: Array, channels: Integers) -> dict[int, int]:
 
 
 def _with_padding(out: Box, found: dict[int, int], scan: Scan) -> Box:
-    """To the left may stand padding: its number joins the row of the value that padding has there."""
+    """Padding may stand to the left: its number joins the row of the value that it has there."""
     points = len(scan.padding)
     rows, pads = out.part[:points], out.part[points:].over(0)
     lo, hi = np.minimum(rows.lo, pads.lo), np.maximum(rows.hi, pads.hi)
@@ -221,7 +221,7 @@ class Adding:
         self.copies = Counter(sources.values())
 
     def number(self, part: Kind, written: Integers) -> int:
-        """Of the kind among those that differ.
+        """The number of the kind among those that differ.
 
         The error of a left number is the same for all kinds that see it, so its share is kept apart: it
         cancels when all of them are added. Two channels that hold one left number have two errors: nothing

@@ -254,7 +254,7 @@ def _refusals(request: Request, program: Program) -> Iterator[str]:
     if faults:
         most = longest(lambda length: precision_faults(program, length, dtype))
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-        held = f"which suffices up to length {most}" if most else "which suffices for no length"
+        held = f"which suffices up to length {most}" if most else "which is too coarse for every length"
         fault = shorten(faults[0], 100)
         yield f"length {request.length} is too long for {dtype}, {held}: {fault}{more}; use float64"
 

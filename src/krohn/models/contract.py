@@ -98,7 +98,7 @@ def side_by_side(network: Network) -> Iterator[str]:
 
 
 def causality(network: Network) -> Iterator[str]:
-    """A prediction sees its token and those before, and none behind."""
+    """A prediction sees its token and those before it, and none after it."""
     weights, tokens = _weights(network, 1), _tokens(1)
     before = network.logits(weights, tokens)
     for place in (0, 4, LENGTH - 1):
@@ -127,7 +127,7 @@ def cross_entropy(network: Network) -> Iterator[str]:
 
 
 def gradients(network: Network) -> Iterator[str]:
-    """A replicate's loss moves its own weights only, and never the padding behind ``used``."""
+    """A replicate's loss moves its own weights only, and never the padding after ``used``."""
     flat = network.layout.initial(streams.replicate_keys(1, 2)).double().requires_grad_()
     weights, tokens = network.layout.views(flat), _tokens(2)
     loss = network.loss(weights, tokens, tokens % CLASSES, torch.ones_like(tokens))

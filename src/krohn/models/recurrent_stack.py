@@ -1,4 +1,4 @@
-"""Recurrent layers in blocks: each block mixes along the word, then bends every position by an MLP.
+"""Recurrent layers in blocks: each block mixes along the word, then passes every position through an MLP.
 
 x ← x + mixer(window), x ← x + MLP(window), where the window holds the normed stream at the last ``conv``
 positions: a short convolution, or a token shift if there are two. An architecture adds its mixer.

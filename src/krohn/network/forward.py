@@ -46,7 +46,7 @@ def _bfloat16(values: npt.NDArray[Any]) -> Floats:
     wide = np.ascontiguousarray(values, dtype=np.float32)
     bits = wide.view(np.uint32)
     upper = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
-    # Of a number that is none the sum may wrap around to zero.
+    # Where an entry is not a number, the sum may wrap around to zero.
     return np.where(np.isnan(wide), wide, upper.view(np.float32)).astype(np.float32, copy=False)
 
 

@@ -58,7 +58,7 @@ class Task:
         return self.config.num_tokens
 
     def begun(self, words: Tensor) -> Tensor:
-        """Words [..., T] as they are read without a scratchpad: behind the token of the beginning, if any."""
+        """Words [..., T] as they are read without a scratchpad: after the token of the beginning, if any."""
         return functional.pad(words, (1, 0), value=self.automaton.num_letters) if self.config.bos else words
 
     def sample(self, keys: Tensor, steps: Tensor | int, batch: int) -> tuple[Tensor, Tensor]:

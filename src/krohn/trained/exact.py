@@ -29,7 +29,7 @@ class ExactCount:
     Attributes:
         shortest: a shortest wrong word, the first in the order of letters; none if all are right.
         closest: least lead of an answer over the next; where it is tiny, other machines may answer otherwise.
-        prefixes: how many were read; nothing is read behind an error.
+        prefixes: how many were read; nothing is read after an error.
         seconds: of reading them.
     """
 

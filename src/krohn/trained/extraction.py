@@ -69,7 +69,7 @@ def first_difference(machine: Machine, levels: Levels) -> tuple[int, ...] | None
 
 
 def automaton_of(machine: Machine, task: Semiautomaton) -> Semiautomaton:
-    """States are called as the answers; where several give one answer, a number is put behind."""
+    """States are named after their answers; where several give one answer, a number is added."""
     moves, said = machine
     names: list[str] = []
     for answer in said:

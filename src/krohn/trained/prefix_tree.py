@@ -69,7 +69,7 @@ def _follow(trained: TrainedStates, level: Level, length: int, keep: Keep) -> No
 
 
 def _extended(trained: TrainedStates, level: Level) -> Level:
-    """Every prefix with every letter behind it, in lexicographic order."""
+    """Every prefix with every letter after it, in lexicographic order."""
     config, letters, count = trained.task.config, trained.automaton.num_letters, len(level)
     rows = torch.arange(count, device=level.words.device).repeat_interleave(letters)
     letter = torch.arange(letters, device=rows.device).repeat(count)

@@ -94,7 +94,7 @@ class Standing:
             "history": self.history.to_dict(),
         }
         tensors = self.state.tensors()
-        if losses is not None:  # of those out of work there is none: rows of zeros
+        if losses is not None:  # replicates that no longer train have none: rows of zeros
             tensors["loss_sum"] = torch.cat((losses, losses.new_zeros(len(self.status) - len(losses))))
         tensors = {name: self.by_replicate(value) for name, value in tensors.items()}
         plateau = {f"plateau.{name}": getattr(self.plateau, name) for name in PLATEAU}

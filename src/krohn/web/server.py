@@ -67,7 +67,7 @@ HEADERS = {
 
 
 def build_app(page: str, guard: Guard, jobs: Jobs) -> Starlette:
-    """Two addresses: the page, and machines for it."""
+    """Two addresses: the page, and the networks that it asks for."""
 
     async def show(request: Request) -> Response:
         refused = _refused(request, guard)

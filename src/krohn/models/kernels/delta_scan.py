@@ -89,7 +89,7 @@ def _chunked(
 
 
 def _chunks(part: Tensor, letters: int) -> Tensor:
-    """[N, T, ...] -> [N, chunks, letters, ...]; letters behind the end do nothing, for they are zero."""
+    """[N, T, ...] -> [N, chunks, letters, ...]; letters after the end are zero and do nothing."""
     spare = -part.shape[1] % letters
     behind = (0, 0) * (part.ndim - 2) + (0, spare)
     return functional.pad(part, behind).reshape(len(part), -1, letters, *part.shape[2:])

@@ -53,7 +53,7 @@ class _Recurrence(Function):
 
 
 def _gate_gradients(dstates: Tensor, parts: Tensor, cells: Tensor, bent: Tensor, back: Tensor) -> Tensor:
-    """Gradients of the gates before they are bent, from the last position to the first."""
+    """Gradients of the gates before their activations, from the last position to the first."""
     factors, through = _derivatives(parts, cells, bent)
     length = parts.shape[1]
     dgates = torch.empty_like(parts)

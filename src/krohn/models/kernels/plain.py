@@ -96,7 +96,7 @@ def _thinned_attention(
 
 
 def recency_mask(slopes: Tensor, length: int) -> Tensor:
-    """Additive mask [heads, T, T]: −slope·(t − i) for i ≤ t, −∞ behind (Press, Smith, Lewis 2022)."""
+    """Additive mask [heads, T, T]: −slope·(t − i) for i ≤ t, −∞ for later ones (Press, Smith, Lewis 2022)."""
     position = torch.arange(length, device=slopes.device)
     distance = position[:, None] - position[None, :]
     bias = -slopes[:, None, None] * distance
