@@ -243,7 +243,7 @@ def _from_table(text: str) -> Semiautomaton:
     if len(rows) > 10 or len(widths) > 1 or 0 in widths or not named:
         raise InvalidInput(
             "table:ROWS must have a row for each of at most 10 states and in it a digit for each letter, the "
-            f"state that it leads to (table:01.10 is parity); got {text[:60]!r} with {counted(len(rows), 'row')}"
+            f"state that it leads to (table:01.10 is parity); got {text[:60]!r}, {counted(len(rows), 'row')}"
         )
     return Semiautomaton(np.array(targets), 0, name=text)
 
