@@ -1,0 +1,236 @@
+"""Drafts of programs: what is asked for comes out, in as few layers as it can; nothing else is kept."""
+
+from collections.abc import Callable
+from random import Random
+
+import numpy as np
+import pytest
+
+from krohn.automata.zoo import zoo
+from krohn.construct.depth_bounds import DepthBounds, bounded
+from krohn.construct.tight.draft import Finite, ProgramDraft, joined, register_value, require_rows
+from krohn.construct.tight.small_scan import fewest_points, scan_program
+from krohn.errors import LimitExceeded
+from krohn.network.program import Program, interpret, interpret_registers
+from krohn.network.transformer import Mask
+
+LETTERS = 3
+LENGTH = 7
+Values = list[int]
+
+
+class Naive:
+    """A draft, and beside it what each register holds on some words, position by position."""
+
+    def __init__(self, seed: int, mask: Mask) -> None:
+        self.rng, self.mask = Random(seed), mask
+        self.words = np.random.default_rng(seed).integers(0, LETTERS, (12, LENGTH))
+        self.draft = ProgramDraft(LETTERS, mask)
+        self.held: dict[str, list[Values]] = {}
+        self.layer: dict[str, int] = {}
+        self.needs: dict[str, tuple[str, ...]] = {}
+
+    def visible(self, t: int) -> range:
+        return range(t + 1) if self.mask == "causal" else range(max(t, 1))
+
+    def note(self, name: str, layer: int, needs: tuple[str, ...], value: Callable[[int, int], int]) -> str:
+        """``value(word, position)`` with BOS at position 0."""
+        self.held[name] = [[value(w, t) for t in range(LENGTH + 1)] for w in range(len(self.words))]
+        self.layer[name], self.needs[name] = layer, needs
+        return name
+
+    def source(self, name: str, at_bos: int, choices: tuple[int, ...]) -> str:
+        letters = [self.rng.choice(choices) for _ in range(LETTERS)]
+        self.draft.source(name, letters, at_bos)
+        return self.note(name, -1, (), lambda w, t: letters[self.words[w, t - 1]] if t else at_bos)
+
+    def bos(self, name: str) -> int:
+        return self.held[name][0][0]
+
+    def one_of(self, wanted: Callable[[str], bool]) -> str | None:
+        found = [name for name in self.held if wanted(name) and self.draft.registers[name].kind == "integer"]
+        return self.rng.choice(found) if found else None
+
+    def is_flag(self, name: str) -> bool:
+        return (self.draft.registers[name].low, self.draft.registers[name].high) == (0, 1)
+
+    def head(self) -> str | None:
+        """One more head of some kind, where its inputs are there."""
+        source, held = self.one_of(lambda name: True), self.held
+        assert source is not None
+        kind = self.rng.choice(["sum", "latest", "end", "back"])
+        layer = self.layer[source] + 1
+        if kind == "sum" and self.bos(source) == 0:
+            total = self.draft.prefix_sum(source)
+            self.note(total, layer, (source,), lambda w, t: sum(held[source][w][i] for i in self.visible(t)))
+            size = self.rng.randint(2, 4)
+            made = self.draft.modulo([(total, 1)], size, self.draft.fresh(f"{total} mod {size}"))
+            return self.note(made, layer, (total,), lambda w, t: held[total][w][t] % size)
+        if kind == "back":
+            distance = self.rng.randint(1, 3)
+            made = self.draft.look_back(source, distance)
+            return self.note(made, layer, (source,), lambda w, t: held[source][w][max(t - distance, 0)])
+        flag = self.one_of(lambda name: self.is_flag(name) and self.bos(name) == int(kind == "latest"))
+        if flag is None or kind == "sum":
+            return None
+        layer = max(layer, self.layer[flag] + 1)
+        end = self.rng.choice(["earliest", "latest"]) if kind == "end" else "latest"
+        if kind == "latest":
+            made = self.draft.latest_write(flag, source, f"latest {source}")
+        else:
+            made = self.draft.end_write([flag], end, source, f"{end} {source}")  # type: ignore[arg-type]
+
+        def found(w: int, t: int) -> int:
+            marked = [i for i in self.visible(t) if i and held[flag][w][i]] or [0]
+            return held[source][w][marked[0] if end == "earliest" else marked[-1]]
+
+        return self.note(made, layer, (flag, source), found)
+
+    def table(self) -> str | None:
+        """A random function of two registers, one of which a layer has written, or of tokens alone."""
+        one, other = self.one_of(lambda name: True), self.one_of(lambda name: True)
+        assert one is not None
+        assert other is not None
+        inputs = tuple(dict.fromkeys((one, other)))
+        ranges = [range(self.draft.registers[n].low, self.draft.registers[n].high + 1) for n in inputs]
+        rows: dict[tuple[int, ...], tuple[int, ...]] = {(): ()}
+        for values in ranges:
+            rows = {(*row, value): (self.rng.randint(0, 1),) for row in rows for value in values}
+        made = self.draft.fresh("table")
+        self.draft.table(inputs, (made,), rows)
+        layer = max(self.layer[name] for name in inputs)
+        held = self.held
+        return self.note(made, layer, inputs, lambda w, t: rows[tuple(held[n][w][t] for n in inputs)][0])
+
+    def needed(self, name: str) -> set[str]:
+        return {name}.union(*(self.needed(other) for other in self.needs[name]))
+
+
+def drafted(seed: int, mask: Mask) -> Naive:
+    naive = Naive(seed, mask)
+    naive.source("step", 0, (-1, 0, 1))
+    naive.source("writes", 1, (0, 1))
+    naive.source("marks", 0, (0, 1))
+    for _ in range(7):
+        naive.head() if naive.rng.random() < 0.6 else naive.table()
+    return naive
+
+
+def finished(naive: Naive, target: str) -> Program:
+    register = naive.draft.registers[target]
+    values = {(v,): v - register.low for v in range(register.low, register.high + 1)}
+    return naive.draft.finish_outputs((target,), values, len(values), {})
+
+
+@pytest.mark.parametrize("mask", ["causal", "strict"])
+@pytest.mark.parametrize("seed", range(40))
+def test_a_program_holds_what_was_drafted_at_every_position(seed: int, mask: Mask) -> None:
+    naive = drafted(seed, mask)
+    target = [name for name in naive.held if naive.draft.registers[name].kind == "integer"][-1]
+    program = finished(naive, target)
+    found = interpret_registers(program, naive.words)
+    needed = {name for name in naive.needed(target) if name in found}
+    assert target in needed
+    for name in needed:
+        assert found[name].tolist() == naive.held[name], name
+        low, high = program.register[name].bounds(LENGTH)
+        assert low <= found[name].min() <= found[name].max() <= high
+    low = naive.draft.registers[target].low
+    assert interpret(program, naive.words).tolist() == [
+        [value - low for value in word[1:]] for word in naive.held[target]
+    ]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_layers_are_as_few_as_the_longest_way_to_the_output_and_what_it_does_not_need_is_dropped(
+    seed: int,
+) -> None:
+    naive = drafted(seed, "causal")
+    target = [name for name in naive.held if naive.draft.registers[name].kind == "integer"][-1]
+    program = finished(naive, target)
+    assert program.depth == max(naive.layer[target] + 1, 0)
+    kept = {register.name for register in program.registers}
+    sources = {source.register for source in program.sources}
+    assert kept - naive.needed(target) <= sources
+    for layer in program.layers:
+        patterns = [operation.pattern for operation in layer.attention]
+        assert len(set(patterns)) == len(patterns)  # one head for each place to look at
+
+
+def test_a_name_that_is_taken_gets_a_number() -> None:
+    draft = ProgramDraft(2, "causal")
+    names = [draft.source(draft.fresh("x"), [0, 1], 0) for _ in range(3)]
+    assert names == ["x", "x#2", "x#3"]
+
+
+@pytest.mark.parametrize("mask", ["causal", "strict"])
+def test_ever_remembers_and_says_what_was_so_before(mask: Mask) -> None:
+    draft = ProgramDraft(2, mask)
+    flag = draft.source("one", [0, 1], 0)
+    now, before = draft.ever(flag, "ever")
+    program = draft.finish_outputs((now, before), {(a, b): 2 * a + b for a in (0, 1) for b in (0, 1)}, 4, {})
+    words = np.array([[0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 0, 0]])
+    held = interpret_registers(program, words)
+    ever = np.maximum.accumulate(words, axis=1)
+    assert (held[now][:, 1:] == ever).all()
+    shown = ever if mask == "causal" else np.concatenate([np.zeros((3, 1), int), ever[:, :-1]], axis=1)
+    assert (held[before][:, 1:] == shown).all()
+
+
+def test_a_finite_value_is_a_constant_a_register_or_a_table() -> None:
+    draft = ProgramDraft(3, "causal")
+    draft.source("x", [0, 1, 2], 0)
+    whole = register_value("x", range(3))
+    assert whole.register(draft, "again") == "x"
+    assert whole.renamed(lambda value: 7).register(draft, "seven") == ""
+    parity = whole.renamed(lambda value: value % 2)
+    assert parity.values == {0, 1}
+    name = parity.register(draft, "parity")
+    assert draft.sources[name].letters == (0, 1, 0)
+    both = joined(draft, [whole, parity], ["x", "parity"], {(a, a % 2): 10 + a for a in range(3)})
+    assert both.rows == {(x, y): 10 + x for x in range(3) for y in range(3) if x % 2 == y % 2}
+    assert Finite((), {(): 5}).register(draft, "five") == ""
+    require_rows(100_000, ["x"])
+    with pytest.raises(LimitExceeded, match="a table for x, y would have 100,001 rows"):
+        require_rows(100_001, ["x", "y"])
+
+
+@pytest.mark.parametrize(("name", "points"), [("S4", 4), ("A5", 5), ("D8", 4), ("Q8", None), ("T3", None)])
+def test_a_scan_moves_the_fewest_points_that_determine_the_state(name: str, points: int | None) -> None:
+    automaton = zoo(name)
+    found = fewest_points(automaton)
+    assert (None if found is None else len(found.letters[0])) == points
+    if found is not None:
+        rng = np.random.default_rng(2)
+        for word in rng.integers(automaton.num_letters, size=(30, 8)).tolist():
+            image = tuple(range(len(found.letters[0])))
+            for letter in word:
+                image = tuple(found.letters[letter][x] for x in image)
+            assert found.state[image] == automaton.run(word)[-1]
+
+
+@pytest.mark.parametrize(("length", "depth"), [(1, 0), (2, 1), (3, 2), (5, 3), (8, 3)])
+def test_a_scan_has_a_layer_for_each_doubling_and_the_right_states(length: int, depth: int) -> None:
+    automaton = zoo("S3")
+    program = scan_program(automaton, length, "causal")
+    assert program.depth == depth
+    words = np.random.default_rng(length).integers(automaton.num_letters, size=(40, length))
+    assert interpret(program, words).tolist() == [automaton.run(word) for word in words.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("upper", "lower", "text"),
+    [(2, 2, "2, optimal"), (3, 1, "≤ 3, ≥ 1"), (None, 2, "no constant depth known, ≥ 2")],
+)
+def test_bounds_on_the_depth_are_told_in_words(upper: int | None, lower: int, text: str) -> None:
+    bounds = DepthBounds(upper, lower, None)
+    assert str(bounds) == text
+    assert bounds.to_json(("a",))["optimal"] == (upper == lower)
+
+
+def test_a_network_of_one_layer_needs_no_witness_and_one_of_none_is_optimal() -> None:
+    assert str(bounded(zoo("C2"), 1)) == "1, optimal"
+    assert str(bounded(zoo("C1"), 0)) == "0, optimal"
+    two = bounded(zoo("D6"), 2)
+    assert (str(two), two.witness is not None) == ("2, optimal", True)
+    assert bounded(zoo("D6"), None).lower == 2
