@@ -14,7 +14,7 @@ from krohn.recurrent.witnesses import WITNESSES
 
 PROVED = [
     *(("deltaproduct", name) for name in ("S5", "T3", "Dyck4,2")),
-    *(("deltanet", name) for name in ("D6", "A5")),
+    *(("deltanet", name) for name in ("Q8", "S4", "A5")),
     *(("diagonal", name) for name in ("D8", "Grid4", "C3", "C6", "C12", "D6", "A4", "T3", "S4")),
     *(("rankone", name) for name in ("S4", "Dyck4,2")),
     *(("lstm", "S4"), ("gru", "Dyck4,2")),

@@ -23,7 +23,7 @@ Answer = tuple[bool | None, str]
 
 @cache
 def capability(spec: str | Semiautomaton, family: str, layers: int, steps: int) -> Answer:
-    """Can it, and why not: ``None`` where it is open, or possible only with a margin that shrinks."""
+    """Can it, and why not: ``None`` where it is not decided, or possible only with a margin that shrinks."""
     automaton = parse_spec(spec) if isinstance(spec, str) else spec
     analysis = analyze(automaton)
     rows = {row.name.lower(): row for row in verdicts(automaton, analysis)}
@@ -56,5 +56,5 @@ def _with_less(row: Verdict, layers: int, steps: int, *, is_group: bool) -> Answ
         return None, f"only with a margin that shrinks: {law}"
     return (
         None,
-        f"{row.layers} layers with {row.steps or 1} steps suffice; whether {layers} with {steps} do is open",
+        f"{row.layers} layers with {row.steps or 1} steps suffice; {layers} with {steps}: not decided here",
     )
