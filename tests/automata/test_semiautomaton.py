@@ -24,6 +24,7 @@ def test_words_read_left_to_right_and_labels_come_after_each_letter() -> None:
         ({"table": np.zeros((0, 2), int)}, "at least one of each"),
         ({"table": np.zeros((2, 0), int)}, "at least one of each"),
         ({"table": np.zeros(3, int)}, "states × letters"),
+        ({"table": [[0, 1], [0]]}, "rows of one length, one for each state"),
         ({"table": np.zeros((2, 2))}, "must hold integers"),
         ({"table": np.array([[0, 2], [0, 0]])}, "state 0, letter 1 goes to 2"),
         ({"table": np.array([[0, 1], [-1, 0]])}, "state 1, letter 0 goes to -1"),

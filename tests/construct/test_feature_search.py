@@ -213,7 +213,8 @@ def test_every_fault_of_a_request_is_named_at_once(options: dict[str, object], f
     ("length", "depth"), [(1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1024, 10), (1025, 11)]
 )
 def test_a_scan_doubles_its_reach_with_every_layer(length: int, depth: int) -> None:
-    request = Request(zoo("C2"), length, effort=2.0)
+    request = Request(zoo("C2"), np.arange(length + 1)[-1], effort=2.0)
+    assert type(request.length) is int
     assert request.scan_depth == depth
     assert 2**depth >= length > 2**depth // 2
     assert request.work().units == 2 * UNITS

@@ -239,7 +239,12 @@ class Semiautomaton:
 
 
 def _validated_table(table: npt.ArrayLike) -> StateArray:
-    array = np.asarray(table)
+    try:
+        array = np.asarray(table)
+    except ValueError as error:
+        raise InvalidAutomaton(
+            "a transition table must have rows of one length, one for each state"
+        ) from error
     if array.ndim != 2 or array.size == 0:
         raise InvalidAutomaton(
             f"a transition table must be states × letters with at least one of each; got shape {array.shape}"

@@ -7,7 +7,9 @@ sources; the driver asks them all and chooses by the objective.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+
+import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton, Target
 from krohn.construct.lowering.assembly import UNIT
@@ -64,6 +66,9 @@ class Request:
     max_rows: int = DEFAULT_MAX_ROWS
 
     def __post_init__(self) -> None:
+        given: Any = self.length
+        if isinstance(given, np.integer):  # a number out of an array is a number
+            object.__setattr__(self, "length", int(given))
         wrong = list(_faults(self))
         if wrong:
             raise InvalidInput("; ".join(wrong))
