@@ -4,6 +4,7 @@
     python benchmarks/house.py --no-trace     # only what can be read from the sources, in a second
     python benchmarks/house.py --names        # also the files behind each number
     python benchmarks/house.py --since REV    # also how much of the rest was written since that commit
+    python benchmarks/house.py --write        # the table of docs/architecture.md, in a clone with its history
 
 The aims first: a reader who follows `compile S4` meets at most 30 files, `verify` and `train` at most 25; the
 tests have at least 0.75 lines for each line of the package, and no folder under 0.5; every module is reached
@@ -55,6 +56,9 @@ LATER = {
 }
 """What came after the package had 37,551 lines (15 November 2026), by the modules that hold nothing else."""
 
+THEN = "cff8d1b"
+"""The commit from which on the capabilities of ``LATER`` were added."""
+
 WAYS = {
     "compile S4": (30, "import krohn; krohn.compile(krohn.zoo('S4'), length=100)"),
     "verify": (25, "import krohn; krohn.verify(krohn.load('net'))"),
@@ -64,7 +68,7 @@ WAYS = {
         "krohn.train(RunConfig(task=TaskConfig(spec='Grid4', length=10), "
         "model=model_config('gpt', layers=1, dim=16, heads=2, mlp=16), steps=4), device='cpu')",
     ),
-    "check alone": (
+    "the checker alone": (
         25,
         "from krohn.check.checker import check; from krohn.check.reader import read_network; import json; "
         "from pathlib import Path; proof = json.loads(Path('proof.json').read_text())['witness']; "
@@ -79,7 +83,7 @@ WAYS = {
 }
 """What is traced: the calls in Python, which the aims are about, and the same by the command line.
 
-``check alone`` is what a reader must believe of a certificate: the checker on the files and a stored witness.
+``the checker alone`` is what one must read to believe a certificate: it runs on the files and a stored witness.
 """
 
 
@@ -259,8 +263,10 @@ def by_folder(sources: dict[str, str]) -> dict[str, int]:
 
 
 def tested_part(path: str, parts: Collection[str]) -> str:
-    """What a test is for: construct_paper counts for construct, test_main for __main__."""
+    """What a test is for: construct_paper is for construct, test_main for __main__, test_public_… for krohn."""
     name = path.partition("/")[0].removesuffix(".py").removeprefix("test_")
+    if name.startswith(("public_", "python_")):
+        return "krohn"
     return next((part for part in parts if part in (name, f"__{name}__")), name.partition("_")[0])
 
 
@@ -299,13 +305,53 @@ def written_since(revision: str, sources: dict[str, str]) -> int:
     return sum(len(line) > 12 and line not in old for line in every)
 
 
+def page_table(traces: dict[str, set[str]], sources: dict[str, str], hidden: int) -> str:
+    """The rows of docs/architecture.md."""
+    parts, later = by_folder(sources), later_lines(sources)
+    tests, total = test_lines(parts), sum(parts.values())
+    rest = {n: text for n, text in sources.items() if not any(belongs(n, p) for p in LATER.values())}
+    few = sorted((tests.get(part, 0) / count, part) for part, count in parts.items())
+    below = ", ".join(f"`{part}` {ratio:.2f}" for ratio, part in few if ratio < 0.5)
+    added = sorted(((count, what) for what, count in later.items()), reverse=True)
+    rows = []
+    for name, files in traces.items():
+        if WAYS[name][0] is not None:
+            long = sum(lines(sources[module_name(PACKAGE / file)]) for file in files)
+            found = f"{len(files)}, with {long:,} lines"
+            rows.append(f"files in which something runs: {name} | {WAYS[name][0]} | {found}")
+    new = written_since(THEN, rest)
+    left = total - sum(later.values())
+    rows += [
+        f"lines for what there was then | 31,000 | {left:,}; {new:,} of them stood nowhere then",
+        f"lines of later capabilities | | {sum(later.values()):,}: "
+        + "; ".join(f"{what} {count:,}" for count, what in added),
+        f"lines of tests for each line of the package | 0.75 | {sum(tests.values()) / total:.2f}",
+        f"folders and modules with less than half | 0 | {below or 0}",
+        f"modules that no command, public name or documented example reaches | 0 | {hidden}",
+    ]
+    return "\n".join(f"| {row} |" for row in ["| aim | now", "--- | --- | ---", *rows])
+
+
+def write_page(table: str) -> None:
+    """Replaces the table between the page's marks."""
+    page = ROOT / "docs" / "architecture.md"
+    text, count = re.subn(
+        r"(<!-- house -->\n).*?(\n<!-- end -->)",
+        lambda found: found[1] + table + found[2],
+        page.read_text(),
+        flags=re.DOTALL,
+    )
+    assert count == 1, "the page must have one table of the house"
+    page.write_text(text)
+
+
 def ratios(package: dict[str, int], tests: dict[str, int]) -> Iterator[str]:
     yield f"{'folder':14} {'lines':>7} {'tests':>7} {'ratio':>6}"
     for part, count in sorted(package.items()):
         yield f"{part:14} {count:7,} {tests.get(part, 0):7,} {tests.get(part, 0) / count:6.2f}"
 
 
-def report(*, trace: bool, names: bool, since: str) -> None:
+def report(*, trace: bool, names: bool, since: str, write: bool) -> None:
     sources = {module_name(path): path.read_text() for path in sorted(PACKAGE.rglob("*.py"))}
     arrows = graph(sources)
     importers: dict[str, set[str]] = defaultdict(set)
@@ -351,12 +397,15 @@ def report(*, trace: bool, names: bool, since: str) -> None:
     if since:
         rest = {n: text for n, text in sources.items() if not any(belongs(n, p) for p in LATER.values())}
         print(f"{written_since(since, rest):7,}  of these stood nowhere in the package at {since}")
-    if trace:
-        for name, files in trace_all().items():
+    if trace or write:
+        traces = trace_all()
+        for name, files in traces.items():
             aim = WAYS[name][0]
             print(f"{name}: {len(files)} files run" + (f" (aim {aim})" if aim else ""))
             if names:
                 print("   ", "\n    ".join(sorted(files)))
+        if write:
+            write_page(page_table(traces, sources, len(hidden)))
 
 
 def main() -> None:
@@ -366,13 +415,14 @@ def main() -> None:
     parser.add_argument("--no-trace", action="store_true", help="read the sources only")
     parser.add_argument("--names", action="store_true", help="list the files behind each number")
     parser.add_argument("--since", default="", metavar="REV", help="count what was written since this commit")
+    parser.add_argument("--write", action="store_true", help="write the table of docs/architecture.md")
     parser.add_argument("--trace-one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.trace_one:
         files = traced(options.trace_one)
         print("\n" + json.dumps(sorted(files)))
         return
-    report(trace=not options.no_trace, names=options.names, since=options.since)
+    report(trace=not options.no_trace, names=options.names, since=options.since, write=options.write)
 
 
 if __name__ == "__main__":

@@ -86,3 +86,19 @@ def test_a_trace_counts_files_whose_functions_ran() -> None:
     assert "automata/semiautomaton.py" in files
     assert "automata/zoo.py" in files
     assert "network/forward.py" not in files
+
+
+def test_the_page_has_every_row_that_the_script_writes() -> None:
+    page = (house.ROOT / "docs" / "architecture.md").read_text()
+    table = page[page.index("<!-- house -->") : page.index("<!-- end -->")]
+    traced = [name for name, (aim, _) in house.WAYS.items() if aim is not None]
+    assert len(traced) == 4
+    for name in traced:
+        assert f"| files in which something runs: {name} | {house.WAYS[name][0]} | " in table
+    assert all(what in table for what in house.LATER)
+
+
+def test_what_belongs_to_a_later_capability_is_a_module_or_what_lies_in_it() -> None:
+    assert house.belongs("krohn.check.real", "check certify.proof")
+    assert house.belongs("krohn.certify.witness_heads", "certify.witness_*")
+    assert not house.belongs("krohn.checker", "check")
