@@ -83,7 +83,7 @@ WAYS = {
 }
 """What is traced: the calls in Python, which the aims are about, and the same by the command line.
 
-``the checker alone`` is what one must read to believe a certificate: it runs on the files and a stored witness.
+``the checker alone`` is what one must read to believe a certificate: it runs on files and a stored witness.
 """
 
 
@@ -263,7 +263,7 @@ def by_folder(sources: dict[str, str]) -> dict[str, int]:
 
 
 def tested_part(path: str, parts: Collection[str]) -> str:
-    """What a test is for: construct_paper is for construct, test_main for __main__, test_public_… for krohn."""
+    """What a test is for: construct_paper for construct, test_main for __main__, test_public_… for krohn."""
     name = path.partition("/")[0].removesuffix(".py").removeprefix("test_")
     if name.startswith(("public_", "python_")):
         return "krohn"
