@@ -263,6 +263,41 @@ def test_whole_positions_bring_the_letter_first_and_the_state_last(study: Study)
     assert rows[0]["letter"].value == rows[-1]["state"].value == 1.0
 
 
+def test_what_a_swap_gives_later_is_told_apart_from_what_comes_anyway(study: Study) -> None:
+    """The base's word with the source's letter, or its letters on from the source's state, one by one."""
+    rows = whole_positions(study.judging, study.judge, seed=2, count=30)
+    rng, run = np.random.default_rng([2, 3]), study.subject.automaton.run
+    pairs = draw_pairs(study.judge, rng, 8 * 64)
+    later = pairs.at + rng.integers(1, 9, size=len(pairs))
+    letters, states = study.judge.letters.tolist(), study.judge.states
+    asked = []
+    for base, source, at, place in zip(
+        *(one.tolist() for one in (pairs.base, pairs.source, pairs.at, later)), strict=True
+    ):
+        if place >= study.judge.length:
+            continue
+        word = letters[base]
+        lettered = run([*word[:at], letters[source][at], *word[at + 1 : place + 1]])[-1]
+        moved = run(word[at + 1 : place + 1], int(states[source, at]))[-1]
+        if len({lettered, moved, int(states[base, place])}) == 3:
+            asked.append((base, source, at, place, lettered, moved))
+    asked = asked[:64]
+    stages, prompt = study.stages, len(study.stages.prompt)
+    for layer, row in enumerate(rows):
+        stream = study.judging.passed.streams[layer]
+        hits = {"later_letter": 0, "later_state": 0}
+        for base, source, at, place, lettered, moved in asked:
+            changed = stream[[base]].clone()
+            changed[0, at + prompt] = stream[source, at + prompt]
+            said = int(stages.finish(layer, changed)[0, place])
+            hits["later_letter"] += said == lettered
+            hits["later_state"] += said == moved
+        assert {name: row[name] for name in hits} == {
+            name: Share.of(n, len(asked)) for name, n in hits.items()
+        }
+    assert len(asked) > 20
+
+
 def test_where_nothing_can_be_asked_nothing_is_claimed() -> None:
     """One letter: every word is the same, so no swap changes anything."""
     automaton = Semiautomaton.from_letters([[1, 2, 0]])
