@@ -39,9 +39,14 @@ def test_a_stack_is_what_its_definition_says(kind: str, conv: int, mlp: bool) ->
     assert not cell.sums.settled
 
 
+@pytest.mark.parametrize("only_read_out", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_stage_after_stage_is_the_whole(kind: str) -> None:
+def test_stage_after_stage_is_the_whole(kind: str, only_read_out: bool) -> None:
+    """Also where a channel is looked at by no later block, but by the read-out."""
     cell = random_stack(kind, seed=1)
+    for name, value in cell.tensors.items():
+        if only_read_out and name.startswith("h.1.") and len(value) == 2 * DIM:
+            value[[2, DIM + 2]] = 0
     stages = cell.stages()
     carried = [np.zeros((1, stage.size), np.float32) for stage in stages]
     found = []
@@ -148,8 +153,9 @@ def test_tensors_that_do_not_fit_are_named(kind: str) -> None:
         wider = np.concatenate([value, value[..., :1]], axis=-1)
         with pytest.raises(InvalidInput, match=r"must fit together|finite float32"):
             replace(cell, tensors={**cell.tensors, name: wider})
-        with pytest.raises(InvalidInput, match=f"{name} must be finite float32 with {value.ndim} axes"):
-            replace(cell, tensors={**cell.tensors, name: value.astype(np.float64)})
+        for wrong in (value.astype(np.float64), value[None], np.full_like(value, np.inf)):
+            with pytest.raises(InvalidInput, match=f"{name} must be finite float32 with {value.ndim} axes"):
+                replace(cell, tensors={**cell.tensors, name: wrong})
     assert HEADS == 2
 
 
