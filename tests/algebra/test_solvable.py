@@ -9,7 +9,7 @@ import pytest
 from algebra import named_groups as named
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import Permutation, compose, identity
-from krohn.algebra.solvable import CounterTower, counter_tower, solvable_series
+from krohn.algebra.solvable import CounterTower, counter_tower, prime_tower, solvable_series
 from krohn.errors import LimitExceeded, Unsupported
 
 Letters = list[Permutation]
@@ -41,10 +41,11 @@ def test_towers_have_one_tuple_of_counters_per_derived_section(name: str) -> Non
     assert tower_of(name).moduli_by_section == GROUPS[name][1]
 
 
+@pytest.mark.parametrize("towers", [counter_tower, prime_tower])
 @pytest.mark.parametrize("name", GROUPS)
-def test_counters_and_letters_of_the_next_section_compute_prefix_products(name: str) -> None:
-    tower, dice = tower_of(name), random.Random(3)
-    elements = group_of(name).elements()
+def test_counters_and_letters_of_the_next_section_compute_prefix_products(name: str, towers) -> None:
+    group, dice = group_of(name), random.Random(3)
+    tower, elements = towers(group.generators, group.degree), group.elements()
     product = identity(tower.degree)
     counters = [tuple(0 for _ in section.moduli) for section in tower.sections]
     for _ in range(60):

@@ -30,7 +30,7 @@ def deltanet(automaton: Semiautomaton) -> DeltaStack:
         return plain.network()
     try:
         return reflected(holonomy_cascade(automaton, work=Work(UNITS))).network()
-    except Unsupported:
+    except (LimitExceeded, Unsupported):
         return with_one_step(plain).network()
 
 
