@@ -1,15 +1,19 @@
-"""Every published record was judged on words that chose nothing, by sources that a commit holds."""
+"""Every published record: judged on words that chose nothing, by sources a commit holds, typed by no hand."""
 
 import io
 import json
 import subprocess
 import tarfile
+from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
-from krohn.experiments.single_run import digest_of
+from krohn.experiments.record import Record
+from krohn.experiments.single_run import TEST_WORDS, digest_of
 from krohn.experiments.text_form import parse_text
+from krohn.training.config import RunConfig
 
 ROOT = Path(__file__).parents[2]
 SOURCES: dict[str, str] = json.loads((ROOT / "results" / "sources.json").read_text())
@@ -24,8 +28,41 @@ def test_every_record_has_test_words_and_known_sources() -> None:
         assert records
         assert {record.run_id for record in records} == {member.run_id for member in members}
         assert all(record.tested for record in records), file.name
+        configs = {record.run_id: record.config for record in records}
+        runs = {run_id: RunConfig.from_dict(config) for run_id, config in configs.items()}
+        assert all(run.run_id == run_id for run_id, run in runs.items()), file.name
+        broken = [wrong for record in records if (wrong := disagreement(record, runs[record.run_id]))]
+        assert broken == [], file.name
+        replicates = {(run_id, number) for run_id, run in runs.items() for number in range(run.replicates)}
+        assert {record.key for record in records} == replicates, f"{file.name} lacks a replicate"
         used |= {record.code for record in records}
     assert used == set(SOURCES)
+
+
+def disagreement(record: Record, config: RunConfig) -> str:
+    """What a training run writes several times over and this record says in two ways; empty if nothing."""
+    metrics, test, curve = record.metrics, record.metrics["test"], record.metrics["curve"]
+    best = curve["accuracy"][curve["step"].index(metrics["best_step"])]
+    agree = {
+        "words and steps": record.sequences == curve["step"][-1] * config.optimizer.batch,
+        # A scratchpad's curve is judged in one pass, its result step by step.
+        "accuracy and curve": config.task.scratchpad or abs(best - metrics["accuracy"]) < 6e-5,
+        "best step and curve": config.task.scratchpad or best == max(curve["accuracy"]),
+        "test words": test["words"] == TEST_WORDS * config.evaluation.sequences,
+        "test accuracy and positions": abs(fmean(test["by_position"]) - test["accuracy"]) < 5e-4,
+        "start and end": record.started <= record.finished,
+    }
+    return ", ".join(what for what, holds in agree.items() if not holds)
+
+
+def test_a_record_changed_by_hand_is_found() -> None:
+    record = parse_text(ROOT / "results" / "uniform-small.jsonl")[0][0]
+    config = RunConfig.from_dict(record.config)
+    test = {**record.metrics["test"], "accuracy": 0.995}
+    assert disagreement(record, config) == ""
+    assert disagreement(replace(record, metrics={**record.metrics, "test": test}), config)
+    assert disagreement(replace(record, metrics={**record.metrics, "accuracy": 0.995}), config)
+    assert disagreement(replace(record, sequences=record.sequences + 64), config)
 
 
 @pytest.mark.parametrize(("digest", "commit"), SOURCES.items())
