@@ -147,10 +147,10 @@ def non_abelian_groups_need_more(found: Records) -> Verdict:
     shallow = [task for task, depth in solved if task in NON_ABELIAN and depth <= most]
     failed = [row for row in rows if row["task"] in tried and row["depth"] >= most and not row["solved"]]
     told = ", ".join(f"{row['task']} {per_cent(row['max_accuracy'])} with {row['depth']}" for row in failed)
-    text = (
-        f"one recipe for all: the nine abelian groups pass with at most {most} layers. Of the seven others "
-    )
-    text += f"{len({row['task'] for row in failed})} fail with {most} layers or with more ({told})"
+    count = len({row["task"] for row in failed})
+    which = "All seven others" if count == len(NON_ABELIAN) else f"Of the seven others {count}"
+    text = f"one recipe for all: the nine abelian groups pass with at most {most} layers. "
+    text += f"{which} fail with {most} layers or with more ({told})"
     rest = [task for task in NON_ABELIAN if task not in tried]
     text += f"; not tried: {among(rest)}" if rest else ""
     return CONTRADICTED if shallow else REPRODUCED, text

@@ -88,7 +88,11 @@ def learned() -> str:
     rest = [task for task in TASKS if not least[task] and task in tried]
     text += f"\nNot learned with 8 layers: {', '.join(rest)}." if rest else ""
     missing = [task for task in TASKS if task not in tried]
-    return text + (f" Not tried: {', '.join(missing)}." if missing else "")
+    text += f" Not tried: {', '.join(missing)}." if missing else ""
+    window = {row["task"] for row in depth_rows() if row["solved"] and by_window(row)}
+    more = [task for task in TASKS if task in window and not least[task]]
+    text += "\nBy a curriculum, where the loss is taken over a window that grows with what is solved, "
+    return text + (f"{', '.join(more)} passes as well." if more else "no other passes.")
 
 
 def depths() -> str:
@@ -111,6 +115,26 @@ def depths() -> str:
     return markdown(header, lines)
 
 
+def ways() -> str:
+    """Cells that were made on whole words and by curriculum, side by side: all else is the same."""
+    rows = {(row["task"], row["depth"], row["sheet"]): row for row in depth_rows() if "sheet" in row}
+    header = [
+        "task",
+        "layers",
+        *(f"{sheet}: {part}" for sheet in SHEETS for part in ("letters", "words", "words read")),
+    ]
+    pairs = [
+        [rows[task, depth, sheet] for sheet in SHEETS]
+        for task in TASKS
+        for depth in DEPTHS[Scale.SMALL]
+        if all((task, depth, sheet) in rows for sheet in SHEETS)
+    ]
+    lines = [
+        [pair[0]["task"], str(pair[0]["depth"]), *told(pair[0])[1:], *told(pair[1])[1:]] for pair in pairs
+    ]
+    return markdown(header, lines)
+
+
 def recipes() -> str:
     """The shallowest cells of the uniform map on whole words that are solved, and what they took."""
     rows = [row for row in depth_rows() if row["solved"] and row.get("sheet") == "whole words"]
@@ -126,7 +150,8 @@ def cells() -> str:
     whole, window = (filled.count(sheet) for sheet in SHEETS)
     return (
         f"Of {total} cells of the map on whole words {whole} are filled, of as many by curriculum {window}. "
-        "A row ends when two depths\nnext to each other are solved by most survivors."
+        "A row ends when two depths\nnext to each other are solved by most survivors; most blank cells "
+        "had no time."
     )
 
 
@@ -202,6 +227,7 @@ def findings() -> Mapping[str, str]:
         "claims": claims,
         "flattered": flattered,
         "cells": cells(),
+        "ways": ways(),
         **tables(name for name in EXPERIMENTS if name not in ELSEWHERE),
     }
 

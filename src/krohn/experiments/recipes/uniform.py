@@ -87,28 +87,29 @@ def solved_letters(by_position: Sequence[float]) -> int:
 
 
 def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
-    """A map for each sheet that has several cells: the best replicate's accuracy at the common length."""
+    """One map of both sheets, the best replicate's accuracy at the common length: curriculum on the right."""
     rows = [row for row in table(cells) if row["sheet"] in SHEETS]
-    caption = f"{caption.rpartition(', T = ')[0]}, T = {rows[0]['length']}" if rows else caption
-    tasks = [task for task in TASKS if any(row["task"] == task for row in rows)]
-    maps: list[HeatMap] = []
-    for sheet in SHEETS:
-        own = [((row["task"], str(row["depth"])), row) for row in rows if row["sheet"] == sheet]
-        if len(own) > 1:
-            maps.append(
-                HeatMap(
-                    title=f"{sheet}: best replicate, % of letters",
-                    rows=tasks,
-                    columns=[str(layers) for layers in sorted({row["depth"] for _, row in own})],
-                    values={place: row["max_accuracy"] for place, row in own},
-                    marks={place: marks_of(row).replace("†", "") for place, row in own},
-                    row_axis="task" if not maps else "",
-                    column_axis="layers",
-                    note=note_on(caption, rows),
-                    by_mistakes=True,
-                )
-            )
-    return {"uniform": heat_map(*maps)} if maps else {}
+    if len(rows) < 2:
+        return {}
+    places = [((row["task"], column(row)), row) for row in rows]
+    by_sheet = sorted(rows, key=lambda row: (SHEETS.index(row["sheet"]), row["depth"]))
+    shown = HeatMap(
+        title="best replicate, % of letters",
+        rows=[task for task in TASKS if any(row["task"] == task for row in rows)],
+        columns=list(dict.fromkeys(map(column, by_sheet))),
+        values={place: row["max_accuracy"] for place, row in places},
+        marks={place: marks_of(row).replace("†", "") for place, row in places},
+        row_axis="task",
+        column_axis="layers",
+        note=note_on(f"{caption.rpartition(', T = ')[0]}, T\u00a0=\u00a0{rows[0]['length']}", rows),
+        by_mistakes=True,
+    )
+    return {"uniform": heat_map(shown)}
+
+
+def column(row: Row) -> str:
+    """The number of layers, with the sheet's name unless it is the first."""
+    return str(row["depth"]) if row["sheet"] == SHEETS[0] else f"{row['depth']}\n{row['sheet']}"
 
 
 EXPERIMENT = Experiment(
