@@ -96,6 +96,15 @@ def test_balancing_moves_powers_of_two_and_nothing_else(seed: int) -> None:
     assert (naive(plain, INPUTS) == naive(even, INPUTS)).all()  # bit by bit
 
 
+def test_a_unit_is_balanced_so_that_its_input_and_output_are_about_equally_large() -> None:
+    for factor in (1024.0, 512.0, 1 / 4096):
+        builder = MlpBuilder(DIM)
+        mlp = builder.build({0: builder.positive(given(0).signal).scaled(factor)})
+        inward, outward = np.abs(mlp.weights[0]).max(), np.abs(mlp.weights[1]).max()
+        assert inward * outward == factor
+        assert 1 / 4 < inward / outward < 4
+
+
 def test_equal_units_are_made_once_and_constants_need_none() -> None:
     builder = MlpBuilder(DIM)
     signal = given(0).signal
@@ -142,10 +151,15 @@ def test_a_ramp_is_a_power_of_two_and_at_most_half_of_its_distance(distance: flo
     assert distance / 4 < width <= distance / 2
 
 
-def test_matrices_that_are_too_large_are_refused_with_the_number() -> None:
+def test_matrices_that_are_too_large_are_refused_with_the_number(monkeypatch: pytest.MonkeyPatch) -> None:
     require_entries(40_000_000)
     with pytest.raises(LimitExceeded, match="at most 40,000,000 entries; 40,000,001 are needed"):
         require_entries(40_000_001)
     require_positions(4_000_000, 10)
     with pytest.raises(LimitExceeded, match="choose a --length of at most 4,000,000"):
         require_positions(4_000_001, 10)
+    builder = MlpBuilder(DIM)
+    signal = builder.positive(given(0).signal)
+    monkeypatch.setattr("krohn.construct.lowering.mlp_builder.MAX_ENTRIES", 14)
+    with pytest.raises(LimitExceeded, match="15 are needed"):
+        builder.build({0: signal}, width=12)  # 3 × 1 and 1 × 12

@@ -1,0 +1,195 @@
+"""Verdicts and tables as people read them: verify, analyze, circuit, barrington, reproduce."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+
+import krohn
+from krohn.cli.analyze import _levels
+from krohn.cli.app import run
+from krohn.cli.barrington import parse_assignment
+from krohn.cli.reproduce import _by_depth, _columns, split_names
+from krohn.cli.train_settings import SETTINGS, number_or_none, typed_settings, without_effect, written_down
+from krohn.errors import InvalidInput
+
+
+@pytest.fixture(scope="module")
+def nets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A network that is right, and one whose outputs are exchanged."""
+    folder = tmp_path_factory.mktemp("nets")
+    right = krohn.compile("D6", length=8)
+    krohn.save(right, folder / "right")
+    matrices = right.transformer
+    swapped = np.roll(matrices.readout, 1, axis=1), np.roll(matrices.readout_bias, 1)
+    broken = replace(matrices, readout=swapped[0], readout_bias=swapped[1])
+    krohn.save(replace(right, transformer=broken), folder / "wrong")
+    return folder
+
+
+def asked(capsys: pytest.CaptureFixture[str], status: int, *words: str) -> tuple[str, dict[str, Any]]:
+    """What people read and what machines read; both with the same exit status."""
+    assert run(words) == status, words
+    text = capsys.readouterr().out
+    assert run([*words, "--json"]) == status
+    return text, json.loads(capsys.readouterr().out)
+
+
+def test_a_certificate_says_what_it_covers(nets: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text, payload = asked(capsys, 0, "verify", str(nets / "right"), "--dtype", "float32", "--length", "5")
+    assert text.startswith("certified: D6, every word of length ≤ 5, float32\n")
+    assert f"logit margin {payload['margin']:.4g} after all errors" in text
+    assert f"{len(payload['checks'])} checks" in text
+    argument, _ = asked(capsys, 0, "verify", str(nets / "right"), "--explain")
+    assert len(argument) > 3 * len(text)
+
+
+def test_a_wrong_network_is_told_with_a_word_that_shows_it(
+    nets: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, payload = asked(capsys, 1, "verify", str(nets / "wrong"))
+    assert text.startswith("not certified: ")
+    found = payload["counterexample"]
+    letters, automaton = found["letters"], krohn.zoo("D6")
+    assert found["expected"] == automaton.state_names[automaton.run(letters)[-1]] != found["got"]
+    assert f"counterexample: {' '.join(letters)} → {found['got']}, must be {found['expected']}" in text
+    assert "wrong" in text.splitlines()[-1]
+    network = krohn.load(nets / "wrong")
+    assert automaton.state_names[network.run([letters])[0, -1]] == found["got"]
+
+
+def test_another_automaton_than_the_one_that_is_meant_is_no_certificate(
+    nets: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, payload = asked(capsys, 1, "verify", str(nets / "right"), "--automaton", "C6")
+    assert payload["certified"] is False
+    assert len(text.splitlines()) == 1
+    text, payload = asked(capsys, 0, "verify", str(nets / "right"), "--automaton", "D6")
+    assert payload["certified"] is True
+    table = "table:" + ".".join("".join(map(str, row)) for row in krohn.zoo("D6").table.tolist())
+    text, _ = asked(capsys, 1, "verify", str(nets / "right"), "--automaton", table)
+    assert "--renamed" in text
+    asked(capsys, 0, "verify", str(nets / "right"), "--automaton", table, "--renamed")
+
+
+def test_a_certificate_is_proved_again_and_one_that_claims_more_is_not(
+    nets: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "certificate.json"
+    asked(capsys, 0, "verify", str(nets / "right"), "--length", "4", "--out", str(file))
+    text, payload = asked(capsys, 0, "verify", str(nets / "right"), "--recheck", str(file))
+    assert payload["differences"] == []
+    claim = json.loads(file.read_text())
+    claim["margin"] *= 2
+    file.write_text(json.dumps(claim))
+    text, payload = asked(capsys, 1, "verify", str(nets / "right"), "--recheck", str(file))
+    assert payload["differences"]
+    assert text.rstrip("\n").endswith(payload["differences"][-1])
+
+
+@pytest.mark.parametrize(
+    ("spec", "levels", "note"), [("S4", 1, 0), ("C1", 0, 0), ("T3", 2, 0), ("Grid2500", None, 1)]
+)
+def test_levels_are_counted_where_they_can_be(spec: str, levels: int | None, note: int) -> None:
+    automaton = krohn.zoo(spec)
+    analysis = replace(krohn.analyze("C2"), is_group=spec in ("S4", "C1"))
+    found, notes = _levels(automaton, analysis)
+    assert (found, len(notes)) == (levels, note)
+
+
+def test_an_analysis_is_read_as_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    text, payload = asked(capsys, 0, "analyze", "FlipFlop")
+    lines = dict(line.split(maxsplit=1) for line in text.splitlines() if line and " " in line)
+    assert lines["complexity"] == payload["complexity"]
+    assert lines["levels"] == str(payload["levels"])
+    assert lines["reason"] == payload["reason"]
+    for row in payload["architectures"]:
+        assert any(line.startswith(row["name"]) for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("x=1,y=0", {"x": True, "y": False}),
+        (" x=1  y=0 ", {"x": True, "y": False}),
+        ("", {}),
+        ("x=1,", {"x": True}),
+    ],
+)
+def test_assignments_are_read_with_commas_or_blanks(text: str, values: dict[str, bool]) -> None:
+    assert parse_assignment(text) == values
+
+
+@pytest.mark.parametrize("text", ["x", "x=2", "=1", "x=1=0", "x=true"])
+def test_what_is_no_assignment_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="must read x=1,y=0"):
+        parse_assignment(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("C2,Dyck4,2", ("C2", "Dyck4,2")),
+        ("Dyck4, 2,C2", ("Dyck4,2", "C2")),
+        ("Dyck4,2,Dyck4,8", ("Dyck4,2", "Dyck4,8")),
+        ("zebra,C2", ("zebra", "C2")),
+        ("C2", ("C2",)),
+    ],
+)
+def test_names_with_commas_are_kept_whole(text: str, names: tuple[str, ...]) -> None:
+    assert split_names(text, {"C2", "Dyck4,2", "Dyck4,8"}) == names
+
+
+def test_the_table_by_depth_has_a_row_for_each_task_and_bold_from_99_per_cent() -> None:
+    rows = [
+        {"task": task, "depth": depth, "max_accuracy": accuracy, "reached": 1, "replicates": 3}
+        for task, depth, accuracy in (("C2", 1, 0.5), ("C2", 4, 1.0), ("S5", 4, 0.989))
+    ]
+    rows.append({**rows[0], "curriculum": True})
+    common = {"partial": 0, "halved": 0, "one_set": 0}
+    header, cells = _by_depth([common | row for row in rows])
+    assert header == ["task", "L = 1", "L = 4"]
+    assert [row[0] for row in cells] == ["C2", "S5", "C2, curriculum"]
+    assert cells[0][1:] == ["50.0 (1/3)", "**100** (1/3)"]
+    assert cells[1][1:] == ["", "98.9 (1/3)"]
+    names, shown = _columns([{"task": "C2", "max_accuracy": 0.5, "standard_error": 0.1}])
+    assert (names, shown) == (["task", "max accuracy"], [["C2", "50.00%"]])
+
+
+def typed(**changes: Any) -> dict[str, Any]:
+    options = dict.fromkeys((setting.name for setting in SETTINGS), None)
+    return typed_settings({**options, **changes})
+
+
+def test_what_was_typed_is_written_to_its_place_and_nothing_else() -> None:
+    plain = written_down("C2", typed(length=9, lr=(0.1,), steps=5, model="lstm"), {"hidden": 3})
+    assert plain["task"] == {"spec": "C2", "length": 9}
+    assert plain["model"] == {"kind": "lstm", "hidden": 3}
+    assert plain["optimizer"] == {"lr": (0.1,)}
+    assert plain["steps"] == 5
+    assert written_down("C2", typed(), {}) == {"task": {"spec": "C2"}, "model": {"kind": "gpt"}}
+    assert written_down("C2", typed(clip="none"), {})["optimizer"] == {"clip": None}
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"floor": 0.1}, "--floor needs --schedule cosine or plateau"),
+        ({"patience": 3, "schedule": "cosine"}, "--patience needs --schedule plateau"),
+        ({"context": 4}, "--context needs --positions learned"),
+        ({"halving": 10_000}, "--halving must come before the last step, or --stop-at be given"),
+    ],
+)
+def test_an_option_without_effect_is_named_with_what_it_needs(options: dict[str, Any], reason: str) -> None:
+    assert reason in without_effect(typed(**options), {})
+    assert without_effect(typed(), {}) == []
+
+
+def test_a_number_or_none_is_one_of_them() -> None:
+    assert (number_or_none("0.5"), number_or_none("none")) == (0.5, "none")
+    with pytest.raises(click.BadParameter, match="neither a number nor none"):
+        number_or_none("zebra")
