@@ -184,7 +184,8 @@ class _Rows:
 
     def counting_layers(self) -> int | None:
         """Layers of DeltaNet if counters modulo 2 and 3 suffice."""
-        if self.cascade is None:
+        factors = {factor for subgroup in self.analysis.groups for factor in subgroup.factors}
+        if self.cascade is None or factors - {"C2", "C3"}:
             return None
         try:
             return len(reflected(self.cascade).machine.start)
