@@ -3,13 +3,20 @@
 Limit: a network must at least be written, 8 bytes per parameter; memory bandwidth is far above what is seen
 here, so the time is the search for a plan and the tables. Peers: Theorem 1 (scan) and Theorem 2 (paper) as
 printed and corrected, built in the same run. Run: python benchmarks/bench_compile.py [--length 128] [NAME …]
-With --certify: processor seconds to compile and to certify each of them, and in all.
+With --certify: processor seconds to compile each, for its proof, and for ``krohn verify`` as it comes, which
+also runs all short words. With --against SRC the package in that folder, an older one say, does the same in
+turns, and ratios are shown; each figure is the least of --repeats.
 """
 
 import argparse
+import json
+import os
 import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import krohn
 from krohn.errors import KrohnError
@@ -64,31 +71,74 @@ ZOO = (
 )
 
 
-def certified(names: Sequence[str], length: int) -> None:
-    """Processor seconds of both steps."""
-    spent = [0.0, 0.0]
-    for name in names:
-        begun = time.process_time()
+def seconds_of(name: str, length: int, repeats: int) -> dict[str, float]:
+    """Processor seconds of each step, the least of some repeats, and the number of layers."""
+    spent = dict.fromkeys(("compile", "proof", "verify"), float("inf"))
+    for _ in range(repeats):
+        moments = [time.process_time()]
         network = krohn.compile(name, length)
-        built = time.process_time()
-        proved = krohn.verify(network, second_opinion=False).certified
-        done = time.process_time()
-        spent = [spent[0] + built - begun, spent[1] + done - built]
-        verdict = "certified" if proved else "refused"
-        print(
-            f"{name:10} compile {built - begun:6.2f} s  certify {done - built:6.2f} s  {verdict}", flush=True
-        )
-    print(f"{len(names)} automata: compile {spent[0]:.1f} s, certify {spent[1]:.1f} s")
+        moments.append(time.process_time())
+        for words in (False, True):
+            assert krohn.verify(network, second_opinion=words).certified, name
+            moments.append(time.process_time())
+        taken = [after - before for before, after in pairwise(moments)]
+        spent = {step: min(old, new) for (step, old), new in zip(spent.items(), taken, strict=True)}
+    return {**spent, "layers": network.transformer.depth}
+
+
+def certified(names: Sequence[str], length: int, repeats: int, against: str | None) -> None:
+    """Every automaton, by this package and by the other one in turns."""
+    workers = [_worker(source, length, repeats) for source in (None, against) if source is None or against]
+    total: list[dict[str, float]] = [{} for _ in workers]
+    for name in names:
+        lines = []
+        for worker, sums in zip(workers, total, strict=True):
+            assert worker.stdin is not None
+            assert worker.stdout is not None
+            worker.stdin.write(name + "\n")
+            worker.stdin.flush()
+            lines.append(json.loads(worker.stdout.readline()))
+            sums.update({step: sums.get(step, 0) + seconds for step, seconds in lines[-1].items()})
+        print(_line(name, lines), flush=True)
+    print(_line("in all", total), flush=True)
+
+
+def _worker(source: str | None, length: int, repeats: int) -> "subprocess.Popen[str]":
+    """Another process of this script, with the package of the given folder."""
+    path = {} if source is None else {"PYTHONPATH": source}
+    command = [sys.executable, __file__, "--worker", "--length", str(length), "--repeats", str(repeats)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env={**os.environ, **path}, stdin=pipe, stdout=pipe, text=True)
+
+
+def _line(name: str, found: Sequence[dict[str, float]]) -> str:
+    """A row of a table: seconds here, seconds there, and the quotient."""
+    cells = [name, " / ".join(f"{each['layers']:.0f}" for each in found)]
+    for step in ("compile", "proof", "verify"):
+        seconds = [each[step] for each in found]
+        cells += [
+            " / ".join(f"{one:.2f}" for one in seconds),
+            *(f"{seconds[0] / one:.2f}" for one in seconds[1:]),
+        ]
+    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--length", type=int, default=128)
     parser.add_argument("--certify", action="store_true")
+    parser.add_argument("--against", metavar="SRC")
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    if options.worker:
+        seconds_of("C2", 8, 1)  # what is loaded once is not counted
+        for name in sys.stdin:
+            print(json.dumps(seconds_of(name.strip(), options.length, options.repeats)), flush=True)
+        return
     if options.certify:
-        certified(options.names or ZOO, options.length)
+        certified(options.names or ZOO, options.length, options.repeats, options.against)
         return
     print(f"length {options.length}; seconds to compile, parameters")
     print(f"{'':10} {'auto':>22}  {'scan (Theorem 1)':>22}  {'paper (Theorem 2)':>22}")

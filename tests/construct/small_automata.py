@@ -1,13 +1,16 @@
 """Automata by the dozen, and the comparison that every compiled network must pass."""
 
 import random
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
+from krohn.construct.features.feature import Feature
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.position_maps import Row
 from krohn.network.program import interpret
 
 SHORT_WORDS = 300
@@ -58,3 +61,11 @@ def assert_simulates(network: CompiledNetwork, count: int = 12) -> None:
     reach = min(length, int(np.log(SHORT_WORDS) / np.log(max(2, automaton.num_letters))))
     every = np.array(list(product(range(automaton.num_letters), repeat=reach)), dtype=np.int64)
     assert (network.run(every) == simulate(automaton, every)).all(), f"{automaton.name}: wrong on short words"
+
+
+def shown_after(feature: Feature, symbols: Sequence[int], *, strict: bool = False) -> Row:
+    """What a feature shows after a word of symbols, one after the other."""
+    value = feature.start
+    for place, symbol in enumerate(symbols[:-1] if strict and feature.masked else symbols, 1):
+        value = feature.step(value, symbol, place)
+    return feature.show(value)

@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from construct.small_automata import shown_after
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
 from krohn.automata.zoo import zoo
@@ -16,7 +17,7 @@ from krohn.construct.features.counts import Count
 from krohn.construct.features.feature import Feature, common_rhythm, folded
 from krohn.construct.features.latest import Latest
 from krohn.construct.features.place import Place
-from krohn.construct.features.product import Determined, annotate, determine, shown_after
+from krohn.construct.features.product import Determined, annotate, determine
 from krohn.construct.features.source import exact_length_period, exchange_conflict
 from krohn.construct.request import MAX_LENGTH, Request
 from krohn.construct.threshold_gates import FALSE, TRUE, Gates

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from construct.small_automata import random_automaton
+from construct.small_automata import random_automaton, shown_after
 from krohn import compile, verify, zoo
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
@@ -17,7 +17,7 @@ from krohn.construct.features.latest import Latest
 from krohn.construct.features.order import LaterPlace, Mark, Order
 from krohn.construct.features.place import EndPlace, Place
 from krohn.construct.features.plans import error_bit_plan, one_layer_plan, plan_without_search, two_layer_plan
-from krohn.construct.features.product import Conflict, annotate, determine, shown_after
+from krohn.construct.features.product import Conflict, annotate, determine
 from krohn.construct.features.source import exchange_conflict
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded

@@ -373,7 +373,7 @@ def _level_attention(
     for level in range(seen):
         keys = key.levels[level]
         family = asked.reshape(len(keys), -1, asked.shape[1])
-        scores[on_path + level] = np.matmul(family, keys[:, :, None]).reshape(-1)
+        np.matmul(family, keys[:, :, None], out=scores[on_path + level].reshape(len(keys), -1, 1))
     weights = cast(_softmax(scores, axis=0))
     mixed = weights[:on_path].T @ value.path
     for level in range(seen):
@@ -384,6 +384,8 @@ def _level_attention(
 
 
 def _softmax(scores: Floats, axis: int) -> Floats:
-    powers = np.exp(scores - scores.max(axis=axis, keepdims=True))
-    out: Floats = powers / powers.sum(axis=axis, keepdims=True)
-    return out
+    """In place: fresh memory for large arrays costs more than the arithmetic."""
+    scores -= scores.max(axis=axis, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=axis, keepdims=True)
+    return scores

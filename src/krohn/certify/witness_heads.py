@@ -85,12 +85,11 @@ def rule_of(claim: Claim, head: Head, *, strict: bool) -> Rule:
     counts = _counting(claim, view, tau)
     seen = view.seen[:, tau:] & counts.any(axis=0)
     some: Flags = np.asarray(seen.any(axis=1))
-    inside = np.where(seen[None, :, None, :] & counts[None, None], view.letters, np.nan)[:, some]
-    known = ~np.isnan(inside)
-    high, low = np.where(known, inside, -np.inf), np.where(known, inside, np.inf)
+    inside = (seen[:, None] & counts)[some]
     with np.errstate(invalid="ignore"):  # where scores overflow, nothing is close
-        spread = high.max(axis=(0, 2, 3), initial=-np.inf) - low.min(axis=(0, 2, 3), initial=np.inf)
-    spread = np.where(known.any(axis=(0, 2, 3)), spread, np.inf)
+        high = np.where(inside, view.letters.max(axis=0)[some], -np.inf).max(axis=(1, 2), initial=-np.inf)
+        low = np.where(inside, view.letters.min(axis=0)[some], np.inf).min(axis=(1, 2), initial=np.inf)
+        spread = high - low
     if not some.any() and np.diff(np.sort(view.pads, axis=2)[..., -2:]).max(initial=0.0) < 2:  # padding alone
         steps, wide = np.zeros((claim.classes, 0), dtype=np.int64), np.zeros((claim.box.lo.shape[1], 0))
         return Sum(view.query_of, view.key_of, steps, wide)
@@ -127,9 +126,9 @@ def _falls(view: Sight, member: Flags, order: tuple[tuple[int, ...], ...]) -> bo
 
 def _counting(claim: Claim, view: Sight, tau: int) -> Flags:
     """[key group, letter]: all; or the groups that score near the best, where they stand."""
-    last = np.where(view.seen[-1, tau:], view.letters[0, -1], np.nan)
-    every = np.ones(last.shape, dtype=bool)
-    if not view.seen[-1, tau:].any() or not np.nanmax(last) - np.nanmin(last) > UNSEEN:
+    last = view.letters[0, -1][:, view.seen[-1, tau:]]
+    every = np.ones(view.letters.shape[2:], dtype=bool)
+    if not last.max(initial=-np.inf) - last.min(initial=np.inf) > UNSEEN:
         return every
     where = claim.machine.standing(claim.classes, claim.length)
     stands = np.stack([where[view.key_of == group].any(axis=0) for group in range(len(last))])
@@ -139,10 +138,10 @@ def _counting(claim: Claim, view: Sight, tau: int) -> Flags:
     return every if mixed.any() else stands & near[:, None]
 
 
-def _sum_rule(claim: Claim, head: Head, view: Sight, inside: Array, some: Flags, counts: Flags) -> Sum | None:
+def _sum_rule(claim: Claim, head: Head, view: Sight, inside: Flags, some: Flags, counts: Flags) -> Sum | None:
     """Equal weights: what a letter adds, measured in the smallest steps."""
     tau, vectors = len(claim.pads), middle(claim.box)
-    level = np.nanmean(inside, axis=(0, 2, 3))
+    level = np.nanmean(np.where(inside, view.letters[:, some], np.nan), axis=(0, 2, 3))
     pads = np.exp(np.clip(view.pads[0][some] - level[:, None], -700, 700)) * view.seen[some, :tau]
     letters = (view.seen[some, tau:] & counts.any(axis=0)).sum(axis=1)
     total = float(np.median(letters + pads.sum(axis=1)))
@@ -181,15 +180,15 @@ def measure(numbers: Array) -> tuple[float, Integers] | None:
 
 def _distance(claim: Claim, view: Sight, tau: int) -> int | None:
     """How far back the best position is, if that is the same everywhere."""
-    shape = (*view.letters.shape[:3], tau)
-    full = np.concatenate([np.broadcast_to(view.pads[:, :, None], shape), view.letters], axis=3)
-    high = np.where(view.seen[None], full.max(axis=2), -np.inf)
+    high = np.concatenate([view.pads, view.letters.max(axis=2)], axis=2)
+    high = np.where(view.seen[None], high, -np.inf)
     best = high.argmax(axis=2)
     place = tau + view.times
     distance = int(place[-1] - best[0, -1])
     if distance > MAX_BACK or (best != np.maximum(place - distance, 0)).any():
         return None
-    lowest = np.take_along_axis(full.min(axis=2), best[:, :, None], axis=2)[..., 0]
+    low = np.concatenate([view.pads, view.letters.min(axis=2)], axis=2)
+    lowest = np.take_along_axis(low, best[:, :, None], axis=2)[..., 0]
     np.put_along_axis(high, best[:, :, None], -np.inf, axis=2)
     return distance if (lowest - high.max(axis=2)).min() > 2 else None
 
@@ -363,6 +362,8 @@ def _read(rule: Cells, own: Integers, cells: Integers, offsets: Integers) -> lis
     for query, order in enumerate(rule.order):
         waiting = rule.query_of[own] == query
         for cell in order:
+            if not waiting.any():
+                break
             here = waiting & (cells[..., cell] != EMPTY)
             value[here], far[here] = cells[..., cell][here], offsets[..., cell, :][here]
             waiting = waiting & ~here
@@ -379,6 +380,5 @@ def _forgotten(claim: Claim, rule: Cells, cells: Integers, offsets: Integers) ->
                 better = [b for b in order[: order.index(cell)] if written[b]]
                 full = [cells[..., b] != EMPTY for b in better]
                 gone &= np.any(full, axis=0) if full else False
-        here = (np.arange(cells.shape[2]) == cell) & gone[..., None]
-        cells, offsets = np.where(here, UNKNOWN, cells), np.where(here[..., None], 0, offsets)
+        cells[gone, cell], offsets[gone, cell] = UNKNOWN, 0
     return cells, offsets

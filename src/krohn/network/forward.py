@@ -178,9 +178,12 @@ def _mlp_at_once(mlp: Mlp, stream: Activations, cast: Cast) -> Activations:
     hidden: Activations = stream
     last = len(mlp.weights) - 1
     for index, (weight, bias) in enumerate(zip(mlp.weights, mlp.biases, strict=True)):
-        hidden = cast(cast(hidden @ cast(weight)) + cast(bias))
+        hidden = cast(hidden @ cast(weight))
+        hidden += cast(bias)  # in place: fresh memory for large arrays costs more than the arithmetic
+        hidden = cast(hidden)
         if index < last:
-            rectified: Activations = np.maximum(hidden, 0)
             sine = mlp.activations[index] == SIN
-            hidden = cast(np.where(sine, np.sin(hidden), rectified)) if sine.any() else rectified
+            waves = cast(np.where(sine, np.sin(hidden), 0)) if sine.any() else None
+            np.maximum(hidden, 0, out=hidden)
+            hidden = hidden if waves is None else np.where(sine, waves, hidden)
     return hidden

@@ -8,8 +8,8 @@ new pair. Every choice is deterministic.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from krohn.construct.features.feature import Feature
-from krohn.construct.features.product import Annotated, Conflict, Determined, Word, determine, shown_after
+from krohn.construct.features.feature import Feature, Value, shown_by
+from krohn.construct.features.product import Annotated, Conflict, Determined, Word, determine
 from krohn.network.position_maps import Row
 from krohn.work import Work
 
@@ -19,6 +19,9 @@ MOST_FEATURES = 5
 NODES = 1_000
 WIDEST = 12
 """Features tried for one pair."""
+
+Held = dict[Word, list[Value]]
+"""By word: the value of every feature of a catalogue after it."""
 
 
 @dataclass
@@ -48,9 +51,9 @@ def choose(
     """Counterexample-guided search; an empty choice if no set within the bounds was found."""
     costs = [feature.cost for feature in catalogue]
     told = [0] * len(catalogue)  # per feature a bit for every pair that it tells apart
-    count, shown = 0, dict[Word, list[Row]]()
+    count, held = 0, Held({(): [feature.start for feature in catalogue]})
     for pair in pairs.known:
-        row = _telling(annotated, catalogue, pair, shown, work)
+        row = _telling(annotated, catalogue, pair, held, work)
         if row is not None:
             if not any(row):
                 return Choice(hopeless=pair)
@@ -67,7 +70,7 @@ def choose(
         if isinstance(found, Determined):
             return Choice(features, found)
         pair = (found.first, found.second)
-        row = _telling(annotated, catalogue, pair, shown, work)
+        row = _telling(annotated, catalogue, pair, held, work)
         assert row is not None
         assert isinstance(found, Conflict)
         pairs.known.append(pair)
@@ -78,24 +81,29 @@ def choose(
 
 
 def _telling(
-    annotated: Annotated,
-    catalogue: Sequence[Feature],
-    pair: tuple[Word, Word],
-    shown: dict[Word, list[Row]],
-    work: Work,
+    annotated: Annotated, catalogue: Sequence[Feature], pair: tuple[Word, Word], held: Held, work: Work
 ) -> list[bool] | None:
-    """Which features tell the words apart; ``None`` if their last symbols already do.
-
-    ``shown`` keeps what all features show after a word: a word comes in several pairs.
-    """
+    """Which features tell the words apart; ``None`` if their last symbols already do."""
     both = [annotated.symbols_of(word) for word in pair]
     if both[0][-1] != both[1][-1]:
         return None
     work.spend(A_LOOK * len(catalogue))
-    for word, symbols in zip(pair, both, strict=True):
-        if word not in shown:
-            shown[word] = [shown_after(feature, symbols, strict=annotated.strict) for feature in catalogue]
-    return [one != two for one, two in zip(*(shown[word] for word in pair), strict=True)]
+    rows = [_shown(annotated, catalogue, *each, held) for each in zip(pair, both, strict=True)]
+    return [one != two for one, two in zip(*rows, strict=True)]
+
+
+def _shown(
+    annotated: Annotated, catalogue: Sequence[Feature], word: Word, symbols: Sequence[int], held: Held
+) -> list[Row]:
+    """What every feature shows after a word; ``held`` keeps their values, for words that begin alike."""
+    before = after = held[()]
+    for place, symbol in enumerate(symbols, 1):
+        before, beginning = after, word[:place]
+        if beginning not in held:
+            held[beginning] = [f.step(v, symbol, place) for f, v in zip(catalogue, before, strict=True)]
+        after = held[beginning]
+    steps = zip(catalogue, before, after, strict=True)
+    return [shown_by(feature, old, new, strict=annotated.strict) for feature, old, new in steps]
 
 
 def cheapest(

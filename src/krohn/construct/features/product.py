@@ -115,12 +115,15 @@ def determine(
     start: State = (0, automaton.start, annotated.start(), tuple(f.start for f in features))
     came: dict[State, tuple[State, int] | None] = {start: None}
     rows: dict[Row, tuple[int, State, int]] = {}
+    moved: dict[tuple[int, tuple[Value, ...]], list[tuple[tuple[Value, ...], int]]] = {}
     queue = [start]
     for item in queue:
         place, state, values, held = item
         here = folded(place + 1, early, period)
-        for letter in range(automaton.num_letters):
-            after, symbol = annotated.step(values, letter, here)
+        if (here, values) not in moved:
+            letters = range(automaton.num_letters)
+            moved[here, values] = [annotated.step(values, letter, here) for letter in letters]
+        for letter, (after, symbol) in enumerate(moved[here, values]):
             now = tuple(f.step(value, symbol, here) for f, value in zip(features, held, strict=True))
             following: State = (here, automaton.step(state, letter), after, now)
             # The row is one of the step, not of the state: other letters may lead to the same state.
@@ -145,11 +148,3 @@ def _word(came: dict[State, tuple[State, int] | None], state: State) -> Word:
         state, letter = step
         letters.append(letter)
     return tuple(reversed(letters))
-
-
-def shown_after(feature: Feature, symbols: Sequence[int], *, strict: bool = False) -> Row:
-    """What a feature shows after a word of symbols."""
-    value, step = feature.start, feature.step
-    for place, symbol in enumerate(symbols[:-1] if strict and feature.masked else symbols, 1):
-        value = step(value, symbol, place)
-    return feature.show(value)
