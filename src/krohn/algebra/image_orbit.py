@@ -111,7 +111,7 @@ class ImageComponent:
 
     @property
     def rank(self) -> int:
-        """|P|."""
+        """|P|, the number of states in the representative."""
         return len(self.base)
 
     @cached_property

@@ -34,7 +34,7 @@ class CascadeLike(Protocol):
 
     @property
     def skeleton(self) -> Skeleton:
-        """The sets."""
+        """The image sets, their tiles and levels."""
 
     def update(self, source: int, letter: int, target: int) -> int | tuple[int, ...]:
         """A reset to a tile, or a permutation of tiles."""

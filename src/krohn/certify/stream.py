@@ -263,7 +263,7 @@ class Stream:
 
     @property
     def num_padding(self) -> int:
-        """τ."""
+        """τ, the number of padding positions."""
         return len(self.pads)
 
     @property

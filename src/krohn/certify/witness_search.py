@@ -288,7 +288,8 @@ def _note_end(record: Record, claim: Claim, network: Network, margin: float) -> 
     else:
         record.note("decode", text)
     record.note(
-        "simulation", f"the machine of {len(claim.machine.follow):,} states runs as the automaton does"
+        "simulation",
+        f"the machine of {counted(len(claim.machine.follow), 'state')} runs as the automaton does",
     )
 
 

@@ -106,7 +106,7 @@ class Claim:
 
     @property
     def length(self) -> int:
-        """T."""
+        """T, the letters of the longest word."""
         return len(self.places)
 
     @property

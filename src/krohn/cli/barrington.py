@@ -151,7 +151,7 @@ def _text(program: BarringtonProgram, payload: dict[str, Any]) -> str:
     ]
     more = len(program.instructions) - len(rows)
     lines = [
-        f"{payload['length']} letters over {payload['automaton']}; "
+        f"{counted(payload['length'], 'letter')} over {payload['automaton']}; "
         f"true = {payload['accept']}, false = {payload['reject']}",
         table(("letter", "variable", "if true", "if false"), rows),
     ]
@@ -168,10 +168,11 @@ def _run_text(program: BarringtonProgram, payload: dict[str, Any]) -> str:
     verdict = "all three agree" if run["agree"] else "they differ"
     return "\n".join(
         [
-            f"{payload['length']} letters over {payload['automaton']}; network: method {run['method']}, "
-            f"{counted(run['layers'], 'layer')}, {counted(run['dim'], 'dimension')}",
+            f"{counted(payload['length'], 'letter')} over {payload['automaton']}; "
+            f"network: method {run['method']}, {counted(run['layers'], 'layer')}, "
+            f"{counted(run['dim'], 'dimension')}",
             table((*names, "formula", "automaton", "network"), rows),
-            f"{verdict} on {len(rows)} assignment{'s' if len(rows) != 1 else ''}",
+            f"{verdict} on {counted(len(rows), 'assignment')}",
         ]
     )
 

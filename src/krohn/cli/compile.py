@@ -16,6 +16,7 @@ from krohn.construct.compiling import compile
 from krohn.construct.depth_bounds import DepthBounds, bounded
 from krohn.construct.paper.bounds import SizeReport, size_report
 from krohn.construct.request import DEFAULT_MAX_ROWS, DEFAULT_MAX_SETS
+from krohn.errors import counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import check_target, save
 from krohn.network.transformer import HeadMeaning
@@ -137,7 +138,8 @@ def _payload(network: CompiledNetwork, report: SizeReport, out: Path | None) -> 
 
 def _text(network: CompiledNetwork, report: SizeReport, depth: DepthBounds) -> str:
     name = network.automaton.name or "the automaton"
-    title = f"{name}, words up to {network.length} letters: method {network.method}, mask {network.mask}"
+    letters = counted(network.length, "letter")
+    title = f"{name}, words up to {letters}: method {network.method}, mask {network.mask}"
     rows = [
         (key, _number(value), *(_number(column.get(key, "")) for column in report.columns))
         for key, value in network.sizes().items()

@@ -10,7 +10,7 @@ from krohn.automata.datasets import Drawing, write_dataset
 from krohn.automata.sampling import Sampler
 from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, counted
 from krohn.exporting.token_words import token_sampler
 
 
@@ -66,7 +66,8 @@ def command(
         "seed": seed,
         "out": str(out),
     }
-    text = f"{out}: {count:,} words of length {length:,} ({payload['distribution']}) in {seconds:.2f} s"
+    words = counted(count, "word")
+    text = f"{out}: {words} of length {length:,} ({payload['distribution']}) in {seconds:.2f} s"
     emit(payload, as_json=as_json, text=lambda: text)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from krohn import __version__
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.errors import counted
 from krohn.exporting.decoder import Decoder
 
 LABELS = """## Losses and labels
@@ -99,9 +100,10 @@ class Card:
             prompt=len(decoder.vocabulary.prompt),
             right_in=", ".join(self.right_in),
         )
+        blocks = counted(decoder.layers, "block")
         parts = [
             f"{_head(library)}# {self.title}\n",
-            f"{decoder.layers} blocks, width {decoder.dim}, words of at most {decoder.length} letters. It",
+            f"{blocks}, width {decoder.dim}, words of at most {decoder.length} letters. It",
             f"reads letters and outputs the {self.target} after each; `automaton.json` is the automaton.\n",
             shown,
             "## What was checked\n",

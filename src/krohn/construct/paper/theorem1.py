@@ -211,7 +211,7 @@ def build_scan(
 
 
 def scan_depth(length: int) -> int:
-    """⌈log₂ T⌉."""
+    """⌈log₂ T⌉, the layers of a scan."""
     return (length - 1).bit_length()
 
 
