@@ -7,6 +7,7 @@ Rhodes its groups are trivial, 2-groups or solvable, at every depth. The layers 
 for each step of a series of each level's group, along the levels of the holonomy cascade.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -38,6 +39,8 @@ SIEMS = "Siems et al. 2025 (arXiv 2502.10297)"
 TERZIC = "Terzić et al. 2025 (arXiv 2509.22284)"
 LIU = "Liu et al. 2023 (arXiv 2210.10749)"
 OURS = "proved in docs/which-architecture.md"
+_ROTATIONS = re.compile(r"[CD]\d+|S3|A4|S4|A5")
+"""Names of finite groups of rotations of space: cyclic, dihedral, and those of the solids."""
 
 
 @dataclass(frozen=True)
@@ -207,8 +210,12 @@ class _Rows:
     def deltaproduct(self) -> Verdict:
         name = "DeltaProduct"
         if self.analysis.is_group:
+            group, swaps = self.analysis.groups[0].name, max(1, self.swaps())
+            if swaps > 2 and _ROTATIONS.fullmatch(group):
+                how = f"each letter as two reflections: {group} is a group of rotations of space"
+                return Verdict(name, True, 1, 2, True, how, SIEMS)
             how = f"each letter as reflections that swap two of {len(self.points[0])} points"
-            return Verdict(name, True, 1, max(1, self.swaps()), True, how, SIEMS)
+            return Verdict(name, True, 1, swaps, True, how, SIEMS)
         if self.cascade is None:
             return Verdict(name, True, None, None, True, "one layer for each level of the cascade", OURS)
         levels, steps = self.cascade.num_levels, max(1, *(size - 1 for size in self.cascade.sizes))
