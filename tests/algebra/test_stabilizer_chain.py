@@ -133,3 +133,15 @@ def test_bytes_are_taken_while_points_fit_into_one() -> None:
         assert chain.order == degree
         assert chain.contains(chain.numbers.pack(compose(turn, turn)))
         assert not chain.contains(chain.numbers.pack((1, 0, *range(2, degree))))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_chain_is_proved_also_where_chance_finds_nothing(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without random elements every repair must come from a Schreier generator that does not sift."""
+    monkeypatch.setattr("krohn.algebra.stabilizer_chain._PATIENCE", 0)
+    monkeypatch.setattr("krohn.algebra.stabilizer_chain._order_bound", lambda generators, degree: None)
+    for generators in (named.random_generators(seed, smallest=4), named.symmetric(6), named.alternating(5)):
+        chain = StabilizerChain(generators, len(generators[0]))
+        assert sorted(listed(chain)) == sorted(named.closure(generators))
