@@ -43,6 +43,14 @@ def test_the_middle_of_a_bent_arrow_lies_bend_pixels_off_its_chord() -> None:
     assert (head.get("points") or "").startswith("20,10 ")
 
 
+def test_an_arrow_bends_to_the_left_of_its_own_direction_whichever_that_is() -> None:
+    for end, control in (((20, 0), "10,-8"), ((0, 20), "8,10"), ((-20, 0), "-10,8"), ((0, -20), "-8,-10")):
+        canvas = Canvas(20, 20)
+        canvas.arrow(0, 0, *end, bend=4)
+        (path,) = shapes(canvas, "path")
+        assert (path.get("d") or "").startswith(f"M0,0 Q{control} ")
+
+
 def test_a_text_is_made_smaller_then_cut_until_it_fits() -> None:
     assert fitted("short", 100, 12) == ("short", 12)
     text, size = fitted("a longer name", 80, 12)
