@@ -118,20 +118,20 @@ def depths() -> str:
 def ways() -> str:
     """Cells that were made on whole words and by curriculum, side by side: all else is the same."""
     rows = {(row["task"], row["depth"], row["sheet"]): row for row in depth_rows() if "sheet" in row}
-    header = [
-        "task",
-        "layers",
-        *(f"{sheet}: {part}" for sheet in SHEETS for part in ("letters", "words", "words read")),
-    ]
+    parts = ("letters", "words", "reach 99%", "words read")
+    header = ["task", "layers", *(f"{sheet}: {part}" for sheet in SHEETS for part in parts)]
     pairs = [
         [rows[task, depth, sheet] for sheet in SHEETS]
         for task in TASKS
         for depth in DEPTHS[Scale.SMALL]
         if all((task, depth, sheet) in rows for sheet in SHEETS)
     ]
-    lines = [
-        [pair[0]["task"], str(pair[0]["depth"]), *told(pair[0])[1:], *told(pair[1])[1:]] for pair in pairs
-    ]
+    lines = []
+    for pair in pairs:
+        lines.append([pair[0]["task"], str(pair[0]["depth"])])
+        for row in pair:
+            _, letters, words, read = told(row)
+            lines[-1] += [letters, words, success_text(row), read]
     return markdown(header, lines)
 
 

@@ -235,10 +235,19 @@ def _markdown(found: "Reproduction") -> str:
     remarks = [found.caption]
     if deep:
         remarks.append(
-            "token accuracy of the best replicate on the test words, per cent, bold from 99 (replicates that "
-            "reach 99 / replicates)"
+            "letters / words of the test set that the best replicate has right, per cent, bold from 99 "
+            f"(replicates that reach 99 / replicates; 95% intervals: {_intervals(found.table)})"
         )
     return "\n".join([*text, "", "; ".join([*remarks, *remarks_on(found.table)])])
+
+
+def _intervals(rows: list[dict[str, Any]]) -> str:
+    """For example ``0/6 0–39%, 1/6 3–56%``: what the shares in the table leave open."""
+    shares = {(row["replicates"], row["reached"]): row for row in rows}
+    return ", ".join(
+        f"{reached}/{count} {100 * row['reached_low']:.0f}–{100 * row['reached_high']:.0f}%"
+        for (count, reached), row in sorted(shares.items())
+    )
 
 
 def _by_depth(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
@@ -250,6 +259,8 @@ def _by_depth(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]
     for row in rows:
         best = percent(row["max_accuracy"])
         shown = f"**{best}**" if row["max_accuracy"] >= 0.99 else best
+        if row["word_accuracy"] is not None:
+            shown += f" / {percent(row['word_accuracy'])}"
         share = f"({row['reached']}/{row['replicates']})"
         sheet = row.get("sheet", "curriculum" if row.get("curriculum") else "whole words")
         name = row["task"] if sheet == "whole words" else f"{row['task']}, {sheet}"
