@@ -221,6 +221,9 @@ def _wrong_order(program: Program) -> Iterable[str]:
             )
             yield from write(change.writes, f"layer {index + 1}")
     yield from (f"the read-out reads unwritten {n}" for n in program.readout.registers if n not in written)
+    yield from (
+        f"nothing writes {register.name}" for register in program.registers if register.name not in written
+    )
 
 
 def _wrong_kinds(program: Program) -> Iterable[str]:
