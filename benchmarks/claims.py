@@ -13,7 +13,7 @@ from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Cell, Row, cells_of
 from krohn.experiments.recipes import stability
 from krohn.experiments.recipes.depth import NON_ABELIAN
-from krohn.experiments.recipes.indirect import COLUMNS
+from krohn.experiments.recipes.indirect import COLUMNS, HARD
 from krohn.experiments.recipes.variants import GPT, LSTM, NO_POSITIONS_BOS, RECENCY, SHIFTED_BOS
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import TASKS
@@ -237,6 +237,7 @@ def observations_suffice(found: Records) -> Verdict:
     told = ", ".join(f"{name} {per_cent(row['max_accuracy'])}" for name, row in reached.items())
     missing = [name for name in gpt if name not in reached]
     text = f"at least 99.6% in {len(good)} of 7 columns: {told}. LSTM at least {per_cent(lstm)} in all seven"
+    text += f". By curriculum: {among(hard)}" if (hard := [name for name in reached if name in HARD]) else ""
     text += f". Not measured on test words: {among(missing)}" if missing else ""
     return all_or_some(len(good), len(COLUMNS)), text
 
@@ -257,7 +258,7 @@ def labels_may_be_few(found: Records) -> Verdict:
         min(row["max_accuracy"] for row in (*lstm_s5, *lstm_c2)) > SOLVED,
     ]
     words = [REPRODUCED if hold else CONTRADICTED for hold in holds]
-    text = f"share of labels shown; GPT on S5 (T = 40): {told(s5)}: {words[0]}. "
+    text = f"share of labels shown; GPT on S5 (T = 40, by curriculum): {told(s5)}: {words[0]}. "
     text += f"GPT on C2 (T = 100): {told(c2)}: {words[1]} after {c2[-1]['sequences']:,} words. "
     text += "LSTM on C2: at least "
     text += f"{per_cent(min(row['max_accuracy'] for row in lstm_c2))}; on S5 {told(lstm_s5)} in "

@@ -11,7 +11,7 @@ import pytest
 
 from experiments.made_up_records import member, record
 from krohn.cli.app import run
-from krohn.cli.reproduce import split_names
+from krohn.cli.reproduce import _cell, split_names
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.engines import Job, Outcome, Work
 from krohn.experiments.scale import Scale
@@ -134,6 +134,12 @@ def results_can_be_listed_shown_exported_imported_and_merged(
     for arguments in (["list"], ["show", first["run"]]):
         assert run(["results", *arguments, "--store", store]) == 0
         assert first["run"] in capsys.readouterr().out
+
+
+def test_replicates_that_were_given_up_have_no_median() -> None:
+    row = {"median_accuracy": 0.5, "mean_accuracy": 0.6, "halved": False}
+    assert [_cell(name, row) for name in row if "accuracy" in name] == ["50.00%", "60.00%"]
+    assert {_cell(name, row | {"halved": True}) for name in row if "accuracy" in name} == {""}
 
 
 def test_a_part_of_an_experiment_can_be_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -314,7 +320,7 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.Capture
     shown = ["reproduce", "depth", "--show", *place]
     for part in (["--only", "C2"], ["--where", "depth=1"], ["--sequences", "8"]):
         assert "without it" in refused(capsys, *shown, *part)
-    assert "got nan" in refused(capsys, "reproduce", "depth", "--time-limit", "nan", *place)
+    assert "not a finite number" in refused(capsys, "reproduce", "depth", "--time-limit", "nan", *place)
     assert "depth must be one of 1; 2; got ''" in refused(
         capsys, "reproduce", "depth", "--where", "depth", *place
     )

@@ -279,6 +279,8 @@ def _cell(column: str, row: dict[str, Any]) -> object:
         return success_text(row)
     if column == "sequences":
         return f"{value:,}{marks_of(row)}"
+    if column in ("median_accuracy", "mean_accuracy") and row.get("halved"):
+        return ""  # of replicates that were given up at different times neither says anything
     if isinstance(value, float) and ("accuracy" in column or "_at_" in column or column == "paper"):
         return f"{100 * value:.2f}%"
     return value
