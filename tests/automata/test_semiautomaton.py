@@ -1,12 +1,23 @@
 """The semiautomaton refuses what it cannot be, and is a value."""
 
+from math import factorial
+
 import numpy as np
 import pytest
 
 from krohn.automata.regular import from_regex
-from krohn.automata.semiautomaton import Semiautomaton, Word
+from krohn.automata.semiautomaton import (
+    Observed,
+    Semiautomaton,
+    Word,
+    asked,
+    capped_factorial,
+    capped_power,
+    check_size,
+    letter_type,
+)
 from krohn.automata.simulation import simulate
-from krohn.errors import InvalidAutomaton, InvalidInput
+from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded
 
 TABLE = np.array([[1, 0], [0, 1]])
 
@@ -113,3 +124,38 @@ def test_what_is_no_integer_is_neither_a_letter_nor_a_state() -> None:
 def test_words_of_several_lengths_or_of_no_letters_are_refused(words: list[object]) -> None:
     with pytest.raises(InvalidInput, match=r"words must (have one length|be an integer array)"):
         simulate(Semiautomaton(TABLE), words)
+
+
+def test_counts_are_exact_up_to_a_trillion_and_then_beyond_every_limit() -> None:
+    for n in range(40):
+        exact = factorial(n)
+        assert capped_factorial(n) == exact if exact <= 10**12 else capped_factorial(n) > 10**12
+        for base in range(5):
+            power = base**n
+            assert capped_power(base, n) == power if power <= 10**12 else capped_power(base, n) > 10**12
+    assert capped_power(2, 10**9) > 10**12  # at once
+
+
+def test_a_table_is_refused_by_its_size_before_it_is_made() -> None:
+    check_size("X", 500_000, 40)
+    with pytest.raises(LimitExceeded, match="X has 500,001: choose a smaller one"):
+        check_size("X", 500_001, 1)
+    with pytest.raises(LimitExceeded, match="X has 500,000 states × 41 letters: choose fewer letters"):
+        check_size("X", 500_000, 41)
+
+
+@pytest.mark.parametrize(("count", "bits"), [(1, 8), (256, 8), (257, 16), (65_536, 16), (65_537, 32)])
+def test_numbers_are_held_in_the_smallest_type_that_holds_them(count: int, bits: int) -> None:
+    assert np.dtype(letter_type(count)).itemsize * 8 == bits
+
+
+def test_an_automaton_is_asked_for_its_states_or_for_what_it_shows() -> None:
+    plain = Semiautomaton(TABLE, observe=(3, 0), state_names=("p", "q"), name="two")
+    assert asked(plain, "state") is plain
+    shown = asked(plain, "observation")
+    assert isinstance(shown, Observed)
+    assert (shown.outputs, shown.output_names) == ((3, 0), ("0", "1", "2", "3"))
+    assert (plain.outputs, plain.output_names) == ((0, 1), ("p", "q"))
+    assert (shown.name, asked(shown, "state").target) == ("two", "state")
+    with pytest.raises(InvalidInput, match="an automaton that shows something"):
+        asked(Semiautomaton(TABLE), "observation")
