@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from construct.small_automata import shown_after
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import sampled_automata
@@ -24,7 +25,7 @@ from krohn.construct.features.plans import (
     sinks_of,
     wrong_letters,
 )
-from krohn.construct.features.product import annotate, shown_after
+from krohn.construct.features.product import annotate
 from krohn.errors import LimitExceeded
 from krohn.network.program import interpret
 from krohn.work import Work
