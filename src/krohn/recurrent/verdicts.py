@@ -210,8 +210,9 @@ class _Rows:
     def deltaproduct(self) -> Verdict:
         name = "DeltaProduct"
         if self.analysis.is_group:
-            group, swaps = self.analysis.groups[0].name, max(1, self.swaps())
-            if swaps > 2 and _ROTATIONS.fullmatch(group):
+            swaps = max(1, self.swaps())
+            group = self.analysis.groups[0].name if swaps > 2 else ""  # the trivial group has no row there
+            if _ROTATIONS.fullmatch(group):
                 how = f"each letter as two reflections: {group} is a group of rotations of space"
                 return Verdict(name, True, 1, 2, True, how, SIEMS)
             how = f"each letter as reflections that swap two of {len(self.points[0])} points"
