@@ -146,16 +146,23 @@ def test_names_with_commas_are_kept_whole(text: str, names: tuple[str, ...]) -> 
 
 def test_the_table_by_depth_has_a_row_for_each_task_and_bold_from_99_per_cent() -> None:
     rows = [
-        {"task": task, "depth": depth, "max_accuracy": accuracy, "reached": 1, "replicates": 3}
-        for task, depth, accuracy in (("C2", 1, 0.5), ("C2", 4, 1.0), ("S5", 4, 0.989))
+        {
+            "task": task,
+            "depth": depth,
+            "max_accuracy": best,
+            "word_accuracy": words,
+            "reached": 1,
+            "replicates": 3,
+        }
+        for task, depth, best, words in (("C2", 1, 0.5, None), ("C2", 4, 1.0, 1.0), ("S5", 4, 0.989, 0.25))
     ]
     rows.append({**rows[0], "curriculum": True})
     common = {"partial": 0, "halved": 0, "one_set": 0}
     header, cells = _by_depth([common | row for row in rows])
     assert header == ["task", "L = 1", "L = 4"]
     assert [row[0] for row in cells] == ["C2", "S5", "C2, curriculum"]
-    assert cells[0][1:] == ["50.0 (1/3)", "**100** (1/3)"]
-    assert cells[1][1:] == ["", "98.9 (1/3)"]
+    assert cells[0][1:] == ["50.0 (1/3)", "**100** / 100 (1/3)"]
+    assert cells[1][1:] == ["", "98.9 / 25.0 (1/3)"]
     names, shown = _columns([{"task": "C2", "max_accuracy": 0.5, "standard_error": 0.1}])
     assert (names, shown) == (["task", "max accuracy"], [["C2", "50.00%"]])
 
