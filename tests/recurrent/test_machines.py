@@ -12,12 +12,13 @@ from cascade.random_automata import random_automaton
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
+from krohn.network.storage import MODEL, is_witness
 from krohn.recurrent import closure
 from krohn.recurrent.balls import Ball, DiagonalBalls
 from krohn.recurrent.cells import Stage
 from krohn.recurrent.closure import UNKNOWN, Closure, Machine, _compared, _numbered, behind, close
 from krohn.recurrent.horizon import _flat, _joined, _leads, _points, certified_horizon
-from krohn.recurrent.witness_files import MEANING, MODEL, Witness, is_witness, load, run_all, save
+from krohn.recurrent.witness_files import MEANING, Witness, load, run_all, save
 from krohn.recurrent.witnesses import WITNESSES, diagonal, lstm
 
 KINDS = [*WITNESSES]

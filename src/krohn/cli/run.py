@@ -14,8 +14,8 @@ from krohn.cli.words_on_stdin import read_words
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import CASTS
-from krohn.network.storage import load
-from krohn.recurrent.witness_files import Witness, is_witness
+from krohn.network.storage import is_witness, load
+from krohn.recurrent.witness_files import Witness
 from krohn.recurrent.witness_files import load as load_witness
 
 Forward = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]

@@ -12,11 +12,8 @@ from krohn.certify.certificate import Certificate, place
 from krohn.certify.recheck import recheck
 from krohn.certify.verification import verify
 from krohn.cli.output import emit, json_option, note
-from krohn.cli.recurrent import WitnessRequest, verify_witness
 from krohn.cli.search_options import Finite
-from krohn.cli.trained_verdict import TrainedRequest, trained_verdict
-from krohn.network.storage import MEANING, MODEL, is_run
-from krohn.recurrent.witness_files import is_witness
+from krohn.network.storage import MEANING, MODEL, is_run, is_witness
 
 
 @click.command()
@@ -82,12 +79,16 @@ def command(
         raise click.UsageError("--out must not be a file of the network itself")
     automaton = None if spec is None else parse_spec(spec)
     if is_witness(directory):
+        from krohn.cli.recurrent import WitnessRequest, verify_witness  # only who has one waits for it
+
         typed = click.get_current_context().get_parameter_source("dtype") is ParameterSource.COMMANDLINE
         request = WitnessRequest(automaton, renamed, dtype if typed else "float32", length, out, claim)
         if not verify_witness(directory, request, as_json=as_json):
             raise click.exceptions.Exit(1)
         return
     if is_run(directory):
+        from krohn.cli.trained_verdict import TrainedRequest, trained_verdict
+
         asked = TrainedRequest(length, automaton, renamed, effort, device, out, claim)
         payload, text = trained_verdict(directory, asked)
         emit(payload, as_json=as_json, text=lambda: text)

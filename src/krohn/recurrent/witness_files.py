@@ -14,12 +14,13 @@ from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import true_name
 from krohn.errors import InvalidFile, InvalidInput
+from krohn.network.storage import MODEL, OF_WITNESSES, is_witness
 from krohn.recurrent.cells import Cell, Gru, Lstm, Tensors
 from krohn.recurrent.linear_cells import DeltaStack, DiagonalStack
 from krohn.recurrent.rankone_witness import RankOneStack
 from krohn.strict_json import read_json, require_keys, short, shown
 
-MODEL, MEANING = "model.safetensors", "recurrent.json"
+MEANING = OF_WITNESSES
 VERSION = 2
 MAX_NAME = 200
 CELLS: dict[str, type[Cell]] = {
@@ -72,11 +73,6 @@ def run_all(witness: Witness, automaton: Semiautomaton, most: int = 5_000) -> Ex
     for t in range(length):
         state = truth[:, t] = automaton.table[state, words[:, t]]
     return ExactRun(length, len(words), int((witness.run(words) != truth).any(axis=1).sum()))
-
-
-def is_witness(directory: str | Path) -> bool:
-    """Whether a directory holds a recurrent witness."""
-    return (Path(directory) / MEANING).is_file()
 
 
 def check_target(folder: Path) -> None:
