@@ -272,7 +272,7 @@ def _errors(automaton: Semiautomaton, run: Subtree) -> _Errors:
     return _Errors(found, len(bad), int(bad.sum()))
 
 
-LEAVES = 1 << 13
+LEAVES = 1 << 15
 """Prefixes of one level that are run at once."""
 
 
