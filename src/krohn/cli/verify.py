@@ -104,9 +104,7 @@ def command(
     if out is not None:
         certificate.save(out)
         note(f"wrote {out}")
-    payload = certificate.to_json()
-    if claim is not None:
-        payload["differences"] = differences
+    payload = {**certificate.to_json(), **({} if claim is None else {"differences": differences})}
     text = explain(certificate) if as_argument else summary(certificate)
     emit(payload, as_json=as_json, text=lambda: "\n".join([text, *differences]))
     if not certificate.certified or differences:
