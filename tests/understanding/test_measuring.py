@@ -330,6 +330,11 @@ def test_words_must_fit_the_network(study: Study, length: int) -> None:
         krohn.understand(study.subject, length=length)
 
 
+def test_a_network_for_shorter_words_is_refused_with_its_length() -> None:
+    with pytest.raises(InvalidInput, match="at least 4 letters, and this network takes 2"):
+        krohn.understand(krohn.compile("C2", length=2))
+
+
 def test_words_are_drawn_by_the_seed() -> None:
     draw = drawing(krohn.zoo("D6"))
     assert (draw(1, 30, 9) == draw(1, 30, 9)).all()

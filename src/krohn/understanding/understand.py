@@ -37,6 +37,11 @@ def understand(
     """
     subject = _subject(network)
     letters = min(subject.length, LONGEST) if length is None else length
+    if subject.length < 4:
+        raise InvalidInput(
+            f"words must have at least 4 letters, and this network takes {subject.length}; "
+            "make one for longer words"
+        )
     if not 4 <= letters <= subject.length:
         raise InvalidInput(
             f"words must have between 4 and {subject.length} letters for this network; got {letters}"
