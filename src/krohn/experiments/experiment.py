@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from krohn.errors import InvalidFile
 from krohn.evaluate.evaluation import Evaluation
 from krohn.experiments.record import Member, Record, canonical
 from krohn.experiments.scale import Scale
 from krohn.experiments.store import Store
 from krohn.figures.saving import Figure
+from krohn.strict_json import shown
 from krohn.training.config import RunConfig
 
 Row = dict[str, Any]
@@ -71,11 +73,30 @@ def cells_of(store: Store, experiment: str, scale: str, planned: Sequence[Planne
     for member in known:
         records = tuple(store.of_run(member.run_id))
         name = canonical(dict(member.label))
-        if records and (name not in best or _extent(records) > _extent(best[name].records)):
-            # The task comes first in every table.
-            label = {"task": member.label["task"], **member.label}
-            best[name] = Cell(label=label, records=records)
+        if not records:
+            continue
+        cell = _cell(member, records)
+        if name not in best or _extent(records) > _extent(best[name].records):
+            best[name] = cell
     return list(best.values())
+
+
+def _cell(member: Member, records: tuple[Record, ...]) -> Cell:
+    """The cell, its task first; refuses records without what every table asks: files may hold anything."""
+    try:
+        label = {"task": member.label["task"], **member.label}
+        for record in records:
+            optimizer, length = record.config["optimizer"], record.config["task"]["length"]
+            found = [record.config["steps"], optimizer["batch"], length, record.metrics["accuracy"]]
+            wrong = [value for value in (*found, *optimizer["lr"]) if type(value) not in (int, float)]
+            if wrong or not optimizer["lr"]:
+                raise TypeError(f"{shown(wrong[0]) if wrong else 'no learning rate'} is no number")
+    except (KeyError, TypeError) as error:
+        raise InvalidFile(
+            f"the records of run {shown(member.run_id)} must have a config, a label and metrics as krohn "
+            f"writes them; {type(error).__name__} {str(error)[:80]}"
+        ) from error
+    return Cell(label=label, records=records)
 
 
 def _extent(records: Sequence[Record]) -> tuple[bool, int]:

@@ -125,7 +125,7 @@ def survivor(first: Record, second: Record) -> tuple[Record, Conflict | None]:
 
     The rule depends on the two records alone, never on their order, so that merging stores in any
     order ends in the same store: further along beats less far, then tested beats untested, then more
-    sequences, then more evaluations, then the earlier one, then the smaller digest. Two finished records
+    sequences, then more evaluations, then the earlier one, then the smaller digests. Two finished records
     are reported as a conflict when something that both measured differs; how long it took and where it ran
     do not count.
     """
@@ -158,7 +158,7 @@ def _outcome(record: Record, other: Record) -> dict[str, Any]:
     return timeless | {"evaluations": {name: record.evaluations[name] for name in shared}}
 
 
-def _precedence(record: Record) -> tuple[int, bool, int, int, str, str]:
+def _precedence(record: Record) -> tuple[int, bool, int, int, str, str, str]:
     progress = STATUSES.index(record.status)
     return (
         -progress,
@@ -167,4 +167,5 @@ def _precedence(record: Record) -> tuple[int, bool, int, int, str, str]:
         -len(record.evaluations),
         record.finished,
         digest([record.metrics, record.environment, record.code, record.started]),
+        digest([record.seed, record.config]),
     )

@@ -36,7 +36,7 @@ class Selection:
         chosen = [
             run
             for run in planned
-            if all(str(run.label[part]) in values for part, values in self.where.items() if values)
+            if all(str(run.label.get(part, "")) in values for part, values in self.where.items() if values)
         ]
         return [self._resized(run) for run in chosen]
 

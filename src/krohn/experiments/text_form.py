@@ -40,7 +40,7 @@ def import_text(store: Store, path: Path) -> int:
 def parse_text(path: Path) -> tuple[list[Record], list[Member]]:
     """The records and memberships in an exported file."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidFile(f"results must be a readable text file; {path}: {error}") from error
     configs: dict[str, Any] = {}
@@ -49,7 +49,9 @@ def parse_text(path: Path) -> tuple[list[Record], list[Member]]:
     members: list[Member] = []
     for number, line in enumerate(lines, start=1):
         try:
-            _read(parse_json(line), configs, environments, records, members)
+            value = parse_json(line)
+            canonical(value).encode()  # half a character, as "\\ud800" is, cannot be stored
+            _read(value, configs, environments, records, members)
         except (ValueError, KeyError, TypeError, AttributeError, KrohnError) as error:
             raise InvalidFile(
                 f"each line must be a record as `krohn results export` writes it; {path}, line {number}: "

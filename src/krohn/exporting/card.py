@@ -171,7 +171,8 @@ def outcome(seen: Mapping[str, Any]) -> str:
 
 def floor(lead: float) -> float:
     """Two digits, and never more than what was found."""
-    return math.floor(100 * lead) / 100
+    hundredths = math.floor(100 * lead)  # the product may be rounded up to the next one
+    return hundredths / 100 if hundredths / 100 <= lead else (hundredths - 1) / 100
 
 
 def _head(library: str) -> str:

@@ -26,6 +26,7 @@ from krohn.exporting.ground_truth import meaning_of
 from krohn.exporting.rounding import SAFETY
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import is_run, load
+from krohn.strict_json import parse_json
 
 NAMES = frozenset({"automaton.json", "export.json", "README.md", "meaning.json", "model.safetensors"})
 NAMES |= {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}
@@ -168,7 +169,7 @@ def check_target(out: Path) -> None:
 def _is_export(out: Path) -> bool:
     """Every export has the automaton, which is written first."""
     try:
-        payload = json.loads((out / "automaton.json").read_text())
+        payload = parse_json((out / "automaton.json").read_bytes())
     except (OSError, ValueError):
         return False
     return isinstance(payload, dict) and "krohn" in payload

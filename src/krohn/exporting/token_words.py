@@ -1,6 +1,5 @@
 """Random words as the tokens of an export: ``input_ids``, ``labels`` for stock losses, ``targets``."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from krohn.automata.sampling import Sample, Sampler
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
+from krohn.strict_json import parse_json
 
 IGNORED = -100
 """The label that stock losses leave out."""
@@ -120,7 +120,7 @@ def facts_of_export(folder: Path) -> dict[str, Any]:
     """``export.json``, as far as it is needed here."""
     path = folder / "export.json"
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
+        said = parse_json(path.read_bytes())
         tokens, length, target = said["tokens"], said["length"], said["target"]
         numbers = [] if tokens is None else [*tokens["prompt"], *tokens["letters"], *tokens["states"]]
         whole = all(type(number) is int and 0 <= number < 2**31 for number in (*numbers, length))

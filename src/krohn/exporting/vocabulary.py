@@ -47,7 +47,7 @@ def vocabulary_of(letters: Sequence[str], states: Sequence[str], prompt: int) ->
         raise InvalidInput(
             f"the names {', '.join(taken)} must be free for special tokens; rename letters or states"
         )
-    split = sorted(name for name in {*letters, *states} if len(name.split()) != 1)
+    split = sorted(name for name in {*letters, *states} if name.split() != [name])
     if split:
         raise InvalidInput(f"names must have no spaces, which separate letters; got {split[0]!r}")
     names = dict.fromkeys((*special, *letters, *states))

@@ -13,6 +13,7 @@ The rows of ``verdicts`` say what suffices. Where a network has less, three fact
 from functools import cache
 
 from krohn.algebra.analysis import analyze
+from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput
@@ -24,7 +25,9 @@ Answer = tuple[bool | None, str]
 @cache
 def capability(spec: str | Semiautomaton, family: str, layers: int, steps: int) -> Answer:
     """Can it, and why not: ``None`` where it is not decided, or possible only with a margin that shrinks."""
-    automaton = parse_spec(spec) if isinstance(spec, str) else spec
+    if min(layers, steps) < 1:
+        raise InvalidInput(f"a network must have at least 1 layer and 1 step; got {layers} and {steps}")
+    automaton = reachable(parse_spec(spec) if isinstance(spec, str) else spec)
     analysis = analyze(automaton)
     rows = {row.name.lower(): row for row in verdicts(automaton, analysis)}
     if family.lower() not in rows:

@@ -12,6 +12,7 @@ from safetensors.numpy import save as save_tensors
 from krohn.atomic import json_bytes, write_folder
 from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.simulation import checked_words
 from krohn.automata.zoo import true_name
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.storage import MODEL, OF_WITNESSES, is_witness
@@ -37,6 +38,7 @@ class Witness:
 
     def run(self, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """States after each letter of words ``[batch, length]``, one letter after the other."""
+        words = np.asarray(checked_words(self.automaton, words), dtype=np.int64)
         answers = np.zeros(words.shape, dtype=np.int64)
         rows = np.zeros((len(words), self.cell.size), dtype=np.float32)
         for t in range(words.shape[1]):
@@ -126,7 +128,8 @@ def _cell(kind: str, tensors: Tensors, options: object) -> Cell:
     if not isinstance(options, dict):
         raise InvalidFile(f"options must be an object; got {shown(options)}")
     cell = CELLS[kind].of(tensors, options)
-    wrong = sorted(name for name in {*cell.options, *options} if options.get(name) != cell.options.get(name))
+    said, true = ({name: (type(v), v) for name, v in given.items()} for given in (options, cell.options))
+    wrong = sorted(name for name in {*said, *true} if said.get(name) != true.get(name))
     if wrong:
         raise InvalidFile(f"options must be those of the tensors; {shown(wrong[0])} is not")
     return cell

@@ -1,0 +1,122 @@
+"""Witnesses as files: the same bytes, the same answers, and one line for what does not fit."""
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.zoo import parse_spec
+from krohn.errors import InvalidFile, InvalidInput
+from krohn.recurrent.witness_files import MEANING, MODEL, Witness, load, run_all, save
+from krohn.recurrent.witnesses import WITNESSES
+
+KINDS = sorted(WITNESSES)
+
+
+def witness(kind: str, spec: str = "C2") -> Witness:
+    automaton = parse_spec(spec)
+    return Witness(WITNESSES[kind](automaton), automaton)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_witness_comes_back_with_its_answers_and_its_bytes(kind: str, tmp_path: Path) -> None:
+    made = witness(kind, "FlipFlop")
+    for place in ("one", "two"):
+        save(made, tmp_path / place)
+    found = load(tmp_path / "one")
+    save(found, tmp_path / "three")
+    for name in (MODEL, MEANING):
+        assert len({(tmp_path / place / name).read_bytes() for place in ("one", "two", "three")}) == 1
+    words = np.array(list(itertools.product(range(made.automaton.num_letters), repeat=4)))
+    truth = [made.automaton.run(word) for word in words.tolist()]
+    assert found.run(words).tolist() == [list(states) for states in truth]
+
+
+@pytest.mark.parametrize("words", [[[-1]], [[2]], [[0, 1], [1, 7]], [[1.7]], [0, 1], [[True, False]]])
+@pytest.mark.parametrize("kind", ["deltanet", "gru"])
+def test_what_is_no_word_is_refused(kind: str, words: list[list[int]]) -> None:
+    with pytest.raises(InvalidInput, match=r"letters must lie in|words must be|every letter must"):
+        witness(kind).run(np.array(words))
+
+
+def changed(path: Path, change: dict[str, object]) -> None:
+    payload = json.loads(path.read_text())
+    payload["options"] = {**payload["options"], **change}
+    path.write_text(json.dumps(payload))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("layers", True), ("layers", 1.0), ("layers", 2), ("layers", "1"), ("layers", None)],
+        *[("gate", 1), ("gate", False), ("mlp", False), ("heads", 2.0), ("norm", "layer"), ("colour", 1)],
+    ],
+)
+def test_options_are_those_of_the_tensors_and_of_their_types(
+    name: str, value: object, tmp_path: Path
+) -> None:
+    save(witness("deltanet"), tmp_path)
+    load(tmp_path)
+    changed(tmp_path / MEANING, {name: value})
+    with pytest.raises(InvalidFile) as refused:
+        load(tmp_path)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) <= 300
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("damage", ["missing", "more", "flat", "nan", "double", "cut"])
+def test_tensors_that_make_no_cell_are_refused(kind: str, damage: str, tmp_path: Path) -> None:
+    save(witness(kind), tmp_path)
+    path = tmp_path / MODEL
+    tensors = load_tensors(path.read_bytes())
+    name = max(tensors, key=lambda one: tensors[one].size)
+    if damage == "missing":
+        del tensors[name]
+    elif damage == "more":
+        tensors["more"] = tensors[name]
+    elif damage == "flat":
+        tensors[name] = tensors[name].reshape(-1)
+    elif damage == "nan":
+        tensors[name] = np.full_like(tensors[name], np.nan)
+    elif damage == "double":
+        tensors[name] = tensors[name].astype(np.float64)
+    data = save_tensors(tensors)
+    path.write_bytes(data[: len(data) // 2] if damage == "cut" else data)
+    with pytest.raises(InvalidFile, match="not a recurrent witness") as refused:
+        load(tmp_path)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("letters", "most", "length"),
+    [([(1, 0)], 5_000, 1), ([(1, 0), (0, 0)], 8, 3), ([(1, 0), (0, 0)], 9, 3), ([(1, 0), (0, 0)], 1, 1)],
+)
+def test_all_words_of_the_longest_length_that_is_cheap(
+    letters: list[tuple[int, ...]], most: int, length: int
+) -> None:
+    automaton = Semiautomaton.from_letters(letters)
+    right = Witness(WITNESSES["gru"](automaton), automaton)
+    found = run_all(right, automaton, most)
+    assert (found.length, found.words, found.wrong) == (length, len(letters) ** length, 0)
+
+
+def test_every_wrong_word_is_counted() -> None:
+    """A witness of parity judged as one of the automaton that never moves: right if no letter is 1."""
+    still = Semiautomaton.from_letters([(0, 1), (0, 1)])
+    toggles = Semiautomaton.from_letters([(0, 1), (1, 0)])
+    found = run_all(Witness(WITNESSES["gru"](toggles), toggles), still, 32)
+    assert (found.length, found.words, found.wrong) == (5, 32, 31)
+
+
+def test_a_folder_with_other_weights_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / MODEL).write_bytes(b"of someone else")
+    with pytest.raises(InvalidInput, match="choose another directory"):
+        save(witness("gru"), tmp_path)
+    assert (tmp_path / MODEL).read_bytes() == b"of someone else"
+    assert not (tmp_path / MEANING).exists()
