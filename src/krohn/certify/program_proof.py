@@ -230,7 +230,7 @@ def _cells(
     pads = np.stack([state.pads[name] for name in operation.sources], axis=1)
     start[keys] = [1, *pads[0]]
     for place in range(1, len(pads)):
-        if pad_filed[place] >= 0:
+        if pad_filed[place] >= 0 and not (earliest and start[pad_filed[place], 0]):
             start[pad_filed[place]] = [1, *pads[place]]
 
     def advance(memory: Integers, shown: Integers, steps: Integers) -> tuple[Integers, Integers]:
