@@ -46,7 +46,7 @@ def runs(state: Registers, word: tuple[int, ...]) -> list[dict[str, list[int]]]:
     return [held for _, _, held in found]
 
 
-def true_values(program: Program) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+def true_values(program: Program) -> dict[str, np.ndarray]:
     held = interpret_registers(program, WORDS)
     return {name: values[:, program.num_padding :] for name, values in held.items()}
 

@@ -1,0 +1,191 @@
+"""Renamings of automata against all bijections, and words that search must be able to find."""
+
+from functools import partial
+from itertools import permutations, product
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.simulation import simulate
+from krohn.certify.certificate import Record, Refuted
+from krohn.certify.identity import identify, listed_as, renaming
+from krohn.certify.search import all_words, candidates, first_wrong, prefixes
+from krohn.certify.stream import Machine, check_simulation, standing
+
+STATES, LETTERS = 3, 2
+States = npt.NDArray[np.int64]
+
+
+def random_automaton(dice: Random, states: int = STATES, letters: int = LETTERS) -> Semiautomaton:
+    table = [[dice.randrange(states) for _ in range(letters)] for _ in range(states)]
+    return Semiautomaton(np.array(table, dtype=np.int32), start=dice.randrange(states))
+
+
+def reachable(automaton: Semiautomaton) -> set[int]:
+    seen = {automaton.start}
+    while (more := seen | {automaton.step(q, a) for q in seen for a in range(automaton.num_letters)}) != seen:
+        seen = more
+    return seen
+
+
+def by_brute_force(left: Semiautomaton, right: Semiautomaton) -> bool:
+    """Whether letters and reachable states can be matched so that all moves are kept."""
+    ours, theirs = sorted(reachable(left)), sorted(reachable(right))
+    if len(ours) != len(theirs):
+        return False
+    for letters, states in product(permutations(range(LETTERS)), permutations(theirs)):
+        match = dict(zip(ours, states, strict=True))
+        moves = product(ours, range(LETTERS))
+        if match[left.start] == right.start and all(
+            match[left.step(q, a)] == right.step(match[q], letters[a]) for q, a in moves
+        ):
+            return True
+    return False
+
+
+def test_there_is_a_renaming_exactly_where_some_bijection_keeps_all_moves() -> None:
+    dice, found = Random(0), {True: 0, False: 0}
+    for _ in range(300):
+        left, right = random_automaton(dice), random_automaton(dice)
+        if dice.random() < 0.3:
+            order = dice.sample(range(STATES), STATES)
+            table = np.empty_like(left.table)
+            table[order] = np.array(order)[left.table[:, dice.sample(range(LETTERS), LETTERS)]]
+            right = Semiautomaton(table, start=order[left.start])
+        made = renaming(left, right)
+        found[made is not None] += 1
+        assert (made is not None) == by_brute_force(left, right)
+        if made is not None:
+            letters, states = made
+            assert sorted(letters) == list(range(LETTERS))
+            assert set(states) == reachable(left)
+            assert set(states.values()) == reachable(right)
+            for q, a in product(states, range(LETTERS)):
+                assert states[left.step(q, a)] == right.step(states[q], letters[a])
+    assert min(found.values()) > 20
+
+
+def test_the_users_order_of_names_is_put_into_the_files_order_without_changing_a_run() -> None:
+    dice = Random(1)
+    for _ in range(50):
+        mine = random_automaton(dice)
+        states, letters = dice.sample(mine.state_names, STATES), dice.sample(mine.letter_names, LETTERS)
+        blank = np.zeros((STATES, LETTERS), dtype=np.int32)
+        file = Semiautomaton(blank, state_names=tuple(states), letter_names=tuple(letters))
+        made = listed_as(mine, file)
+        assert made is not None
+        assert (made.state_names, made.letter_names) == (tuple(states), tuple(letters))
+        for word in product(range(LETTERS), repeat=4):
+            theirs = [letters.index(mine.letter_names[a]) for a in word]
+            assert [made.state_names[q] for q in made.run(theirs)] == [
+                mine.state_names[q] for q in mine.run(word)
+            ]
+        other = Semiautomaton(blank, state_names=("x", *states[1:]), letter_names=tuple(letters))
+        assert listed_as(mine, other) is None
+        assert identify(other, mine).mismatch
+
+
+def random_machine(dice: np.random.Generator, states: int, classes: int, letters: int) -> Machine:
+    return Machine(
+        dice.integers(states, size=(states, letters)),
+        dice.integers(classes, size=(states, letters)),
+        np.zeros((states, letters, 0), dtype=np.int64),
+    )
+
+
+def shown(machine: Machine, word: tuple[int, ...]) -> list[int]:
+    state, seen = 0, []
+    for letter in word:
+        seen.append(int(machine.shown[state, letter]))
+        state = int(machine.follow[state, letter])
+    return seen
+
+
+@pytest.mark.parametrize("length", [1, 2, 5])
+def test_a_machine_simulates_an_automaton_exactly_where_no_short_word_shows_another_state(
+    length: int,
+) -> None:
+    """The word of a refusal is among the shortest that go wrong, and does."""
+    dice, refused = np.random.default_rng(length), 0
+    for seed in range(60):
+        automaton = random_automaton(Random(seed))
+        if seed % 2:  # the automaton itself as a machine, started at 0, and one entry changed now and then
+            order = [automaton.start, *(q for q in range(STATES) if q != automaton.start)]
+            place = np.argsort(order)
+            follow, states = place[automaton.table[order]], automaton.table[order].astype(np.int64)
+            states[dice.integers(STATES), dice.integers(LETTERS)] = dice.integers(STATES)
+            machine = Machine(follow, states, np.zeros((STATES, LETTERS, 0), dtype=np.int64))
+        else:
+            machine = random_machine(dice, 4, STATES, LETTERS)
+        wrong = [
+            word
+            for count in range(1, length + 1)
+            for word in product(range(LETTERS), repeat=count)
+            if shown(machine, word)[-1] != automaton.run(word)[-1]
+        ]
+        if not wrong:
+            check_simulation(machine, np.arange(STATES), automaton, length, Record())
+            continue
+        refused += 1
+        with pytest.raises(Refuted) as refusal:
+            check_simulation(machine, np.arange(STATES), automaton, length, Record())
+        assert refusal.value.word in wrong
+        assert len(refusal.value.word) == len(wrong[0])
+    assert 0 < refused < 60
+
+
+def test_classes_stand_where_some_word_shows_them() -> None:
+    dice = np.random.default_rng(0)
+    for _ in range(30):
+        machine = random_machine(dice, 4, 5, LETTERS)
+        runs = [shown(machine, word) for word in product(range(LETTERS), repeat=5)]
+        for number, row in enumerate(standing(machine, 5)):
+            assert row.tolist() == [any(run[t] == number for run in runs) for t in range(5)]
+
+
+def test_prefixes_and_what_follows_them_are_all_words_once() -> None:
+    for letters, length in ((1, 4), (2, 5), (3, 4)):
+        words = [
+            (*prefix, *rest)
+            for prefix, below in prefixes(letters, length)
+            for rest in product(range(letters), repeat=below)
+        ]
+        assert sorted(words) == sorted(product(range(letters), repeat=length))
+        assert all_words(letters, length).tolist() == sorted(map(list, words))
+
+
+def test_words_to_try_are_words_and_a_hint_is_among_them_or_begins_one() -> None:
+    for letters, length, hint in ((1, 3, (0, 0)), (2, 9, (1, 0, 1)), (3, 30, (2,) * 30)):
+        tried = [tuple(word) for batch in candidates(letters, length, hint) for word in batch.tolist()]
+        assert all(0 <= letter < letters for word in tried for letter in word)
+        assert all(1 <= len(word) <= length for word in tried)
+        assert any(word[: len(hint)] == hint for word in tried)
+
+
+def told(given: States, words: States) -> States:
+    """A network that says what it is told to, whatever the words."""
+    return given
+
+
+def test_the_first_wrong_word_ends_at_its_first_wrong_letter_and_all_wrong_words_are_counted() -> None:
+    dice = np.random.default_rng(3)
+    for seed in range(20):
+        automaton = random_automaton(Random(seed))
+        words = dice.integers(LETTERS, size=(30, 6))
+        right = simulate(automaton, words).astype(np.int64)
+        given = np.where(dice.random(right.shape) < 0.03, (right + 1) % STATES, right)
+        found, count = first_wrong(partial(told, given), automaton, words)
+        bad = [row for row in range(30) if (given[row] != right[row]).any()]
+        assert count == len(bad)
+        assert (found is None) == (not bad)
+        if found is not None:
+            end = len(found.word) - 1
+            assert any(
+                tuple(words[row, : end + 1]) == found.word
+                and (given[row, :end] == right[row, :end]).all()
+                and given[row, end] == found.got != found.expected == right[row, end]
+                for row in bad
+            )
