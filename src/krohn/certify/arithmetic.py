@@ -86,7 +86,7 @@ def _to_bfloat16(numbers: Array) -> Array:
     bits = np.ascontiguousarray(numbers, dtype=np.float32).view(np.uint32)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
     out: Array = rounded.astype(np.uint32).view(np.float32).astype(np.float64)
-    return out
+    return np.where(np.isnan(numbers), np.nan, out)  # rounding would carry a NaN over to 0
 
 
 def linear(

@@ -24,6 +24,8 @@ from krohn.work import UNITS, Work
 
 
 THEOREMS = ("scan", "paper", "cascade", "features", "grid", "counter", "memory", "solvable_group")
+TOO_MANY_STATES = 1000
+"""From here on 2^|Q| times a logarithm no longer fits a float."""
 EXACT = 15
 """Powers of ten below which a bound is given as an exact whole number."""
 
@@ -130,6 +132,10 @@ def cascade_bounds(
     states: int, letters: int, semigroup: int, length: int, levels: int | None = None
 ) -> TheoremBounds:
     """Theorem 2, by its last lemma."""
+    if states >= TOO_MANY_STATES:
+        raise LimitExceeded(
+            f"Theorem 2 has bounds in numbers for fewer than {TOO_MANY_STATES:,} states; got {states:,}"
+        )
     q, size, log2q = states, semigroup, math.log2(max(states, 2))
     width, log_width = _cascade_width(q, letters, size, length, 20 * q * size * length + 4 * q + size**2 * q)
     norm = max(6 * q * length * math.log(length), 2**q * (size + 5 * q)) + 6 * max(q, letters)
@@ -159,7 +165,7 @@ def cascade_bounds(
 
 def _cascade_width(states: int, letters: int, size: int, length: int, first: int) -> tuple[float, float]:
     """2^|Q|·(first + |Q|^(2^|Q|)·|Σ|), as a number if a float holds it, and its power of ten."""
-    power = 2.0**states * math.log10(max(states, 1)) if states < 1000 else math.inf
+    power = 2.0**states * math.log10(max(states, 1))
     log = states * math.log10(2) + max(math.log10(first), power + math.log10(letters))
     if power < 300:
         value = 2**states * (first + states ** (2**states) * letters)
