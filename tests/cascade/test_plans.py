@@ -86,8 +86,8 @@ def test_coordinates_of_nothing_are_refused(spec: str) -> None:
     for broken in ((), (*result.initial, 0)):
         with pytest.raises(InvalidInput, match="coordinate"):
             result.state(broken)
-    for letter in (-1, result.automaton.num_letters):
-        with pytest.raises(InvalidInput, match="a letter must lie in"):
+    for letter in (-1, result.automaton.num_letters, 0.5):
+        with pytest.raises(InvalidInput, match="every letter must be one of"):
             result.step(result.initial, letter)
 
 

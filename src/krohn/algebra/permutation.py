@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from krohn.automata.semiautomaton import whole
 from krohn.errors import InvalidInput
 
 Permutation = tuple[int, ...]
@@ -19,14 +20,14 @@ Packed = Any
 
 def as_permutation(images: Sequence[int], degree: int | None = None) -> Permutation:
     """``images`` as a checked permutation of ``range(len(images))``."""
-    permutation = tuple(int(image) for image in images)
+    permutation = tuple(map(whole, images))
     if degree is not None and len(permutation) != degree:
         raise InvalidInput(
             f"a permutation of {degree} points must have {degree} images; got {len(permutation)}"
         )
     if not is_permutation(permutation):
         raise InvalidInput(
-            f"a permutation must list each of 0, …, {len(permutation) - 1} once; got {list(permutation)}"
+            f"a permutation must list each of 0, …, {len(permutation) - 1} once; got {list(images)}"
         )
     return permutation
 

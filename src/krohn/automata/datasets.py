@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from krohn.atomic import write_whole
 from krohn.automata.npz import NpzStream
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, whole
 from krohn.errors import InvalidInput, MissingDependency
 
 
@@ -79,7 +79,7 @@ def write_dataset(
     if target.suffix not in _WRITERS:
         known = ", ".join(_WRITERS)
         raise InvalidInput(f"the name of a data set must end in one of {known}; got {str(path)!r}")
-    if count < 1:
+    if whole(count) < 1:
         raise InvalidInput(f"the count of a data set must be at least 1; got {count}")
     if target.is_dir():
         raise InvalidInput(f"the name of a data set must not be that of a directory; got {str(path)!r}")

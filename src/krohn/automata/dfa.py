@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, is_name, whole
+from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.errors import InvalidInput, MissingDependency
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ def from_dfa(dfa: "DFA") -> Semiautomaton:
         [1, 0, 2]
     """
     _refuse_what_is_no_dfa(dfa)
+    if not all(map(is_name, dfa.input_symbols)):
+        raise InvalidInput(
+            "the letters of a DFA must be printable strings without spaces; give them such names"
+        )
     letters = sorted(dfa.input_symbols)
     states = _breadth_first(dfa, letters)
     rows = [[dfa.transitions.get(state, {}).get(letter) for letter in letters] for state in states]
@@ -28,7 +33,7 @@ def from_dfa(dfa: "DFA") -> Semiautomaton:
     place: dict[Hashable, int] = {state: index for index, state in enumerate(states)}
     sink = len(states)
     table = [[sink if target is None else place[target] for target in row] for row in rows]
-    names = [str(state) for state in states]
+    names = ["".join(str(state).split()) for state in states]  # (0, 1) is called (0,1)
     accept = [int(state in dfa.final_states) for state in states]
     if partial:
         table.append([sink] * len(letters))
@@ -37,7 +42,7 @@ def from_dfa(dfa: "DFA") -> Semiautomaton:
     return Semiautomaton(
         np.array(table, dtype=np.int32).reshape(len(table), len(letters)),
         start=place[dfa.initial_state],
-        state_names=tuple(names) if len(set(names)) == len(names) else (),
+        state_names=tuple(names) if len(set(names)) == len(names) and all(map(is_name, names)) else (),
         letter_names=tuple(letters),
         observe=tuple(accept),
     )
@@ -67,24 +72,25 @@ def _breadth_first(dfa: "DFA", letters: list[str]) -> list[Any]:
     return [*order, *sorted((state for state in dfa.states if state not in order), key=repr)]
 
 
-def to_dfa(automaton: Semiautomaton, accept: Collection[int] | None = None) -> "DFA":
+def to_dfa(automaton: AutomatonLike, accept: Collection[int] | None = None) -> "DFA":
     """A DFA of automata-lib over the names, accepting in ``accept``, or else where the observation is 1.
 
     Example:
-        >>> krohn.to_dfa(krohn.zoo("C3"), accept=[0]).accepts_input("111")
+        >>> krohn.to_dfa("C3", accept=[0]).accepts_input("111")
         True
     """
     try:
         from automata.fa.dfa import DFA
     except ImportError as error:
         raise MissingDependency("to_dfa needs automata-lib: pip install 'krohn[dfa]'") from error
+    automaton = as_automaton(automaton)
     if accept is None:
         if automaton.observe is None or not set(automaton.observe) <= {0, 1}:
             raise InvalidInput(
                 "a DFA must know its accepting states; give accept= or an observation map to {0, 1}"
             )
         accept = [state for state, seen in enumerate(automaton.observe) if seen]
-    outside = [state for state in accept if not 0 <= state < automaton.num_states]
+    outside = [state for state in accept if not 0 <= whole(state) < automaton.num_states]
     if outside:
         raise InvalidInput(f"accepting states must lie in [0, {automaton.num_states}); got {outside[0]}")
     states, letters = automaton.state_names, automaton.letter_names

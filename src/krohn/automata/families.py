@@ -105,6 +105,7 @@ def quaternion() -> Semiautomaton:
 
 
 _BRACKETS = ("()", "[]", "{}", "<>")
+_MAX_SPELLED = 20_000_000  # brackets in the names of all stacks together
 
 
 def dyck(depth: int, kinds: int) -> Semiautomaton:
@@ -123,6 +124,7 @@ def dyck(depth: int, kinds: int) -> Semiautomaton:
     opens, closes = bracket_names(kinds)
     table = np.full((num_states, 2 * kinds), num_states - 1, dtype=np.int32)
     names = [""]
+    spelled = depth * num_states <= _MAX_SPELLED
     offset = 0
     for length in range(depth + 1):
         size = kinds**length
@@ -130,13 +132,16 @@ def dyck(depth: int, kinds: int) -> Semiautomaton:
         if length < depth:
             pushed = offset + size + stacks[:, None] * kinds + np.arange(kinds)
             table[offset : offset + size, :kinds] = pushed
-            names += [names[offset + stack] + bracket for stack in range(size) for bracket in opens]
+            if spelled:
+                names += [names[offset + stack] + bracket for stack in range(size) for bracket in opens]
         if length > 0:
             below = offset - size // kinds + stacks // kinds
             table[offset + stacks, kinds + stacks % kinds] = below
         offset += size
     names[0] = "empty"
-    return Semiautomaton(table, state_names=(*names, "sink"), letter_names=(*opens, *closes), name=name)
+    # Stacks of many thousands of brackets have numbers for names: their names would be longer than the table.
+    called = (*names, "sink") if spelled else ()
+    return Semiautomaton(table, state_names=called, letter_names=(*opens, *closes), name=name)
 
 
 def bracket_names(kinds: int) -> tuple[tuple[str, ...], tuple[str, ...]]:

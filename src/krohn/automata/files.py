@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from krohn.atomic import write_json
-from krohn.automata.semiautomaton import Semiautomaton, check_size
+from krohn.automata.semiautomaton import MAX_OBSERVATION, Semiautomaton, check_size, is_name
 from krohn.errors import InvalidAutomaton, LimitExceeded
 from krohn.strict_json import read_json, short, shown
 
 VERSION = 1
 MAX_BYTES = 32_000_000
-MAX_OBSERVATION = 2**31 - 1
 _REQUIRED = ("krohn", "letters", "states", "start", "next")
 
 
@@ -26,8 +25,11 @@ def load_automaton(path: str | Path) -> Semiautomaton:
 
 
 def dump_automaton(automaton: Semiautomaton, path: str | Path) -> None:
-    """Writes the automaton to the file, whole or not at all."""
-    write_json(Path(path), automaton_payload(automaton))
+    """Writes the automaton to the file, whole or not at all; what could not be read back is refused."""
+    payload = automaton_payload(automaton)
+    for kind in ("state", "letter"):
+        _names(kind, payload[f"{kind}s"])
+    write_json(Path(path), payload)
 
 
 def automaton_payload(automaton: Semiautomaton) -> dict[str, Any]:
@@ -79,7 +81,7 @@ def _names(kind: str, names: Any) -> dict[str, int]:
         raise InvalidAutomaton(f"'{kind}s' must be a list of at least one name; got {shown(names)}")
     place: dict[str, int] = {}
     for index, name in enumerate(names):
-        if not isinstance(name, str) or not name.isprintable() or not name or " " in name:
+        if not is_name(name):
             raise InvalidAutomaton(
                 f"a {kind} name must be a printable string without spaces; got {shown(name)}"
             )

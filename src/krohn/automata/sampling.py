@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from krohn.automata.distributions import Source, default_distribution, source
 from krohn.automata.letter_blocks import BlockDice, BlockTables
-from krohn.automata.semiautomaton import Semiautomaton, letter_type
+from krohn.automata.semiautomaton import Semiautomaton, letter_type, whole
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.errors import InvalidInput, LimitExceeded
 
@@ -68,10 +68,12 @@ class Sampler:
     _dice: BlockDice = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.length <= MAX_LENGTH:
+        if not 1 <= whole(self.length) <= MAX_LENGTH:
             raise InvalidInput(f"the length must lie in 1–{MAX_LENGTH:,}; got {self.length}")
-        if self.seed < 0:
+        if whole(self.seed) < 0:
             raise InvalidInput(f"the seed must be an integer ≥ 0; got {self.seed}")
+        for name in ("length", "seed"):
+            object.__setattr__(self, name, int(getattr(self, name)))  # numbers of numpy would overflow
         origin = source(self.automaton, self.distribution)
         tables = BlockTables.of(origin, self.automaton.num_letters)
         object.__setattr__(self, "_source", origin)
@@ -127,8 +129,7 @@ class Sampler:
 
     def chunks(self, count: int, *, threads: int | None = None) -> Iterator[Sample]:
         """``count`` words in order, chunk by chunk; a few chunks at most are held at any moment."""
-        if count < 0:
-            raise InvalidInput(f"the count must be an integer ≥ 0; got {count}")
+        _check_counts(count, threads)
         total, left = self._chunks_for(count), count
         workers = threads or os.cpu_count() or 1
         with ThreadPoolExecutor(workers) as pool:
@@ -162,17 +163,26 @@ def sample(
         (True, 2)
     """
     sampler = Sampler(as_automaton(automaton), length, distribution, seed)
+    _check_counts(count, threads)
     columns = sampler.column_types
+    count, length = int(count), sampler.length
     needed = count * length * sum(kind.itemsize for kind in columns.values())
     if needed > MAX_IN_MEMORY:
         raise LimitExceeded(
             f"a sample in memory may take at most {MAX_IN_MEMORY:,} bytes; {count:,} words of length "
             f"{length:,} need {needed:,}: draw them with Sampler(...).chunks(count)"
         )
-    whole = {key: np.empty((max(0, count), length), dtype=kind) for key, kind in columns.items()}
+    drawn = {key: np.empty((count, length), dtype=kind) for key, kind in columns.items()}
     begin = 0
     for part in sampler.chunks(count, threads=threads):
         for key, column in part.columns().items():
-            whole[key][begin : begin + len(part)] = column
+            drawn[key][begin : begin + len(part)] = column
         begin += len(part)
-    return Sample(**whole)
+    return Sample(**drawn)
+
+
+def _check_counts(count: int, threads: int | None) -> None:
+    if whole(count) < 0:
+        raise InvalidInput(f"the count must be an integer ≥ 0; got {count}")
+    if threads is not None and whole(threads) < 1:
+        raise InvalidInput(f"the number of threads must be an integer ≥ 1; got {threads}")

@@ -43,7 +43,7 @@ def letter_numbers(word: Word, names: Sequence[str]) -> list[int]:
     number = {name: index for index, name in enumerate(names)}
     split = isinstance(word, str) and not all(letter in number for letter in word)
     given = str(word).split() if split else list(word)
-    letters = [number.get(letter, -1) if isinstance(letter, str) else _whole(letter) for letter in given]
+    letters = [number.get(letter, -1) if isinstance(letter, str) else whole(letter) for letter in given]
     for place, letter in enumerate(letters):
         if not 0 <= letter < len(names):
             known = " ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
@@ -54,7 +54,7 @@ def letter_numbers(word: Word, names: Sequence[str]) -> list[int]:
     return letters
 
 
-def _whole(given: Any) -> int:
+def whole(given: Any) -> int:
     """An integer as it is; −1, which is no letter and no state, for what is none: 1.7 is not 1."""
     try:
         return index(given)
@@ -66,7 +66,11 @@ def word_array(words: Iterable[Word] | npt.ArrayLike, names: Sequence[str]) -> n
     """Words of one length, given by numbers or names, as an array of letter numbers, one word a row."""
     if isinstance(words, np.ndarray):
         return words
+    if not isinstance(words, Iterable):
+        raise InvalidInput(f"words must be a list of words, each a list of letters; got {words}")
     given = list(cast(Iterable[Any], words))
+    if all(isinstance(word, list | tuple) and not word for word in given):
+        return np.empty((len(given), 0), dtype=np.int64)
     if not any(isinstance(word, str) or any(isinstance(a, str) for a in _letters(word)) for word in given):
         try:
             return np.asarray(given)
@@ -86,6 +90,7 @@ def _letters(word: Any) -> Iterable[Any]:
 
 StateArray = npt.NDArray[np.int32]
 Transformation = tuple[int, ...]
+MAX_OBSERVATION = 2**31 - 1
 _MAX_LISTED = 1 << 20
 
 
@@ -204,7 +209,7 @@ class Semiautomaton:
         """Where a run begins: at the start state, or at the state given, which must be one."""
         if start is None:
             return self.start
-        if not 0 <= _whole(start) < self.num_states:
+        if not 0 <= whole(start) < self.num_states:
             raise InvalidInput(f"the start state must lie in [0, {self.num_states}); got {start}")
         return start
 
@@ -263,6 +268,11 @@ def _validated_table(table: npt.ArrayLike) -> StateArray:
     return frozen
 
 
+def is_name(given: Any) -> bool:
+    """Whether words can be written with it, on a line and in a file: letters are separated by spaces."""
+    return isinstance(given, str) and given.isprintable() and given != "" and " " not in given
+
+
 def _validate_names(kind: str, names: tuple[str, ...], count: int) -> None:
     if len(names) != count:
         raise InvalidAutomaton(
@@ -278,7 +288,7 @@ def _validate_names(kind: str, names: tuple[str, ...], count: int) -> None:
 
 
 def _validate_start(start: int, num_states: int) -> None:
-    if not 0 <= _whole(start) < num_states:
+    if not 0 <= whole(start) < num_states:
         raise InvalidAutomaton(f"the start state must lie in [0, {num_states}); got {start}")
 
 
@@ -289,9 +299,9 @@ def _validate_observation(observe: tuple[int, ...] | None, num_states: int) -> N
         raise InvalidAutomaton(
             f"there must be one observation per state; got {len(observe)} for {num_states}"
         )
-    wrong = [value for value in observe if _whole(value) < 0]
+    wrong = [value for value in observe if not 0 <= whole(value) <= MAX_OBSERVATION]
     if wrong:
-        raise InvalidAutomaton(f"observations must be integers ≥ 0; got {wrong[0]}")
+        raise InvalidAutomaton(f"observations must be integers in [0, {MAX_OBSERVATION}]; got {wrong[0]}")
 
 
 # How large an automaton may be, checked before anything is built.

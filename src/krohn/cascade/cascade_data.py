@@ -239,7 +239,7 @@ def plan_dot(plan: Plan) -> str:
     lines = ["digraph plan {", '  rankdir=TB; node [shape=box, fontname="sans-serif"];']
     trail: list[int] = []
     for number, (indent, node) in enumerate(plan.walk()):
-        label = _quoted(f"{node.title}\n{node.levels} levels")
+        label = _quoted(f"{node.title}\n{counted(node.levels, 'level')}")
         lines.append(f"  n{number} [label={label}];")
         del trail[indent:]
         if trail:

@@ -13,7 +13,6 @@ from krohn.cascade.cascade_picture import cascade_picture
 from krohn.cascade.group_order import UNSOLVABLE_LAYERS
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import Component, Coordinates, Plan
-from krohn.errors import InvalidInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +97,8 @@ class Decomposition:
 
     def step(self, coordinates: Coordinates, letter: int | str) -> Coordinates:
         """The coordinates after one letter, given by its number or its name."""
-        if isinstance(letter, str):
-            (letter,) = letter_numbers([letter], self.automaton.letter_names)
-        if not 0 <= letter < self.automaton.num_letters:
-            raise InvalidInput(f"a letter must lie in [0, {self.automaton.num_letters}); got {letter}")
-        return self.plan.step(coordinates, letter)
+        (number,) = letter_numbers([letter], self.automaton.letter_names)
+        return self.plan.step(coordinates, number)
 
     def as_dict(self) -> dict[str, Any]:
         """The decomposition as plain data, ready for JSON."""

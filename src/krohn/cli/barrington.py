@@ -124,12 +124,13 @@ def _size(network: CompiledNetwork) -> dict[str, Any]:
 
 def parse_assignment(text: str) -> Assignment:
     """``x=1,y=0`` as a mapping."""
-    values = {}
+    values: Assignment = {}
     for part in filter(None, (piece.strip() for piece in text.replace(",", " ").split())):
         variable, _, value = part.partition("=")
         if not variable or value not in ("0", "1"):
             raise InvalidInput(f"an assignment must read x=1,y=0; got {part!r}")
-        values[variable] = value == "1"
+        if values.setdefault(variable, value == "1") != (value == "1"):
+            raise InvalidInput(f"a variable must have one value; {variable} is given two")
     return values
 
 

@@ -90,6 +90,6 @@ def _picture(automaton: Semiautomaton) -> str:
     sizes = f"{counted(automaton.num_states, 'state')}, {counted(automaton.num_letters, 'letter')}"
     title = f"{automaton.name}: {sizes}"
     more = automaton.num_states - _SHOWN
-    rest = f"\n… and {more} more states (krohn zoo NAME --json has all)" if more > 0 else ""
+    rest = f"\n… and {counted(more, 'more state')} (krohn zoo NAME --json has all)" if more > 0 else ""
     header = ("state", *seen, *automaton.letter_names)
     return f"{title}, start {names[automaton.start]}\n\n{table(header, rows)}{rest}"

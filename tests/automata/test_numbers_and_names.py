@@ -1,0 +1,171 @@
+"""What is a number, a name, a word: nothing else is taken for one, and what is written can be read."""
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import krohn
+from krohn.automata.datasets import write_dataset
+from krohn.automata.families import dyck
+from krohn.automata.files import dump_automaton, load_automaton
+from krohn.automata.sampling import Sampler
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.errors import InvalidAutomaton, InvalidInput
+
+NAN = float("nan")
+PARITY = np.array([[0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"length": 2.5}, "length must lie in 1–1,000,000; got 2.5"),
+        ({"length": "2"}, "length must lie in 1–1,000,000; got 2"),
+        ({"length": NAN}, "length must lie in 1–1,000,000; got nan"),
+        ({"count": 3.0}, "count must be an integer ≥ 0; got 3.0"),
+        ({"count": NAN}, "count must be an integer ≥ 0; got nan"),
+        ({"count": -1}, "count must be an integer ≥ 0; got -1"),
+        ({"seed": 1.5}, "seed must be an integer ≥ 0; got 1.5"),
+        ({"seed": None}, "seed must be an integer ≥ 0; got None"),
+        ({"threads": 0}, "threads must be an integer ≥ 1; got 0"),
+        ({"threads": -1}, "threads must be an integer ≥ 1; got -1"),
+        ({"threads": 1.5}, "threads must be an integer ≥ 1; got 1.5"),
+    ],
+)
+def test_a_sample_is_counted_in_whole_numbers(options: dict[str, Any], complaint: str) -> None:
+    given: dict[str, Any] = {"length": 2, "count": 3, **options}
+    with pytest.raises(InvalidInput, match=complaint):
+        krohn.sample("Parity", **given)
+
+
+@pytest.mark.parametrize("count", [2.5, NAN, 0, "3"])
+def test_a_data_set_of_no_whole_number_of_words_leaves_no_file(count: Any, tmp_path: Path) -> None:
+    for suffix in ("npz", "jsonl"):
+        with pytest.raises(InvalidInput, match="must be at least 1"):
+            write_dataset(Sampler(krohn.zoo("Parity"), 3), count, tmp_path / f"words.{suffix}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    plain = krohn.sample("S3", 5, 7, seed=3)
+    same = krohn.sample("S3", np.int64(5), np.uint8(7), seed=np.int16(3))  # type: ignore[arg-type]
+    assert (same.letters == plain.letters).all()
+    assert (same.states == plain.states).all()
+
+
+@pytest.mark.parametrize(
+    ("words", "shape"),
+    [([], (0, 0)), ([[]], (1, 0)), ([[], ()], (2, 0)), ([""], (1, 0)), (["", ""], (2, 0)), ((), (0, 0))],
+)
+def test_words_without_letters_are_words_however_they_are_written(words: Any, shape: tuple[int, int]) -> None:
+    assert krohn.simulate("Parity", words).shape == shape
+    assert krohn.decompose("Parity").simulate(words).shape == shape
+
+
+@pytest.mark.parametrize("words", [5, None, 2.5, [None], [[], [1]], [[0.5]], [["1", 0.5]], [[[1]]]])
+def test_what_is_no_list_of_words_is_refused(words: Any) -> None:
+    with pytest.raises(InvalidInput):
+        krohn.simulate("Parity", words)
+
+
+@pytest.mark.parametrize("value", [2**31, 2**40, -1, 0.5, NAN, "1", None])
+def test_an_observation_is_a_number_that_a_file_and_a_data_set_can_hold(value: Any) -> None:
+    with pytest.raises(InvalidAutomaton, match=r"must be integers in \[0, 2147483647\]; got"):
+        Semiautomaton(PARITY, observe=(0, value))
+
+
+def test_the_largest_observation_is_kept_by_files_and_samples(tmp_path: Path) -> None:
+    largest = 2**31 - 1
+    automaton = Semiautomaton(PARITY, observe=(0, largest))
+    dump_automaton(automaton, tmp_path / "a.json")
+    assert load_automaton(tmp_path / "a.json") == automaton
+    drawn = krohn.sample(automaton, 6, 20)
+    assert drawn.observations is not None
+    assert (drawn.observations == np.where(drawn.states == 1, largest, 0)).all()
+
+
+@pytest.mark.parametrize("field", ["state_names", "letter_names"])
+@pytest.mark.parametrize("name", ["two words", "tab\there", "line\nbreak", "\x1b[2J", "no-break\u00a0space"])
+def test_a_name_that_could_not_be_read_back_is_not_written(field: str, name: str, tmp_path: Path) -> None:
+    automaton = Semiautomaton(PARITY, **{field: ("fine", name)})  # type: ignore[arg-type]
+    with pytest.raises(InvalidAutomaton, match="printable string without spaces"):
+        dump_automaton(automaton, tmp_path / "a.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def machine(states: list[Any], letters: list[Any], moves: dict[Any, dict[Any, Any]], final: set[Any]) -> Any:
+    """A DFA of the library; its initial state is the first."""
+    library = pytest.importorskip("automata.fa.dfa")
+    return library.DFA(
+        states=set(states),
+        input_symbols=set(letters),
+        transitions=moves,
+        initial_state=states[0],
+        final_states=final,
+        allow_partial=True,
+    )
+
+
+def ring(states: list[Any]) -> Any:
+    """One letter leads around; the first state accepts."""
+    moves = {state: {"a": follower} for state, follower in zip(states, states[1:] + states[:1], strict=True)}
+    return machine(states, ["a"], moves, {states[0]})
+
+
+@pytest.mark.parametrize(
+    ("states", "names"),
+    [
+        (["p", "q"], ("p", "q")),
+        ([(0, 1), (1, 1)], ("(0,1)", "(1,1)")),
+        (["one two", "three"], ("onetwo", "three")),
+        (["", "x"], ("0", "1")),
+        (["a b", "ab"], ("0", "1")),
+        ([1, "1"], ("0", "1")),
+        (["\x1b", "x"], ("0", "1")),
+    ],
+)
+def test_states_of_a_dfa_get_names_that_a_network_can_be_saved_with(
+    states: list[Any], names: tuple[str, ...], tmp_path: Path
+) -> None:
+    automaton = krohn.from_dfa(ring(states))
+    assert automaton.state_names == names
+    assert (automaton.run("aaa"), automaton.observe) == ([1, 0, 1], (1, 0))
+    dump_automaton(automaton, tmp_path / "ring.json")
+    assert load_automaton(tmp_path / "ring.json") == automaton
+
+
+@pytest.mark.parametrize("letters", [["a", 1], [1, 2], ["a", "b c"], ["a", "\n"]])
+def test_letters_of_a_dfa_that_cannot_be_written_are_refused(letters: list[Any]) -> None:
+    moves = {0: dict.fromkeys(letters, 0)}
+    with pytest.raises(InvalidInput, match="letters of a DFA must be printable strings without spaces"):
+        krohn.from_dfa(machine([0], letters, moves, {0}))
+
+
+@pytest.mark.parametrize("name", ["C3", "Dyck2,1", "abab"])
+def test_a_dfa_is_made_from_a_name_and_accepts_where_it_is_told(name: str) -> None:
+    pytest.importorskip("automata.fa.dfa")
+    automaton = krohn.zoo(name)
+    for accept in ([0], [1, 2], []):
+        dfa = krohn.to_dfa(name, accept=accept)
+        for length in range(5):
+            for word in itertools.product(range(automaton.num_letters), repeat=length):
+                last = automaton.run(word)[-1] if word else automaton.start
+                said = dfa.accepts_input([automaton.letter_names[letter] for letter in word])
+                assert said == (last in accept)
+
+
+@pytest.mark.parametrize("accept", [[3], [-1], [0.5], ["0"], [None]])
+def test_accepting_states_that_are_none_are_refused(accept: list[Any]) -> None:
+    with pytest.raises(InvalidInput, match=r"accepting states must lie in \[0, 3\)"):
+        krohn.to_dfa("C3", accept=accept)
+
+
+def test_stacks_are_named_by_their_brackets_while_names_are_short() -> None:
+    assert dyck(3, 1).state_names == ("empty", "(", "((", "(((", "sink")
+    deep = dyck(20_000, 1)
+    assert deep.state_names[:3] == ("0", "1", "2")  # 200 million brackets otherwise
+    assert deep.run([0, 0, 1, 1, 1]) == [1, 2, 1, 0, 20_001]
+    assert sum(map(len, dyck(4_000, 1).state_names)) == 4_000 * 4_001 // 2 + len("empty" + "sink")
