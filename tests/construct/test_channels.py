@@ -64,7 +64,7 @@ def test_heads_add_into_one_channel_exactly_where_the_sum_is_all_that_is_read() 
         assert not sums_of_heads(program).into
 
 
-@pytest.mark.parametrize("program", [two_sums(), two_sums(1), two_sums(shown_too=True), two_sums(twice=True)])
+@pytest.mark.parametrize("program", [two_sums(), two_sums(shown_too=True), two_sums(twice=True)])
 def test_sums_of_heads_are_the_same_in_one_channel_and_in_several(program: Program) -> None:
     words = np.random.default_rng(0).integers(3, size=(40, 7))
     network = compiled(program, 7, states=5, letters=3)
