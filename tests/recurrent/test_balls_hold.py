@@ -1,0 +1,103 @@
+"""Points anywhere in the balls that go in come out in the balls that come out."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from krohn.automata.zoo import parse_spec
+from krohn.recurrent.balls import Ball, DiagonalBalls, TooWide, _bfloat16, _relu
+from krohn.recurrent.witnesses import diagonal
+
+GATES = ["complex", "signed", "unit"]
+
+
+def balls(gate: str) -> DiagonalBalls:
+    """Of a diagonal stack; only the kind of its gates matters here."""
+    return DiagonalBalls(replace(diagonal(parse_spec("C5")), gate=gate), "float32")
+
+
+def gate_of(parts: torch.Tensor, kind: str) -> np.ndarray:
+    """As the layer has it, in float32."""
+    if kind == "signed":
+        return parts.tanh().double().numpy()
+    if kind == "unit":
+        return parts.sigmoid().double().numpy()
+    real, imaginary = parts.chunk(2, -1)
+    size = (real.square() + imaginary.square()).clamp(min=1.0).sqrt()
+    turned: np.ndarray = (real / size).double().numpy() + 1j * (imaginary / size).double().numpy()
+    return turned
+
+
+def inside(ball: Ball, dice: np.random.Generator) -> np.ndarray:
+    """A point of each ball, often at its edge."""
+    share = dice.choice([-1.0, 1.0, 0.3, -0.7], size=ball.middle.shape)
+    moved: np.ndarray = ball.middle + share * ball.radius
+    return moved
+
+
+@pytest.mark.parametrize("kind", GATES)
+@pytest.mark.parametrize("radius", [0.0, 1e-6, 1e-2, 0.3])
+def test_a_gate_moves_no_further_than_its_ball(kind: str, radius: float) -> None:
+    dice, ways = np.random.default_rng(4), balls(kind)
+    width = 8
+    for size in (0.1, 0.9, 1.0, 1.1, 3.0):
+        middle = (dice.normal(size=(50, width)) * size).astype(np.float32).astype(np.float64)
+        parts = Ball(middle, np.full(middle.shape, radius))
+        found = ways.gates(parts)
+        for _ in range(8):
+            given = torch.tensor(inside(parts, dice), dtype=torch.float32)
+            # Rounding a point to float32 may take it out of its ball by half a unit.
+            slack = 1e-6 * (1 + np.abs(middle).max())
+            assert (np.abs(gate_of(given, kind) - found.middle) <= found.radius + slack).all()
+
+
+@pytest.mark.parametrize("turn", [(1, 0), (-1, 0), (0, 1), (0, -1), (5, 0), (0, -7)])
+def test_quarter_turns_are_exact_and_nothing_else_is_said_to_be(turn: tuple[int, int]) -> None:
+    ways = balls("complex")
+    middle = np.array([turn], dtype=np.float64)
+    exact = ways.gates(Ball(middle, np.zeros((1, 2))))
+    length = complex(*turn)
+    assert exact.middle[0, 0] == length / abs(length)
+    assert exact.radius[0, 0] == 0
+    tilted = ways.gates(Ball(middle + 0.25, np.zeros((1, 2))))
+    assert tilted.radius[0, 0] > 0
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.02, 0.1])
+def test_units_are_on_or_off_all_over_their_ball_or_refused(radius: float) -> None:
+    dice = np.random.default_rng(2)
+    refused = 0
+    for _ in range(200):
+        x = Ball(dice.normal(size=(1, 3)), np.full((1, 3), radius))
+        try:
+            found = _relu(x)
+        except TooWide:
+            refused += 1
+            assert ((x.middle <= 0) & (x.middle + radius > 0)).any()
+            continue
+        for _ in range(4):
+            assert (np.abs(np.maximum(inside(x, dice), 0) - found.middle) <= found.radius + 1e-15).all()
+    assert (refused > 0) == (radius > 0)
+
+
+def test_sums_and_letters_of_a_stack_hold_their_points() -> None:
+    dice, ways = np.random.default_rng(6), balls("complex")
+    for unit in (1.0, 1e-3, 1e3):
+        x, y = (Ball(dice.normal(size=(5, 4)) * unit, dice.random((5, 4)) * unit / 9) for _ in range(2))
+        found = ways.plus(x, y)
+        for _ in range(10):
+            one, other = (inside(part, dice).astype(np.float32) for part in (x, y))
+            assert (np.abs((one + other) - found.middle) <= found.radius + 1e-6 * unit).all()
+    whole = ways.plus(Ball(np.array([[3.0]]), np.zeros((1, 1))), Ball(np.array([[-5.0]]), np.zeros((1, 1))))
+    assert (whole.middle.item(), whole.radius.item()) == (-2.0, 0.0)
+
+
+def test_bfloat16_is_that_of_torch() -> None:
+    dice = np.random.default_rng(1)
+    bits = dice.integers(0, 2**31 - 2**24, size=4000, dtype=np.int64).astype(np.uint32)
+    numbers = np.concatenate([bits.view(np.float32), [0.0, -0.0, 1.00390625, -3.1415927]]).astype(np.float32)
+    numbers = numbers[np.abs(numbers) < 1e38]
+    wanted = torch.tensor(numbers).to(torch.bfloat16).float().numpy()
+    np.testing.assert_array_equal(_bfloat16(numbers), wanted)
