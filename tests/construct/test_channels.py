@@ -9,7 +9,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.lowering.assembly import Lifetime, allocate, lower, sums_of_heads
 from krohn.network.attention_operations import PrefixSum
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.position_maps import Clamp, Linear
+from krohn.network.position_maps import Clamp, Linear, Select, Table
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source, interpret
 from krohn.network.transformer import Channel
 
@@ -77,3 +77,23 @@ def compiled(program: Program, length: int, *, states: int, letters: int) -> Com
     transformer, layout = lower(program, length)
     automaton = Semiautomaton(np.zeros((states, letters), dtype=np.int32))
     return CompiledNetwork(transformer, automaton, "cascade", program, layout)
+
+
+@pytest.mark.parametrize("function", [("made", "x"), ("x", "made"), ("x", "x"), ("made", "made", "x")])
+def test_a_composition_may_read_what_its_own_layer_made_and_a_register_twice(
+    function: tuple[str, ...],
+) -> None:
+    """The argument comes with the token, a value from a table of the same MLP: one layer later."""
+    table = Table(
+        ("x", "at"), ("made",), tuple(((x, a), ((x + 2 * a) % 3,)) for x in range(3) for a in (0, 1))
+    )
+    program = Program(
+        (Register("x", 0, 2), Register("at", 0, 1), Register("made", 0, 2), Register("chosen", 0, 2)),
+        (Source("x", (0, 1, 2, 2), (0,)), Source("at", (0, 1, 0, 1), (0,))),
+        (ProgramLayer((), (table, Select(function, ("at",), ("chosen",)))),),
+        Readout(("chosen",), ((0,), (1,), (2,))),
+    )
+    words = np.arange(4)[None, :]
+    values = {"x": [0, 1, 2, 2], "made": [0, 0, 2, 1]}
+    expected = [[values[function[at]][letter] for letter, at in enumerate((0, 1, 0, 1))]]
+    assert compiled(program, 4, states=3, letters=4).run(words).tolist() == expected

@@ -260,11 +260,13 @@ def lower_select(operation: Select, context: MapContext) -> None:
     slope = 2.0 * (high - low + 1)
     for argument, target in zip(operation.arguments, operation.targets, strict=True):
         ramp = context.read(argument).scaled(slope)
+        layer = max(signal.layer for signal in (ramp, *functions))
+        ramp = builder.carried(ramp, layer)
         terms: dict[int, float] = {builder.unit(ramp, 1.0, slope / 4): -1.0}
         for number, function in enumerate(functions):
             rise = builder.total([ramp, function], slope * (0.25 - number) - low)
-            terms[builder.unit(rise, 1.0, 0.0)] = 1.0
-            if number + 1 < len(functions):
-                terms[builder.unit(rise, 1.0, -slope)] = -1.0
-        layer = max(signal.layer for signal in (ramp, *functions)) + 1
-        context.write(target, Signal(layer, terms, float(low), low, high))
+            rise = builder.carried(rise, layer)
+            for shift, sign in ((0.0, 1.0), (-slope, -1.0))[: 1 + (number + 1 < len(functions))]:
+                unit = builder.unit(rise, 1.0, shift)  # the same twice where a register stands twice
+                terms[unit] = terms.get(unit, 0.0) + sign
+        context.write(target, Signal(layer + 1, terms, float(low), low, high))
