@@ -11,7 +11,7 @@ import krohn
 from krohn import errors
 
 PACKAGE = Path(krohn.__file__).parent
-OURS = {"AssertionError", "NotImplementedError", "TypeError", "AttributeError"}
+OURS = {"AssertionError", "TypeError", "AttributeError"}
 """Built-ins that the package raises: our own mistakes, and what Python asks of a module's ``__getattr__``."""
 
 

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from algebra.named_groups import closure
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.bulk import run_cascade
 from krohn.cascade.cascade_picture import cascade_picture, skeleton_picture
@@ -39,15 +40,7 @@ def family(states: int) -> tuple[Semiautomaton, ...]:
 @cache
 def monoid(letters: tuple[Transformation, ...]) -> tuple[Transformation, ...]:
     """The maps of all words, the empty one first."""
-    found = [tuple(range(len(letters[0])))]
-    seen = set(found)
-    for element in found:
-        for letter in letters:
-            longer = tuple(letter[state] for state in element)
-            if longer not in seen:
-                seen.add(longer)
-                found.append(longer)
-    return tuple(found)
+    return tuple(closure(list(letters)))
 
 
 def words_of(automaton: Semiautomaton) -> tuple[Transformation, ...]:

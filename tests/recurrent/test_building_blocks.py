@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from algebra.named_groups import closure
 from cascade.random_automata import random_automaton
 from krohn.algebra.analysis import analyze
 from krohn.algebra.permgroup import PermutationGroup
@@ -183,21 +184,9 @@ def test_a_letter_on_blocks_moves_blocks() -> None:
     assert _on_blocks((2, 3, 0, 1), (0, 1, 0, 1)) == (0, 1)
 
 
-def brute_elements(generators: list[tuple[int, ...]], degree: int) -> set[tuple[int, ...]]:
-    found = {tuple(range(degree))}
-    front = list(found)
-    for g in front:
-        for letter in generators:
-            product_ = tuple(letter[i] for i in g)
-            if product_ not in found:
-                found.add(product_)
-                front.append(product_)
-    return found
-
-
 def brute_steps(generators: list[tuple[int, ...]], degree: int, *, squares: bool) -> int:
     """Steps of the series G → ⟨commutators (and squares)⟩ until nothing is left, over all elements."""
-    group, steps = brute_elements(generators, degree), 0
+    group, steps = closure(generators), 0
     identity = tuple(range(degree))
 
     def times(*parts: tuple[int, ...]) -> tuple[int, ...]:
@@ -212,7 +201,7 @@ def brute_steps(generators: list[tuple[int, ...]], degree: int, *, squares: bool
     while len(group) > 1:
         smaller = [times(inverse(a), inverse(b), a, b) for a in group for b in group]
         smaller += [times(a, a) for a in group] if squares else []
-        group, steps = brute_elements(sorted(set(smaller)), degree), steps + 1
+        group, steps = closure(sorted(set(smaller))), steps + 1
     return max(1, steps)
 
 
