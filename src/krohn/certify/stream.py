@@ -18,7 +18,7 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.arithmetic import Array
 from krohn.certify.certificate import Check, Record, Refuted
-from krohn.check.machine import Claim
+from krohn.check.machine import Moment
 from krohn.check.reader import Network
 from krohn.errors import LimitExceeded
 
@@ -305,30 +305,30 @@ ROUGH = 0.1
 """A channel whose interval is wider than this share of its size is not known well enough to be compared."""
 
 
-def streams_of(claims: Sequence[Claim], network: Network) -> list[Stream]:
+def streams_of(moments: Sequence[Moment], network: Network) -> list[Stream]:
     """Claims about several moments of one network."""
     letters, codes = len(network.embedding), network.positions[: len(network.padding)]
-    return [stream_of(claim, letters, codes) for claim in claims]
+    return [stream_of(moment, letters, codes) for moment in moments]
 
 
-def stream_of(claim: Claim, letters: int, codes: Array) -> Stream:
+def stream_of(moment: Moment, letters: int, codes: Array) -> Stream:
     """A claim of the checker; ``codes`` are the position codes of padding where they vary along letters."""
-    middle, half = _ball(claim.box.lo, claim.box.hi)
-    pads, pad_half = _ball(claim.pads.lo, claim.pads.hi)
+    middle, half = _ball(moment.box.lo, moment.box.hi)
+    pads, pad_half = _ball(moment.pads.lo, moment.pads.hi)
     radius, pad_radius = half.max(axis=0), pad_half.max(axis=0, initial=0.0)
-    whole = np.maximum(claim.box.size.max(axis=0), claim.pads.size.max(axis=0, initial=0.0))
-    whole = whole + claim.counted + claim.placed
+    whole = np.maximum(moment.box.size.max(axis=0), moment.pads.size.max(axis=0, initial=0.0))
+    whole = whole + moment.counted + moment.placed
     known = radius <= ROUGH * whole
     known = known | (radius == 0)
-    keep, old = known.astype(np.float64), claim.machine
+    keep, old = known.astype(np.float64), moment.machine
     machine = Machine(old.follow, old.shown, old.steps, old.follow.shape[1] // letters)
-    places = np.concatenate([np.where((claim.places != 0).any(axis=0), codes, 0.0), claim.places])
+    places = np.concatenate([np.where((moment.places != 0).any(axis=0), codes, 0.0), moment.places])
     return Stream(
         machine,
         middle * keep,
         radius * keep,
-        claim.wide * keep[:, None],
-        np.stack([claim.low, claim.high], axis=1),
+        moment.wide * keep[:, None],
+        np.stack([moment.low, moment.high], axis=1),
         pads * keep,
         pad_radius * keep,
         places * keep,

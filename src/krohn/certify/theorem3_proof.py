@@ -98,7 +98,7 @@ def _margin(
     walk = walk_through(below, arith.name, length, live=live[: 2 * len(below.layers) + 1])
     note_steps(record, walk, None)
     record.streams += streams_of(walk.moments, walk.network)
-    stream = streams_of([walk.claim], walk.network)[0]
+    stream = streams_of([walk.moment], walk.network)[0]
     record.layer = len(network.layers)
     held = stored_network(network, arith, record)
     if not copies_positions(stream, held.layers[-1]):
@@ -279,13 +279,13 @@ def _simulated(
     start = (0,) * len(coordinates), automaton.start
     words: dict[tuple[tuple[int, ...], int], tuple[int, ...]] = {start: ()}
     tuples: dict[tuple[int, ...], int] = {}
-    claims: list[tuple[int, int, tuple[int, ...]]] = []  # tuple shown, state wanted, word
+    moments: list[tuple[int, int, tuple[int, ...]]] = []  # tuple shown, state wanted, word
     queue = [start]
     for pair in queue:
         for letter in range(automaton.num_letters):
             wanted, word = int(automaton.table[pair[1], letter]), (*words[pair], letter)
             for states, shown in _moves(coordinates, pair[0], letter, stream.machine.choices):
-                claims.append((tuples.setdefault(shown, len(tuples)), wanted, word))
+                moments.append((tuples.setdefault(shown, len(tuples)), wanted, word))
                 after = (states, wanted)
                 if after not in words:
                     words[after] = word
@@ -298,7 +298,7 @@ def _simulated(
         radius[coordinate.channel] = coordinate.radius
     blank = replace(stream, nominal=rows, radius=radius, places=np.zeros_like(stream.places))
     decoded, margin = decode(blank, network, arith, record)
-    for number, state, word in claims:
+    for number, state, word in moments:
         wanted = automaton.outputs[state]
         if decoded[number] != wanted:
             reason = f"after {len(word)} letters the network is in {decoded[number]}, not {wanted}"

@@ -7,7 +7,7 @@ import numpy as np
 
 from krohn.certify.witness_machines import explore, groups, labelled, middle
 from krohn.check.head_rules import visible
-from krohn.check.machine import Claim, live_states
+from krohn.check.machine import Moment, live_states
 from krohn.check.race import AFTER, AT_FIRST
 from krohn.check.reader import Head, Layer
 from krohn.check.real import Array, Flags, Integers
@@ -40,28 +40,28 @@ class Sight:
     seen: Flags
 
 
-def sight(claim: Claim, head: Head, *, strict: bool) -> Sight:
+def sight(moment: Moment, head: Head, *, strict: bool) -> Sight:
     """Scores at the middles of boxes."""
-    tau, vectors = len(claim.pads), middle(claim.box)
+    tau, vectors = len(moment.pads), middle(moment.box)
     query_of, key_of = _alike(vectors, head.query), _alike(vectors, head.key)
-    times = np.unique(np.r_[: min(LATE, claim.length), max(0, claim.length - LATE) : claim.length])
+    times = np.unique(np.r_[: min(LATE, moment.length), max(0, moment.length - LATE) : moment.length])
 
     def projected(labels: Integers, weight: Array, at: Integers) -> Array:
         leaders = np.unique(labels, return_index=True)[1]
-        out: Array = (vectors[leaders] @ weight)[:, None] + (claim.places[at] @ weight)[None]
+        out: Array = (vectors[leaders] @ weight)[:, None] + (moment.places[at] @ weight)[None]
         return out
 
-    scores = int((query_of.max() + 1) * (key_of.max() + 1)) * len(times) * claim.length
+    scores = int((query_of.max() + 1) * (key_of.max() + 1)) * len(times) * moment.length
     require(scores <= MOST_SCORES, f"{scores:,} scores between classes and places are too many to look at")
     queries = projected(query_of, head.query, times)
-    keys = projected(key_of, head.key, np.arange(claim.length))
+    keys = projected(key_of, head.key, np.arange(moment.length))
     return Sight(
         query_of,
         key_of,
         times,
         np.einsum("atk,bik->atbi", queries, keys),
-        np.einsum("atk,jk->atj", queries, middle(claim.pads) @ head.key),
-        visible(claim.length, tau, strict=strict)[times],
+        np.einsum("atk,jk->atj", queries, middle(moment.pads) @ head.key),
+        visible(moment.length, tau, strict=strict)[times],
     )
 
 
@@ -77,12 +77,12 @@ def _alike(vectors: Array, weight: Array) -> Integers:
     return groups(vectors[:, used]) if blurred else labels
 
 
-def rule_of(claim: Claim, head: Head, *, strict: bool) -> Rule:
+def rule_of(moment: Moment, head: Head, *, strict: bool) -> Rule:
     """A rule without its memory, guessed from scores."""
     if not head.output.any():
         return Silent()
-    view, tau = sight(claim, head, strict=strict), len(claim.pads)
-    counts = _counting(claim, view, tau)
+    view, tau = sight(moment, head, strict=strict), len(moment.pads)
+    counts = _counting(moment, view, tau)
     seen = view.seen[:, tau:] & counts.any(axis=0)
     some: Flags = np.asarray(seen.any(axis=1))
     inside = (seen[:, None] & counts)[some]
@@ -91,18 +91,18 @@ def rule_of(claim: Claim, head: Head, *, strict: bool) -> Rule:
         low = np.where(inside, view.letters.min(axis=0)[some], np.inf).min(axis=(1, 2), initial=np.inf)
         spread = high - low
     if not some.any() and np.diff(np.sort(view.pads, axis=2)[..., -2:]).max(initial=0.0) < 2:  # padding alone
-        steps, wide = np.zeros((claim.classes, 0), dtype=np.int64), np.zeros((claim.box.lo.shape[1], 0))
+        steps, wide = np.zeros((moment.classes, 0), dtype=np.int64), np.zeros((moment.box.lo.shape[1], 0))
         return Sum(view.query_of, view.key_of, steps, wide)
     if some.any() and spread.max() < CLOSE:
-        made = _sum_rule(claim, head, view, inside, some, counts)
+        made = _sum_rule(moment, head, view, inside, some, counts)
         if made is not None:
             return made
-    values = np.concatenate([middle(claim.box) @ head.value, middle(claim.pads) @ head.value])
-    if _positions_of(claim, head).any():  # padding has a code of its own
-        values = np.c_[values, np.arange(len(values)) >= claim.classes]
+    values = np.concatenate([middle(moment.box) @ head.value, middle(moment.pads) @ head.value])
+    if _positions_of(moment, head).any():  # padding has a code of its own
+        values = np.c_[values, np.arange(len(values)) >= moment.classes]
     value_of = groups(values)
     nothing = np.zeros((0, 0), dtype=np.int64)
-    distance = _distance(claim, view, tau)
+    distance = _distance(moment, view, tau)
     if distance is not None:
         return Back(view.query_of, view.key_of, value_of, distance, nothing, nothing)
     member, order = _cells(view, tau)
@@ -111,9 +111,9 @@ def rule_of(claim: Claim, head: Head, *, strict: bool) -> Rule:
     )
 
 
-def _positions_of(claim: Claim, head: Head) -> Flags:
+def _positions_of(moment: Moment, head: Head) -> Flags:
     """Channels in which the head delivers position codes."""
-    codes: Flags = np.asarray(claim.places.any(axis=0))
+    codes: Flags = np.asarray(moment.places.any(axis=0))
     out: Flags = (np.abs(head.value) * codes[:, None]).sum(axis=0) @ np.abs(head.output) > 0
     return out
 
@@ -124,13 +124,13 @@ def _falls(view: Sight, member: Flags, order: tuple[tuple[int, ...], ...]) -> bo
     return any(bool(view.letters[0, -1, group, 0] > view.letters[0, -1, group, -1]) for group in letters)
 
 
-def _counting(claim: Claim, view: Sight, tau: int) -> Flags:
+def _counting(moment: Moment, view: Sight, tau: int) -> Flags:
     """[key group, letter]: all; or the groups that score near the best, where they stand."""
     last = view.letters[0, -1][:, view.seen[-1, tau:]]
     every = np.ones(view.letters.shape[2:], dtype=bool)
     if not last.max(initial=-np.inf) - last.min(initial=np.inf) > UNSEEN:
         return every
-    where = claim.machine.standing(claim.classes, claim.length)
+    where = moment.machine.standing(moment.classes, moment.length)
     stands = np.stack([where[view.key_of == group].any(axis=0) for group in range(len(last))])
     best = np.where(stands & view.seen[-1, tau:], view.letters[0, -1], -np.inf).max(axis=1)
     near = best > best.max() - UNSEEN
@@ -138,9 +138,11 @@ def _counting(claim: Claim, view: Sight, tau: int) -> Flags:
     return every if mixed.any() else stands & near[:, None]
 
 
-def _sum_rule(claim: Claim, head: Head, view: Sight, inside: Flags, some: Flags, counts: Flags) -> Sum | None:
+def _sum_rule(
+    moment: Moment, head: Head, view: Sight, inside: Flags, some: Flags, counts: Flags
+) -> Sum | None:
     """Equal weights: what a letter adds, measured in the smallest steps."""
-    tau, vectors = len(claim.pads), middle(claim.box)
+    tau, vectors = len(moment.pads), middle(moment.box)
     level = np.nanmean(np.where(inside, view.letters[:, some], np.nan), axis=(0, 2, 3))
     pads = np.exp(np.clip(view.pads[0][some] - level[:, None], -700, 700)) * view.seen[some, :tau]
     letters = (view.seen[some, tau:] & counts.any(axis=0)).sum(axis=1)
@@ -149,7 +151,7 @@ def _sum_rule(claim: Claim, head: Head, view: Sight, inside: Flags, some: Flags,
         return None
     counted: Flags = np.asarray(counts.any(axis=1))
     added = vectors @ head.value @ head.output / total * counted[view.key_of][:, None]
-    noise = (claim.box.hi - claim.box.lo) @ np.abs(head.value) @ np.abs(head.output) / total
+    noise = (moment.box.hi - moment.box.lo) @ np.abs(head.value) @ np.abs(head.output) / total
     added = np.where(np.abs(added) > np.maximum(noise, 1e-300), added, 0.0)
     columns, steps = [], []
     for channel in np.flatnonzero(added.any(axis=0)):
@@ -178,7 +180,7 @@ def measure(numbers: Array) -> tuple[float, Integers] | None:
     return None
 
 
-def _distance(claim: Claim, view: Sight, tau: int) -> int | None:
+def _distance(moment: Moment, view: Sight, tau: int) -> int | None:
     """How far back the best position is, if that is the same everywhere."""
     high = np.concatenate([view.pads, view.letters.max(axis=2)], axis=2)
     high = np.where(view.seen[None], high, -np.inf)
@@ -247,13 +249,13 @@ class Memory:
         return self.at + self.number * (1 + len(self.counters))
 
 
-def attention_step(claim: Claim, layer: Layer, *, strict: bool) -> Attention:
+def attention_step(moment: Moment, layer: Layer, *, strict: bool) -> Attention:
     """Rules for all heads, and the machine that holds what they remember."""
-    rules = [rule_of(claim, head, strict=strict) for head in layer.heads]
-    memories, start = _memories(claim, layer, rules)
-    pairs, at = _pairs(claim, layer, rules), len(start)
+    rules = [rule_of(moment, head, strict=strict) for head in layer.heads]
+    memories, start = _memories(moment, layer, rules)
+    pairs, at = _pairs(moment, layer, rules), len(start)
     start += [AT_FIRST] * len(pairs)
-    old, letters = claim.machine, claim.machine.follow.shape[1]
+    old, letters = moment.machine, moment.machine.follow.shape[1]
     memory_of = {id(memory.rule): memory for memory in memories}
 
     def expand(rows: Integers) -> tuple[Integers, Integers]:
@@ -262,22 +264,22 @@ def attention_step(claim: Claim, layer: Layer, *, strict: bool) -> Attention:
         after[:, :, 0] = old.follow[state]
         out = [old.shown[state][..., None]]
         for memory in memories:
-            held, read = _remembered(claim, memory, rows, strict=strict)
+            held, read = _remembered(moment, memory, rows, strict=strict)
             after[:, :, memory.at : memory.end] = held
             out += read
         for number, pair in enumerate(pairs, at):
-            one, two = (_filled(claim, memory_of[id(rules[head])], rows) for head in pair)
+            one, two = (_filled(moment, memory_of[id(rules[head])], rows) for head in pair)
             before = np.broadcast_to(rows[:, number, None], one.shape)
             after[:, :, number] = AFTER[2 * one + two, before]
             out.append((before if strict else after[:, :, number])[..., None] // HERE)
         return after, np.concatenate(out, axis=2)
 
-    rows, follow, outputs = explore(start, expand, claim.length)
-    shown = labelled(outputs, live_states(follow, claim.length))
+    rows, follow, outputs = explore(start, expand, moment.length)
+    shown = labelled(outputs, live_states(follow, moment.length))
     finished: dict[int, Rule] = {}
     for memory in memories:
         held = rows[:, memory.at : memory.at + memory.number]
-        offset = np.zeros((len(rows), memory.number, len(claim.low)), dtype=np.int64)
+        offset = np.zeros((len(rows), memory.number, len(moment.low)), dtype=np.int64)
         since = rows[:, memory.at + memory.number : memory.end]
         offset[:, :, memory.counters] = since.reshape(len(rows), memory.number, len(memory.counters))
         finished[id(memory.rule)] = replace(memory.rule, held=held, offset=offset)
@@ -285,12 +287,12 @@ def attention_step(claim: Claim, layer: Layer, *, strict: bool) -> Attention:
     return Attention(Lift(follow, rows[:, 0], shown), heads, tuple(Race(*pair) for pair in pairs))
 
 
-def _pairs(claim: Claim, layer: Layer, rules: list[Rule]) -> list[tuple[int, int]]:
+def _pairs(moment: Moment, layer: Layer, rules: list[Rule]) -> list[tuple[int, int]]:
     """Heads that remember positions and add them into one channel, two by two."""
     reach = {
-        number: _positions_of(claim, head)
+        number: _positions_of(moment, head)
         for number, (head, rule) in enumerate(zip(layer.heads, rules, strict=True))
-        if isinstance(rule, Cells) and _positions_of(claim, head).any()
+        if isinstance(rule, Cells) and _positions_of(moment, head).any()
     }
     found: list[tuple[int, int]] = []
     for first, second in combinations(reach, 2):
@@ -299,9 +301,9 @@ def _pairs(claim: Claim, layer: Layer, rules: list[Rule]) -> list[tuple[int, int
     return found
 
 
-def _filled(claim: Claim, memory: Memory, rows: Integers) -> Flags:
+def _filled(moment: Moment, memory: Memory, rows: Integers) -> Flags:
     """(row, letter): whether the letter is the one that the best cell holds from now on."""
-    rule, own = memory.rule, claim.machine.shown[rows[:, 0]]
+    rule, own = memory.rule, moment.machine.shown[rows[:, 0]]
     assert isinstance(rule, Cells)
     cell = rule.order[0][0]
     hit: Flags = rule.member[cell, rule.key_of[own]]
@@ -309,13 +311,13 @@ def _filled(claim: Claim, memory: Memory, rows: Integers) -> Flags:
     return hit & free if rule.earliest else hit
 
 
-def _memories(claim: Claim, layer: Layer, rules: list[Rule]) -> tuple[list[Memory], list[int]]:
+def _memories(moment: Moment, layer: Layer, rules: list[Rule]) -> tuple[list[Memory], list[int]]:
     """What padding leaves in each head's cells."""
-    memories, start, tau = [], [0], len(claim.pads)
+    memories, start, tau = [], [0], len(moment.pads)
     for head, rule in zip(layer.heads, rules, strict=True):
         if not isinstance(rule, (Back, Cells)):
             continue
-        pads = rule.value_of[claim.classes :]
+        pads = rule.value_of[moment.classes :]
         if isinstance(rule, Back):
             first = [int(pads[max(tau - 1 - n, 0)]) for n in range(rule.distance)]
         else:
@@ -324,19 +326,19 @@ def _memories(claim: Claim, layer: Layer, rules: list[Rule]) -> tuple[list[Memor
             for j in range(tau):
                 for cell in np.flatnonzero(rule.member[:, groups_of + j]):
                     first[cell] = int(pads[j])
-        counters = np.flatnonzero((head.value.T @ claim.wide != 0).any(axis=0))
+        counters = np.flatnonzero((head.value.T @ moment.wide != 0).any(axis=0))
         memories.append(Memory(rule, len(first), len(start), counters))
         start += [*first, *[0] * (len(first) * len(counters))]
     return memories, start
 
 
 def _remembered(
-    claim: Claim, memory: Memory, rows: Integers, *, strict: bool
+    moment: Moment, memory: Memory, rows: Integers, *, strict: bool
 ) -> tuple[Integers, list[Integers]]:
     """The cells after each letter, and what the head reads: a value and counters since."""
     state, rule, n = rows[:, 0], memory.rule, memory.number
-    own, letters = claim.machine.shown[state], claim.machine.follow.shape[1]
-    steps = claim.machine.steps[state][:, :, memory.counters]
+    own, letters = moment.machine.shown[state], moment.machine.follow.shape[1]
+    steps = moment.machine.steps[state][:, :, memory.counters]
     shape = (len(rows), letters)
     held = np.repeat(rows[:, None, memory.at : memory.at + n], letters, axis=1)
     far = np.repeat(rows[:, None, memory.at + n : memory.end], letters, axis=1)
@@ -353,7 +355,7 @@ def _remembered(
         cells = np.where(hit, value[..., None], held)
         offsets = np.where(hit[..., None] | (cells == EMPTY)[..., None], 0, far)
         read = _read(rule, own, held, far) if strict else _read(rule, own, cells, offsets)
-        cells, offsets = _forgotten(claim, rule, cells, offsets)
+        cells, offsets = _forgotten(moment, rule, cells, offsets)
     return np.concatenate([cells, offsets.reshape(*shape, n * len(memory.counters))], axis=2), read
 
 
@@ -370,9 +372,9 @@ def _read(rule: Cells, own: Integers, cells: Integers, offsets: Integers) -> lis
     return [value[..., None], far]
 
 
-def _forgotten(claim: Claim, rule: Cells, cells: Integers, offsets: Integers) -> tuple[Integers, Integers]:
+def _forgotten(moment: Moment, rule: Cells, cells: Integers, offsets: Integers) -> tuple[Integers, Integers]:
     """Cells that only padding writes are forgotten once every order that reads them has a better full one."""
-    written = np.asarray(rule.member[:, : rule.member.shape[1] - len(claim.pads)].any(axis=1))
+    written = np.asarray(rule.member[:, : rule.member.shape[1] - len(moment.pads)].any(axis=1))
     for cell in np.flatnonzero(~written):
         gone = np.ones(cells.shape[:2], dtype=bool)
         for order in rule.order:

@@ -8,7 +8,7 @@ import numpy as np
 
 from krohn.check.affine import normed
 from krohn.check.format import FORMATS
-from krohn.check.machine import Claim, live_states
+from krohn.check.machine import Moment, live_states
 from krohn.check.mlp import chain_of, reaches, untouched
 from krohn.check.reader import Layer
 from krohn.check.real import Array, Flags, Integers, Real, distinct
@@ -91,26 +91,26 @@ def labelled(outputs: Integers, live: Flags) -> Integers:
     return labels.reshape(outputs.shape[:2])
 
 
-def merged(claim: Claim, live: Flags) -> Merge:
+def merged(moment: Moment, live: Flags) -> Merge:
     """States and classes that look alike in the channels something reads; counters that nothing reads go, and
     those that are worth the same become one, their sum.
     """
-    machine, keep = claim.machine, live.astype(np.float64)
+    machine, keep = moment.machine, live.astype(np.float64)
     worth: dict[tuple[str, ...], list[int]] = {}
-    for counter in np.flatnonzero((claim.wide * keep[:, None] != 0).any(axis=0)).tolist():
-        about = tuple(f"{entry + 0.0:.{WORTH}g}" for entry in claim.wide[:, counter].tolist())
+    for counter in np.flatnonzero((moment.wide * keep[:, None] != 0).any(axis=0)).tolist():
+        about = tuple(f"{entry + 0.0:.{WORTH}g}" for entry in moment.wide[:, counter].tolist())
         worth.setdefault(about, []).append(counter)
-    turn = np.zeros((len(worth), len(claim.low)), dtype=np.int64)
+    turn = np.zeros((len(worth), len(moment.low)), dtype=np.int64)
     for number, alike in enumerate(worth.values()):
         turn[number, alike] = 1
     first = [alike[0] for alike in worth.values()]
-    classes = groups(middle(claim.box) * keep)
-    reading = machine.live(claim.length)
+    classes = groups(middle(moment.box) * keep)
+    reading = machine.live(moment.length)
     width = machine.follow.shape[1] * len(turn)
     steps = (machine.steps @ turn.T).reshape(len(machine.follow), width)
     seen = np.concatenate([classes[machine.shown], steps], axis=1)
     states = _refined(machine.follow, seen, reading)
-    return Merge(states, classes, turn, claim.wide[:, first])
+    return Merge(states, classes, turn, moment.wide[:, first])
 
 
 def _refined(follow: Integers, seen: Integers, live: Flags) -> Integers:
@@ -134,57 +134,57 @@ MOST_GRID = 64
 CHUNK = 1 << 22
 
 
-def tabulate_step(claim: Claim, layers: tuple[Layer, ...], *, choices: bool) -> Tabulate:
+def tabulate_step(moment: Moment, layers: tuple[Layer, ...], *, choices: bool) -> Tabulate:
     """MLPs of blocks in a row: folds found by running them on middles."""
-    wide = np.where(untouched(layers)[:, None], claim.wide, 0.0)
-    folds, unsure, many, cut = [], -1, 1, _cut(claim, layers)
-    for k in range(len(claim.low)):
+    wide = np.where(untouched(layers)[:, None], moment.wide, 0.0)
+    folds, unsure, many, cut = [], -1, 1, _cut(moment, layers)
+    for k in range(len(moment.low)):
         # Where every last unit reads one counter, outputs are sums: the others may stay at 0.
         alone = bool(cut) and cut == sum(len(layer.weights) for layer in layers) - 1
-        fold = _fold_of(claim, layers, wide, k, alone=alone)
+        fold = _fold_of(moment, layers, wide, k, alone=alone)
         if not fold.modulus:
-            fold, count = _exact_ends(claim, fold, k, choices=choices and unsure < 0)
+            fold, count = _exact_ends(moment, fold, k, choices=choices and unsure < 0)
             if count > 1:
                 unsure, many = k, count
         folds.append(fold)
-    return replace(_machine(claim, folds, unsure, many, len(layers), wide), cut=cut)
+    return replace(_machine(moment, folds, unsure, many, len(layers), wide), cut=cut)
 
 
-def resolve_step(claim: Claim, counters: list[int]) -> Tabulate:
+def resolve_step(moment: Moment, counters: list[int]) -> Tabulate:
     """Writes counters out, because a head looks at them."""
-    ends = zip(claim.low.tolist(), claim.high.tolist(), strict=True)
+    ends = zip(moment.low.tolist(), moment.high.tolist(), strict=True)
     folds = [Fold(0, low, high) if k in counters else Fold(1, 0, 0) for k, (low, high) in enumerate(ends)]
-    wide = claim.wide.copy()
+    wide = moment.wide.copy()
     wide[:, counters] = 0.0
-    return _machine(claim, folds, -1, 1, 0, wide)
+    return _machine(moment, folds, -1, 1, 0, wide)
 
 
-def _fold_of(claim: Claim, layers: tuple[Layer, ...], wide: Array, k: int, *, alone: bool) -> Fold:
+def _fold_of(moment: Moment, layers: tuple[Layer, ...], wide: Array, k: int, *, alone: bool) -> Fold:
     """What the outputs tell of counter k: a residue, or its place between two ends."""
-    ends = np.stack([claim.low, claim.high], axis=1)
+    ends = np.stack([moment.low, moment.high], axis=1)
     few = [
         {low} if alone else {low, *np.clip([0, 1, (low + high) // 2], low, high), high} for low, high in ends
     ]
     others = [[0] if j == k else sorted(values) for j, values in enumerate(few)]
-    grid = np.array(list(product(*others))[:MOST_GRID], dtype=np.int64).reshape(-1, len(claim.low))
-    spread = int(claim.high[k]) - int(claim.low[k]) + 1
-    rows = spread * claim.classes * len(grid)
+    grid = np.array(list(product(*others))[:MOST_GRID], dtype=np.int64).reshape(-1, len(moment.low))
+    spread = int(moment.high[k]) - int(moment.low[k]) + 1
+    rows = spread * moment.classes * len(grid)
     width = max(weight.shape[1] for layer in layers for weight in layer.weights)
-    if rows * width > MAX_RUN or rows * len(claim.wide) > MAX_HELD:
+    if rows * width > MAX_RUN or rows * len(moment.wide) > MAX_HELD:
         raise LimitExceeded(f"counter {k + 1} may take {spread:,} values, too many to run an MLP on all")
-    values = np.arange(claim.low[k], claim.high[k] + 1)
+    values = np.arange(moment.low[k], moment.high[k] + 1)
     sums = np.repeat(grid[:, None], len(values), axis=1)
     sums[:, :, k] = values
-    given = middle(claim.box)[:, None, None] + (sums @ claim.wide.T)[None]
+    given = middle(moment.box)[:, None, None] + (sums @ moment.wide.T)[None]
     out = _run(layers, given.reshape(-1, given.shape[-1])).reshape(given.shape) - (sums @ wide.T)[None]
-    absent = np.repeat(_absent(claim, values, k), len(grid), axis=0)
+    absent = np.repeat(_absent(moment, values, k), len(grid), axis=0)
     return _find_fold(out.reshape(-1, len(values), given.shape[-1]), values, absent)
 
 
-def _absent(claim: Claim, values: Integers, k: int) -> Flags:
+def _absent(moment: Moment, values: Integers, k: int) -> Flags:
     """[class, value]: values that counter k cannot have there, since the letter has just moved it."""
-    shown, steps = claim.machine.shown.reshape(-1), claim.machine.steps[:, :, k].reshape(-1)
-    least, most = np.full(claim.classes, steps.max()), np.full(claim.classes, steps.min())
+    shown, steps = moment.machine.shown.reshape(-1), moment.machine.steps[:, :, k].reshape(-1)
+    least, most = np.full(moment.classes, steps.max()), np.full(moment.classes, steps.min())
     np.minimum.at(least, shown, steps)
     np.maximum.at(most, shown, steps)
     out: Flags = (values < values[0] + least[:, None]) | (values > values[-1] + most[:, None])
@@ -226,9 +226,9 @@ def _find_fold(table: Array, values: Integers, absent: Flags) -> Fold:
     return Fold(0, low, high)
 
 
-def _exact_ends(claim: Claim, fold: Fold, k: int, *, choices: bool) -> tuple[Fold, int]:
+def _exact_ends(moment: Moment, fold: Fold, k: int, *, choices: bool) -> tuple[Fold, int]:
     """Ends between which a counter can be followed; where it may leave an end, every next step is tried."""
-    steps, bottom, top = claim.machine.steps[:, :, k], int(claim.low[k]), int(claim.high[k])
+    steps, bottom, top = moment.machine.steps[:, :, k], int(moment.low[k]), int(moment.high[k])
     if steps.min() >= 0:
         return Fold(0, bottom, fold.high), 1
     if steps.max() <= 0:
@@ -241,13 +241,13 @@ def _exact_ends(claim: Claim, fold: Fold, k: int, *, choices: bool) -> tuple[Fol
     return Fold(0, bottom, top), 1
 
 
-def _cut(claim: Claim, layers: tuple[Layer, ...]) -> int:
+def _cut(moment: Moment, layers: tuple[Layer, ...]) -> int:
     """The last stage before which every unit reads one counter, where there are too many rows to run."""
-    sizes = (claim.high - claim.low + 1).astype(np.float64)
-    if len(layers) > 1 or len(sizes) < 2 or claim.classes * sizes.prod() <= MANY_ROWS:
+    sizes = (moment.high - moment.low + 1).astype(np.float64)
+    if len(layers) > 1 or len(sizes) < 2 or moment.classes * sizes.prod() <= MANY_ROWS:
         return 0
-    plain = [normed(FORMATS["float64"], claim.anywhere, None, 0.0)] * len(layers)
-    chain, counters, cut = chain_of(layers, plain), claim.wide != 0, 0
+    plain = [normed(FORMATS["float64"], moment.anywhere, None, 0.0)] * len(layers)
+    chain, counters, cut = chain_of(layers, plain), moment.wide != 0, 0
     for stage in range(1, len(chain)):
         reach, stream = reaches(chain, stage)
         single = all(((side.T @ counters > 0).sum(axis=1) <= 1).all() for side in (reach, stream))
@@ -256,8 +256,8 @@ def _cut(claim: Claim, layers: tuple[Layer, ...]) -> int:
     return cut
 
 
-def _machine(claim: Claim, folds: list[Fold], unsure: int, many: int, blocks: int, wide: Array) -> Tabulate:
-    old, letters = claim.machine, claim.machine.follow.shape[1]
+def _machine(moment: Moment, folds: list[Fold], unsure: int, many: int, blocks: int, wide: Array) -> Tabulate:
+    old, letters = moment.machine, moment.machine.follow.shape[1]
     zero = np.zeros(1, dtype=np.int64)
 
     def expand(rows: Integers) -> tuple[Integers, Integers]:
@@ -269,15 +269,15 @@ def _machine(claim: Claim, folds: list[Fold], unsure: int, many: int, blocks: in
             held, step = after[:, :, 1 + k].copy(), steps[:, :, k]
             sums = held + step
             if k == unsure:
-                if fold.high < claim.high[k]:
+                if fold.high < moment.high[k]:
                     sums = sums + np.where((held == fold.high) & (step < 0), np.minimum(pick, -step), 0)
-                if fold.low > claim.low[k]:
+                if fold.low > moment.low[k]:
                     sums = sums - np.where((held == fold.low) & (step > 0), np.minimum(pick, step), 0)
             after[:, :, 1 + k] = fold(sums)
         shown = np.concatenate([old.shown[state].repeat(many, axis=1)[..., None], after[:, :, 1:]], axis=2)
         return after, shown
 
     start = [0, *(int(fold(zero)[0]) for fold in folds)]
-    rows, follow, outputs = explore(start, expand, claim.length)
-    lift = Lift(follow, rows[:, 0], labelled(outputs, live_states(follow, claim.length)))
+    rows, follow, outputs = explore(start, expand, moment.length)
+    lift = Lift(follow, rows[:, 0], labelled(outputs, live_states(follow, moment.length)))
     return Tabulate(lift, blocks, tuple(folds), rows[:, 1:], wide, 0)

@@ -15,7 +15,7 @@ from krohn.certify.witness_machines import merged, middle, resolve_step, tabulat
 from krohn.check.affine import normed
 from krohn.check.checker import WORK, embed, follow_step, readings_of
 from krohn.check.format import FORMATS
-from krohn.check.machine import Claim, Setting
+from krohn.check.machine import Moment, Setting
 from krohn.check.mlp import chain_of, held_at_once, strands
 from krohn.check.reader import Automaton, Layer, Network, stored
 from krohn.check.real import Flags, Integers
@@ -60,32 +60,32 @@ def walk_through(
         walk = Walk(Setting(fmt, network.strict, Budget(work)), held, embed(held, length, fmt, clock=clock))
         walk.clock = clock
         live = live or live_channels(held)
-        walk.take(merged(walk.claim, live[0]))
+        walk.take(merged(walk.moment, live[0]))
         for number, layer in enumerate(held.layers):
             if 2 * number < walk.done:
                 continue
             with inside(f"layer {number + 1}", number + 1):
-                counters = _looked_at(walk.claim, layer)
+                counters = _looked_at(walk.moment, layer)
                 if counters:
-                    walk.take(resolve_step(walk.claim, counters))
-                    walk.take(merged(walk.claim, live[2 * number]))
-                walk.take(attention_step(walk.claim, layer, strict=network.strict), moment=True)
-                walk.take(merged(walk.claim, live[2 * number + 1]))
-                blocks = _run_as_one(walk.claim, held.layers[number:]) if joined else 1
-                step = tabulate_step(walk.claim, held.layers[number : number + blocks], choices=choices)
-                walk.guessed |= step.lift.follow.shape[1] > walk.claim.machine.follow.shape[1]
+                    walk.take(resolve_step(walk.moment, counters))
+                    walk.take(merged(walk.moment, live[2 * number]))
+                walk.take(attention_step(walk.moment, layer, strict=network.strict), moment=True)
+                walk.take(merged(walk.moment, live[2 * number + 1]))
+                blocks = _run_as_one(walk.moment, held.layers[number:]) if joined else 1
+                step = tabulate_step(walk.moment, held.layers[number : number + blocks], choices=choices)
+                walk.guessed |= step.lift.follow.shape[1] > walk.moment.machine.follow.shape[1]
                 walk.take(step, moment=True)
-                walk.take(merged(walk.claim, live[walk.done]))
+                walk.take(merged(walk.moment, live[walk.done]))
     return walk
 
 
-def _run_as_one(claim: Claim, layers: tuple[Layer, ...]) -> int:
+def _run_as_one(moment: Moment, layers: tuple[Layer, ...]) -> int:
     """How many blocks are run as one: the first and those after it without heads, if not too much."""
     count, work = _without_heads(layers), 0.0
-    plain = [normed(FORMATS["float64"], claim.anywhere, None, 0.0)] * count
+    plain = [normed(FORMATS["float64"], moment.anywhere, None, 0.0)] * count
     for strand in strands(chain_of(layers[:count], plain)):
-        read = (claim.wide[strand.inputs] != 0).any(axis=0)
-        rows = claim.classes * float(np.prod((claim.high - claim.low + 1.0)[read]))
+        read = (moment.wide[strand.inputs] != 0).any(axis=0)
+        rows = moment.classes * float(np.prod((moment.high - moment.low + 1.0)[read]))
         work += rows * held_at_once(len(strand.inputs), [len(units) for units in strand.units])
     return count if work <= MOST_JOINED else 1
 
@@ -103,10 +103,10 @@ def _without_heads(layers: tuple[Layer, ...]) -> int:
 class Walk:
     """The claim so far, and the steps that led to it."""
 
-    def __init__(self, setting: Setting, network: Network, claim: Claim) -> None:
-        self.setting, self.network, self.claim = setting, network, claim
+    def __init__(self, setting: Setting, network: Network, moment: Moment) -> None:
+        self.setting, self.network, self.moment = setting, network, moment
         self.steps: list[Step] = []
-        self.moments = [claim]
+        self.moments = [moment]
         self.done, self.guessed, self.clock = 0, False, True
 
     @property
@@ -116,10 +116,10 @@ class Walk:
 
     def take(self, step: Step, *, moment: bool = False) -> None:
         """The checker's own step: its boxes tell the search where it stands."""
-        self.claim, self.done = follow_step(self.setting, self.network, self.claim, step, self.done)
+        self.moment, self.done = follow_step(self.setting, self.network, self.moment, step, self.done)
         self.steps.append(step)
         if moment:
-            self.moments.append(self.claim)
+            self.moments.append(self.moment)
 
 
 def compares_repeating_codes(network: Network) -> bool:
@@ -128,12 +128,12 @@ def compares_repeating_codes(network: Network) -> bool:
     return any(bool((head.key[repeats] != 0).any()) for layer in network.layers for head in layer.heads)
 
 
-def _looked_at(claim: Claim, layer: Layer) -> list[int]:
+def _looked_at(moment: Moment, layer: Layer) -> list[int]:
     """Counters that queries or keys read."""
-    read = np.zeros(len(claim.wide), dtype=bool)
+    read = np.zeros(len(moment.wide), dtype=bool)
     for head in layer.heads:
         read |= (head.query != 0).any(axis=1) | (head.key != 0).any(axis=1)
-    return [k for k in range(len(claim.low)) if (claim.wide[read, k] != 0).any()]
+    return [k for k in range(len(moment.low)) if (moment.wide[read, k] != 0).any()]
 
 
 def scans(network: Network) -> Iterator[Scan]:
@@ -263,7 +263,7 @@ def note_steps(record: Record, walk: Walk, margin: float | None) -> None:
         elif not isinstance(step, (Merge, Attention)):
             record.note("residue", "sums that a head looks at are written out")
     if margin is not None:
-        _note_end(record, walk.claim, walk.network, margin)
+        _note_end(record, walk.moment, walk.network, margin)
 
 
 def note_scan(record: Record, scan: Scan, depth: int, margin: float) -> None:
@@ -277,9 +277,9 @@ def note_scan(record: Record, scan: Scan, depth: int, margin: float) -> None:
     record.note("simulation", "every composition of letters decodes to the automaton's state")
 
 
-def _note_end(record: Record, claim: Claim, network: Network, margin: float) -> None:
+def _note_end(record: Record, moment: Moment, network: Network, margin: float) -> None:
     record.layer = len(network.layers) + 1
-    logits = middle(claim.box) @ network.readout + network.readout_bias
+    logits = middle(moment.box) @ network.readout + network.readout_bias
     ordered = np.sort(logits, axis=1)
     ideal = float((ordered[:, -1] - ordered[:, -2]).min()) if logits.shape[1] > 1 else np.inf
     text = f"{len(logits):,} classes decode by the largest logit"
@@ -289,7 +289,7 @@ def _note_end(record: Record, claim: Claim, network: Network, margin: float) -> 
         record.note("decode", text)
     record.note(
         "simulation",
-        f"the machine of {counted(len(claim.machine.follow), 'state')} runs as the automaton does",
+        f"the machine of {counted(len(moment.machine.follow), 'state')} runs as the automaton does",
     )
 
 
@@ -313,8 +313,8 @@ def _fold_text(fold: Fold) -> str:
 
 def differing_word(walk: Walk, automaton: Automaton, length: int) -> tuple[int, ...] | None:
     """A shortest word after which the machine shows another state, if classes decode at all."""
-    logits = middle(walk.claim.box) @ walk.network.readout + walk.network.readout_bias
-    machine, states = walk.claim.machine, logits.argmax(axis=1)
+    logits = middle(walk.moment.box) @ walk.network.readout + walk.network.readout_bias
+    machine, states = walk.moment.machine, logits.argmax(axis=1)
     seen: dict[tuple[int, int], tuple[int, ...]] = {(0, automaton.start): ()}
     frontier = list(seen)
     for _ in range(length):

@@ -13,7 +13,7 @@ import numpy as np
 from krohn.check.affine import Norm, normed
 from krohn.check.format import FORMATS, Box, Format, whole
 from krohn.check.head_rules import Look, Part, add_up, look_back, remember
-from krohn.check.machine import Claim, Lifted, Machine, Setting, counted_anew, lifted, merge
+from krohn.check.machine import Lifted, Machine, Moment, Setting, counted_anew, lifted, merge
 from krohn.check.mlp import tabulate
 from krohn.check.reader import Automaton, Head, Layer, Network, stored
 from krohn.check.readout import decode, simulate
@@ -80,15 +80,15 @@ def margin_of(
     setting = Setting(fmt, network.strict, Budget(work), network.root, network.epsilon)
     held = stored(network, fmt)
     with inside("embedding"):
-        claim = embed(held, length, fmt, clock=isinstance(witness, Layered) and witness.clock)
+        moment = embed(held, length, fmt, clock=isinstance(witness, Layered) and witness.clock)
     if isinstance(witness, Scan):
         from krohn.check.scan import check_scan  # who has no scan need not read it
 
-        return check_scan(setting, held, automaton, claim, witness)
-    claim = follow_steps(setting, held, claim, witness.steps)
+        return check_scan(setting, held, automaton, moment, witness)
+    moment = follow_steps(setting, held, moment, witness.steps)
     with inside("read-out", len(network.layers) + 1):
-        states, margin = decode(setting, claim, held)
-        simulate(setting, claim.machine, states, automaton, length)
+        states, margin = decode(setting, moment, held)
+        simulate(setting, moment.machine, states, automaton, length)
     return margin
 
 
@@ -100,7 +100,7 @@ def fits(network: Network, automaton: Automaton) -> bool:
     return bool(whole and shown and 0 <= automaton.start < states)
 
 
-def embed(network: Network, length: int, fmt: Format, *, clock: bool = True) -> Claim:
+def embed(network: Network, length: int, fmt: Format, *, clock: bool = True) -> Moment:
     """Token plus position, once rounded. Codes that stay or repeat along letters join the classes, which
     are (reading of a clock, letter): the box of one is the hull over all positions of its reading.
     """
@@ -125,24 +125,26 @@ def embed(network: Network, length: int, fmt: Format, *, clock: bool = True) -> 
     rest = summed - point(places).spread(*shape)
     rows = Real(rest.lo.swapaxes(0, 1).reshape(-1, d), rest.hi.swapaxes(0, 1).reshape(-1, d))
     box = hull(rows, (reading[:, None] * letters + np.arange(letters)).reshape(-1))
-    return Claim(machine, box, np.zeros((d, 0)), places, pads, nothing, nothing)
+    return Moment(machine, box, np.zeros((d, 0)), places, pads, nothing, nothing)
 
 
-def follow_steps(setting: Setting, network: Network, claim: Claim, steps: tuple[Step, ...]) -> Claim:
+def follow_steps(setting: Setting, network: Network, moment: Moment, steps: tuple[Step, ...]) -> Moment:
     """All blocks in order, and steps that only forget between them."""
     done = 0
     for step in steps:
-        claim, done = follow_step(setting, network, claim, step, done)
+        moment, done = follow_step(setting, network, moment, step, done)
     require(done == 2 * len(network.layers), "witness: blocks are missing")
-    return claim
+    return moment
 
 
-def follow_step(setting: Setting, network: Network, claim: Claim, step: Step, done: int) -> tuple[Claim, int]:
+def follow_step(
+    setting: Setting, network: Network, moment: Moment, step: Step, done: int
+) -> tuple[Moment, int]:
     """One step; ``done`` counts the blocks of the network that lie behind."""
     if isinstance(step, Merge):
-        return counted_anew(merge(claim, step), setting.budget), done
+        return counted_anew(merge(moment, step), setting.budget), done
     if isinstance(step, Tabulate) and not step.blocks:
-        return tabulate(setting, claim, (), step), done
+        return tabulate(setting, moment, (), step), done
     at = done // 2
     require(done < 2 * len(network.layers), "witness: too many blocks")
     require(isinstance(step, Tabulate) == (done % 2 == 1), "witness: a block is missing")
@@ -150,8 +152,8 @@ def follow_step(setting: Setting, network: Network, claim: Claim, step: Step, do
         if isinstance(step, Tabulate):
             layers = network.layers[at : at + step.blocks]
             require(len(layers) == step.blocks, "witness: too many blocks")
-            return tabulate(setting, claim, layers, step), done + 2 * step.blocks - 1
-        return attend(setting, claim, network.layers[at], step), done + 1
+            return tabulate(setting, moment, layers, step), done + 2 * step.blocks - 1
+        return attend(setting, moment, network.layers[at], step), done + 1
 
 
 LARGEST, READINGS = 64, 64
@@ -189,15 +191,15 @@ def _rhythm(column: Array) -> tuple[int, int] | None:
     return best
 
 
-def attend(setting: Setting, claim: Claim, layer: Layer, step: Attention) -> Claim:
+def attend(setting: Setting, moment: Moment, layer: Layer, step: Attention) -> Moment:
     """The claim after ``x ← keep x + Σ heads``."""
     require(len(step.heads) == len(layer.heads), "witness: one rule per head")
-    new, keep = lifted(claim, step.lift), layer.keep_attention
-    sums, copies, pads = [], dict[int, Part](), [whole(claim.pads).kept(keep)]
-    norm = normed(setting.fmt, claim.anywhere, layer.gain_attention, setting.epsilon)
+    new, keep = lifted(moment, step.lift), layer.keep_attention
+    sums, copies, pads = [], dict[int, Part](), [whole(moment.pads).kept(keep)]
+    norm = normed(setting.fmt, moment.anywhere, layer.gain_attention, setting.epsilon)
     for number, (head, rule) in enumerate(zip(layer.heads, step.heads, strict=True), 1):
         with inside(f"head {number}"):
-            made, padding = one_head(setting, claim, head, rule, new, norm)
+            made, padding = one_head(setting, moment, head, rule, new, norm)
             pads.append(padding)
             if isinstance(made, Part):
                 copies[number - 1] = made
@@ -211,33 +213,33 @@ def attend(setting: Setting, claim: Claim, layer: Layer, step: Attention) -> Cla
         copies[each.first], copies[each.second] = (replace(part, memory=None) for part in both)
     parts = list(copies.values())
     rows, labels = _distinct(new, parts)
-    total, wide = _assembled(setting, claim, keep, rows, parts, [box for box, _ in sums])
+    total, wide = _assembled(setting, moment, keep, rows, parts, [box for box, _ in sums])
     added = [rule for _, rule in sums if isinstance(rule, Sum)]
     steps = np.concatenate([new.steps, *(rule.steps[new.own] for rule in added)], axis=2)
     wide = np.concatenate([wide, *(rule.wide for rule in added)], axis=1)
     machine = replace(
-        claim.machine, follow=step.lift.follow, shown=step.lift.shown, steps=steps, letter=new.letter
+        moment.machine, follow=step.lift.follow, shown=step.lift.shown, steps=steps, letter=new.letter
     )
-    made_claim = replace(
-        claim,
+    after = replace(
+        moment,
         machine=machine,
         box=hull(total, labels),
         wide=wide,
-        places=claim.places * keep,
+        places=moment.places * keep,
         pads=setting.fmt.gathered(pads).part,
     )
-    return counted_anew(made_claim, setting.budget)
+    return counted_anew(after, setting.budget)
 
 
 def one_head(
-    setting: Setting, claim: Claim, head: Head, rule: Rule, new: Lifted, norm: Norm
+    setting: Setting, moment: Moment, head: Head, rule: Rule, new: Lifted, norm: Norm
 ) -> tuple[Part | Box | None, Box]:
     """What the head adds to letters (nothing, per class, or per state and letter), and to padding."""
     if isinstance(rule, Silent):
         require(not head.output.any(), "witness: a head that adds something is called silent")
-        one = np.zeros(claim.classes, dtype=np.int64)
-        return None, Look(setting, claim, head, one, one, norm).at_padding()
-    look = Look(setting, claim, head, rule.query_of, rule.key_of, norm)
+        one = np.zeros(moment.classes, dtype=np.int64)
+        return None, Look(setting, moment, head, one, one, norm).at_padding()
+    look = Look(setting, moment, head, rule.query_of, rule.key_of, norm)
     if isinstance(rule, Sum):
         return add_up(look, rule)[0], look.at_padding()
     part = look_back(look, rule, new) if isinstance(rule, Back) else remember(look, rule, new)
@@ -256,13 +258,13 @@ def _distinct(new: Lifted, parts: list[Part]) -> tuple[Integers, Integers]:
 
 
 def _assembled(
-    setting: Setting, claim: Claim, keep: Array, rows: Integers, parts: list[Part], sums: list[Box]
+    setting: Setting, moment: Moment, keep: Array, rows: Integers, parts: list[Part], sums: list[Box]
 ) -> tuple[Real, Array]:
     """keep x + Σ heads less their counters, for every row; and what the old counters are worth then."""
-    own, wide = rows[:, 0], claim.wide * keep[:, None]
-    boxes = [claim.computed(claim.box)[own].kept(keep), *(box[own] for box in sums)]
+    own, wide = rows[:, 0], moment.wide * keep[:, None]
+    boxes = [moment.computed(moment.box)[own].kept(keep), *(box[own] for box in sums)]
     at, exact = 1, point(wide)
-    counters = len(claim.low)
+    counters = len(moment.low)
     setting.budget.spend(len(rows) * len(keep) * (1 + len(parts)), "sums of heads")
     for part in parts:
         number, offset = rows[:, at], rows[:, at + 1 : at + 1 + counters]
@@ -272,4 +274,4 @@ def _assembled(
         boxes.append(Box(part.values.part[number] + part.remainder + shift, size))
         exact = exact + point(part.carried)
     total = setting.fmt.gathered(boxes)
-    return total.part + claim.remainder(exact, exact.lo), exact.lo
+    return total.part + moment.remainder(exact, exact.lo), exact.lo

@@ -1,4 +1,4 @@
-"""One attention head on one claim: its scores, and the rules by which it adds, looks back or remembers."""
+"""One attention head on one moment: its scores, and the rules by which it adds, looks back or remembers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 
 from krohn.check.affine import Norm
 from krohn.check.format import Box, whole
-from krohn.check.machine import Claim, Lifted, Setting
+from krohn.check.machine import Lifted, Moment, Setting
 from krohn.check.reader import Head
 from krohn.check.real import Array, Flags, Integers, Real, between, hull, joined, leak_of, point, rivals
 from krohn.check.verdict import require
@@ -42,17 +42,17 @@ class Look:
     """Queries, keys and values of one head, for classes grouped as the witness says."""
 
     def __init__(
-        self, setting: Setting, claim: Claim, head: Head, query_of: Integers, key_of: Integers, norm: Norm
+        self, setting: Setting, moment: Moment, head: Head, query_of: Integers, key_of: Integers, norm: Norm
     ) -> None:
-        self.setting, self.claim, self.head, self.fmt, self.norm = setting, claim, head, setting.fmt, norm
-        self.query_of, self.key_of = _grouping(query_of, claim.classes), _grouping(key_of, claim.classes)
-        self.tau, self.length = len(claim.pads), claim.length
+        self.setting, self.moment, self.head, self.fmt, self.norm = setting, moment, head, setting.fmt, norm
+        self.query_of, self.key_of = _grouping(query_of, moment.classes), _grouping(key_of, moment.classes)
+        self.tau, self.length = len(moment.pads), moment.length
         self.seen = visible(self.length, self.tau, strict=setting.strict)
         self.queries, self.keys = (
             self._projected(self.query_of, head.query),
             self._projected(self.key_of, head.key),
         )
-        pads = whole(claim.pads)
+        pads = whole(moment.pads)
         self.pad_queries, self.pad_keys, self.pad_values = (
             norm.linear(pads, matrix).part for matrix in (head.query, head.key, head.value)
         )
@@ -60,18 +60,18 @@ class Look:
             for keys in (self.keys, self.pad_keys):
                 self.fmt.may_score(queries, keys)
         # Values without their counters, which are worth ``value_wide`` in them.
-        exact = (point(claim.wide.T) * point(norm.scale)) @ head.value
+        exact = (point(moment.wide.T) * point(norm.scale)) @ head.value
         self.value_wide = exact.lo.T
-        left = claim.remainder(Real(exact.lo.T, exact.hi.T), self.value_wide)
-        values = norm.linear(Box(claim.box + claim.codes, claim.counted), head.value)
+        left = moment.remainder(Real(exact.lo.T, exact.hi.T), self.value_wide)
+        values = norm.linear(Box(moment.box + moment.codes, moment.counted), head.value)
         self.values = Box(values.part + left, values.beyond)
         self.carries = (self.value_wide != 0).any(axis=0)
 
     def _projected(self, groups: Integers, weight: Array) -> Real:
         """[group, t, k]: only the channels that the matrix reads matter, since the others are finite."""
-        claim, used = self.claim, np.flatnonzero((weight != 0).any(axis=1))
-        grouped = hull(claim.over_counters(claim.box, claim.wide), groups)[:, used]
-        rows = grouped.shaped(len(grouped), 1, len(used)) + point(claim.places[:, used]).shaped(
+        moment, used = self.moment, np.flatnonzero((weight != 0).any(axis=1))
+        grouped = hull(moment.over_counters(moment.box, moment.wide), groups)[:, used]
+        rows = grouped.shaped(len(grouped), 1, len(used)) + point(moment.places[:, used]).shaped(
             1, self.length, len(used)
         )
         self.setting.budget.spend(rows.lo.size * (weight.shape[1] + 1), "queries and keys")
@@ -105,8 +105,8 @@ class Look:
         """What a head that copies these values adds: with what it leaks, and through W_C."""
         leak = leak_of(lead.least, lead.size)
         require(leak < 0.5, f"the head does not select one position (it leaks {leak:.3g})", NO_LEAD)
-        claim, fmt = self.claim, self.fmt
-        full = joined([claim.over_counters(self.values.part, self.value_wide), self.pad_values])
+        moment, fmt = self.moment, self.fmt
+        full = joined([moment.over_counters(self.values.part, self.value_wide), self.pad_values])
         beyond = self.values.beyond.reshape(-1, self.values.beyond.shape[-1]).max(axis=0)
         if not fmt.certain(lead.least):
             size, spread = full.size.max(axis=0) + beyond, full.hi.max(axis=0) - full.lo.min(axis=0)
@@ -115,10 +115,10 @@ class Look:
 
     def delivered(self, value_of: Integers, lead: "Lead") -> tuple[Box, Array, Real]:
         """What a head that copies adds for each value, and the worth of counters that come along."""
-        claim = self.claim
+        moment = self.moment
         out = self.passed(hull(joined([self.values.part, self.pad_values]), value_of), lead)
         exact = point(self.value_wide.T) @ self.head.output
-        return out, exact.lo.T, claim.remainder(Real(exact.lo.T, exact.hi.T), exact.lo.T)
+        return out, exact.lo.T, moment.remainder(Real(exact.lo.T, exact.hi.T), exact.lo.T)
 
 
 def _grouping(labels: Integers, count: int) -> Integers:
@@ -140,15 +140,15 @@ def counted_by(look: Look) -> Counted:
 
     Any choice would be sound, as long as no position may be of either kind.
     """
-    claim, groups = look.claim, len(look.keys)
-    sizes = (claim.classes,), (look.length,), (groups, look.length)
+    moment, groups = look.moment, len(look.keys)
+    sizes = (moment.classes,), (look.length,), (groups, look.length)
     classes, positions, anywhere = (np.ones(size, dtype=bool) for size in sizes)
     every = Counted(classes, positions, anywhere)
     *_, (_, scores, seen) = look.blocks(0)
     top = np.where(seen[-1], scores.hi[-1], -np.inf)[:, look.tau :]
     if not top.max() - np.where(seen[-1], scores.lo[-1], np.inf)[:, look.tau :].min() > UNSEEN:
         return every
-    where = claim.machine.standing(claim.classes, look.length)
+    where = moment.machine.standing(moment.classes, look.length)
     stands = np.stack([where[look.key_of == group].any(axis=0) for group in range(groups)])
     best = np.where(stands[:, : top.shape[1]], top, -np.inf).max(axis=1)
     near = (best > best.max() - UNSEEN)[look.key_of]
@@ -158,8 +158,10 @@ def counted_by(look: Look) -> Counted:
 
 def add_up(look: Look, rule: Sum) -> tuple[Box, Array]:
     """Letters that count have one weight: what class c adds beyond its steps, and the size of counters."""
-    claim, fmt, tau = look.claim, look.fmt, look.tau
-    fits = rule.steps.shape == (claim.classes, rule.wide.shape[1]) and len(rule.wide) == claim.box.lo.shape[1]
+    moment, fmt, tau = look.moment, look.fmt, look.tau
+    fits = (
+        rule.steps.shape == (moment.classes, rule.wide.shape[1]) and len(rule.wide) == moment.box.lo.shape[1]
+    )
     require(fits, "witness: steps")
     chosen = counted_by(look)
     letters = look.seen[:, tau:]
@@ -167,9 +169,9 @@ def add_up(look: Look, rule: Sum) -> tuple[Box, Array]:
         letters[:, which].sum(axis=1).astype(np.float64) for which in (chosen.positions, ~chosen.positions)
     )
     weights = _sum_weights(look, chosen, count, others)
-    v = claim.over_counters(look.values.part, look.value_wide)
+    v = moment.over_counters(look.values.part, look.value_wide)
     w, p = weights[:, tau], weights[:, :tau]
-    look.setting.budget.spend(look.length * claim.classes * len(rule.wide), "sums")
+    look.setting.budget.spend(look.length * moment.classes * len(rule.wide), "sums")
     worth, added = point(rule.steps) @ rule.wide.T, v @ look.head.output
     total = point(np.zeros((look.length, len(rule.wide))))
     for which, weight, number in (
@@ -260,12 +262,12 @@ def lead_back(look: Look, distance: int) -> Lead:
 
 def look_back(look: Look, rule: Back, new: Lifted) -> Part:
     """The head copies from ``distance`` back: every state holds the values of the last positions."""
-    k, value_of = rule.distance, _grouping(rule.value_of, look.claim.classes + look.tau)
+    k, value_of = rule.distance, _grouping(rule.value_of, look.moment.classes + look.tau)
     counters = new.steps.shape[2]
     require(len(rule.held) == len(new.live) and rule.offset.shape[2] == counters, "witness: delay line")
     require((rule.held <= value_of.max()).all() and k <= look.tau + look.length, "witness: delay line")
     require(k >= 1 or not look.setting.strict, "a strict head does not see its own position")
-    first = [value_of[look.claim.classes + max(look.tau - 1 - n, 0)] for n in range(k)]
+    first = [value_of[look.moment.classes + max(look.tau - 1 - n, 0)] for n in range(k)]
     require(rule.held[0] == np.array(first, dtype=np.int64), "witness: what padding leaves in the delay line")
     require(rule.offset[0] == 0, "witness: offsets")
     own, follow = new.own, new.step.follow
@@ -284,14 +286,14 @@ def look_back(look: Look, rule: Back, new: Lifted) -> Part:
 
 def remember(look: Look, rule: Cells, new: Lifted) -> Part:
     """The head copies from the latest member of the best cell that has one."""
-    value_of, groups = _grouping(rule.value_of, look.claim.classes + look.tau), len(look.keys)
+    value_of, groups = _grouping(rule.value_of, look.moment.classes + look.tau), len(look.keys)
     counters, own, follow = new.steps.shape[2], new.own, new.step.follow
     fits = rule.member.shape[1] == groups + look.tau and len(rule.order) == len(look.queries)
     fits = fits and len(rule.held) == len(new.live) and rule.offset.shape[2] == counters
     require(fits and (rule.held <= value_of.max()).all(), "witness: cells")
     start = np.full(len(rule.member), EMPTY)
     for j in range(look.tau):
-        start[rule.member[:, groups + j]] = value_of[look.claim.classes + j]
+        start[rule.member[:, groups + j]] = value_of[look.moment.classes + j]
     require((rule.held[0] == start) | (rule.held[0] == UNKNOWN), "witness: what padding leaves in the cells")
     require(rule.offset[0] == 0, "witness: offsets")
     hit = np.moveaxis(rule.member[:, look.key_of[own]], 0, 2)

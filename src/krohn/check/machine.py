@@ -91,7 +91,7 @@ def live_states(follow: Integers, length: int) -> Flags:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Moment:
     """For every word there is a run of the machine such that at every letter t the computed stream is finite
     and in ``box[c] + wide @ Z + places[t]``: c the class shown, Z the counters then. Padding is in ``pads``.
     """
@@ -158,7 +158,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Lifted:
-    """A machine over the claim's: each state stands for one of the claim's and moves as that does."""
+    """A machine over the moment's: each state stands for one of the moment's and moves as that does."""
 
     step: Lift
     live: Flags
@@ -174,13 +174,13 @@ class Lifted:
         return np.repeat(self.live[:, None], self.step.follow.shape[1], axis=1)
 
 
-def lifted(claim: Claim, step: Lift) -> Lifted:
-    """Shows that every run of the claim's machine has one of the new machine over it."""
-    old, follow, base = claim.machine, step.follow, step.base
+def lifted(moment: Moment, step: Lift) -> Lifted:
+    """Shows that every run of the moment's machine has one of the new machine over it."""
+    old, follow, base = moment.machine, step.follow, step.base
     choices = follow.shape[1] // old.follow.shape[1]
     require(choices >= 1 and follow.shape[1] == choices * old.follow.shape[1], "witness: letters")
     require(base < len(old.follow), "witness: base")
-    live = live_states(follow, claim.length)
+    live = live_states(follow, moment.length)
     moves = live[:, None] & live[follow]
     below = old.follow[base].repeat(choices, axis=1)
     covers = base[0] == 0 and (base[follow] == below)[moves].all()
@@ -189,14 +189,14 @@ def lifted(claim: Claim, step: Lift) -> Lifted:
     return Lifted(step, live, moves, own, steps, old.letter.repeat(choices), choices)
 
 
-def merge(claim: Claim, step: Merge) -> Claim:
+def merge(moment: Moment, step: Merge) -> Moment:
     """States and classes no longer told apart; counters become others, or are forgotten in the boxes."""
-    old, states, classes, turn = claim.machine, step.states, step.classes, step.turn
-    fits = (states.shape, classes.shape) == ((len(old.follow),), (claim.classes,))
-    fits = fits and turn.shape == (step.wide.shape[1], len(claim.low)) and len(step.wide) == len(claim.wide)
+    old, states, classes, turn = moment.machine, step.states, step.classes, step.turn
+    fits = (states.shape, classes.shape) == ((len(old.follow),), (moment.classes,))
+    fits = fits and turn.shape == (step.wide.shape[1], len(moment.low)) and len(step.wide) == len(moment.wide)
     require(fits and states[0] == 0, "witness: merge")
     require(np.abs(old.steps).astype(np.float64) @ np.abs(turn).T < LARGEST, "witness: a step is too large")
-    live, count = old.live(claim.length), int(states.max()) + 1
+    live, count = old.live(moment.length), int(states.max()) + 1
     own, moved = np.flatnonzero(live), old.steps @ turn.T
     shape = (count, old.follow.shape[1])
     follow, shown = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
@@ -208,16 +208,16 @@ def merge(claim: Claim, step: Merge) -> Claim:
     require(shown[states[own]] == classes[old.shown[own]], "witness: merged states do not show the same")
     require(steps[states[own]] == moved[own], "witness: merged states do not count alike")
     # (wide − wide' turn) Z goes into the box: exactly nothing where a counter is kept as it is.
-    rest = point(claim.wide) - point(step.wide) @ turn.astype(np.float64)
-    box = claim.box + claim.remainder(rest, np.zeros_like(claim.wide))
+    rest = point(moment.wide) - point(step.wide) @ turn.astype(np.float64)
+    box = moment.box + moment.remainder(rest, np.zeros_like(moment.wide))
     machine = replace(old, follow=follow, shown=shown, steps=steps)
-    return replace(claim, machine=machine, wide=step.wide, box=hull(box, classes))
+    return replace(moment, machine=machine, wide=step.wide, box=hull(box, classes))
 
 
-def counted_anew(claim: Claim, budget: Budget) -> Claim:
+def counted_anew(moment: Moment, budget: Budget) -> Moment:
     """The claim with the least and greatest values of its counters computed again."""
-    low, high = claim.machine.ranges(claim.length, budget)
-    return replace(claim, low=low, high=high)
+    low, high = moment.machine.ranges(moment.length, budget)
+    return replace(moment, low=low, high=high)
 
 
 MOST_VALUES = 1 << 24
@@ -238,14 +238,14 @@ class Situations:
         return self.table[:, wanted]
 
 
-def follow_folds(setting: Setting, claim: Claim, step: Tabulate, new: Lifted) -> Situations:
+def follow_folds(setting: Setting, moment: Moment, step: Tabulate, new: Lifted) -> Situations:
     """Shows that each value of a counter goes, for some choice, to one that the next state allows."""
-    follow, counters = step.lift.follow, len(claim.low)
+    follow, counters = step.lift.follow, len(moment.low)
     require(step.kept.shape == (len(follow), counters) and len(step.folds) == counters, "witness: folds")
-    require(step.wide.shape == claim.wide.shape, "witness: worth of counters")
+    require(step.wide.shape == moment.wide.shape, "witness: worth of counters")
     uncertain = 0
     for k in range(counters):
-        uncertain += not _one_fold(setting, claim, step, new, k)
+        uncertain += not _one_fold(setting, moment, step, new, k)
     require(uncertain <= 1, "choices of two folds at once need not be right together")
     later = np.where(new.live[follow][..., None], step.kept[follow], NOTHING)
     held = np.broadcast_to(step.kept[:, None], new.steps.shape)
@@ -253,11 +253,11 @@ def follow_folds(setting: Setting, claim: Claim, step: Tabulate, new: Lifted) ->
     return Situations(distinct(np.concatenate(parts, axis=2)[new.rows])[0], counters)
 
 
-def _one_fold(setting: Setting, claim: Claim, step: Tabulate, new: Lifted, k: int) -> bool:
+def _one_fold(setting: Setting, moment: Moment, step: Tabulate, new: Lifted, k: int) -> bool:
     """Refuses unless some choice is right for every value; returns whether all of them are."""
     fold, kept = step.folds[k], step.kept[:, k]
-    require(claim.high[k] - claim.low[k] < MOST_VALUES, "witness: a counter has too many values")
-    values = np.arange(claim.low[k], claim.high[k] + 1)
+    require(moment.high[k] - moment.low[k] < MOST_VALUES, "witness: a counter has too many values")
+    values = np.arange(moment.low[k], moment.high[k] + 1)
     names = fold(values)
     require(fold(np.zeros(1, dtype=np.int64))[0] == kept[0], "witness: the start of a fold")
     follow, choices = step.lift.follow, new.choices
@@ -291,25 +291,25 @@ class Rows:
     where: Integers  # situation → distinct situation
 
 
-def rows_of(setting: Setting, claim: Claim, step: Tabulate, situations: Situations, read: Integers) -> Rows:
+def rows_of(setting: Setting, moment: Moment, step: Tabulate, situations: Situations, read: Integers) -> Rows:
     """All values that the counters ``read`` can have in each situation; other counters are left at 0."""
     different, where = distinct(situations.columns(read))
-    ranges = [np.arange(claim.low[k], claim.high[k] + 1) for k in range(len(claim.low))]
+    ranges = [np.arange(moment.low[k], moment.high[k] + 1) for k in range(len(moment.low))]
     sets: list[list[Integers]] = []
     for row in different:
         was, jump, then = row[1:].reshape(3, len(read))
-        chosen = [np.zeros(1, dtype=np.int64)] * len(claim.low)
+        chosen = [np.zeros(1, dtype=np.int64)] * len(moment.low)
         for n, k in enumerate(read.tolist()):
             fold, values = step.folds[k], ranges[k]
             allowed = (fold(values) == then[n]) | (then[n] == NOTHING)
             before = values - jump[n]
-            allowed &= (before >= claim.low[k]) & (before <= claim.high[k])
+            allowed &= (before >= moment.low[k]) & (before <= moment.high[k])
             chosen[k] = values[allowed & (fold(before) == was[n])]
         sets.append(chosen)
     setting.budget.spend(len(different) * sum(map(len, ranges)), "values of counters")
     counts = [int(np.prod([len(values) for values in chosen], dtype=np.float64)) for chosen in sets]
-    setting.budget.spend(4.0 * sum(counts) * (1 + claim.box.lo.shape[1]), "rows of counters")
-    shapes = [(count, len(claim.low)) for count in counts]
+    setting.budget.spend(4.0 * sum(counts) * (1 + moment.box.lo.shape[1]), "rows of counters")
+    shapes = [(count, len(moment.low)) for count in counts]
     every = zip(sets, shapes, strict=True)
     sums = [np.array(list(product(*chosen)), dtype=np.int64).reshape(shape) for chosen, shape in every]
     entries = np.concatenate(
@@ -317,5 +317,5 @@ def rows_of(setting: Setting, claim: Claim, step: Tabulate, situations: Situatio
     )
     names = np.repeat(np.arange(len(different)), counts)
     inputs, back = distinct(entries)
-    box = claim.box[inputs[:, 0]] + point(inputs[:, 1:]) @ claim.wide.T
+    box = moment.box[inputs[:, 0]] + point(inputs[:, 1:]) @ moment.wide.T
     return Rows(box, inputs[:, 1:], back, names, where)

@@ -1,4 +1,4 @@
-"""MLP blocks on a claim: run on every class with every value of counters that its state allows.
+"""MLP blocks on a moment: run on every class with every value of counters that its state allows.
 
 Blocks whose heads are all zero may follow: the stream between them is then one more stage, and what its
 channels share of an error goes through.
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from krohn.check.affine import SYMBOLS, Affine, Norm, beside, entering, mirrors, normed
-from krohn.check.machine import Claim, Rows, Setting, Situations, counted_anew, follow_folds, lifted, rows_of
+from krohn.check.machine import Moment, Rows, Setting, Situations, counted_anew, follow_folds, lifted, rows_of
 from krohn.check.reader import Layer
 from krohn.check.real import Array, Flags, Integers, Real, distinct, hull, joined, lowest_bit, point
 from krohn.check.verdict import inside, require
@@ -52,15 +52,15 @@ def untouched(layers: tuple[Layer, ...]) -> Flags:
     return out
 
 
-def tabulate(setting: Setting, claim: Claim, layers: tuple[Layer, ...], step: Tabulate) -> Claim:
+def tabulate(setting: Setting, moment: Moment, layers: tuple[Layer, ...], step: Tabulate) -> Moment:
     """The claim after ``x ← keep x + mlp(x)`` of each layer; without any, counters are only written out."""
-    new = lifted(claim, step.lift)
-    block = Block(setting, claim, step, follow_folds(setting, claim, step, new))
+    new = lifted(moment, step.lift)
+    block = Block(setting, moment, step, follow_folds(setting, moment, step, new))
     machine = replace(
-        claim.machine, follow=step.lift.follow, shown=step.lift.shown, steps=new.steps, letter=new.letter
+        moment.machine, follow=step.lift.follow, shown=step.lift.shown, steps=new.steps, letter=new.letter
     )
-    made = replace(claim, machine=machine, wide=step.wide)
-    quiet = np.broadcast_to(untouched(layers), len(claim.wide))
+    made = replace(moment, machine=machine, wide=step.wide)
+    quiet = np.broadcast_to(untouched(layers), len(moment.wide))
     lo = np.zeros((int(step.lift.shown[new.rows].max()) + 1, len(quiet)))
     hi = lo.copy()
     for channels, part in block.kept(quiet):
@@ -74,20 +74,20 @@ def tabulate(setting: Setting, claim: Claim, layers: tuple[Layer, ...], step: Ta
                 part = block.collected(rows, values, outputs)
                 lo[:, outputs], hi[:, outputs] = part.lo, part.hi
         # A channel with a code that the MLP adds exactly 0 to keeps it; any other has it in its box.
-        pads = run_block(setting, layers, chain, found, claim.pads)
-        made = replace(made, places=claim.places * quiet, pads=pads)
+        pads = run_block(setting, layers, chain, found, moment.pads)
+        made = replace(made, places=moment.places * quiet, pads=pads)
     return counted_anew(replace(made, box=Real(lo, hi)), setting.budget)
 
 
 def norms_between(block: "Block", layers: tuple[Layer, ...]) -> list[Norm]:
     """The LayerNorm of each block: for all but the first, what the stream can hold there is run first."""
-    setting, claim = block.setting, block.claim
-    norms = [normed(setting.fmt, claim.anywhere, layers[0].gain_mlp, setting.epsilon)]
+    setting, moment = block.setting, block.moment
+    norms = [normed(setting.fmt, moment.anywhere, layers[0].gain_mlp, setting.epsilon)]
     for count, layer in enumerate(layers[1:], 1):
         parts = (part for head in layer.heads for part in (head.query, head.key, head.value, head.output))
         require(not any(part.any() for part in parts), "witness: blocks with heads are run as one")
         require(layer.keep_attention == 1, "witness: blocks without residual are run as one")
-        stream = claim.anywhere
+        stream = moment.anywhere
         if layer.gain_mlp is not None or layer.gain_attention is not None:
             stream = block.anywhere(layers[:count], chain_of(layers[:count], norms))
             normed(setting.fmt, stream, layer.gain_attention, setting.epsilon)  # its heads see only zeros
@@ -98,15 +98,15 @@ def norms_between(block: "Block", layers: tuple[Layer, ...]) -> list[Norm]:
 class Block:
     """The rows to run: for every situation the values of the counters that some outputs depend on."""
 
-    def __init__(self, setting: Setting, claim: Claim, step: Tabulate, situations: Situations) -> None:
-        self.setting, self.claim, self.step, self.situations = setting, claim, step, situations
+    def __init__(self, setting: Setting, moment: Moment, step: Tabulate, situations: Situations) -> None:
+        self.setting, self.moment, self.step, self.situations = setting, moment, step, situations
         self.known: dict[bytes, Rows] = {}
 
     def rows(self, read: Flags) -> Rows:
         """Rows in which the counters ``read`` take all their values; the others stay at 0."""
         if read.tobytes() not in self.known:
             self.known[read.tobytes()] = rows_of(
-                self.setting, self.claim, self.step, self.situations, np.flatnonzero(read)
+                self.setting, self.moment, self.step, self.situations, np.flatnonzero(read)
             )
         return self.known[read.tobytes()]
 
@@ -121,7 +121,7 @@ class Block:
 
     def kept(self, quiet: Flags) -> list[tuple[Integers, Real]]:
         """Channels that hold what they held: counters that change their worth go into the box."""
-        differ, found = self.claim.wide != self.step.wide, []
+        differ, found = self.moment.wide != self.step.wide, []
         for read in distinct(differ[quiet])[0]:
             channels = np.flatnonzero(quiet & (differ == read).all(axis=1))
             rows = self.rows(read)
@@ -131,7 +131,7 @@ class Block:
     def run(self, chain: Chain, strand: "Strand") -> tuple[Integers, Rows | None, Real]:
         """The last units of a strand, on all rows that matter to them; or, cut, for every situation."""
         outputs = strand.units[-1]
-        read = (self.claim.wide[strand.inputs] != 0).any(axis=0)
+        read = (self.moment.wide[strand.inputs] != 0).any(axis=0)
         if strand.ends == len(chain):
             read = read | (self.step.wide[outputs] != 0).any(axis=0)
         if 0 < self.step.cut < strand.ends and read.sum() > 1:
@@ -141,7 +141,7 @@ class Block:
 
     def entered(self, rows: Rows, strand: "Strand") -> Real:
         """What enters a strand."""
-        return rows.box[:, strand.inputs] + self.claim.codes[strand.inputs]
+        return rows.box[:, strand.inputs] + self.moment.codes[strand.inputs]
 
     def cut(self, chain: Chain, strand: "Strand") -> Real:
         """Units before stage ``cut`` by the counters they depend on: what each kind adds, run and joined."""
@@ -157,7 +157,7 @@ class Block:
         if stage.keep is not None:
             kept[np.searchsorted(held, nexts), np.arange(len(nexts))] = stage.keep[nexts]
         reach, stream = reaches(chain, at)
-        counters = self.claim.wide != 0
+        counters = self.moment.wide != 0
         reads = (np.concatenate([reach[:, units], stream[:, held]], axis=1).T @ counters) > 0
         shape = (len(self.situations.table), len(nexts))
         total, size, grain = (
@@ -183,8 +183,8 @@ class Block:
     def anywhere(self, layers: tuple[Layer, ...], chain: Chain) -> Real:
         """[channel]: what any position can hold after some blocks."""
         found = strands(chain)
-        pads = run_block(self.setting, layers, chain, found, self.claim.pads).over(0)
-        stream, lo, hi = self.claim.anywhere, pads.lo.copy(), pads.hi.copy()
+        pads = run_block(self.setting, layers, chain, found, self.moment.pads).over(0)
+        stream, lo, hi = self.moment.anywhere, pads.lo.copy(), pads.hi.copy()
         quiet = untouched(layers)
         lo[quiet], hi[quiet] = stream.lo[quiet], stream.hi[quiet]
         for strand in found:

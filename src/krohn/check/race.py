@@ -120,20 +120,20 @@ def _apart(later: Along, other: Along, by: int) -> Real | None:
 
 def _along(setting: Setting, memory: Memory) -> dict[int, Along]:
     """By value: what the head adds if it copies padding, which stands at 0, or letter 1, 2, …"""
-    look, claim = memory.look, memory.look.claim
-    d, length = claim.box.lo.shape[1], look.length
+    look, moment = memory.look, memory.look.moment
+    d, length = moment.box.lo.shape[1], look.length
     setting.budget.spend(
-        claim.classes * length * d * (1 + look.head.value.shape[1]), "values along positions"
+        moment.classes * length * d * (1 + look.head.value.shape[1]), "values along positions"
     )
-    rows = claim.box.shaped(claim.classes, 1, d) + point(claim.places).shaped(1, length, d)
-    beyond = np.broadcast_to(claim.counted, (claim.classes * length, d))
+    rows = moment.box.shaped(moment.classes, 1, d) + point(moment.places).shaped(1, length, d)
+    beyond = np.broadcast_to(moment.counted, (moment.classes * length, d))
     values = look.norm.linear(Box(rows.shaped(-1, d), beyond), look.head.value).part
-    exact = (point(claim.wide.T) * point(look.norm.scale)) @ look.head.value
-    values = values + claim.remainder(Real(exact.lo.T, exact.hi.T), look.value_wide)
+    exact = (point(moment.wide.T) * point(look.norm.scale)) @ look.head.value
+    values = values + moment.remainder(Real(exact.lo.T, exact.hi.T), look.value_wide)
     values = joined([look.pad_values, values])
-    place = np.r_[np.zeros(look.tau, dtype=np.int64), np.tile(1 + np.arange(length), claim.classes)]
+    place = np.r_[np.zeros(look.tau, dtype=np.int64), np.tile(1 + np.arange(length), moment.classes)]
     value_of = memory.rule.value_of
-    value = np.r_[value_of[claim.classes :], value_of[: claim.classes].repeat(length)]
+    value = np.r_[value_of[moment.classes :], value_of[: moment.classes].repeat(length)]
     found = {}
     for number in np.unique(value_of).tolist():
         mine = value == number

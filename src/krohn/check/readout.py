@@ -3,7 +3,7 @@
 import numpy as np
 
 from krohn.check.affine import Norm, entering, normed
-from krohn.check.machine import Claim, Machine, Setting
+from krohn.check.machine import Machine, Moment, Setting
 from krohn.check.reader import Automaton, Network
 from krohn.check.real import Array, Integers, Real
 from krohn.check.verdict import Refused
@@ -13,10 +13,10 @@ TINY = 1 / 1024
 """Logits that err by less than this share of the largest one, and agree, are meant to agree."""
 
 
-def decode(setting: Setting, claim: Claim, network: Network) -> tuple[Integers, float]:
+def decode(setting: Setting, moment: Moment, network: Network) -> tuple[Integers, float]:
     """The state of each class, and the least distance of its logit to the others."""
-    rows = claim.over_counters(claim.box, claim.wide) + claim.codes
-    norm = normed(setting.fmt, claim.anywhere, network.gain, setting.epsilon)
+    rows = moment.over_counters(moment.box, moment.wide) + moment.codes
+    norm = normed(setting.fmt, moment.anywhere, network.gain, setting.epsilon)
     held = max(network.readout.size, 1)
     setting.budget.spend(float(len(rows)) * held, "logits")
     parts = [

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from krohn.check.affine import normed
 from krohn.check.format import Box, whole
 from krohn.check.head_rules import Look, lead_back
-from krohn.check.machine import Claim, Setting
+from krohn.check.machine import Moment, Setting
 from krohn.check.mlp import (
     Chain,
     Stage,
@@ -57,7 +57,7 @@ Term = tuple[int, int, int, tuple[tuple[int, int], ...]]
 """What a kind adds to a channel, both by number; the axis of left(q) or -1; axes of own points, and which."""
 
 
-def check_scan(setting: Setting, network: Network, automaton: Automaton, claim: Claim, scan: Scan) -> float:
+def check_scan(setting: Setting, network: Network, automaton: Automaton, moment: Moment, scan: Scan) -> float:
     """The certified logit margin; raises ``Refused``."""
     letters, points = scan.letters.shape
     fits = letters == len(network.embedding) and scan.padding.shape == (points,)
@@ -67,14 +67,14 @@ def check_scan(setting: Setting, network: Network, automaton: Automaton, claim: 
     require(all(len(np.unique(row)) == points for row in scan.channels), "witness: channels")
     require(scan.padding[scan.padding] == scan.padding, "meeting the padding twice must be meeting it once")
     require(not setting.strict, "a scan needs heads that see their own position", "use the mask causal")
-    require(claim.places[:, scan.channels[0]] == 0, "a channel that holds a map also holds a position code")
-    claim, window = replace(claim, box=_by_value(claim.box, scan)), 1
+    require(moment.places[:, scan.channels[0]] == 0, "a channel that holds a map also holds a position code")
+    moment, window = replace(moment, box=_by_value(moment.box, scan)), 1
     for number, layer in enumerate(network.layers, 1):
         with inside(f"layer {number}", number):
-            claim, window = compose(setting, claim, layer, scan, number), 2 * window
+            moment, window = compose(setting, moment, layer, scan, number), 2 * window
     with inside("read-out", len(network.layers) + 1):
-        require(window >= claim.length, "the windows do not reach back to the first letter", "add a layer")
-        return _decoded(setting, network, automaton, claim, scan)
+        require(window >= moment.length, "the windows do not reach back to the first letter", "add a layer")
+        return _decoded(setting, network, automaton, moment, scan)
 
 
 def _by_value(box: Real, scan: Scan) -> Real:
@@ -90,17 +90,17 @@ def _by_value(box: Real, scan: Scan) -> Real:
     return Real(lo, hi)
 
 
-def compose(setting: Setting, claim: Claim, layer: Layer, scan: Scan, number: int) -> Claim:
+def compose(setting: Setting, moment: Moment, layer: Layer, scan: Scan, number: int) -> Moment:
     """One layer: heads look one window back or at their own position, and the MLP composes."""
-    points, tau, keep = len(scan.padding), len(claim.pads), layer.keep_attention
+    points, tau, keep = len(scan.padding), len(moment.pads), layer.keep_attention
     channels, window = scan.channels[number - 1], 2 ** (number - 1)
-    boxes, pads = [claim.computed(claim.box).kept(keep)], [whole(claim.pads).kept(keep)]
-    norm = normed(setting.fmt, claim.anywhere, layer.gain_attention, setting.epsilon)
+    boxes, pads = [moment.computed(moment.box).kept(keep)], [whole(moment.pads).kept(keep)]
+    norm = normed(setting.fmt, moment.anywhere, layer.gain_attention, setting.epsilon)
     sources: dict[int, Source] = {int(c): (OWN_WINDOW, p) for p, c in enumerate(channels) if keep[c]}
     for place, head in enumerate(layer.heads, 1):
         with inside(f"head {place}"):
             one = np.zeros(points, dtype=np.int64)
-            look = Look(setting, claim, head, one, one, norm)
+            look = Look(setting, moment, head, one, one, norm)
             pads.append(look.at_padding())
             if not head.output.any():
                 continue
@@ -114,13 +114,13 @@ def compose(setting: Setting, claim: Claim, layer: Layer, scan: Scan, number: in
             sources.update({channel: (side, p) for channel, p in found.items()})
             boxes.append(_with_padding(out, found, scan) if distance else out[:points])
     mixed = setting.fmt.gathered(boxes).part
-    there = replace(claim, box=mixed, places=claim.places * keep)
+    there = replace(moment, box=mixed, places=moment.places * keep)
     there = replace(there, pads=setting.fmt.gathered(pads).part)
     norm = normed(setting.fmt, there.anywhere, layer.gain_mlp, setting.epsilon)
     chain = chain_of((layer,), [norm])
     made = _composed(setting, there, chain, scan.channels[number], sources)
     padding = run_block(setting, (layer,), chain, strands(chain), there.pads)
-    return replace(made, pads=padding, places=claim.places * keep * untouched((layer,)))
+    return replace(made, pads=padding, places=moment.places * keep * untouched((layer,)))
 
 
 def _distance(look: Look, window: int) -> int:
@@ -155,15 +155,15 @@ def _with_padding(out: Box, found: dict[int, int], scan: Scan) -> Box:
 
 
 def _composed(
-    setting: Setting, claim: Claim, chain: Chain, channels: Integers, sources: dict[int, Source]
-) -> Claim:
+    setting: Setting, moment: Moment, chain: Chain, channels: Integers, sources: dict[int, Source]
+) -> Moment:
     """The MLP: units by the points they see; what each kind adds, whatever the maps are, is joined."""
     last = chain[-1]
     points, d, keep = len(channels), len(last.bias), _kept(last)
     quiet = (keep > 0) & ~(last.weight != 0).any(axis=0) & (last.bias == 0)  # their code stays beside
     place = np.full(d, -1)
     place[channels] = np.arange(points)
-    adding, terms = Adding(setting, chain, claim.box + claim.codes, sources), dict[int, list[Term]]()
+    adding, terms = Adding(setting, chain, moment.box + moment.codes, sources), dict[int, list[Term]]()
     for kind in _kinds(chain, sources, np.flatnonzero((keep > 0) & ~quiet).tolist()):
         # The channels that these units write; to the others they add exactly nothing.
         written = np.union1d(np.flatnonzero((last.weight[kind.units] != 0).any(axis=0)), kind.kept)
@@ -180,8 +180,8 @@ def _composed(
         # Row y of the channel of point q: all x = left(q) with own(x) = y. Others: whatever the maps are.
         made = known[key].over(0) if place[channel] >= 0 else known[key].over((0, 1))
         lo[:, channel], hi[:, channel] = made.lo, made.hi
-    held = claim.box.over(0).spread(points, d)
-    return replace(claim, box=held.where(np.broadcast_to(quiet, lo.shape), Real(lo, hi)))
+    held = moment.box.over(0).spread(points, d)
+    return replace(moment, box=held.where(np.broadcast_to(quiet, lo.shape), Real(lo, hi)))
 
 
 def _kept(last: Stage) -> Array:
@@ -310,7 +310,7 @@ def _picked(part: Real, left: int, own: tuple[tuple[int, int], ...], shape: tupl
     return Real(lo, hi)
 
 
-def _decoded(setting: Setting, network: Network, automaton: Automaton, claim: Claim, scan: Scan) -> float:
+def _decoded(setting: Setting, network: Network, automaton: Automaton, moment: Moment, scan: Scan) -> float:
     """Breadth-first over what the points that are read become, with and without padding in front."""
     read = [p for p, channel in enumerate(scan.channels[-1]) if network.readout[channel].any()]
     frontier = [(tuple(held), automaton.start) for held in ([scan.padding[p] for p in read], read)]
@@ -324,12 +324,12 @@ def _decoded(setting: Setting, network: Network, automaton: Automaton, claim: Cl
                 pairs[pair] = None
                 frontier.append(pair)
     rows = np.array([values for values, _ in pairs], dtype=np.int64).reshape(len(pairs), len(read))
-    index = np.zeros((len(pairs), claim.box.lo.shape[1]), dtype=np.int64)
+    index = np.zeros((len(pairs), moment.box.lo.shape[1]), dtype=np.int64)
     index[:, scan.channels[-1][read]] = rows
     box = Real(
-        np.take_along_axis(claim.box.lo, index, axis=0), np.take_along_axis(claim.box.hi, index, axis=0)
+        np.take_along_axis(moment.box.lo, index, axis=0), np.take_along_axis(moment.box.hi, index, axis=0)
     )
-    states, margin = decode(setting, replace(claim, box=box), network)
+    states, margin = decode(setting, replace(moment, box=box), network)
     wanted = automaton.shows[np.array([state for _, state in pairs], dtype=np.int64)]
     require(states == wanted, "a composition of letters decodes to another state than the automaton is in")
     return margin

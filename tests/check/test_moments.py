@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from krohn.check.machine import (
-    Claim,
     Lifted,
     Machine,
+    Moment,
     Setting,
     counted_anew,
     follow_folds,
@@ -31,7 +31,7 @@ def setting() -> Setting:
     return Setting(NO_ARITHMETIC, False, Budget(1e8))
 
 
-def random_claim(seed: int, states: int = 4, counters: int = 1) -> Claim:
+def random_moment(seed: int, states: int = 4, counters: int = 1) -> Moment:
     dice = np.random.default_rng(seed)
     shape, classes = (states, LETTERS), 4
     machine = Machine(
@@ -46,8 +46,8 @@ def random_claim(seed: int, states: int = 4, counters: int = 1) -> Claim:
     )
     ends = np.zeros(counters, dtype=np.int64)
     places, pads = np.zeros((LENGTH, CHANNELS)), point(np.zeros((1, CHANNELS)))
-    claim = Claim(machine, point(box.astype(float)), wide.astype(float), places, pads, ends, ends)
-    return counted_anew(claim, Budget(1e8))
+    moment = Moment(machine, point(box.astype(float)), wide.astype(float), places, pads, ends, ends)
+    return counted_anew(moment, Budget(1e8))
 
 
 def run(machine: Machine, word: tuple[int, ...]) -> list[tuple[int, int, Any]]:
@@ -62,11 +62,11 @@ def run(machine: Machine, word: tuple[int, ...]) -> list[tuple[int, int, Any]]:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_counters_reach_exactly_the_ends_that_are_stated(seed: int) -> None:
-    claim = random_claim(seed, counters=1 + seed % 3)
-    nothing = np.zeros(len(claim.low), dtype=np.int64)
-    sums = [nothing, *(total for word in WORDS for _, _, total in run(claim.machine, word))]
-    assert (np.min(sums, axis=0) == claim.low).all()
-    assert (np.max(sums, axis=0) == claim.high).all()
+    moment = random_moment(seed, counters=1 + seed % 3)
+    nothing = np.zeros(len(moment.low), dtype=np.int64)
+    sums = [nothing, *(total for word in WORDS for _, _, total in run(moment.machine, word))]
+    assert (np.min(sums, axis=0) == moment.low).all()
+    assert (np.max(sums, axis=0) == moment.high).all()
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -74,7 +74,7 @@ def test_counters_reach_exactly_the_ends_that_are_stated(seed: int) -> None:
 def test_live_states_read_a_letter_of_some_word_and_classes_stand_where_they_are_shown(
     seed: int, length: int
 ) -> None:
-    machine = random_claim(seed, states=6).machine
+    machine = random_moment(seed, states=6).machine
     runs = [run(machine, word[:length]) for word in WORDS]
     read = {state for seen in runs for state, _, _ in seen}
     assert set(np.flatnonzero(machine.live(length))) == read
@@ -84,7 +84,7 @@ def test_live_states_read_a_letter_of_some_word_and_classes_stand_where_they_are
         assert stands[number, place] == any(seen[place][1] == number for seen in runs)
 
 
-def holds(new: Claim, old: Claim) -> bool:
+def holds(new: Moment, old: Moment) -> bool:
     """Whether on every word what the old claim says lies in what the new one says."""
     for word in WORDS:
         for (_, shown, total), (_, wider, count) in zip(
@@ -99,32 +99,32 @@ def holds(new: Claim, old: Claim) -> bool:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_a_merge_that_is_accepted_holds_on_every_word(seed: int) -> None:
-    dice, claim = np.random.default_rng(seed), random_claim(seed, counters=2)
+    dice, moment = np.random.default_rng(seed), random_moment(seed, counters=2)
     kept = int(dice.integers(0, 3))
     turn = dice.integers(-1, 2, size=(kept, 2))
     wide = dice.integers(-2, 3, size=(CHANNELS, kept)).astype(float)
     classes, states = np.unique(dice.integers(4, size=4), return_inverse=True)[1], np.arange(4)
-    new = merge(claim, Merge(states, classes, turn, wide))
+    new = merge(moment, Merge(states, classes, turn, wide))
     low, high = new.machine.ranges(LENGTH, Budget(1e8))
-    assert holds(new, claim)
+    assert holds(new, moment)
     assert len(low) == len(high) == kept
 
 
 def test_states_are_merged_only_where_no_word_tells_them_apart() -> None:
     accepted = refused = 0
     for seed in range(150):
-        dice, claim = np.random.default_rng(seed), random_claim(seed, states=3)
+        dice, moment = np.random.default_rng(seed), random_moment(seed, states=3)
         states = np.array([0, *dice.integers(2, size=2)])
         step = Merge(states, np.zeros(4, dtype=np.int64), np.zeros((0, 1), dtype=np.int64), np.zeros((2, 0)))
         try:
-            new = merge(claim, step)
+            new = merge(moment, step)
         except Refused:
             refused += 1
             continue
         accepted += 1
-        assert holds(new, claim)
+        assert holds(new, moment)
         for word in WORDS:
-            before, after = run(claim.machine, word), run(new.machine, word)
+            before, after = run(moment.machine, word), run(new.machine, word)
             assert [states[state] for state, _, _ in before] == [state for state, _, _ in after]
     assert accepted > 10
     assert refused > 10
@@ -143,39 +143,39 @@ def test_states_are_merged_only_where_no_word_tells_them_apart() -> None:
     ],
 )
 def test_merges_of_other_shapes_or_of_another_start_are_refused(change: dict[str, Any]) -> None:
-    claim = random_claim(0)
-    steps = np.full_like(claim.machine.steps, change.get("steps", 1))
+    moment = random_moment(0)
+    steps = np.full_like(moment.machine.steps, change.get("steps", 1))
     given = {"states": np.arange(4), "classes": np.arange(4), "turn": np.eye(1, dtype=np.int64)}
-    whole = {**given, "wide": claim.wide, **{name: x for name, x in change.items() if name != "steps"}}
+    whole = {**given, "wide": moment.wide, **{name: x for name, x in change.items() if name != "steps"}}
     with pytest.raises(Refused, match="witness"):
-        merge(replace(claim, machine=replace(claim.machine, steps=steps)), Merge(**whole))
+        merge(replace(moment, machine=replace(moment.machine, steps=steps)), Merge(**whole))
 
 
-def with_a_bit(claim: Claim, seed: int) -> Lift:
+def with_a_bit(moment: Moment, seed: int) -> Lift:
     """Every state twice, and a random rule for which of both comes next."""
-    dice, states = np.random.default_rng(seed), len(claim.machine.follow)
+    dice, states = np.random.default_rng(seed), len(moment.machine.follow)
     base = np.repeat(np.arange(states), 2)
-    follow = 2 * claim.machine.follow[base] + dice.integers(2, size=(2 * states, LETTERS))
+    follow = 2 * moment.machine.follow[base] + dice.integers(2, size=(2 * states, LETTERS))
     return Lift(follow, base, dice.integers(3, size=follow.shape))
 
 
 def test_a_machine_over_another_moves_as_that_one_does_or_is_refused() -> None:
     accepted = refused = 0
     for seed in range(60):
-        claim, dice = random_claim(seed), np.random.default_rng(1000 + seed)
-        step = with_a_bit(claim, seed)
+        moment, dice = random_moment(seed), np.random.default_rng(1000 + seed)
+        step = with_a_bit(moment, seed)
         if seed % 3:
             array = step.follow if seed % 3 == 1 else step.base
             array[tuple(dice.integers(size) for size in array.shape)] = dice.integers(4)
         try:
-            new = lifted(claim, step)
+            new = lifted(moment, step)
         except Refused:
             refused += 1
             continue
         accepted += 1
         over = Machine(step.follow, new.own, new.steps, new.letter)
         for word in WORDS:
-            below, above = run(claim.machine, word), run(over, word)
+            below, above = run(moment.machine, word), run(over, word)
             assert [step.base[state] for state, _, _ in above] == [state for state, _, _ in below]
             for (_, shown, total), (_, own, count) in zip(below, above, strict=True):
                 assert shown == own
@@ -184,9 +184,9 @@ def test_a_machine_over_another_moves_as_that_one_does_or_is_refused() -> None:
     assert refused > 10
 
 
-def keeping(claim: Claim, fold: Fold) -> tuple[Tabulate, Lifted]:
+def keeping(moment: Moment, fold: Fold) -> tuple[Tabulate, Lifted]:
     """States with what a fold holds of the counter; exact where the fold is a residue or wide enough."""
-    machine = claim.machine
+    machine = moment.machine
     start = (0, int(fold(np.array([0]))[0]))
     number, queue, rows = {start: 0}, [start], []
     for state, held in queue:
@@ -201,11 +201,11 @@ def keeping(claim: Claim, fold: Fold) -> tuple[Tabulate, Lifted]:
         rows.append(row)
     base, kept = (np.array(column) for column in zip(*queue, strict=True))
     lift = Lift(np.array(rows), base, np.zeros((len(rows), LETTERS), dtype=np.int64))
-    step = Tabulate(lift, 1, (fold,), kept[:, None].copy(), claim.wide, 0)
-    return step, lifted(claim, lift)
+    step = Tabulate(lift, 1, (fold,), kept[:, None].copy(), moment.wide, 0)
+    return step, lifted(moment, lift)
 
 
-def is_kept(claim: Claim, step: Tabulate) -> bool:
+def is_kept(moment: Moment, step: Tabulate) -> bool:
     """Whether on every word each state that reads a letter keeps the fold of the counter before it."""
     fold = step.folds[0]
     for word in WORDS:
@@ -213,8 +213,8 @@ def is_kept(claim: Claim, step: Tabulate) -> bool:
         for letter in word:
             if int(fold(np.array([total]))[0]) != step.kept[state, 0]:
                 return False
-            total += int(claim.machine.steps[below, letter, 0])
-            below = int(claim.machine.follow[below, letter])
+            total += int(moment.machine.steps[below, letter, 0])
+            below = int(moment.machine.follow[below, letter])
             state = int(step.lift.follow[state, letter])
     return True
 
@@ -223,17 +223,17 @@ def is_kept(claim: Claim, step: Tabulate) -> bool:
 def test_a_fold_that_is_accepted_is_kept_on_every_word(fold: Fold) -> None:
     accepted = refused = 0
     for seed in range(40):
-        claim, dice = random_claim(seed, states=3), np.random.default_rng(seed)
-        step, new = keeping(claim, fold)
+        moment, dice = random_moment(seed, states=3), np.random.default_rng(seed)
+        step, new = keeping(moment, fold)
         if seed % 2:
             step.kept[dice.integers(len(step.kept)), 0] += 1
         try:
-            follow_folds(setting(), claim, step, new)
+            follow_folds(setting(), moment, step, new)
         except Refused:
             refused += 1
         else:
             accepted += 1
-            assert is_kept(claim, step), seed
+            assert is_kept(moment, step), seed
     exact = fold != Fold(0, -1, 1)  # a sum beyond an end of this one is not told from one at it
     assert accepted >= (20 if exact else 1)
     assert refused > 5
