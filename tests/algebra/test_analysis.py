@@ -28,10 +28,11 @@ def test_aperiodic_automata_are_in_ac0(name: str) -> None:
     assert "aperiodic" in found.reason
 
 
-def test_a_solvable_automaton_is_in_acc0_for_a_group_at_an_idempotent() -> None:
+def test_the_group_of_an_automaton_sits_at_an_idempotent_and_may_count_the_length_alone() -> None:
     letters = letters_of(CASES["abab"])
     found = analysis_of(letters)
-    assert (found.complexity, found.is_aperiodic, found.is_solvable) == ("ACC0", False, True)
+    assert (found.complexity, found.is_aperiodic, found.is_solvable) == ("AC0", False, True)
+    assert "quasi-aperiodic" in found.reason
     (group,) = found.groups
     assert (group.order, group.name, group.factors) == (2, "C2", ("C2",))
     assert group.idempotent is not None

@@ -23,9 +23,9 @@ def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any
         ("Grid4", ("AC0", 17, False, [], [], 3)),
         ("Dyck4,2", ("AC0", 1245, False, [], [], 5)),
         ("T3", ("ACC0", 27, False, [6, 2], [["C3", "C2"], ["C2"]], 2)),
-        ("abab", ("ACC0", 9, False, [2], [["C2"]], 2)),
+        ("abab", ("AC0", 9, False, [2], [["C2"]], 2)),
         ("regex:(ab)*", ("AC0", 5, False, [], [], 2)),
-        ("regex:(aa)*", ("ACC0", 2, True, [2], [["C2"]], 1)),
+        ("regex:(aa)*", ("AC0", 2, True, [2], [["C2"]], 1)),
     ],
 )
 def test_the_report_has_the_promised_keys(
@@ -36,7 +36,13 @@ def test_the_report_has_the_promised_keys(
     factors = [group["factors"] for group in found["groups"]]
     keys = ("complexity", "semigroup_size", "is_group")
     assert (*(found[key] for key in keys), orders, factors, found["levels"]) == expected
-    assert found["is_aperiodic"] == (found["complexity"] == "AC0")
+    assert found["quasi_aperiodic"] == (found["complexity"] == "AC0")
+    assert found["quasi_aperiodic"] or not found["is_aperiodic"]
+    assert (found["witness"] is None) == found["quasi_aperiodic"]
+    if found["witness"] is not None:
+        witness = found["witness"]
+        assert {len(word) for word in witness["words"]} == {witness["length"]}
+        assert witness["group"]["order"] == len(witness["words"]) > 1
     assert found["is_solvable"] == (found["complexity"] != "NC1-complete")
     assert found["num_states"] > 0
     assert found["num_letters"] > 0

@@ -149,3 +149,11 @@ def test_files_of_others_are_neither_lost_nor_believed(capsys, tmp_path) -> None
     assert run(["compile", "C2", "--architecture", "lstm", "--out", str(folder)]) == 0
     assert run(["verify", str(folder), "--automaton", "C3"]) == 1
     assert "you mean 3 states" in capsys.readouterr().out
+
+
+def test_states_that_no_word_reaches_do_not_count() -> None:
+    """S5 on five states that cannot be entered, beside a flip-flop."""
+    memory = Semiautomaton([[0, 1], [0, 1]], 0)
+    beside = Semiautomaton([[0, 1], [0, 1], [3, 3], [4, 2], [5, 4], [6, 5], [2, 6]], 0)
+    assert analyze(beside).is_solvable is False
+    assert verdicts(beside, analyze(beside)) == verdicts(memory, analyze(memory))

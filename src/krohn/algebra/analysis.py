@@ -1,16 +1,19 @@
 """The algebra report of an automaton."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from krohn.algebra.green import GreenCounts
+from krohn.algebra.image_orbit import ImageOrbit
+from krohn.algebra.one_length import OneLength, group_of_one_length
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import is_permutation
 from krohn.algebra.subgroups import Subgroup
 from krohn.algebra.transition_semigroup import MAX_CLASSES, MAX_IMAGES, TransitionSemigroup
+from krohn.automata.quotients import reachable, reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.errors import InvalidInput, LimitExceeded
+from krohn.errors import InvalidInput, LimitExceeded, counted
 from krohn.notebook import html_table
 
 # The verdict in words: which class the word problem is in, and the group that decides it.
@@ -19,32 +22,48 @@ from krohn.notebook import html_table
 _SHOWN = 12  # states or letters spelled out before an ellipsis
 
 
-def complexity(subgroups: Sequence[Subgroup]) -> str:
-    """The circuit class of the word problem (Theorem 4; Barrington; Barrington and Thérien)."""
-    if not subgroups:
-        return "AC0"
-    return "ACC0" if all(subgroup.is_solvable for subgroup in subgroups) else "NC1-complete"
+def complexity(subgroups: Sequence[Subgroup], witness: OneLength | None) -> str:
+    """The circuit class of the states: ``ACC0`` means that it is not in AC⁰, for the words of ``witness``.
+
+    By Barrington (1989), Barrington and Thérien (1988), Barrington, Compton, Straubing and Thérien (1992).
+    """
+    if not all(subgroup.is_solvable for subgroup in subgroups):
+        return "NC1-complete"
+    return "AC0" if witness is None else "ACC0"
 
 
-def reason(automaton: Semiautomaton, subgroups: Sequence[Subgroup]) -> str:
+def reason(automaton: Semiautomaton, subgroups: Sequence[Subgroup], witness: OneLength | None) -> str:
     """Why: the group that matters most, the states it permutes and the idempotent it sits at."""
-    verdict = complexity(subgroups)
-    if verdict == "AC0":
+    verdict = complexity(subgroups, witness)
+    if not subgroups:
         return "AC0 because the semigroup is aperiodic: no word permutes a set of states non-trivially"
-    if verdict == "ACC0":
-        deciding = max(subgroups, key=lambda subgroup: subgroup.order)
+    if verdict == "NC1-complete":
+        subgroups = [subgroup for subgroup in subgroups if not subgroup.is_solvable]
+    deciding = max(subgroups, key=lambda subgroup: subgroup.order)
+    described = _described(automaton, deciding)
+    if verdict == "AC0":
         return (
-            f"ACC0 because every group in the semigroup is solvable but not every one is trivial: "
-            f"{_described(automaton, deciding)}"
+            "AC0 because the semigroup is quasi-aperiodic: words of one length form no group, for what its "
+            f"groups count is the length alone: {described}"
         )
-    deciding = max(
-        (subgroup for subgroup in subgroups if not subgroup.is_solvable), key=lambda subgroup: subgroup.order
-    )
+    if verdict == "ACC0":
+        return (
+            "ACC0 because every group in the semigroup is solvable, and not AC0 because "
+            f"{_one_length(automaton, witness)}: {described}"
+        )
     simple = sorted({factor for factor in deciding.factors if not factor.startswith("C")})
     return (
         f"NC1-complete because a group in the semigroup is not solvable, having the "
-        f"factor{'s' * (len(simple) > 1)} {', '.join(simple)}: {_described(automaton, deciding)}"
+        f"factor{'s' * (len(simple) > 1)} {', '.join(simple)}: {described}"
     )
+
+
+def _one_length(automaton: Semiautomaton, witness: OneLength | None) -> str:
+    if witness is None or not witness.words:
+        return "words of one length form a group"
+    words = [_some([automaton.letter_names[letter] for letter in word], " ") for word in witness.words]
+    shown = _some([f"'{word}'" for word in words], ", ")
+    return f"words of {counted(len(witness.words[0]), 'letter')} form the group C{len(words)} ({shown})"
 
 
 def _described(automaton: Semiautomaton, subgroup: Subgroup) -> str:
@@ -84,7 +103,9 @@ class Analysis:
         semigroup_size: transformations induced by non-empty words; ``None`` beyond the limits.
         monoid_size: the same with the empty word.
         is_group: whether every letter permutes the states.
-        complexity: ``AC0``, ``ACC0`` or ``NC1-complete``: the circuit class of the word problem.
+        complexity: ``AC0``, ``ACC0`` (and not AC⁰) or ``NC1-complete``: the circuit class of the states that
+            words lead to from the start; states that no word reaches do not count here.
+        one_length: words of one length that do form a group, if there are any.
         groups: the non-trivial maximal subgroups, one for each regular D-class, largest image first.
         green: the numbers of Green's classes; ``None`` beyond the limits.
         reason: why the verdict holds, in words.
@@ -100,11 +121,17 @@ class Analysis:
     is_aperiodic: bool
     is_solvable: bool
     complexity: str
+    one_length: OneLength | None
     groups: tuple[Subgroup, ...]
     green: GreenCounts | None
     reason: str
     notes: tuple[str, ...]
     is_partial: bool = False
+
+    @property
+    def is_quasi_aperiodic(self) -> bool:
+        """Whether no set of all words of one length contains a non-trivial group."""
+        return self.one_length is None
 
     def __repr__(self) -> str:
         size = "unknown size" if self.semigroup_size is None else f"{self.semigroup_size:,} elements"
@@ -151,14 +178,16 @@ def analyze(
     partial = False
     try:
         groups = semigroup.subgroups
+        one_length = group_of_one_length(semigroup.images) if groups else None
         size, green, notes = _size(semigroup)
     except LimitExceeded as limit:
         groups = _unsolvable_units(automaton, permuting)
         if not groups:
             raise
+        one_length = _of_units(automaton, permuting)
         size, green, partial = None, None, True
         notes = (f"the verdict rests on the letters that permute all states, for {limit}",)
-    return Analysis(
+    found = Analysis(
         num_states=automaton.num_states,
         num_letters=automaton.num_letters,
         semigroup_size=size,
@@ -166,13 +195,36 @@ def analyze(
         is_group=all(permuting),
         is_aperiodic=not groups,
         is_solvable=all(group.is_solvable for group in groups),
-        complexity=complexity(groups),
+        complexity=complexity(groups, one_length),
+        one_length=one_length,
         groups=groups,
         green=green,
-        reason=reason(automaton, groups),
+        reason=reason(automaton, groups, one_length),
         notes=notes,
         is_partial=partial,
     )
+    return found if found.is_aperiodic else _of_reached_states(automaton, found, max_images, max_classes)
+
+
+def _of_reached_states(
+    automaton: Semiautomaton, found: Analysis, max_images: int, max_classes: int
+) -> Analysis:
+    """The same report, with the class of the states that words lead to."""
+    part = reachable(automaton)
+    if part is automaton:
+        return found
+    inner = analyze(part, max_images=max_images, max_classes=max_classes)
+    witness = inner.one_length
+    if witness is not None:
+        order = reachable_states(automaton)
+        witness = replace(witness, states=tuple(order[state] for state in witness.states))
+    if inner.complexity == found.complexity:
+        text = reason(automaton, found.groups, witness)
+        return replace(found, one_length=witness, reason=text)
+    states = counted(automaton.num_states - part.num_states, "state")
+    note = f"{states} that no word reaches: counted in the semigroup, but not in the class and its reason"
+    notes = (*found.notes, note)
+    return replace(found, complexity=inner.complexity, one_length=witness, reason=inner.reason, notes=notes)
 
 
 def _unsolvable_units(automaton: Semiautomaton, permuting: list[bool]) -> tuple[Subgroup, ...]:
@@ -180,6 +232,15 @@ def _unsolvable_units(automaton: Semiautomaton, permuting: list[bool]) -> tuple[
     letters = [letter for letter, permutes in zip(automaton.letters, permuting, strict=True) if permutes]
     units = PermutationGroup(letters, automaton.num_states)
     return () if units.is_solvable else (Subgroup(units, tuple(range(automaton.num_states)), None),)
+
+
+def _of_units(automaton: Semiautomaton, permuting: list[bool]) -> OneLength | None:
+    """Words of one length that form a group, of those letters alone."""
+    chosen = [letter for letter, permutes in enumerate(permuting) if permutes]
+    found = group_of_one_length(ImageOrbit(tuple(automaton.letters[letter] for letter in chosen)))
+    if found is None:
+        return None
+    return replace(found, words=tuple(tuple(chosen[letter] for letter in word) for word in found.words))
 
 
 def _size(semigroup: TransitionSemigroup) -> tuple[int | None, GreenCounts | None, tuple[str, ...]]:

@@ -141,6 +141,14 @@ class ImageComponent:
         return self._tree[0]
 
     @cached_property
+    def distance(self) -> dict[int, int]:
+        """For each member set the letters of its word in the tree."""
+        found = {self.members[0]: 0}
+        for index, (parent, _) in self._tree[1].items():  # in breadth-first order
+            found[index] = found[parent] + 1
+        return found
+
+    @cached_property
     def _schreier(self) -> dict[Row, tuple[int, int]]:
         """Schreier generators as rows over P, each with the edge (set, letter) that gives it."""
         found: dict[Row, tuple[int, int]] = {}

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from krohn.algebra.image_orbit import ImageOrbit
+from krohn.algebra.one_length import group_of_one_length
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 
 MOST_ELEMENTS = 5_000
@@ -22,6 +24,7 @@ def varieties(automaton: Semiautomaton) -> tuple[str, ...]:
         "locally testable": all(map(_is_semilattice, local)),
         "R-trivial": _is_r_trivial(elements, letters),
         "aperiodic": all(_is_aperiodic(element) for element in elements),
+        "quasi-aperiodic": group_of_one_length(ImageOrbit(letters)) is None,
     }
     return tuple(name for name, holds in tests.items() if holds)
 

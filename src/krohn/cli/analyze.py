@@ -45,7 +45,7 @@ _MAX_SKELETON_STATES = 2_000
 def command(
     spec: str, eggbox: bool, svg: Path | None, max_images: int, max_classes: int, as_json: bool
 ) -> None:
-    """Report the algebra of SPEC: semigroup, groups, and the circuit class of its word problem.
+    """Report the algebra of SPEC: semigroup, groups, and the circuit class of its states.
 
     \b
     Example:  krohn analyze S4
@@ -62,7 +62,7 @@ def command(
     if svg is not None:
         write_text(svg, eggbox_svg(parts))
         note(f"wrote {svg}")
-    depth = depth_bounds(automaton, solvable=analysis.is_solvable)
+    depth = depth_bounds(automaton, solvable=analysis.complexity != "NC1-complete")
     families = verdicts(automaton, analysis, transformer_layers=depth.upper)
     payload = {
         **_payload(automaton, analysis, levels),
@@ -90,7 +90,7 @@ def _levels(automaton: Semiautomaton, analysis: Analysis) -> tuple[int | None, t
 
 
 def _payload(automaton: Semiautomaton, analysis: Analysis, levels: int | None) -> dict[str, Any]:
-    green = analysis.green
+    green, witness = analysis.green, analysis.one_length
     return {
         "name": automaton.name,
         "num_states": analysis.num_states,
@@ -100,6 +100,10 @@ def _payload(automaton: Semiautomaton, analysis: Analysis, levels: int | None) -
         "is_group": analysis.is_group,
         "is_aperiodic": analysis.is_aperiodic,
         "is_solvable": analysis.is_solvable,
+        "quasi_aperiodic": analysis.is_quasi_aperiodic,
+        "witness": None
+        if witness is None
+        else witness.to_json(automaton.letter_names, automaton.state_names),
         "complexity": analysis.complexity,
         "reason": analysis.reason,
         "groups": [_group(automaton, group) for group in analysis.groups],

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from krohn.algebra.analysis import Analysis
+from krohn.algebra.analysis import Analysis, analyze
 from krohn.algebra.element_list import list_elements
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.quotients import reachable
@@ -73,8 +73,14 @@ class Verdict:
 def verdicts(
     automaton: Semiautomaton, analysis: Analysis, transformer_layers: int | None = None
 ) -> tuple[Verdict, ...]:
-    """A row per family, from the weakest to the strongest; the Transformer's layers are given, if known."""
-    return _Rows(automaton, analysis, transformer_layers).rows()
+    """A row per family, from the weakest to the strongest; the Transformer's layers are given, if known.
+
+    What is to be tracked are the states that words lead to from the start; others do not count.
+    """
+    part = reachable(automaton)
+    if part is not automaton:
+        analysis = analyze(part)
+    return _Rows(part, analysis, transformer_layers).rows()
 
 
 class _Rows:
@@ -276,7 +282,7 @@ def _two_series(group: PermutationGroup) -> int:
 def _idempotent_pair(automaton: Semiautomaton) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Words for two different idempotents with the same image of two or more states, if there are any."""
     try:
-        elements = list_elements(reachable(automaton).letters, MAX_ELEMENTS)
+        elements = list_elements(automaton.letters, MAX_ELEMENTS)
     except LimitExceeded:
         return None
     first: dict[frozenset[int], int] = {}

@@ -9,7 +9,7 @@ krohn.LABELS = {
   max_weight: "largest weight",
 };
 krohn.CLASSES = {
-  AC0: "No groups are inside it, so a fixed depth suffices for every length.",
+  AC0: "Words of one length form no group in it, so a fixed depth suffices for every length.",
   ACC0: "All groups inside it are solvable, so a fixed depth suffices for every length.",
   "NC1-complete": "A group inside it is not solvable, so the depth grows with the logarithm of the length.",
 };
