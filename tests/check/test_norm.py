@@ -89,6 +89,29 @@ def test_what_a_matrix_reads_of_a_layer_norm_is_inside() -> None:
         assert (found <= box.hi).all()
 
 
+def test_a_deviation_that_varies_moves_what_is_subtracted_as_well() -> None:
+    """Rows of very different deviations and means that are not 0: mean · inverse is bounded, not the mean."""
+    dice, moved = np.random.default_rng(5), 0
+    for _ in range(60):
+        channels = int(dice.integers(3, 12))
+        x = dice.random((64, channels)) * 20
+        x[:, 0] = np.where(dice.random(64) < 0.5, 100.0, 250.0)
+        x[:, 1] = -x[:, 0]
+        x = x.astype(np.float32).astype(np.float64)
+        gain = dice.normal(size=channels).astype(np.float32).astype(np.float64)
+        weight = np.rint(dice.normal(size=(channels, 3)) * 8)
+        stream = between(x.min(axis=0), x.max(axis=0))
+        norm = normed(SINGLE, stream, gain, EPSILON)
+        box = norm.linear(whole(point(x)), weight).part
+        y = torch.nn.functional.layer_norm(torch.tensor(x), [channels], torch.tensor(gain)).numpy()
+        found = y @ weight
+        assert (box.lo <= found).all()
+        assert (found <= box.hi).all()
+        mean = SINGLE.spread(stream, EPSILON)[0]
+        moved += norm.mean > 1.2 * mean
+    assert moved > 30
+
+
 def test_the_mean_drops_out_where_a_channel_takes_it_away() -> None:
     x = np.array([[3.0, 5.0, 2.0**20, -(2.0**20), 0.0]])
     gain = np.full(5, np.float32(2.0**20 * np.sqrt(2 / 5)), dtype=np.float64)

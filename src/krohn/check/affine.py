@@ -34,7 +34,10 @@ from krohn.check.real import (
 
 @dataclass(frozen=True)
 class Norm:
-    """y_i is within ``error(x)`` of ``scale_i`` (x_i − m): m is one number for a position, up to ``mean``."""
+    """y_i is within ``error(x)`` of ``scale_i`` (x_i − m): m is one number for a position, up to ``mean``.
+
+    m is not the mean itself: where 1 / deviation is larger than in ``scale``, so is what is subtracted.
+    """
 
     fmt: Format
     scale: Array
@@ -73,7 +76,7 @@ def normed(fmt: Format, stream: Real, gain: Array | None, epsilon: float) -> Nor
         nothing = np.zeros(len(stream))
         return Norm(fmt, np.ones(len(stream)), nothing, nothing, nothing, 0.0)
     mean, inverse = fmt.spread(stream, epsilon)
-    return Norm(fmt, *fmt.scaled(stream.size + mean, gain, inverse), mean)
+    return Norm(fmt, *fmt.scaled(stream.size, mean, gain, inverse))
 
 
 SYMBOLS = 512

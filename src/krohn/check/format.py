@@ -31,7 +31,29 @@ from krohn.check.verdict import require
 
 EXP = 32.0  # units in the last place that exp may be off
 SINE = 16.0  # units of 1 that sine may be off
+BEND = 8.0  # roundings of 1 that tanh and sigmoid may be off
+ROOT = 4.0  # roundings that a square root, or one over it, may be off
 MOMENTS = 12.0  # roundings besides the sum that the variance of LayerNorm may pass
+
+ASSUMPTIONS = {
+    "rounding": "numbers are rounded to nearest, ties to even, and subnormal numbers are kept; no TF32",
+    "sum": "sums and products are added in any order, fused or not; those of half types in float32",
+    "half": "every tensor of a half type is rounded to it; scores and softmax are computed in float32",
+    "exp": f"exp is off by at most {EXP:.0f} units in the last place; exp(0) is 1, and exp(-x) is 0 from "
+    "x = 746 (float64) or 104 (float32) on",
+    "softmax": "softmax is exp(s - m) over the sum of these, m being the largest score that is seen",
+    "softmax-kernel": "the largest score weighs exp(0) = 1 before the quotient; a fused attention kernel "
+    "that scales scores inside a fused multiply-add may weigh it otherwise, and is not covered",
+    "sine": f"sine is off by at most {SINE:.0f} roundings of 1",
+    "tanh": f"tanh is off by at most {BEND:.0f} roundings of 1, and perhaps neither monotone nor within 1",
+    "sigmoid": f"sigmoid is off by at most {BEND:.0f} roundings of 1, and perhaps neither monotone nor in 0..1",
+    "saturation": "tanh is 0 at 0 and the sigmoid 1/2; from |x| = 752 (float64) or 110 (float32) on tanh is "
+    "exactly -1 or 1, and the sigmoid exactly 0 or 1",
+    "root": f"a square root, or one over it, is off by at most {ROOT:.0f} roundings",
+    "layer-norm": "mean and variance are as accurate as two passes over the channels in any order make them; "
+    f"for running updates the mean may err 4 times as much, and the variance by {MOMENTS:.0f} roundings more",
+}
+"""What is assumed of the machine and its libraries, by name. No rule relies on anything else."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +198,43 @@ class Format:
         made, top = np.sin(middle), 1 + SINE * self.inner.unit + self.rounding(np.ones(1))
         return Real(np.maximum(made - far, -top), np.minimum(made + far, top)).outward(far)
 
+    @property
+    def saturated(self) -> float:
+        """From here on tanh and sigmoid are constant."""
+        return self.vanish + 6
+
+    def tanh(self, box: Real) -> Real:
+        """tanh of computed numbers."""
+        return self._bent(box, np.tanh(box.lo), np.tanh(box.hi), (-1.0, 0.0, 1.0))
+
+    def sigmoid(self, box: Real) -> Real:
+        """1 / (1 + exp(-x)) of computed numbers."""
+        lo, hi = (0.5 + 0.5 * np.tanh(0.5 * side) for side in (box.lo, box.hi))
+        return self._bent(box, lo, hi, (0.0, 0.5, 1.0))
+
+    def _bent(self, box: Real, lo: Array, hi: Array, ends: tuple[float, float, float]) -> Real:
+        """A rising function from its values at both ends; far below 0, at 0 and far above it is exact."""
+        off = BEND * (self.inner.unit + 2 * OWN.unit) + self.rounding(np.ones_like(lo)) + OWN.tiny
+        made = Real(lo - off, hi + off).outward(off)
+        far = self.saturated
+        for where, value in zip((box.hi <= -far, box.size == 0, box.lo >= far), ends, strict=True):
+            made = point(np.full_like(lo, value)).where(where, made)
+        return made
+
+    def root(self, box: Real) -> Real:
+        """The square root of computed numbers that are not negative."""
+        few = ROOT * (self.inner.unit + 4 * OWN.unit)
+        made = Real(np.sqrt(box.lo) * (1 - few), np.sqrt(box.hi) * (1 + few)).outward(box.size)
+        return self.stored(whole(made)).part
+
+    def times(self, left: Real, right: Real) -> Real:
+        """Products of tensors, number by number; exact where one of both is 0, 1 or -1."""
+        made, size = left * right, left.size * right.size
+        plain = [side.known & np.isin(side.lo, (-1.0, 0.0, 1.0)) for side in (left, right)]
+        once = np.where(plain[0] | plain[1], 0.0, 1.0)
+        off = self.inner.error(size, once, once)
+        return self.stored(whole(made.widened(off))).part
+
     def scores(self, queries: Real, keys: Real, root: float = 1.0) -> Real:
         """Tensors [t, k] and [i, k]: the computed score of every pair [t, i], divided by ``root``.
 
@@ -223,7 +282,7 @@ class Format:
         slack = self.inner.error(summed_up(centred), MOMENTS, 2 * d) + self.positive_sum(centred)
         low, high = (below - slack) / d + epsilon, (above + slack) / d + epsilon
         require(low > 0, "LayerNorm may divide by 0", "let a pair of channels be far larger than the others")
-        few = 4 * (self.inner.unit + OWN.unit)
+        few = ROOT * (self.inner.unit + OWN.unit)
         return float(mean + off), Real((1 - few) / np.sqrt(high), (1 + few) / np.sqrt(low))
 
     def positive_sum(self, most: Array) -> Array:
@@ -241,14 +300,18 @@ class Format:
         out: Array = ample(bounds.min())
         return out
 
-    def scaled(self, size: Array, gain: Array, inverse: Real) -> tuple[Array, Array, Array, Array]:
-        """What LayerNorm multiplies x − mean, of this size, by: a number for each channel; how far it is off,
-        alike in all channels; what each is rounded, per size of x − mean; and what it loses to underflow.
+    def scaled(
+        self, size: Array, mean: float, gain: Array, inverse: Real
+    ) -> tuple[Array, Array, Array, Array, float]:
+        """What LayerNorm multiplies x − mean by, |x| up to ``size``: a number for each channel; how far it
+        is off, alike in all channels; what each is rounded, per size of x − mean; what it loses to underflow;
+        and the size of what is then subtracted from x: mean · inverse / (the number chosen for it).
 
         Any one number for ``inverse`` would do; one that makes the gains short keeps whole numbers whole.
         (x − mean) · inverse · gain, or (x · inverse − mean · inverse) · gain: at most 4 roundings each.
         """
-        most = size * inverse.hi * (1 + np.abs(gain)) + size
+        most = size + mean
+        most = most * inverse.hi * (1 + np.abs(gain)) + most
         require(most < self.inner.largest / 2, "LayerNorm can overflow", TOO_LARGE)
         top, brief = float(np.abs(gain).max()), replace(OWN, bits=12)
         short = float(brief.cast(np.asarray(top * (inverse.lo + inverse.hi) / 2))) if top else 0.0
@@ -259,7 +322,8 @@ class Format:
         scale = np.where(near, brief.cast(scale), scale)
         alike = ample((inverse - point(chosen)).size / chosen) * np.abs(scale)
         own = 5 * (self.inner.unit + 4 * OWN.unit) * ample(np.abs(gain) * inverse.hi)
-        return scale, alike, own, np.where(gain != 0, 4 * (1 + np.abs(gain)) * self.inner.tiny, 0.0)
+        faint = np.where(gain != 0, 4 * (1 + np.abs(gain)) * self.inner.tiny, 0.0)
+        return scale, alike, own, faint, float(ample(mean * inverse.hi / chosen))
 
     def may_score(self, queries: Real, keys: Real) -> None:
         """Refuses if any query with any key, seen or not, can overflow."""
