@@ -15,7 +15,7 @@ GROUND = {"errors", "strict_json", "atomic", "svg", "notebook", "streams", "work
 CORE = GROUND | {"automata", "algebra", "cascade", "network"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "strict_json": {"errors"},
+    "strict_json": {"errors", "check"},
     "atomic": {"errors"},
     "svg": {"errors"},
     "notebook": set(),

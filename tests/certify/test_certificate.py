@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +12,10 @@ import pytest
 import krohn
 from certify.built_networks import compiled
 from krohn.certify.argument import explain
-from krohn.certify.certificate import network_hash
 from krohn.certify.recheck import recheck
-from krohn.certify.verification import verify
+from krohn.certify.verification import claim_of, verify
+from krohn.check.__main__ import main
+from krohn.check.folder import read_net
 from krohn.cli.app import run
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.storage import save
@@ -24,7 +27,7 @@ def test_verify_is_public_and_takes_networks_and_directories(tmp_path: Path) -> 
     made, loaded = krohn.verify(network), krohn.verify(tmp_path)
     assert made.certified
     assert loaded.certified
-    assert made.network == loaded.network == network_hash(network.transformer)
+    assert made.network == loaded.network == read_net(tmp_path).digest
     assert made.to_json() == loaded.to_json()
 
 
@@ -56,33 +59,63 @@ def test_a_certificate_file_can_be_checked_again(tmp_path: Path, capsys: pytest.
     save(compiled("Grid4", 16, "scan"), tmp_path / "net")
     claim = tmp_path / "certificate.json"
     assert run(["verify", str(tmp_path / "net"), "--dtype", "float32", "--out", str(claim)]) == 0
-    assert recheck(claim, tmp_path / "net")[1] == []
+    assert recheck(claim, tmp_path / "net").certified
     assert run(["verify", str(tmp_path / "net"), "--recheck", str(claim)]) == 0
     capsys.readouterr()
 
 
-@pytest.mark.parametrize(
-    "key",
-    ["network", "automaton", "certified", "margin", "counterexample", "witness", "steps", "proof"],
-)
-def test_a_forged_certificate_is_noticed(key: str, tmp_path: Path) -> None:
+FORGERIES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "tensors of another network": lambda p: p["claim"].update(network="0" * 64),
+    "another mask": lambda p: p["claim"]["configuration"].update(mask="strict"),
+    "a field more": lambda p: p["claim"]["configuration"].update(scale=2),
+    "a transition": lambda p: p["claim"]["automaton"]["next"][0].reverse(),
+    "another start": lambda p: p["claim"]["automaton"].update(start=1),
+    "letters in another order": lambda p: p["claim"]["automaton"]["letters"].reverse(),
+    "longer words": lambda p: p["claim"]["lengths"].update(up_to=17),
+    "every length": lambda p: p["claim"].update(lengths="every"),
+    "a type in which it is not proved": lambda p: p["claim"].update(dtype="float8"),
+    "one order of sums": lambda p: p["claim"].update(order="left to right"),
+    "nothing assumed": lambda p: p["claim"].update(assumptions=[]),
+    "some words": lambda p: p["claim"].update(words=[[0], [0]]),
+    "another kind of network": lambda p: p["claim"].update(kind="gpt2"),
+    "other rules": lambda p: p.update(rules="trust me"),
+    "other version of the rules": lambda p: p.update(version=99),
+    "no witness": lambda p: p.update(witness=None),
+    "no steps": lambda p: p["witness"]["steps"].clear(),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_certificate_is_noticed(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each changes one thing that the claim rests on; both programs say no."""
     save(compiled("Parity", 16), tmp_path / "net")
     claim = tmp_path / "certificate.json"
     verify(tmp_path / "net").save(claim)
+    assert main([str(tmp_path / "net"), str(claim)]) == 0
     payload = json.loads(claim.read_text())
-    changes: dict[str, Callable[[], object]] = {
-        "margin": lambda: payload.update(margin=payload["margin"] + 1),
-        "counterexample": lambda: payload.update(counterexample={"word": [0]}),
-        "witness": lambda: payload.update(witness=None),
-        "steps": lambda: payload["witness"]["steps"].clear(),
-    }
-    if key in changes:
-        changes[key]()
-    else:
-        payload[key] = not payload[key] if key == "certified" else "0" * 64
+    FORGERIES[name](payload)
     claim.write_text(json.dumps(payload))
-    assert recheck(claim, tmp_path / "net")[1]
+    capsys.readouterr()
+    assert main([str(tmp_path / "net"), str(claim)]) == 1
+    assert "\nno: " in capsys.readouterr().out
+    assert not recheck(claim, tmp_path / "net").certified
     assert run(["verify", str(tmp_path / "net"), "--recheck", str(claim)]) == 1
+
+
+def test_a_certificate_of_an_earlier_version_names_the_command_that_renews_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(compiled("Parity", 16), tmp_path / "net")
+    claim = tmp_path / "certificate.json"
+    claim.write_text(json.dumps({"krohn": 1, "certified": True, "witness": None}))
+    net = str(tmp_path / "net")
+    for program in (lambda: main([net, str(claim)]), lambda: run(["verify", net, "--recheck", str(claim)])):
+        assert program() == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert "is of an earlier version; renew it: krohn verify NETWORK --out" in error
 
 
 def test_something_else_is_not_a_certificate(tmp_path: Path) -> None:
@@ -111,11 +144,17 @@ def test_a_refusal_explains_itself(capsys: pytest.CaptureFixture[str], tmp_path:
     assert "✗" in capsys.readouterr().out
 
 
-def test_the_hash_depends_on_every_tensor_and_the_mask() -> None:
-    network = compiled("Parity", 16).transformer
-    hashes = {network_hash(network)}
+def test_the_digest_depends_on_every_tensor_the_mask_and_the_names() -> None:
+    network = replace(compiled("Parity", 16), program=None)
+    matrices, automaton = network.transformer, network.automaton
+
+    def digest(**changed: Any) -> str:
+        other = replace(network, transformer=replace(matrices, **changed))
+        return claim_of(other, automaton, "float32", 16)[0].digest
+
+    hashes = {digest(), digest(mask="strict")}
     for name in ("embedding", "padding", "positions", "readout", "readout_bias"):
-        changed = {name: np.array(getattr(network, name)) + 1e-12}
-        hashes.add(network_hash(type(network)(**{**vars(network), **changed})))
-    hashes.add(network_hash(type(network)(**{**vars(network), "mask": "strict"})))
-    assert len(hashes) == 7
+        hashes.add(digest(**{name: np.array(getattr(matrices, name)) + 1e-12}))
+    renamed = replace(automaton, letter_names=("x", "y"))
+    hashes.add(claim_of(network, renamed, "float32", 16)[0].digest)
+    assert len(hashes) == 8

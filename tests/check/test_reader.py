@@ -10,8 +10,11 @@ import pytest
 
 from certify.built_networks import compiled
 from krohn.certify.proof import checkable
-from krohn.check.reader import automaton_of, read_json, read_network, read_tensors
-from krohn.errors import InvalidFile
+from krohn.check.claim import transformer_of
+from krohn.check.files import read_json, read_tensors
+from krohn.check.folder import read_net
+from krohn.check.reader import Automaton, Network, automaton_of
+from krohn.errors import InvalidFile, KrohnError
 from krohn.network.storage import save
 
 
@@ -19,6 +22,11 @@ from krohn.network.storage import save
 def directory(tmp_path: Path) -> Path:
     save(compiled("D6", 7, "cascade"), tmp_path)
     return tmp_path
+
+
+def read_network(directory: Path) -> tuple[Network, Automaton]:
+    payload = read_json(directory / "krohn.json")
+    return transformer_of(read_net(directory), automaton_of(payload["automaton"]))
 
 
 def test_it_reads_what_was_written(directory: Path) -> None:
@@ -89,8 +97,8 @@ def test_keys_that_stand_twice_deep_nesting_and_numbers_that_are_none_are_refuse
         with pytest.raises(InvalidFile):
             read_json(path)
     path.write_text(" " * 100)
-    with pytest.raises(InvalidFile, match="at most"):
-        read_json(path, 10)
+    with pytest.raises(KrohnError, match="at most"):
+        read_json(path, max_bytes=10)
     with pytest.raises(InvalidFile):
         read_tensors(tmp_path / "missing")
     with pytest.raises(InvalidFile):

@@ -11,9 +11,11 @@ from safetensors.numpy import load_file, save_file
 
 import krohn
 from exporting.unproved import without_proof
+from krohn.check.__main__ import main
+from krohn.check.folder import read_net
 from krohn.check.reader import Network
 from krohn.cli.app import run
-from krohn.exporting.export_proof import checkable_decoder, decoder_hash, prove, recheck
+from krohn.exporting.export_proof import checkable_decoder, prove
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.exporting.reference import logits
 
@@ -76,13 +78,19 @@ def test_the_checker_has_the_numbers_of_the_files(tmp_path: Path, monkeypatch: p
 
 def test_the_certificate_is_written_beside_the_export_and_names_its_weights(tmp_path: Path) -> None:
     network = krohn.compile(krohn.zoo("FlipFlop"), length=64)
-    exported = krohn.export(network, tmp_path, to="onnx")
-    said = json.loads((tmp_path / "export.json").read_text())
-    certificate = json.loads((tmp_path / "certificate.json").read_text())
-    assert said["proof"] == "proved in float32"
-    assert (certificate["certified"], certificate["dtype"], certificate["length"]) == (True, "float32", 64)
-    assert certificate["network"] == decoder_hash(exported.decoder)
+    krohn.export(network, tmp_path, to="transformer-lens")
+    facts = json.loads((tmp_path / "export.json").read_text())
+    claim = json.loads((tmp_path / "certificate.json").read_text())["claim"]
+    assert facts["proof"] == "proved in float32"
+    assert (claim["dtype"], claim["lengths"]) == ("float32", {"up_to": 64})
+    assert claim["network"] == read_net(tmp_path).digest
     assert "**Proved** in float32" in (tmp_path / "README.md").read_text()
+    assert rechecks(tmp_path)
+
+
+def rechecks(folder: Path) -> bool:
+    """What the program for checking says about an export and the certificate in it."""
+    return main([str(folder), str(folder / "certificate.json")]) == 0
 
 
 def test_a_proof_can_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,23 +106,24 @@ def test_a_proof_can_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_with_layer_norm_the_files_of_gpt2_are_proved(tmp_path: Path) -> None:
     network = krohn.compile(krohn.zoo("FlipFlop"), length=16)
     krohn.export(network, tmp_path, to="hf")
-    assert json.loads((tmp_path / "certificate.json").read_text())["length"] == 16
+    claim = json.loads((tmp_path / "certificate.json").read_text())["claim"]
+    assert claim["lengths"] == {"up_to": 16}
     assert "**Proved** in float32" in (tmp_path / "README.md").read_text()
-    assert recheck(tmp_path).certified
+    assert rechecks(tmp_path)
     stored = load_file(tmp_path / "model.safetensors")
     stored["lm_head.weight"] = np.roll(stored["lm_head.weight"], 1, axis=0).copy()
     save_file(stored, tmp_path / "model.safetensors")
-    assert not recheck(tmp_path).certified
+    assert not rechecks(tmp_path)
 
 
 def test_an_export_that_shows_observations_is_proved(tmp_path: Path) -> None:
     network = krohn.compile(krohn.zoo("Grid4@boundary"), length=12, target="observation")
     krohn.export(network, tmp_path, to="hf")
-    assert recheck(tmp_path).certified
+    assert rechecks(tmp_path)
     stored = load_file(tmp_path / "model.safetensors")
     stored["lm_head.weight"] = np.roll(stored["lm_head.weight"], 1, axis=0).copy()
     save_file(stored, tmp_path / "model.safetensors")
-    assert not recheck(tmp_path).certified
+    assert not rechecks(tmp_path)
 
 
 def test_weights_that_are_no_numbers_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

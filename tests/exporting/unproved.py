@@ -4,7 +4,7 @@ import pytest
 
 from krohn.exporting import driver
 from krohn.exporting.decoder import Decoder
-from krohn.exporting.export_proof import Proof
+from krohn.exporting.export_proof import Proof, unproved
 from krohn.network.compiled import CompiledNetwork
 
 
@@ -12,6 +12,6 @@ def without_proof(patch: pytest.MonkeyPatch) -> None:
     """Leaves the proof out where it would be tried in earnest."""
 
     def prove(decoder: Decoder, network: CompiledNetwork) -> Proof:
-        return Proof(None, "left out in this test")
+        return unproved("left out in this test")
 
     patch.setattr(driver, "prove", prove)

@@ -1,6 +1,6 @@
 """A certificate as an argument people can follow, lemma by lemma."""
 
-from krohn.certify.certificate import Certificate, Check, place
+from krohn.certify.certificate import Check, Verification, place
 from krohn.certify.identity import described
 
 LEMMAS = {
@@ -21,7 +21,7 @@ LEMMAS = {
 }
 
 
-def explain(certificate: Certificate) -> str:
+def explain(certificate: Verification) -> str:
     """Several lines per layer: the lemma used, the bound, what it must stay below."""
     lines = [_claim(certificate), ""]
     layer: int | None = None
@@ -34,7 +34,7 @@ def explain(certificate: Certificate) -> str:
     return "\n".join(lines)
 
 
-def _claim(certificate: Certificate) -> str:
+def _claim(certificate: Verification) -> str:
     return (
         f"Claim. In {certificate.dtype}, for every word of length ≤ {certificate.length}, the network "
         f"{certificate.network[:12]} outputs at every position the state of "
@@ -42,7 +42,7 @@ def _claim(certificate: Certificate) -> str:
     )
 
 
-def _heading(layer: int, certificate: Certificate) -> str:
+def _heading(layer: int, certificate: Verification) -> str:
     where = place(layer, certificate.depth)
     return where[0].upper() + where[1:]
 
@@ -57,7 +57,7 @@ def _step(check: Check) -> list[str]:
     return [first, second]
 
 
-def _second_opinion(certificate: Certificate) -> list[str]:
+def _second_opinion(certificate: Verification) -> list[str]:
     opinion = certificate.second_opinion
     if opinion is None or not opinion.length:
         return []
@@ -69,7 +69,7 @@ def _second_opinion(certificate: Certificate) -> list[str]:
     ]
 
 
-def _conclusion(certificate: Certificate) -> str:
+def _conclusion(certificate: Verification) -> str:
     if certificate.certified:
         tight = certificate.tightest
         where = f"; tightest: {tight.name} in {place(tight.layer, certificate.depth)}" if tight else ""

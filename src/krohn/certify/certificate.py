@@ -1,6 +1,5 @@
-"""The certificate: what was proved about which weights, check by check, as a value and as a JSON file."""
+"""The outcome of ``verify``: the claim, the verdict, every check, and the certificate if there is one."""
 
-import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,9 @@ import numpy as np
 from krohn.atomic import write_json
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.identity import Identity
-from krohn.errors import KrohnError
-from krohn.network.storage import tensors_of
-from krohn.network.transformer import Transformer
+from krohn.check.claim import Certificate, Claim
+from krohn.check.format import ASSUMPTIONS
+from krohn.errors import InvalidInput, KrohnError
 from krohn.notebook import html_table
 
 
@@ -90,9 +89,6 @@ class Record:
         return Refuted(name, self.layer, reason)
 
 
-VERSION = 1
-
-
 @dataclass(frozen=True)
 class Counterexample:
     """A word whose last letter the network gets wrong, found by running it."""
@@ -127,37 +123,61 @@ class SecondOpinion:
         """Plain values."""
         return {"length": self.length, "words": self.words, "wrong": self.wrong, "limit": self.limit}
 
+    def exact(self) -> dict[str, int]:
+        """The numbers alone."""
+        return {"length": self.length, "words": self.words, "wrong": self.wrong}
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate:
-    """The outcome of ``verify``: ``certified`` means right on every word of length ≤ ``length`` in ``dtype``.
+class Verification:
+    """What ``verify`` found about a network of any kind; ``certified`` means that the claim is proved.
 
     Attributes:
+        claim: what was to be proved.
         margin: least distance of the right logit to the others, all errors taken off; 0 if not certified.
         checks: every inequality of the proof in order; the last one failed if it is not certified.
         counterexample: a word the network gets wrong, where one was found.
-        largest: the largest length that this network certifies in this dtype (0: none).
+        largest: the largest length up to which it is proved in this dtype (0: none).
         reason: why it is not certified, empty if it is.
+        second_opinion: every short word, run on the network itself.
         depth: the number of the network's layers; checks number them from 1.
         identity: the automaton that the network is compared with, and whether user or file named it.
-        proof: who proved it: the small checker, or something outside it; empty if not certified.
-        witness: what the small checker was shown; enough to check the certificate again.
+        certificate: enough to check the claim again; none if it is not certified.
+        more: what is known beyond that of a network of this kind, as JSON data.
     """
 
     certified: bool
-    length: int
-    dtype: str
+    claim: Claim
     margin: float
     checks: tuple[Check, ...]
     counterexample: Counterexample | None
     largest: int
     reason: str
     second_opinion: SecondOpinion | None
-    network: str
     depth: int
     identity: Identity
-    proof: str = ""
-    witness: dict[str, Any] | None = None
+    certificate: Certificate | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def length(self) -> int | None:
+        """The longest words that the claim is about; none if it is about all."""
+        return self.claim.up_to
+
+    @property
+    def dtype(self) -> str:
+        """The float format."""
+        return self.claim.dtype
+
+    @property
+    def network(self) -> str:
+        """Digest of tensors and configuration."""
+        return self.claim.network
+
+    @property
+    def witness(self) -> Any:
+        """What the rules were shown, if it is certified."""
+        return None if self.certificate is None else self.certificate.witness
 
     @property
     def automaton(self) -> Semiautomaton:
@@ -169,48 +189,62 @@ class Certificate:
         """The check with the least of its tolerance left."""
         return min(self.checks, key=lambda check: check.margin, default=None)
 
+    @property
+    def words(self) -> str:
+        """Which words the claim is about."""
+        some = "" if self.claim.allowed is None else ", of those that training draws"
+        if self.length is None:
+            return f"words of every length{some}"
+        return f"every word of length ≤ {self.length:,}{some}"
+
     def __repr__(self) -> str:
-        told = f"{self.automaton.name or 'automaton'}, words up to {self.length:,} letters, {self.dtype}"
+        about = f"{self.automaton.name or 'automaton'}, {self.words}, {self.dtype}"
         certified = f"certified, margin {self.margin:.3g}"
         outcome = certified if self.certified else f"not certified: {self.reason[:160]}"
-        return f"<Certificate: {told}, {outcome}>"
+        return f"<Verification: {about}, {outcome}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the verdict, and the checks of the proof in order."""
+        """What a notebook shows: the verdict, and what it is about."""
         facts = {
-            "words up to": self.length,
+            "words": self.words,
             "arithmetic": self.dtype,
             "certified": "yes" if self.certified else f"no: {self.reason}",
             "margin": f"{self.margin:.3g}",
             "checks": len(self.checks),
             "network": self.network[:16],
         }
-        return html_table(f"Certificate for {self.automaton.name or 'an automaton'}", facts)
+        return html_table(f"Verification of {self.automaton.name or 'an automaton'}", facts)
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object; infinite margins become ``null``."""
         found = self.counterexample
         return {
-            "krohn": VERSION,
             "certified": self.certified,
+            "claim": self.claim.to_json(),
+            "assumptions": [{"name": n, "text": ASSUMPTIONS.get(n, "")} for n in self.claim.assumptions],
+            "every_length": self.certified and self.length is None,
             "length": self.length,
             "dtype": self.dtype,
             "margin": self.margin if np.isfinite(self.margin) else None,
             "largest_length": self.largest,
             "tightest_layer": None if self.tightest is None else self.tightest.layer,
             "reason": self.reason,
-            "proof": self.proof,
+            "rules": None if self.certificate is None else self.certificate.rules,
             "checks": [_finite(check.to_json()) for check in self.checks],
             "counterexample": None if found is None else found.to_json(self.automaton),
             "exhaustive": None if self.second_opinion is None else self.second_opinion.to_json(),
+            "exact": None if self.second_opinion is None else self.second_opinion.exact(),
             "network": self.network,
             "automaton": self.automaton.digest,
             "identity": self.identity.to_json(),
+            **self.more,
         }
 
     def save(self, path: str | Path) -> None:
-        """Writes the JSON file with the witness, whole or not at all."""
-        write_json(Path(path), {**self.to_json(), "witness": self.witness})
+        """Writes the certificate, whole or not at all; without a proof there is none."""
+        if self.certificate is None:
+            raise InvalidInput(f"only a proof can be written; there is none: {self.reason}")
+        write_json(Path(path), self.certificate.to_json())
 
 
 def _finite(payload: dict[str, Any]) -> dict[str, Any]:
@@ -218,12 +252,3 @@ def _finite(payload: dict[str, Any]) -> dict[str, Any]:
         key: None if isinstance(value, float) and not np.isfinite(value) else value
         for key, value in payload.items()
     }
-
-
-def network_hash(network: Transformer) -> str:
-    """SHA-256 of mask, names, shapes and bytes of all tensors."""
-    state = hashlib.sha256(network.mask.encode())
-    for name, tensor in sorted(tensors_of(network).items()):
-        state.update(f"{name} {tensor.dtype} {tensor.shape}".encode())
-        state.update(np.ascontiguousarray(tensor).tobytes())
-    return state.hexdigest()

@@ -19,8 +19,9 @@ from krohn.certify.witness_search import (
     walk_through,
     witness_json,
 )
-from krohn.check.checker import Verdict, check, refusal_of
+from krohn.check.checker import check
 from krohn.check.reader import Automaton, Network, network_of
+from krohn.check.verdict import Verdict, refusal_of
 from krohn.errors import LimitExceeded
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer

@@ -22,9 +22,9 @@ from krohn.certify.stream import MAX_STATES, Integers, Machine, Stream, cluster,
 from krohn.certify.visit_heads import VisitHead, visit_head
 from krohn.certify.walks import Walk, next_patterns, pattern_after_padding, ranks_of, walk_of
 from krohn.certify.witness_search import live_channels, note_steps, walk_through
-from krohn.check.checker import refusal_of
 from krohn.check.format import FORMATS
 from krohn.check.reader import Network, stored
+from krohn.check.verdict import refusal_of
 from krohn.network.transformer import RELU, Head, Layer, Mlp, Transformer
 
 LARGEST = {"float64": 2.0**400, "float32": 2.0**80}

@@ -8,16 +8,20 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.certify.arithmetic import Arithmetic, arithmetic
-from krohn.certify.certificate import Certificate, Check, Record, Refuted, network_hash, place
+from krohn.certify.certificate import Check, Record, Refuted, Verification, place
 from krohn.certify.hints import check_hints
 from krohn.certify.identity import Identity, identify
-from krohn.certify.proof import attempt
+from krohn.certify.proof import SMALL, attempt, checkable_table
 from krohn.certify.search import exhaustive, search
+from krohn.check.claim import RULES, Certificate, Claim
+from krohn.check.folder import compiled_net
+from krohn.check.net import Net
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.storage import load
+from krohn.network.storage import load, tensors_of
 from krohn.network.transformer import Transformer
 
+RULE_SET = "transformer"
 OWN_PLACES = ("layer ", "read-out", "embedding", "proof")
 """How refusals of the small checker begin: they name their place themselves."""
 
@@ -31,7 +35,7 @@ def verify(
     renamed: bool = False,
     second_opinion: bool = True,
     largest: bool = True,
-) -> Certificate:
+) -> Verification:
     """Decides from the weights whether the network is right on every word of length ≤ ``length``.
 
     Args:
@@ -52,7 +56,7 @@ def verify(
     meant = parse_spec(automaton) if isinstance(automaton, str) else automaton
     identity = identify(compiled.automaton, meant, renamed=renamed)
     if identity.mismatch:
-        return _another(identity, compiled.transformer, dtype, wanted)
+        return _another(identity, claim_of(compiled, compiled.automaton, arith.name, wanted)[1], compiled)
     return _certificate(compiled, identity, arith, wanted, second_opinion=second_opinion, largest=largest)
 
 
@@ -64,7 +68,7 @@ def _certificate(
     *,
     second_opinion: bool,
     largest: bool,
-) -> Certificate:
+) -> Verification:
     matrices, automaton = compiled.transformer, identity.automaton
     compiled = replace(compiled, automaton=automaton)  # what the file describes is held against it too
     record, failure, margin = attempt(matrices, automaton, wanted, arith)
@@ -77,25 +81,43 @@ def _certificate(
         record.checks.append(Check(failure.name, failure.layer, 1.0, 0.0, False, failure.reason))
     if failure is not None and found is None:
         found = search(matrices, automaton, arith, wanted, failure.word)
+    claim = claim_of(compiled, automaton, arith.name, wanted)[1]
+    shown = Certificate(claim, RULE_SET, RULES[RULE_SET].version, record.witness)
     best = wanted if failure is None else 0
     if unproved and largest and found is None:
         best = _largest(matrices, automaton, wanted, arith)
-    return Certificate(
+    return Verification(
         certified=failure is None,
-        length=wanted,
-        dtype=arith.name,
+        claim=claim,
         margin=margin if failure is None else 0.0,
         checks=tuple(record.checks),
         counterexample=found,
         largest=best,
         reason="" if failure is None else said(failure, matrices.depth),
         second_opinion=opinion,
-        network=network_hash(matrices),
         depth=matrices.depth,
         identity=identity,
-        proof=record.proof if failure is None else "",
-        witness=record.witness if failure is None else None,
+        certificate=shown if failure is None and record.proof == SMALL else None,
     )
+
+
+def claim_of(
+    compiled: CompiledNetwork, automaton: Semiautomaton, dtype: str, length: int
+) -> tuple[Net, Claim]:
+    """The network by what decides its answers, and what is to be proved of it."""
+    matrices = compiled.transformer
+    net = compiled_net(
+        tensors_of(matrices),
+        [[len(layer.heads), len(layer.mlp.weights)] for layer in matrices.layers],
+        matrices.mask,
+        list(automaton.letter_names),
+        list(automaton.state_names),
+        automaton.target,
+    )
+    table = checkable_table(automaton)
+    about = (net.kind, net.digest, net.configuration, automaton.letter_names, automaton.state_names, table)
+    claim = Claim(*about, automaton.target, length, dtype)
+    return net, replace(claim, assumptions=RULES[RULE_SET].assumptions(net, claim))
 
 
 def said(failure: Refuted, depth: int) -> str:
@@ -105,22 +127,18 @@ def said(failure: Refuted, depth: int) -> str:
     )
 
 
-def _another(identity: Identity, network: Transformer, dtype: str, length: int) -> Certificate:
+def _another(identity: Identity, claim: Claim, compiled: CompiledNetwork) -> Verification:
     """The network is one for another automaton than the user means: nothing is left to prove."""
-    reason = f"identity: {identity.mismatch}"
-    check = Check("identity", 0, 1.0, 0.0, False, identity.mismatch)
-    return Certificate(
+    return Verification(
         certified=False,
-        length=length,
-        dtype=dtype,
+        claim=claim,
         margin=0.0,
-        checks=(check,),
+        checks=(Check("identity", 0, 1.0, 0.0, False, identity.mismatch),),
         counterexample=None,
         largest=0,
-        reason=reason,
+        reason=f"identity: {identity.mismatch}",
         second_opinion=None,
-        network=network_hash(network),
-        depth=network.depth,
+        depth=compiled.transformer.depth,
         identity=identity,
     )
 

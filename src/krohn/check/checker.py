@@ -6,7 +6,7 @@ one state, and the machine shows the automaton's states on all words. Whatever g
 included, is a refusal. Attention stands here as well: the stream that is kept, and every head by its rule.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from krohn.check.mlp import tabulate
 from krohn.check.reader import Automaton, Head, Layer, Network, stored
 from krohn.check.readout import decode, simulate
 from krohn.check.real import Array, Flags, Integers, Real, distinct, hull, point
-from krohn.check.verdict import Budget, Refused, inside, require
+from krohn.check.verdict import Budget, Verdict, inside, refusal_of, require
 from krohn.check.witness import (
     Attention,
     Back,
@@ -37,17 +37,6 @@ from krohn.check.witness import (
 WORK = 2e10
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """``certified``: right on every word of length ≤ T, by at least ``margin`` in the logits; or a reason."""
-
-    certified: bool
-    margin: float
-    reason: str
-    layer: int = 0  # where it stopped: from 1, the read-out comes after the last
-    place: str = ""
-
-
 def check(
     network: Network, automaton: Automaton, dtype: str, length: int, witness: object, work: float = WORK
 ) -> Verdict:
@@ -58,14 +47,6 @@ def check(
             return Verdict(True, margin_of(network, automaton, dtype, length, proof, work), "")
     except Exception as error:  # whatever a witness provokes is a refusal
         return refusal_of(error)
-
-
-def refusal_of(error: Exception) -> Verdict:
-    """The verdict for an exception: refused, with the place and the cause."""
-    if not isinstance(error, Refused):
-        said = f"{type(error).__name__}: {error}"[:200]
-        return Verdict(False, 0.0, f"the witness does not fit the network ({said})")
-    return Verdict(False, 0.0, str(error), error.layer, error.places[0] if error.places else "")
 
 
 def margin_of(

@@ -1,13 +1,87 @@
-"""A decoder with GPT-2's names and arithmetic as a network: the tensors of an exported file as they are."""
+"""A decoder with GPT-2's arithmetic as a network: the tensors of an exported file as they are.
+
+Read are the folders that ``transformers`` and TransformerLens open. Every field of ``config.json`` on which
+their forward pass depends is in the configuration; one that is not known is refused.
+"""
 
 from collections.abc import Mapping, Sequence
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from krohn.check.reader import Head, Layer, Network, need, network_that_fits
+from krohn.check.files import Tensors, read_json, read_tensors
+from krohn.check.net import MODEL, Net, listed
+from krohn.check.reader import Automaton, Head, Layer, Network, automaton_of, need, network_that_fits
 from krohn.check.real import Array
+
+GPT2, LENS = "gpt2", "transformer-lens"
+TYPES = (None, "float64", "float32", "bfloat16", "float16")
+READ: dict[str, dict[str, Any]] = {
+    GPT2: {
+        "model_type": ...,
+        "n_layer": ...,
+        "n_head": ...,
+        "n_embd": ...,
+        "n_inner": ...,
+        "n_positions": ...,
+        "vocab_size": ...,
+        "activation_function": ...,
+        "layer_norm_epsilon": ...,
+        "scale_attn_weights": True,
+        "scale_attn_by_inverse_layer_idx": False,
+        "reorder_and_upcast_attn": False,
+        "add_cross_attention": False,
+        "is_encoder_decoder": False,
+        "chunk_size_feed_forward": 0,
+        "tie_word_embeddings": True,
+        "dtype": None,
+        "torch_dtype": None,
+    },
+    LENS: {
+        "n_layers": ...,
+        "d_model": ...,
+        "n_heads": ...,
+        "d_head": ...,
+        "d_mlp": ...,
+        "n_ctx": ...,
+        "d_vocab": ...,
+        "act_fn": ...,
+        "normalization_type": ...,
+        "eps": ...,
+        "attention_dir": ...,
+    },
+}
+"""Fields on which a forward pass depends, with the library's default; ``...``: the field must be there."""
+PASSED = {
+    GPT2: frozenset(
+        {"architectures", "attn_pdrop", "embd_pdrop", "resid_pdrop", "initializer_range", "use_cache"}
+        | {"bos_token_id", "eos_token_id", "pad_token_id", "id2label", "label2id", "n_ctx", "krohn"}
+        | {"summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels"}
+        | {"summary_first_dropout", "task_specific_params", "transformers_version"}
+    ),
+    LENS: frozenset({"init_weights", "tokenizer_prepends_bos"}),
+}
+"""Fields for training, for generating text, for other heads than the one with the logits."""
+EXACTLY: dict[str, dict[str, Any]] = {
+    GPT2: {
+        "model_type": "gpt2",
+        "activation_function": "relu",
+        "scale_attn_weights": True,
+        "scale_attn_by_inverse_layer_idx": False,
+        "reorder_and_upcast_attn": False,
+        "add_cross_attention": False,
+        "is_encoder_decoder": False,
+        "chunk_size_feed_forward": 0,
+        "tie_word_embeddings": False,
+    },
+    LENS: {"act_fn": "relu", "normalization_type": None, "attention_dir": "causal"},
+}
+"""The values for which the arithmetic of this page is that of the library."""
+BESIDE = ("adapter_config.json", "model.safetensors.index.json")
+"""Files that make ``from_pretrained`` load other weights as well."""
 
 
 class _Tensors:
@@ -90,3 +164,107 @@ def decoder_of(
         root=float(np.sqrt(width)),
     )
     return network_that_fits(made)
+
+
+def export_net(
+    config: Any, tokens: Mapping[str, Any], automaton: Mapping[str, Any], target: str, tensors: Tensors
+) -> Net:
+    """An export by what decides its answers: configuration, tokens of prompt, letters and outputs, names."""
+    need(isinstance(config, dict), "config.json must be an object")
+    kind = GPT2 if "model_type" in config else LENS
+    found = listed(config, "config.json", READ[kind], PASSED[kind])
+    for name, value in EXACTLY[kind].items():
+        same = type(found[name]) is type(value) and found[name] == value
+        need(same, f"config.json must have {name} {value}; it has {found[name]!r:.40}")
+    need(found.get("dtype") in TYPES and found.get("torch_dtype") in TYPES, "config.json: dtype is unknown")
+    marks: dict[str, list[int]] = {}
+    for part in ("prompt", "letters", "states"):
+        marks[part] = tokens.get(part)  # type: ignore[assignment]
+        fits = isinstance(marks[part], list) and all(type(n) is int and n >= 0 for n in marks[part])
+        need(fits, f"export.json must list the tokens of {part}")
+    names = {"letters": list(automaton["letters"]), "states": list(automaton["states"])}
+    need(len(marks["letters"]) == len(names["letters"]), "every letter must have one token")
+    return Net(kind, {**found, "tokens": marks, **names, "target": target}, tensors)
+
+
+def read_export(folder: Path, replicate: int = 0) -> Net:
+    """What krohn export writes for ``transformers`` or TransformerLens."""
+    need((folder / "config.json").exists(), "an ONNX graph is not read: krohn export NETWORK --to hf")
+    beside = [name for name in BESIDE if (folder / name).exists()]
+    need(not beside, f"{next(iter(beside), '')} must not be there: it makes readers load other weights")
+    facts, automaton = read_json(folder / "export.json"), read_json(folder / "automaton.json")
+    need(isinstance(facts, dict) and isinstance(facts.get("tokens"), dict), "export.json must have tokens")
+    automaton_of(automaton, facts.get("target"))
+    tensors = read_tensors(folder / MODEL)
+    return export_net(read_json(folder / "config.json"), facts["tokens"], automaton, facts["target"], tensors)
+
+
+def export_network(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
+    """The decoder as the checker reads it, and what it must show: a token, of all that there are."""
+    about, tokens = net.configuration, net.configuration["tokens"]
+    own = net.tensors if net.kind == GPT2 else _named_as_gpt2(net.tensors)
+    sizes = [about[name] for name in SIZES[net.kind]]
+    need(
+        all(type(size) is int and size > 0 for size in sizes), "sizes in config.json must be positive numbers"
+    )
+    layers, heads, width, units, positions, words = sizes
+    epsilon = about["layer_norm_epsilon"] if net.kind == GPT2 else None
+    fine = epsilon is None or (type(epsilon) is float and 0 < epsilon < 1)
+    need(fine, "layer_norm_epsilon must be a number between 0 and 1")
+    network = decoder_of(own, heads, tokens["prompt"], tokens["letters"], epsilon)
+    found = (len(network.layers), network.embedding.shape[1], len(network.positions), len(network.readout.T))
+    need(found == (layers, width, positions, words), "config.json must have the sizes of the tensors")
+    need(
+        all(len(layer.biases[0]) == units for layer in network.layers), "config.json must have as many units"
+    )
+    inner = network.layers[0].heads[0].query.shape[1]
+    stock = width == heads * inner if net.kind == GPT2 else about["d_head"] == inner
+    need(stock, "config.json must have the heads of the tensors")
+    return network, token_automaton(automaton, tokens["states"], words)
+
+
+SIZES = {
+    GPT2: ("n_layer", "n_head", "n_embd", "n_inner", "n_positions", "vocab_size"),
+    LENS: ("n_layers", "n_heads", "d_model", "d_mlp", "n_ctx", "d_vocab"),
+}
+
+
+def token_automaton(automaton: Automaton, outputs: Sequence[int], words: int) -> Automaton:
+    """What states show is a token. Every other token is shown by a state that no word reaches: all count."""
+    fits = automaton.shows.max() < len(outputs) and all(token < words for token in outputs)
+    need(fits and len(set(outputs)) == len(outputs), "every output must have a token of its own")
+    own, letters = automaton.table.shape
+    others = own + np.arange(words)
+    table = np.concatenate([automaton.table, np.repeat(others[:, None], letters, axis=1)])
+    shows = np.concatenate([np.array(outputs, dtype=np.int64)[automaton.shows], others - own])
+    return Automaton(table.astype(np.int64), automaton.start, shows)
+
+
+def _named_as_gpt2(tensors: Tensors) -> Tensors:
+    """TransformerLens keeps queries, keys and values apart, and linear maps out × in."""
+    left, made = dict(tensors), dict[str, npt.NDArray[Any]]()
+
+    def take(name: str) -> npt.NDArray[Any]:
+        need(name in left, f"the tensor {name} must be there")
+        return left.pop(name)
+
+    need(not take("unembed.bias").any(), "unembed.bias must be 0")
+    for theirs, ours in (
+        ("embed", "transformer.wte"),
+        ("pos_embed", "transformer.wpe"),
+        ("unembed", "lm_head"),
+    ):
+        made[f"{ours}.weight"] = take(f"{theirs}.weight")
+    for index in count():
+        block, name = f"blocks.{index}", f"transformer.h.{index}"
+        if f"{block}.attn.q.weight" not in left:
+            break
+        weights, biases = ([take(f"{block}.attn.{p}.{part}") for p in "qkv"] for part in ("weight", "bias"))
+        need(all(w.ndim == 2 for w in weights) and all(b.ndim == 1 for b in biases), f"{block} must fit")
+        made[f"{name}.attn.c_attn.weight"] = np.concatenate([w.T for w in weights], axis=1)
+        made[f"{name}.attn.c_attn.bias"] = np.concatenate(biases)
+        for theirs, ours in (("attn.o", "attn.c_proj"), ("mlp.in", "mlp.c_fc"), ("mlp.out", "mlp.c_proj")):
+            made[f"{name}.{ours}.weight"] = take(f"{block}.{theirs}.weight").T
+            made[f"{name}.{ours}.bias"] = take(f"{block}.{theirs}.bias")
+    need(not left, f"unknown tensor {next(iter(left), '')}")
+    return made

@@ -1,14 +1,11 @@
-"""The checker's own reader: matrices from ``model.safetensors``, mask, shape, automaton from ``krohn.json``.
+"""The network and the automaton as the checker sees them, made from tensors and JSON data.
 
-Everything is bounded before it is made, and nothing is guessed: a wrong type, a key twice, a number too many
-is an error. The description in ``krohn.json`` (program, layout) is not read at all.
+Nothing is guessed: a wrong type, a matrix that does not fit, a tensor too many is an error.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,11 +15,9 @@ from krohn.check.format import Format
 from krohn.check.real import Array, Flags, Integers
 from krohn.errors import InvalidFile
 
-MAX_BYTES = 1 << 31
-MAX_HEADER = 1 << 26
 MAX_LAYERS = 10_000
+MAX_OUTPUT = 1 << 31
 SINE = 1
-KINDS: dict[str, npt.DTypeLike] = {"F64": "<f8", "I64": "<i8"}
 OUTER = ("embedding", "padding", "positions", "readout", "readout_bias")
 
 
@@ -81,76 +76,6 @@ def need(condition: object, text: str) -> None:
         raise InvalidFile(text)
 
 
-def read_json(path: Path, limit: int = MAX_HEADER) -> Any:
-    """JSON without duplicate keys, of bounded size."""
-    try:
-        need(path.stat().st_size <= limit, f"{path} must be at most {limit} bytes")
-        return _parsed(path.read_bytes(), str(path))
-    except OSError as error:
-        raise InvalidFile(f"{path} must be a readable file; {error.strerror}") from error
-
-
-def _parsed(text: bytes, name: str) -> Any:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        need(len(found) == len(pairs), f"{name} must not hold a key twice")
-        return found
-
-    def number(text: str) -> Any:
-        raise InvalidFile(f"{name} must not hold {text}")
-
-    try:
-        return json.loads(text.decode("utf-8"), object_pairs_hook=once, parse_constant=number)
-    except InvalidFile:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise InvalidFile(f"{name} must be JSON; {type(error).__name__}") from error
-
-
-def read_tensors(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """The tensors of a safetensors file: float64 and int64, no gaps, no overlaps."""
-    try:
-        need(path.stat().st_size <= MAX_BYTES, f"{path} must be at most {MAX_BYTES} bytes")
-        data = path.read_bytes()
-    except OSError as error:
-        raise InvalidFile(f"{path} must be a readable file; {error.strerror}") from error
-    size = int.from_bytes(data[:8], "little")
-    need(len(data) >= 8 and size <= min(MAX_HEADER, len(data) - 8), f"{path} must be a safetensors file")
-    header = _parsed(data[8 : 8 + size], f"the header of {path}")
-    need(isinstance(header, dict), f"{path} must have a header object")
-    header.pop("__metadata__", None)
-    body, found = data[8 + size :], {}
-    spans = []
-    for name, entry in header.items():
-        tensor, span = _tensor(name, entry, body)
-        found[name] = tensor
-        spans.append(span)
-    ends = [0, *(end for _, end in sorted(spans))]
-    need(
-        [first for first, _ in sorted(spans)] + [len(body)] == ends,
-        f"{path} must hold its tensors without gaps",
-    )
-    return found
-
-
-def _tensor(name: str, entry: Any, body: bytes) -> tuple[npt.NDArray[Any], tuple[int, int]]:
-    need(
-        isinstance(entry, dict) and set(entry) == {"dtype", "shape", "data_offsets"},
-        f"{name} must be a tensor",
-    )
-    kind, shape, span = entry["dtype"], entry["shape"], entry["data_offsets"]
-    need(isinstance(kind, str) and kind in KINDS, f"{name} must be float64 or int64")
-    for numbers in (shape, span):
-        whole = isinstance(numbers, list) and all(type(n) is int and 0 <= n <= MAX_BYTES for n in numbers)
-        need(whole and len(numbers) <= 2, f"{name} must have at most two axes of whole numbers")
-    need(len(span) == 2 and span[0] <= span[1] <= len(body), f"{name} must lie inside the file")
-    count = 1
-    for axis in shape:
-        count *= axis
-    need(span[1] - span[0] == 8 * count, f"{name} must have as many bytes as its shape says")
-    return np.frombuffer(body[span[0] : span[1]], dtype=KINDS[kind]).reshape(shape), (span[0], span[1])
-
-
 def network_of(tensors: Mapping[str, npt.NDArray[Any]], shape: Any, mask: object) -> Network:
     """The network with layers ``shape = [[heads, MLP matrices], …]``; every matrix must fit."""
     need(mask in ("causal", "strict"), "mask must be causal or strict")
@@ -161,8 +86,8 @@ def network_of(tensors: Mapping[str, npt.NDArray[Any]], shape: Any, mask: object
         need(name in left, f"the tensor {name} must be there")
         matrix = left.pop(name)
         need(
-            matrix.ndim == axes and matrix.dtype.kind == kind,
-            f"{name} must have {axes} axes of the right type",
+            matrix.ndim == axes and matrix.dtype == f"{kind}8",
+            f"{name} must have {axes} axes of {'float64' if kind == 'f' else 'int64'}",
         )
         need(np.isfinite(matrix).all(), f"{name} must be finite")
         return matrix.astype(np.float64 if kind == "f" else np.int64)
@@ -232,19 +157,6 @@ def network_that_fits(net: Network) -> Network:
     return net
 
 
-def read_network(directory: Path) -> tuple[Network, Automaton]:
-    """What a directory holds: the network, and the automaton it claims to be."""
-    payload = read_json(directory / "krohn.json")
-    need(isinstance(payload, dict) and type(payload.get("krohn")) is int, "krohn.json must be an object")
-    network = network_of(
-        read_tensors(directory / "model.safetensors"), payload.get("shape"), payload.get("mask")
-    )
-    length = payload.get("length")
-    longest = len(network.positions) - len(network.padding)
-    need(type(length) is int and length == longest, f"length must be {longest}, as the positions say")
-    return network, automaton_of(payload.get("automaton"), payload.get("target", "state"))
-
-
 def automaton_of(payload: Any, target: object = "state") -> Automaton:
     """States and letters are numbered in the order of their lists; outputs are states, or observations."""
     need(isinstance(payload, dict), "the automaton must be an object")
@@ -275,7 +187,9 @@ def _shown(payload: dict[str, Any], target: object, number: Mapping[str, int]) -
     seen = payload.get("observe")
     need(isinstance(seen, dict) and set(seen) == set(number), "observe must have every state")
     values = [dict(seen or {})[state] for state in number]
-    need(all(type(n) is int and 0 <= n < MAX_BYTES for n in values), "observations must be numbers from 0 on")
+    need(
+        all(type(n) is int and 0 <= n < MAX_OUTPUT for n in values), "observations must be numbers from 0 on"
+    )
     return np.array(values, dtype=np.int64)
 
 

@@ -1,11 +1,23 @@
-"""How the checker says no: one exception with a place, a cause and what to change; and a budget of work."""
+"""How the checker answers: a verdict, a refusal with its place, cause and advice; and a budget of work."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 
 from krohn.errors import KrohnError
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``certified``: right on every word of length ≤ T, by at least ``margin`` in the logits; or a reason."""
+
+    certified: bool
+    margin: float
+    reason: str
+    layer: int = 0  # where it stopped: from 1, the read-out comes after the last
+    place: str = ""
 
 
 class Refused(KrohnError):
@@ -38,6 +50,14 @@ def inside(place: str, layer: int = 0) -> Iterator[None]:
             refusal.places.insert(0, place)
         refusal.layer = layer or refusal.layer
         raise
+
+
+def refusal_of(error: Exception) -> Verdict:
+    """The verdict for an exception: refused, with the place and the cause."""
+    if not isinstance(error, Refused):
+        said = f"{type(error).__name__}: {error}"[:200]
+        return Verdict(False, 0.0, f"the witness does not fit the network ({said})")
+    return Verdict(False, 0.0, str(error), error.layer, error.places[0] if error.places else "")
 
 
 class Budget:

@@ -8,7 +8,7 @@ from click.core import ParameterSource
 from krohn.automata.zoo import parse_spec
 from krohn.certify.argument import explain
 from krohn.certify.arithmetic import ARITHMETICS
-from krohn.certify.certificate import Certificate, place
+from krohn.certify.certificate import Verification, place
 from krohn.certify.recheck import recheck
 from krohn.certify.verification import verify
 from krohn.cli.output import emit, json_option, note
@@ -96,18 +96,18 @@ def command(
         if failed or (claim and not payload["every_length_in_training"]):
             raise click.exceptions.Exit(1)
         return
-    differences: list[str] = []
     if claim is not None:
-        certificate, differences = recheck(claim, directory, automaton=automaton, renamed=renamed)
+        certificate = recheck(claim, directory, automaton=automaton, renamed=renamed)
     else:
         certificate = verify(directory, dtype, length, automaton=automaton, renamed=renamed)
-    if out is not None:
+    if out is not None and certificate.certificate is not None:
         certificate.save(out)
         note(f"wrote {out}")
-    payload = {**certificate.to_json(), **({} if claim is None else {"differences": differences})}
+    elif out is not None:
+        note(f"nothing written to {out}: only a proof is")
     text = explain(certificate) if as_argument else summary(certificate)
-    emit(payload, as_json=as_json, text=lambda: "\n".join([text, *differences]))
-    if not certificate.certified or differences:
+    emit(certificate.to_json(), as_json=as_json, text=lambda: text)
+    if not certificate.certified:
         raise click.exceptions.Exit(1)
 
 
@@ -115,7 +115,7 @@ def _is_same(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and one.samefile(other)
 
 
-def summary(certificate: Certificate) -> str:
+def summary(certificate: Verification) -> str:
     """A few lines."""
     automaton = certificate.automaton
     name = automaton.name or f"an automaton of {automaton.num_states} states"
@@ -123,8 +123,8 @@ def summary(certificate: Certificate) -> str:
     if certificate.certified:
         tight = certificate.tightest
         lines = [
-            f"certified: {name}, every word of length ≤ {certificate.length}, {certificate.dtype}",
-            f"proved by: {certificate.proof}",
+            f"certified: {name}, {certificate.words}, {certificate.dtype}",
+            f"assumed: {', '.join(certificate.claim.assumptions)}; python -m krohn.check says what they are",
             f"logit margin {certificate.margin:.4g} after all errors; {len(certificate.checks)} checks"
             + (f"; tightest: {tight.name}, {place(tight.layer, certificate.depth)}" if tight else ""),
         ]

@@ -9,7 +9,7 @@ from krohn.atomic import write_text
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.experiments.record import Member, Record, canonical, digest
 from krohn.experiments.store import Store
-from krohn.strict_json import parse_json
+from krohn.strict_json import parse_json, read_bytes
 
 FORMAT_VERSION = 1
 
@@ -40,8 +40,8 @@ def import_text(store: Store, path: Path) -> int:
 def parse_text(path: Path) -> tuple[list[Record], list[Member]]:
     """The records and memberships in an exported file."""
     try:
-        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_bytes(path).decode("utf-8").removesuffix("\n").split("\n")
+    except (KrohnError, UnicodeDecodeError) as error:
         raise InvalidFile(f"results must be a readable text file; {path}: {error}") from error
     configs: dict[str, Any] = {}
     environments: dict[str, Any] = {}

@@ -8,12 +8,12 @@ from typing import Any
 
 from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import InvalidInput, UnknownName, Unsupported
+from krohn.errors import InvalidInput, KrohnError, UnknownName, Unsupported
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
 from krohn.exporting.card import Card
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.export_files import Files, text_file, write_files
-from krohn.exporting.export_proof import DTYPE, Proof, prove
+from krohn.exporting.export_proof import DTYPE, Proof, certificate_of, net_of, prove, unproved
 from krohn.exporting.from_compiled import (
     HALF_TYPES,
     Checked,
@@ -26,7 +26,7 @@ from krohn.exporting.ground_truth import meaning_of
 from krohn.exporting.rounding import SAFETY
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import is_run, load
-from krohn.strict_json import parse_json
+from krohn.strict_json import read_json
 
 NAMES = frozenset({"automaton.json", "export.json", "README.md", "meaning.json", "model.safetensors"})
 NAMES |= {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}
@@ -169,8 +169,8 @@ def check_target(out: Path) -> None:
 def _is_export(out: Path) -> bool:
     """Every export has the automaton, which is written first."""
     try:
-        payload = parse_json((out / "automaton.json").read_bytes())
-    except (OSError, ValueError):
+        payload = read_json(out / "automaton.json")
+    except KrohnError:
         return False
     return isinstance(payload, dict) and "krohn" in payload
 
@@ -182,38 +182,35 @@ def export_compiled(
 
     Formats without LayerNorm hold the same decoder, which is run once.
     """
-    made: dict[bool, tuple[Decoder, Card, Files]] = {}
+    made: dict[bool, tuple[Decoder, Card, Files, Proof | None]] = {}
     done = {}
     for to in formats:
         normalized = FORMATS[to].needs_layer_norm
         if normalized not in made:
             made[normalized] = _checked(network, normalized, dtype, proof)
-        decoder, card, more = made[normalized]
-        done[to] = _exported(to, decoder, card, more)
+        done[to] = _exported(to, *made[normalized])
     return done
 
 
 def _checked(
     network: CompiledNetwork, normalized: bool, dtype: str, asked: bool
-) -> tuple[Decoder, Card, Files]:
-    """A decoder, what was found on running and proving it, and the files that go with every format of it."""
+) -> tuple[Decoder, Card, Files, Proof | None]:
+    """A decoder, what was found on running it, the files that go with every format of it, and the proof."""
     decoder = decoder_of_compiled(network, normalized=normalized, dtype=dtype)
     findings = _findings(decoder, network, dtype)
     files = {"meaning.json": text_file(meaning_of(network, decoder))}
+    proof = None
     if findings["rounding"] is not None:
-        proof = prove(decoder, network) if asked else Proof(None, "no proof was asked for")
+        proof = prove(decoder, network) if asked else unproved("no proof was asked for")
         findings["certificate"] = _proved(proof)
-        if proof.certificate is not None:
-            whole = {**proof.certificate.to_json(), "witness": proof.certificate.witness}
-            files["certificate.json"] = f"{json.dumps(whole)}\n".encode()
     origin = {"method": network.method}
     title = f"A Transformer built to simulate {_called(network.automaton)} (method {network.method})"
-    return decoder, Card(title, network.automaton, network.automaton.target, origin, findings), files
+    return decoder, Card(title, network.automaton, network.automaton.target, origin, findings), files, proof
 
 
 def _proved(proof: Proof) -> dict[str, Any]:
-    margin = 0.0 if proof.certificate is None else proof.certificate.margin
-    found = {"certified": proof.certified, "dtype": DTYPE, "margin": margin, "reason": proof.reason[:300]}
+    known = {"certified": proof.certified, "dtype": DTYPE, "margin": proof.margin}
+    found = {**known, "reason": proof.reason[:300]}
     return {**found, "largest": proof.largest}
 
 
@@ -264,17 +261,21 @@ def _called(automaton: Semiautomaton) -> str:
     return automaton.name or "an automaton of its own"
 
 
-def _exported(to: str, decoder: Decoder, card: Card, more: Files) -> Exported:
+def _exported(to: str, decoder: Decoder, card: Card, more: Files, proof: Proof | None = None) -> Exported:
     """The files of one format, with the automaton in krohn's own and what the export says about itself."""
     chosen = FORMATS[to]
     findings = dict(card.findings)
     if findings.get("rounding", ...) is None:  # wrong in float32: nothing will be written
         return Exported({}, decoder, findings)
+    payload, own = card.payload(decoder, to), chosen.files(decoder, card.about())
+    if proof is not None and proof.largest and "config.json" in own:  # an ONNX graph has no certificate
+        certificate = certificate_of(net_of(own, payload["tokens"], card.automaton), card.automaton, proof)
+        more = {**more, "certificate.json": f"{json.dumps(certificate.to_json())}\n".encode()}
     files = {
         "automaton.json": text_file(automaton_payload(card.automaton)),
-        "export.json": text_file(card.payload(decoder, to)),
+        "export.json": text_file(payload),
         "README.md": card.page(decoder, chosen.library, chosen.loading).encode(),
         **more,
-        **chosen.files(decoder, card.about()),
+        **own,
     }
     return Exported(files, decoder, findings)

@@ -4,27 +4,28 @@ The checker reads them by GPT-2's names and computes as GPT-2 does. The witness 
 the same structure without LayerNorm, whose boxes are sharp; nobody need trust that.
 """
 
-import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
 import numpy as np
+from safetensors.numpy import load as load_tensors
 
-from krohn.automata.semiautomaton import Semiautomaton, asked
+from krohn.automata.files import automaton_payload
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.arithmetic import arithmetic
-from krohn.certify.certificate import Certificate
-from krohn.certify.identity import Identity
-from krohn.certify.proof import furthest
-from krohn.certify.recheck import read_certificate
-from krohn.certify.verification import said
-from krohn.check.checker import Verdict, check
-from krohn.check.gpt2 import decoder_of
+from krohn.certify.certificate import Check
+from krohn.certify.proof import checkable_table, furthest
+from krohn.certify.verification import RULE_SET, said
+from krohn.check.claim import RULES, Certificate, Claim
+from krohn.check.gpt2 import decoder_of, export_net, token_automaton
+from krohn.check.net import MODEL, Net
 from krohn.check.reader import Automaton, Head, Network
 from krohn.check.real import Array
 from krohn.errors import KrohnError
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
-from krohn.exporting.reading import read_export
 from krohn.network.compiled import CompiledNetwork
+from krohn.strict_json import parse_json
 
 DTYPE = "float32"
 SHORTER = (2, 4, 8)
@@ -35,45 +36,59 @@ NEAR = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """A certificate, perhaps for shorter words only; and why the whole length is not proved."""
+    """A witness for words up to ``largest``, perhaps not all; and why the whole length is not proved."""
 
-    certificate: Certificate | None
+    witness: Any
+    largest: int
+    margin: float
     reason: str
+    checks: tuple[Check, ...] = ()
 
     @property
     def certified(self) -> bool:
         """Whether the export is right on every word, in float32."""
-        return self.certificate is not None and not self.reason
+        return self.largest > 0 and not self.reason
 
-    @property
-    def largest(self) -> int:
-        """The longest words about which something is proved."""
-        return 0 if self.certificate is None else self.certificate.length
+
+def unproved(reason: str) -> Proof:
+    """No witness, and why."""
+    return Proof(None, 0, 0.0, reason)
 
 
 def prove(decoder: Decoder, network: CompiledNetwork) -> Proof:
     """Asks the checker about all words; where it refuses, about shorter ones."""
     if decoder.activation != "relu":
-        return Proof(None, "units must be ReLU")
+        return unproved("units must be ReLU")
     try:
         checked = checkable_decoder(decoder)
     except KrohnError as error:
-        return Proof(None, str(error))
-    whole, reason = _attempt(checked, decoder, network.automaton, decoder.length)
-    lengths = [decoder.length // part for part in SHORTER] if whole is None else []
+        return unproved(str(error))
+    whole = _attempt(checked, decoder, network.automaton, decoder.length)
+    lengths = [] if whole.certified else [decoder.length // part for part in SHORTER]
     for length in filter(None, lengths):
-        shorter, _ = _attempt(checked, decoder, network.automaton, length)
-        if shorter is not None:
-            return Proof(shorter, reason)
-    return Proof(whole, reason)
+        shorter = _attempt(checked, decoder, network.automaton, length)
+        if shorter.certified:
+            return replace(shorter, reason=whole.reason)
+    return whole
 
 
-def recheck(directory: str | Path) -> Verdict:
-    """The small checker alone, on the files of an export as GPT-2 and the witness in its certificate."""
-    found, certificate = read_export(Path(directory)), read_certificate(Path(directory) / "certificate.json")
-    table = token_table(found.decoder, asked(found.automaton, found.target))
-    network, witness = checkable_decoder(found.decoder), certificate.get("witness")
-    return check(network, table, certificate["dtype"], certificate["length"], witness)
+def net_of(files: Mapping[str, bytes], tokens: Mapping[str, Any], automaton: Semiautomaton) -> Net:
+    """What the files of an export decide, as the checker reads them from a folder."""
+    tensors, config = load_tensors(files[MODEL]), parse_json(files["config.json"])
+    return export_net(config, tokens, automaton_payload(automaton), automaton.target, tensors)
+
+
+def claim_about(net: Net, automaton: Semiautomaton, length: int, dtype: str = DTYPE) -> Claim:
+    """That the export is right on all words up to a length."""
+    table, names = checkable_table(automaton), (automaton.letter_names, automaton.state_names)
+    claim = Claim(net.kind, net.digest, net.configuration, *names, table, automaton.target, length, dtype)
+    return replace(claim, assumptions=RULES[RULE_SET].assumptions(net, claim))
+
+
+def certificate_of(net: Net, automaton: Semiautomaton, proof: Proof) -> Certificate:
+    """The witness with the claim that it proves."""
+    claim = claim_about(net, automaton, proof.largest)
+    return Certificate(claim, RULE_SET, RULES[RULE_SET].version, proof.witness)
 
 
 def checkable_decoder(decoder: Decoder) -> Network:
@@ -82,39 +97,12 @@ def checkable_decoder(decoder: Decoder) -> Network:
     return decoder_of(decoder.tensors, decoder.heads, names.prompt, names.letters, epsilon)
 
 
-def _attempt(
-    checked: Network, decoder: Decoder, automaton: Semiautomaton, length: int
-) -> tuple[Certificate | None, str]:
+def _attempt(checked: Network, decoder: Decoder, automaton: Semiautomaton, length: int) -> Proof:
     table, searched = token_table(decoder, automaton), without_norms(checked)
     record, failure, margin = furthest(checked, table, length, arithmetic(DTYPE), searched)
     if failure is not None:
-        return None, said(failure, decoder.layers)
-    certificate = Certificate(
-        certified=True,
-        length=length,
-        dtype=DTYPE,
-        margin=margin,
-        checks=tuple(record.checks),
-        counterexample=None,
-        largest=length,
-        reason="",
-        second_opinion=None,
-        network=decoder_hash(decoder),
-        depth=decoder.layers,
-        identity=Identity(automaton),
-        proof=record.proof,
-        witness=record.witness,
-    )
-    return certificate, ""
-
-
-def decoder_hash(decoder: Decoder) -> str:
-    """SHA-256 of names, shapes and bytes of all tensors."""
-    state = hashlib.sha256(f"{decoder.heads} heads".encode())
-    for name, tensor in sorted(decoder.tensors.items()):
-        state.update(f"{name} {tensor.dtype} {tensor.shape}".encode())
-        state.update(np.ascontiguousarray(tensor).tobytes())
-    return state.hexdigest()
+        return unproved(said(failure, decoder.layers))
+    return Proof(record.witness, length, margin, "", tuple(record.checks))
 
 
 def without_norms(network: Network) -> Network:
@@ -152,9 +140,6 @@ def _factors(network: Network, gain: Array | None) -> Array:
 
 
 def token_table(decoder: Decoder, automaton: Semiautomaton) -> Automaton:
-    """What states show is a token. Every other token is shown by a state that no word reaches: all count."""
-    names, own = decoder.vocabulary, automaton.num_states
-    others = own + np.arange(len(names.tokens))
-    table = np.concatenate([automaton.table, np.repeat(others[:, None], automaton.num_letters, axis=1)])
-    shows = np.array(names.states)[list(automaton.outputs)]
-    return Automaton(table.astype(np.int64), automaton.start, np.concatenate([shows, others - own]))
+    """What states show, among all tokens."""
+    names = decoder.vocabulary
+    return token_automaton(checkable_table(automaton), names.states, len(names.tokens))

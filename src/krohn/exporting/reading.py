@@ -5,15 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load as load_tensors
 
 from krohn.automata.semiautomaton import Semiautomaton, Target
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.token_words import automaton_of_export, facts_of_export
 from krohn.exporting.vocabulary import Vocabulary
-from krohn.strict_json import read_json
+from krohn.strict_json import read_json, read_tensors
 
 ACTIVATIONS = ("relu", "gelu_new")
 
@@ -41,7 +39,7 @@ def read_export(directory: Path) -> ReadExport:
     automaton = automaton_of_export(directory, facts)
     config = _config(path)
     try:
-        tensors = load_tensors((directory / "model.safetensors").read_bytes())
+        tensors = read_tensors(directory / "model.safetensors")
         decoder = Decoder(
             layers=config["n_layer"],
             heads=config["n_head"],
@@ -51,7 +49,7 @@ def read_export(directory: Path) -> ReadExport:
             vocabulary=_vocabulary(directory, facts["tokens"], config["vocab_size"]),
             tensors={name: tensor.astype(np.float32) for name, tensor in tensors.items()},
         )
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError, IndexError) as error:
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
         if isinstance(error, InvalidFile):
             raise
         raise InvalidFile(f"{directory} must hold the weights that config.json describes; {error}") from error

@@ -13,7 +13,7 @@ from krohn.automata.sampling import Sample, Sampler
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
-from krohn.strict_json import parse_json
+from krohn.strict_json import read_json
 
 IGNORED = -100
 """The label that stock losses leave out."""
@@ -119,13 +119,13 @@ def token_sampler(
 def facts_of_export(folder: Path) -> dict[str, Any]:
     """``export.json``, as far as it is needed here."""
     path = folder / "export.json"
+    if not path.exists():
+        raise InvalidFile(f"{path} must exist (a directory written by krohn export); it does not")
     try:
-        said = parse_json(path.read_bytes())
+        said = read_json(path)
         tokens, length, target = said["tokens"], said["length"], said["target"]
         numbers = [] if tokens is None else [*tokens["prompt"], *tokens["letters"], *tokens["states"]]
         whole = all(type(number) is int and 0 <= number < 2**31 for number in (*numbers, length))
-    except FileNotFoundError as error:
-        raise InvalidFile(f"{path} must exist (a directory written by krohn export); it does not") from error
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InvalidFile(f"{path} must be what krohn export writes; {error!r:.100}") from error
     if not whole or target not in ("state", "observation"):

@@ -9,8 +9,6 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError
-from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from krohn.atomic import json_bytes, write_folder
@@ -23,7 +21,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import PositionMap
 from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, Source
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Mask, Mlp, Transformer
-from krohn.strict_json import read_json, require_keys, short, shown
+from krohn.strict_json import read_json, read_tensors, require_keys, short, shown
 
 # A program as JSON and back, strict in both directions: unknown keys and wrong types are refused.
 
@@ -182,7 +180,6 @@ OF_WITNESSES = "recurrent.json"
 VERSION = 1
 KEYS = {"krohn", "automaton", "digest", "method", "length", "mask", "program", "layout", "shape"}
 MAX_NAME = 200
-MAX_WEIGHTS = 16_000_000_000
 OUTER = ("embedding", "padding", "positions", "readout", "readout_bias")
 
 Tensors = dict[str, npt.NDArray[Any]]
@@ -230,7 +227,8 @@ def load(directory: str | Path) -> CompiledNetwork:
     """The network saved in a directory; anything that does not fit is refused in one line."""
     folder = Path(directory)
     payload = _read_meaning(folder / MEANING)
-    tensors = _read_tensors(folder / MODEL)
+    _must_exist(folder / MODEL)
+    tensors = read_tensors(folder / MODEL)
     try:
         automaton = automaton_from_payload(payload["automaton"], _name(payload.get("name", "")))
         if automaton.digest != payload["digest"]:
@@ -378,23 +376,13 @@ def _lists_of_lists(payload: object, what: str) -> list[list[object]]:
 
 def _read_meaning(path: Path) -> dict[str, Any]:
     """The file's content, with the right keys and version; the values are looked at one by one."""
-    if not path.exists():
-        raise InvalidFile(f"{short(path)} must exist (a directory written by krohn compile); it does not")
+    _must_exist(path)
     payload = require_keys(read_json(path), KEYS, short(path), optional=("name", "target"))
     if type(payload["krohn"]) is not int or payload["krohn"] != VERSION:
         raise InvalidFile(f"{short(path)} must have version {VERSION}; got {shown(payload['krohn'])}")
     return payload
 
 
-def _read_tensors(path: Path) -> Tensors:
-    try:
-        if path.stat().st_size > MAX_WEIGHTS:
-            raise InvalidFile(f"{short(path)} must have at most {MAX_WEIGHTS:,} bytes; it has more")
-        return load_tensors(path.read_bytes())
-    except FileNotFoundError as error:
-        raise InvalidFile(
-            f"{short(path)} must exist (a directory written by krohn compile); it does not"
-        ) from error
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InvalidFile(f"{short(path)} must be a safetensors file; {reason}") from error
+def _must_exist(path: Path) -> None:
+    if not path.exists():
+        raise InvalidFile(f"{short(path)} must exist (a directory written by krohn compile); it does not")

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError
-from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from krohn.atomic import json_bytes, write_folder
@@ -19,7 +17,7 @@ from krohn.network.storage import MODEL, OF_WITNESSES, is_witness
 from krohn.recurrent.cells import Cell, Gru, Lstm, Tensors
 from krohn.recurrent.linear_cells import DeltaStack, DiagonalStack
 from krohn.recurrent.rankone_witness import RankOneStack
-from krohn.strict_json import read_json, require_keys, short, shown
+from krohn.strict_json import read_json, read_tensors, require_keys, short, shown
 
 MEANING = OF_WITNESSES
 VERSION = 2
@@ -118,7 +116,7 @@ def load(directory: str | Path) -> Witness:
         automaton = automaton_from_payload(payload["automaton"], name)
         if automaton.digest != payload["digest"]:
             raise InvalidFile("the automaton does not have the digest the file states; compile it again")
-        cell = _cell(kind, _tensors(folder / MODEL), payload["options"])
+        cell = _cell(kind, read_tensors(folder / MODEL), payload["options"])
         return Witness(cell, replace(automaton, name=true_name(automaton)))
     except InvalidInput as error:
         raise InvalidFile(f"{short(folder)}: not a recurrent witness: {error}") from error
@@ -133,10 +131,3 @@ def _cell(kind: str, tensors: Tensors, options: object) -> Cell:
     if wrong:
         raise InvalidFile(f"options must be those of the tensors; {shown(wrong[0])} is not")
     return cell
-
-
-def _tensors(path: Path) -> dict[str, npt.NDArray[np.float32]]:
-    try:
-        return load_tensors(path.read_bytes())
-    except (OSError, SafetensorError, ValueError) as error:
-        raise InvalidFile(f"{short(path)} must be a safetensors file; {error}") from error

@@ -9,7 +9,7 @@ import numpy as np
 from krohn.algebra.analysis import analyze
 from krohn.automata.diagram import MAX_DRAWN, accepting, diagram
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.certificate import Certificate
+from krohn.certify.certificate import Verification
 from krohn.certify.verification import verify
 from krohn.construct.compiling import compile
 from krohn.construct.decomposing import decompose
@@ -39,7 +39,7 @@ def build_machine(automaton: Semiautomaton, length: int = LENGTH) -> dict[str, A
     return describe(network, verify(network))
 
 
-def describe(network: CompiledNetwork, certificate: Certificate | None) -> dict[str, Any]:
+def describe(network: CompiledNetwork, certificate: Verification | None) -> dict[str, Any]:
     """Everything a page shows of one network."""
     automaton = network.automaton
     if automaton.target != "state":
@@ -175,7 +175,7 @@ def _plain(value: object) -> object:
     return str(value) if isinstance(value, int) and abs(value) > 2**53 else value
 
 
-def _certificate(certificate: Certificate) -> dict[str, Any]:
+def _certificate(certificate: Verification) -> dict[str, Any]:
     payload = certificate.to_json()
     return {key: payload[key] for key in ("certified", "length", "dtype", "margin", "reason", "network")} | {
         "exhaustive": payload["exhaustive"],

@@ -1,0 +1,49 @@
+"""``python -m krohn.check NET CERTIFICATE``: checks a certificate again, with the trusted part alone.
+
+Exit status 0: the certificate proves its claim. 1: it does not. 2: the files are not what they must be.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from krohn.check.claim import Certificate, check_certificate, read_certificate
+from krohn.check.folder import read_net
+from krohn.check.format import ASSUMPTIONS
+from krohn.check.verdict import Verdict
+from krohn.errors import KrohnError
+
+USAGE = "usage: python -m krohn.check NET CERTIFICATE"
+
+
+def rechecked(net: str, file: str) -> tuple[Certificate, Verdict]:
+    """Reads both and asks the rules."""
+    certificate = read_certificate(file)
+    replicate = certificate.claim.configuration.get("replicate", 0)
+    held = read_net(net, replicate if type(replicate) is int else 0)
+    return certificate, check_certificate(held, certificate)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prints the claim, what is assumed, and yes or no."""
+    if list(arguments) in (["-h"], ["--help"]):
+        sys.stdout.write(f"{__doc__}\n{USAGE}\n")
+        return 0
+    if len(arguments) != 2:
+        sys.stderr.write(f"error: {USAGE}\n")
+        return 2
+    try:
+        certificate, verdict = rechecked(*arguments)
+    except (KrohnError, MemoryError, RecursionError) as error:
+        sys.stderr.write(f"error: {' '.join(str(error).split())[:290] or type(error).__name__}\n")
+        return 2
+    claim = certificate.claim
+    lines = [f"claim: {claim.sentence()}", f"rules: {certificate.rules}, version {certificate.version}"]
+    lines += [f"assumed ({name}): {ASSUMPTIONS.get(name, 'unknown')}" for name in claim.assumptions]
+    proved = f"yes: proved, with a logit margin of {verdict.margin:.6g}"
+    lines.append(proved if verdict.certified else f"no: {verdict.reason}")
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0 if verdict.certified else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,311 @@
+"""What a certificate says, and what it shows for it: claim, rule set, witness. One form for every network.
+
+A claim names everything that decides the answer: the network by a digest of its tensors and of every field of
+its configuration, the automaton with its table, which outputs are right, how long words may be, the float
+format, the order of sums, and what is assumed of library functions. A certificate adds the rule set that
+proves such claims and the witness that it asks for. Nothing in it is believed.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from krohn.check.files import read_json, short, shown
+from krohn.check.net import COMPILED, Net
+from krohn.check.reader import MAX_OUTPUT, Automaton, Network, need, network_of
+from krohn.check.verdict import Refused, Verdict, refusal_of, require
+from krohn.errors import InvalidFile
+
+VERSION = 2
+KEYS = {"krohn", "claim", "rules", "version", "witness"}
+NAMED = ("kind", "network", "configuration", "automaton", "target", "words", "lengths", "dtype", "order")
+FIELDS = (*NAMED, "assumptions")
+ANY = "any"
+SHOWN = 64
+"""Transitions that are written out; of larger automata the claim names the digest of the table."""
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """On every word of the lengths and letters stated, after every letter, the right output has the largest
+    logit.
+
+    Attributes:
+        kind: of the network: how its folder is read.
+        network: digest of its tensors and configuration.
+        configuration: every field that its forward pass depends on.
+        letters, states: their names, in the order of the network's numbers.
+        automaton: the table, the start, and the output that is right in each state.
+        target: whether outputs are states or observations.
+        allowed: the letters that may follow in each state; ``None``: all of them.
+        up_to: the longest words; ``None``: words of every length.
+        dtype: the float format.
+        order: in which sums are added; ``any`` for all orders.
+        assumptions: what is assumed of library functions and kernels, by name.
+    """
+
+    kind: str
+    network: str
+    configuration: Mapping[str, Any]
+    letters: tuple[str, ...]
+    states: tuple[str, ...]
+    automaton: Automaton
+    target: str
+    up_to: int | None
+    dtype: str
+    order: str = ANY
+    assumptions: tuple[str, ...] = ()
+    allowed: tuple[tuple[int, ...], ...] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        table, start = self.automaton.table.tolist(), int(self.automaton.start)
+        automaton = {"letters": list(self.letters), "states": list(self.states), "start": start}
+        shows = {} if self.target == "state" else {"observe": self.automaton.shows.tolist()}
+        return {
+            "kind": self.kind,
+            "network": self.network,
+            "configuration": dict(self.configuration),
+            "automaton": {**automaton, "next": table, **shows},
+            "target": self.target,
+            "words": "all" if self.allowed is None else [list(row) for row in self.allowed],
+            "lengths": "every" if self.up_to is None else {"up_to": self.up_to},
+            "dtype": self.dtype,
+            "order": self.order,
+            "assumptions": list(self.assumptions),
+        }
+
+    def sentence(self) -> str:
+        """The claim as people say it."""
+        table, (states, letters) = self.automaton.table, self.automaton.table.shape
+        which = "of every length" if self.up_to is None else f"of at most {self.up_to:,} letters"
+        if self.allowed is not None:
+            which += ", of those whose letters are allowed in the state before them"
+        output = "state" if self.target == "state" else "observation"
+        order = "with sums added in any order" if self.order == ANY else f"with sums added {self.order}"
+        rows = [
+            f"{self.states[state]} -{self.letters[letter]}-> {self.states[table[state, letter]]}"
+            for state in range(states)
+            for letter in range(letters)
+        ]
+        known = ", ".join(rows) if len(rows) <= SHOWN else f"{len(rows):,} transitions {self.table[:16]}"
+        where = (
+            f"after every letter, at the {output} of the automaton with {states} states and {letters} letters"
+        )
+        return (
+            f"On every word {which}, computed in {self.dtype} {order}, the {self.kind} network "
+            f"{self.network[:16]} has its largest logit, {where} "
+            f"that starts in {self.states[self.automaton.start]}: {known}."
+        )
+
+    @property
+    def table(self) -> str:
+        """Digest of the automaton and of what is right in each state."""
+        parts = (self.automaton.table, self.automaton.shows, np.array([self.automaton.start]))
+        data = b"".join(np.ascontiguousarray(part, dtype=np.int64).tobytes() for part in parts)
+        return hashlib.sha256(data).hexdigest()
+
+
+def claim_from(payload: Any) -> Claim:
+    """The claim in a certificate; anything malformed is an error that names the field."""
+    need(isinstance(payload, dict) and set(payload) == set(FIELDS), f"claim must have {', '.join(FIELDS)}")
+    texts = {key: payload[key] for key in ("kind", "network", "target", "dtype", "order")}
+    for key, value in texts.items():
+        need(isinstance(value, str) and value.isprintable(), f"claim: {key} must be a printable string")
+    need(isinstance(payload["configuration"], dict), "claim: configuration must be an object")
+    need(_texts(payload["assumptions"]), "claim: assumptions must be a list of names")
+    automaton, letters, states = _automaton(payload["automaton"], payload["target"])
+    return Claim(
+        **texts,
+        configuration=payload["configuration"],
+        letters=letters,
+        states=states,
+        automaton=automaton,
+        allowed=_allowed(payload["words"], automaton),
+        up_to=_up_to(payload["lengths"]),
+        assumptions=tuple(payload["assumptions"]),
+    )
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) and item.isprintable() for item in value)
+
+
+def _automaton(payload: Any, target: str) -> tuple[Automaton, tuple[str, ...], tuple[str, ...]]:
+    need(target in ("state", "observation"), "claim: target must be state or observation")
+    wanted = {"letters", "states", "start", "next"} | ({"observe"} if target == "observation" else set())
+    need(isinstance(payload, dict) and set(payload) == wanted, f"claim: automaton must have {sorted(wanted)}")
+    for key in ("letters", "states"):
+        fits = _texts(payload[key]) and payload[key] and len(set(payload[key])) == len(payload[key])
+        need(fits, f"claim: {key} must be different printable names")
+    states, letters = len(payload["states"]), len(payload["letters"])
+    rows = payload["next"]
+    fits = isinstance(rows, list) and len(rows) == states
+    fits = fits and all(isinstance(row, list) and len(row) == letters for row in rows)
+    fits = fits and all(type(n) is int and 0 <= n < states for row in rows for n in row)
+    need(fits, "claim: next must have a state for every state and letter")
+    start, shows = payload["start"], payload.get("observe", list(range(states)))
+    need(type(start) is int and 0 <= start < states, "claim: start must be the number of a state")
+    fits = isinstance(shows, list) and len(shows) == states
+    fits = fits and all(type(n) is int and 0 <= n < MAX_OUTPUT for n in shows)
+    need(fits, "claim: observe must have a number for every state")
+    numbers = (np.array(values, dtype=np.int64) for values in (rows, shows))
+    table, outputs = numbers
+    return Automaton(table, start, outputs), tuple(payload["letters"]), tuple(payload["states"])
+
+
+def _allowed(words: Any, automaton: Automaton) -> tuple[tuple[int, ...], ...] | None:
+    if words == "all":
+        return None
+    states, letters = automaton.table.shape
+    fits = isinstance(words, list) and len(words) == states and all(isinstance(row, list) for row in words)
+    fits = fits and all(type(n) is int and 0 <= n < letters for row in words for n in row)
+    need(fits, "claim: words must be all, or the letters that may follow in each state")
+    return tuple(tuple(row) for row in words)
+
+
+def _up_to(lengths: Any) -> int | None:
+    if lengths == "every":
+        return None
+    fits = isinstance(lengths, dict) and set(lengths) == {"up_to"} and type(lengths["up_to"]) is int
+    need(fits and lengths["up_to"] >= 1, 'claim: lengths must be "every" or {"up_to": a number from 1 on}')
+    return int(lengths["up_to"])
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """One way to prove claims.
+
+    Attributes:
+        version: of rules and witness; a certificate of another version is refused.
+        kinds: of networks that it can prove.
+        assumptions: what it assumes beyond IEEE arithmetic, for a claim.
+        prove: network, claim, witness and a budget of work to a verdict.
+    """
+
+    version: int
+    kinds: tuple[str, ...]
+    assumptions: Callable[[Net, Claim], tuple[str, ...]]
+    prove: Callable[[Net, Claim, object, float | None], Verdict]
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A claim, the rule set that proves it, and the witness; ``check_certificate`` has the last word."""
+
+    claim: Claim
+    rules: str
+    version: int
+    witness: Any
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of a certificate file."""
+        claim = self.claim.to_json()
+        return {
+            "krohn": VERSION,
+            "claim": claim,
+            "rules": self.rules,
+            "version": self.version,
+            "witness": self.witness,
+        }
+
+
+def certificate_from(payload: Any, name: str = "the certificate") -> Certificate:
+    """The certificate in a file; one of an earlier version is refused with the command that renews it."""
+    need(isinstance(payload, dict), f"{name} must be a certificate, an object")
+    if payload.get("krohn") == 1 and "certified" in payload:
+        raise InvalidFile(f"{name} is of an earlier version; renew it: krohn verify NETWORK --out {name}")
+    need(set(payload) == KEYS, f"{name} must be a certificate with {', '.join(sorted(KEYS))}")
+    need(
+        payload["krohn"] == VERSION and type(payload["krohn"]) is int, f"{name} must be of version {VERSION}"
+    )
+    rules, version = payload["rules"], payload["version"]
+    need(isinstance(rules, str) and type(version) is int, f"{name}: rules must be a name, version a number")
+    return Certificate(claim_from(payload["claim"]), rules, version, payload["witness"])
+
+
+def read_certificate(path: str | Path) -> Certificate:
+    """The certificate in a file, of bounded size."""
+    try:
+        return certificate_from(read_json(path), short(path))
+    except InvalidFile as error:
+        text = str(error)
+        raise InvalidFile(text if text.startswith(short(path)) else f"{short(path)}: {text}") from error
+
+
+def check_certificate(net: Net, certificate: Certificate, work: float | None = None) -> Verdict:
+    """Whether the certificate proves its claim about this very network."""
+    try:
+        with np.errstate(all="ignore"):
+            rules = fitting_rules(net, certificate)
+            return rules.prove(net, certificate.claim, certificate.witness, work)
+    except Exception as error:  # whatever a certificate provokes is a refusal
+        return refusal_of(error)
+
+
+def fitting_rules(net: Net, certificate: Certificate) -> RuleSet:
+    """The rule set, if it is one for this network and the claim is about it; raises ``Refused``."""
+    claim, rules = certificate.claim, RULES.get(certificate.rules)
+    if rules is None:
+        raise Refused(
+            f"there is no rule set {shown(certificate.rules)}", f"it must be one of {', '.join(RULES)}"
+        )
+    require(
+        certificate.version == rules.version,
+        f"the witness is for version {certificate.version} of the rules, which are {rules.version} now",
+        "renew it: krohn verify NETWORK --out CERTIFICATE",
+    )
+    require(claim.kind == net.kind, f"the claim is about a {claim.kind} network; this one is {net.kind}")
+    require(net.kind in rules.kinds, f"the rules {certificate.rules} are not for {net.kind} networks")
+    mine, theirs = (json.dumps(dict(one), sort_keys=True) for one in (net.configuration, claim.configuration))
+    differing = [key for key in net.configuration if net.configuration[key] != claim.configuration.get(key)]
+    require(
+        mine == theirs, f"the claim is about another configuration: {', '.join(differing) or 'a field more'}"
+    )
+    require(claim.network == net.digest, "the claim is about other tensors than these")
+    for name, own in (("letters", claim.letters), ("states", claim.states)):
+        held = net.configuration.get(name, list(own))
+        require(held == list(own), f"the claim has other names of {name} than the network")
+    require(
+        net.configuration.get("target", claim.target) == claim.target,
+        f"the claim is about a {claim.target}; the network outputs another target",
+    )
+    require(
+        claim.assumptions == rules.assumptions(net, claim),
+        "the claim must name the assumptions of its rules: " + ", ".join(rules.assumptions(net, claim)),
+    )
+    return rules
+
+
+def _transformer(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
+    from krohn.check.checker import WORK, check
+
+    require(claim.up_to is not None, "a Transformer has positions for words up to a length, not for all")
+    require(claim.allowed is None, "these rules are for all words")
+    require(claim.order == ANY, "these rules hold for any order of sums; the claim must say so")
+    network, automaton = transformer_of(net, claim.automaton)
+    return check(network, automaton, claim.dtype, claim.up_to or 0, witness, work or WORK)
+
+
+def transformer_of(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
+    """The network as the rules read it, and the automaton with what it must show."""
+    if net.kind == COMPILED:
+        return network_of(net.tensors, net.configuration["shape"], net.configuration["mask"]), automaton
+    from krohn.check.gpt2 import export_network  # who has no export need not read it
+
+    return export_network(net, automaton)
+
+
+def _of_transformers(net: Net, claim: Claim) -> tuple[str, ...]:
+    return ("sum", "exp", "softmax-kernel")
+
+
+RULES: dict[str, RuleSet] = {
+    "transformer": RuleSet(1, (COMPILED, "gpt2", "transformer-lens"), _of_transformers, _transformer),
+}
+"""By the name that a certificate gives."""

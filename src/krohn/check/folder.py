@@ -1,0 +1,71 @@
+"""The folders that networks are kept in, each kind by the file that only it has.
+
+A field of a configuration is read, or known to change no answer, or the folder is refused.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from krohn.check.files import Tensors, read_json, read_tensors, short
+from krohn.check.net import COMPILED, MODEL, Net, listed
+from krohn.check.reader import automaton_of, need
+from krohn.errors import InvalidFile
+
+
+def read_net(directory: str | Path, replicate: int = 0) -> Net:
+    """The network in a folder of any kind; ``replicate`` chooses one of a training run."""
+    folder = Path(directory)
+    for name, read in READERS.items():
+        if (folder / name).exists():
+            try:
+                return read(folder, replicate)
+            except InvalidFile as error:
+                text = str(error)
+                own = text.startswith(short(folder))
+                raise InvalidFile(text if own else f"{short(folder)}: {text}") from error
+    raise InvalidFile(
+        f"{short(folder)} must be a folder with one of {', '.join(READERS)}; it has none of them"
+    )
+
+
+def _compiled(folder: Path, replicate: int) -> Net:
+    """What krohn compile writes; the description of channels and registers is not read."""
+    fields = {"krohn": ..., "length": ..., "mask": ..., "shape": ..., "automaton": ..., "target": "state"}
+    passed = frozenset({"name", "method", "digest", "layout", "program"})
+    found = listed(read_json(folder / "krohn.json"), "krohn.json", fields, passed)
+    need(found["krohn"] == 1 and type(found["krohn"]) is int, "krohn.json must have version 1")
+    automaton_of(found["automaton"], found["target"])
+    net = compiled_net(
+        read_tensors(folder / MODEL),
+        found["shape"],
+        found["mask"],
+        found["automaton"]["letters"],
+        found["automaton"]["states"],
+        found["target"],
+    )
+    sizes = [net.tensors.get(name, np.zeros(())).shape[:1] for name in ("positions", "padding")]
+    need(all(sizes), "positions and padding must be there")
+    longest = sizes[0][0] - sizes[1][0]
+    fits = type(found["length"]) is int and found["length"] == longest
+    need(fits, f"length must be {longest}, as the positions say")
+    return net
+
+
+def compiled_net(
+    tensors: Tensors, shape: list[list[int]], mask: str, letters: list[str], states: list[str], target: str
+) -> Net:
+    """A compiled network by what decides its answers and what they are called."""
+    about = {"letters": letters, "mask": mask, "shape": shape, "states": states, "target": target}
+    return Net(COMPILED, about, tensors)
+
+
+def _export(folder: Path, replicate: int) -> Net:
+    from krohn.check.gpt2 import read_export  # who has no export need not read it
+
+    return read_export(folder)
+
+
+READERS: dict[str, Callable[[Path, int], Net]] = {"krohn.json": _compiled, "export.json": _export}
+"""By the file that tells a kind of folder from the others."""
