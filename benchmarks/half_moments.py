@@ -22,7 +22,7 @@ from krohn.experiments.scale import Scale, parse_scale
 from krohn.experiments.single_run import work
 from krohn.experiments.summary import mean_and_error
 from krohn.experiments.text_form import parse_text
-from krohn.training.step import AdamW
+from krohn.training.adamw import AdamW
 
 RESULTS = Path(__file__).parents[1] / "results"
 _step = AdamW.step

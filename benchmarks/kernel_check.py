@@ -8,7 +8,11 @@ from torch import Tensor
 
 from krohn import streams
 from krohn.models.kernels import plain
-from krohn.training.step import plain_update
+from krohn.models.registry import model_config
+from krohn.training.adamw import plain_update
+from krohn.training.config import OptimizerConfig
+from krohn.training.muon import Muon
+from krohn.training.state import TrainState
 
 Function = Callable[[list[Tensor], dict[str, Tensor]], Tensor | tuple[Tensor, ...]]
 
@@ -76,7 +80,7 @@ def check_kernels() -> list[dict[str, Any]]:
                 {"b": _random(rep, 16)},
             )
         )
-    rows.append(compare_adamw())
+    rows += [compare_adamw(), *compare_muon()]
     return rows
 
 
@@ -135,6 +139,51 @@ def _error(value: Tensor | None, reference: Tensor | None) -> float:
     assert reference is not None
     error = float((value.detach().double() - reference.detach()).norm() / reference.detach().norm())
     return error if error == error else float("inf")
+
+
+def compare_muon() -> list[dict[str, Any]]:
+    """Two steps of Muon on the GPU, products in bf16, against the plain way in float64 on the CPU."""
+    rows = []
+    for dim, mlp, layers in ((512, 512, 2), (64, 192, 1)):
+        layout = model_config("gpt", layers=layers, dim=dim, heads=2, mlp=mlp).build(4, 6).layout
+        config = OptimizerConfig(method="muon", lr=(1e-2,), weight_decay=0.1)
+        drawn = torch.randn(3, 3, layout.size).bfloat16()
+        weight = torch.randn(3, layout.size)
+        rates = 0.01 + 0.1 * torch.rand(2, 3, 3)
+        moved = []
+        for device, master, low in (("cuda", torch.float32, torch.bfloat16), ("cpu",) + 2 * (torch.float64,)):
+            state = _state(weight.to(device, master), low)
+            state.alive[1] = False
+            optimizer = Muon(config, state, 2, layout)
+            optimizer.rates.copy_(rates)
+            for gradient in drawn[:2]:
+                state.gradient.copy_(gradient)
+                optimizer.step(torch.zeros(3, device=device), average=True)
+            found = (state.weight, state.average, state.first)
+            moved.append(
+                [value.cpu().double() - weight.double() * (place < 2) for place, value in enumerate(found)]
+            )
+        errors = [_error(ours, theirs) for ours, theirs in zip(*moved, strict=True)]
+        frozen = not any(bool(value[1].any()) for value in moved[0])
+        named = dict(zip(("output", "input_gradient", "weight_gradient"), errors, strict=True))
+        rows.append(
+            {"kernel": f"muon {dim}, weight, average, momentum", **named, "ok": max(errors) < 3e-2 and frozen}
+        )
+    return rows
+
+
+def _state(weight: Tensor, low: torch.dtype) -> TrainState:
+    compute = weight if low == weight.dtype else weight.to(low)
+    zeros = {name: torch.zeros_like(weight) for name in ("first", "second")}
+    return TrainState(
+        weight=weight,
+        compute=compute,
+        gradient=torch.zeros_like(compute),
+        average=weight.clone(),
+        best=weight.clone(),
+        alive=torch.ones(len(weight), dtype=torch.bool, device=weight.device),
+        **zeros,
+    )
 
 
 def _random(*shape: int) -> Tensor:

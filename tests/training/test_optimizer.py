@@ -3,9 +3,9 @@ import math
 import pytest
 import torch
 
+from krohn.training.adamw import AdamW
 from krohn.training.config import OptimizerConfig
 from krohn.training.state import Plateau, TrainState, ema_window, rate_table, shape
-from krohn.training.step import AdamW
 from training.small_runs import run_steps, small_run, stepper_of
 
 

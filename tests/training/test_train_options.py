@@ -45,6 +45,7 @@ TYPED: dict[str, tuple[str, Any, str]] = {
     "--embedding-std": ("0.5", 0.5, ""),
     "--embedding": ("5", 5, "--model lstm"),
     "--hidden": ("6", 6, "--model lstm"),
+    "--optimizer": ("muon", "muon", ""),
     "--lr": ("0.125", (0.125,), ""),
     "--weight-decay": ("0.5", 0.5, ""),
     "--betas": ("0.5 0.75", (0.5, 0.75), ""),

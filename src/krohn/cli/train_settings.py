@@ -108,6 +108,12 @@ SETTINGS = (
     Setting("--embedding", "model.embedding", "lstm, gru: embedding width.  [default: 64]", int),
     Setting("--hidden", "model.hidden", "lstm, gru: state width.  [default: 128]", int),
     Setting(
+        "--optimizer",
+        "optimizer.method",
+        "adamw or muon; muon orthogonalises the updates of gpt's block matrices.  [default: adamw]",
+        str,
+    ),
+    Setting(
         "--lr",
         "optimizer.lr",
         "Learning rate; repeat for a grid over replicates.  [default: 0.0003]",

@@ -34,6 +34,8 @@ class Parameter:
         init: distribution of the first value.
         scale: standard deviation ("normal"), bound ("uniform") or value ("constant").
         used: leading extent of the last axis that is initialised; the padding behind stays zero.
+        matrices: how many matrices of a block lie in it side by side, the maps that ``muon`` orthogonalises;
+            0 for every other parameter.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Parameter:
     init: Literal["normal", "uniform", "constant"] = "constant"
     scale: float = 0.0
     used: tuple[int, ...] | None = None
+    matrices: int = 0
 
     @property
     def size(self) -> int:

@@ -45,6 +45,7 @@ _OPTIONAL = ("curriculum", "halving")
 _LATER: dict[str, dict[str, Any]] = {
     "task": {"bos": False},
     "model": {"attention_dropout": 0.0},
+    "optimizer": {"method": "adamw"},
 }
 
 
@@ -203,13 +204,24 @@ def _reasons(values: Mapping[str, Any]) -> list[str]:
     parts = [values[name] for name in SECTIONS if values.get(name) is not None]
     found = [reason for part in parts for reason in part.reasons()]
     if {"model", "task"} <= values.keys():
-        found += _too_large(values["model"]) or values["model"].reasons(values["task"].num_tokens)
+        wrong = _too_large(values["model"]) or values["model"].reasons(values["task"].num_tokens)
+        found += wrong or _without_matrices(values)
     for name in ("replicates", "steps"):
         if values.get(name, 1) < 1:
             found.append(f"{name} must be at least 1; got {values[name]}")
     if values.get("seed", 0) < 0:
         found.append(f"seed must lie in [0, 2^63); got {values['seed']}")
     return found + shared_out(values)
+
+
+def _without_matrices(values: Mapping[str, Any]) -> list[str]:
+    """A reason if Muon were to move the matrices of blocks, and the network had none."""
+    optimizer, model = values.get("optimizer"), values["model"]
+    if optimizer is None or optimizer.method != "muon":
+        return []
+    if any(parameter.matrices for parameter in model.build(2, 2).layout.parameters):
+        return []
+    return [f"optimizer muon needs a model with matrices of blocks, as gpt has; got {model.kind}: use adamw"]
 
 
 def _too_large(model: ModelConfig) -> list[str]:
@@ -234,6 +246,9 @@ def typed_run(automaton: AutomatonLike, settings: dict[str, Any]) -> RunConfig:
     plain: dict[str, Any] = {"task": {"spec": spec_of(automaton)}, "model": {"kind": kind}}
     whole = {item.name for item in dataclasses.fields(RunConfig)} - {"task", "model"}
     for name, value in settings.items():
+        if name == "optimizer" and isinstance(value, str):
+            plain.setdefault(name, {})["method"] = value
+            continue
         homes = [key for key, section in sections.items() if name in _fields(section)]
         if name in whole:
             plain[name] = value

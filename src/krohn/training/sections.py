@@ -53,11 +53,13 @@ class EvaluationConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class OptimizerConfig:
-    """AdamW, its schedule and what goes with it.
+    """AdamW or Muon, the schedule and what goes with it.
 
     Attributes:
+        method: adamw; or muon, which moves the matrices of the blocks by orthogonalised momentum at the same
+            learning rates, and all other parameters by AdamW.
         lr: learning rates; replicate r takes ``lr[r % len(lr)]``, so a grid costs nothing extra.
-        betas: decay of the two moments.
+        betas: decay of the two moments; the first is Muon's momentum too.
         eps: added to the root of the second moment.
         weight_decay: decoupled, on every parameter.
         warmup: steps of linear warm-up.
@@ -70,6 +72,7 @@ class OptimizerConfig:
         batch: sequences per replicate and step.
     """
 
+    method: Literal["adamw", "muon"] = "adamw"
     lr: tuple[float, ...] = (3e-4,)
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-8

@@ -1,4 +1,4 @@
-"""A training step, whole: draw a batch, take gradients, update the weights by AdamW.
+"""A training step, whole: draw a batch, take gradients, update the weights.
 
 Many steps run without the host, as CUDA graphs where there is a GPU.
 A chunk of batches is drawn at once, so that the loop over positions that computes the states costs next to
@@ -13,7 +13,9 @@ from torch import Tensor
 from krohn import streams
 from krohn.models.network import Network, Noise
 from krohn.tasks.batches import Task
-from krohn.training.config import OptimizerConfig, RunConfig
+from krohn.training.adamw import AdamW, at_least_float
+from krohn.training.config import RunConfig
+from krohn.training.muon import Muon
 from krohn.training.state import DATA, NOISE, TrainState, rate_table, replicate_keys
 
 Action = Callable[[], None]
@@ -39,7 +41,11 @@ class Stepper:
         self.config, self.network, self.task, self.state = config, network, task, state
         self.chunk = 64 if device.type == "cuda" else 16
         self.leaves = network.layout.leaves(state.compute, state.gradient)
-        self.optimizer = AdamW(config.optimizer, state, self.chunk)
+        self.optimizer = (
+            Muon(config.optimizer, state, self.chunk, network.layout)
+            if config.optimizer.method == "muon"
+            else AdamW(config.optimizer, state, self.chunk)
+        )
         self.loss = torch.zeros(count, dtype=at_least_float(state.compute), device=device)
         self.loss_sum = torch.zeros_like(self.loss, dtype=torch.float64)
         self._rates = torch.tensor(config.learning_rates, dtype=torch.float64)[chosen]
@@ -135,84 +141,3 @@ def _captured(stepper: Stepper) -> dict[str, Action]:
     position.zero_()
     stepper.loss_sum.zero_()
     return graphs
-
-
-# AdamW with a learning rate, a clipping scale and a switch per replicate, on flat buffers.
-
-
-class AdamW:
-    """Applies one step to a ``TrainState``; the mathematics of ``torch.optim.AdamW`` per row."""
-
-    def __init__(self, config: OptimizerConfig, state: TrainState, table_length: int) -> None:
-        self.config, self.state = config, state
-        replicates, device = len(state.weight), state.weight.device
-        # Learning rates of the coming steps and which is next, on the device: a step needs no host.
-        self.rates = torch.zeros(table_length, replicates, 3, dtype=state.weight.dtype, device=device)
-        self.position = torch.zeros(1, dtype=torch.int64, device=device)
-        self._constants = (*config.betas, config.eps, config.weight_decay, config.ema)
-
-    def step(self, loss: Tensor, *, average: bool) -> None:
-        """One update from ``state.gradient``; a non-finite loss or gradient freezes its replicate."""
-        state, clip = self.state, self.config.clip
-        norm = squared_norms(state.gradient).sqrt()
-        state.alive &= torch.isfinite(norm) & torch.isfinite(loss)
-        scale = torch.ones_like(norm) if clip is None else (clip / (norm + 1e-6)).clamp(max=1.0)
-        scale = torch.where(state.alive, scale, -1.0)
-        moments = (state.first, state.second)
-        ema = state.average if average else None
-        apply = _fused_update() if state.weight.is_cuda else plain_update
-        apply(
-            state.weight, state.compute, state.gradient, moments, ema,
-            self.rates, self.position, scale, self._constants,
-        )  # fmt: skip
-        self.position += 1
-
-
-def squared_norms(gradient: Tensor) -> Tensor:
-    """Sum of squares of each row."""
-    if gradient.is_cuda:
-        from krohn.training.kernels import adamw  # Triton exists only beside CUDA builds of torch
-
-        return adamw.squared_norms(gradient)
-    return torch.stack([torch.dot(row, row) for row in gradient.to(at_least_float(gradient))])
-
-
-def plain_update(
-    weight: Tensor,
-    compute: Tensor,
-    gradient: Tensor,
-    moments: tuple[Tensor, Tensor],
-    average: Tensor | None,
-    rates: Tensor,
-    position: Tensor,
-    scale: Tensor,
-    constants: tuple[float, float, float, float, float],
-) -> None:
-    """AdamW row by row: what the Triton kernel computes, and the way on the CPU. Scale < 0 skips a row."""
-    beta1, beta2, epsilon, decay, keep = constants
-    row_rates = rates[int(position)].tolist()
-    for row, factor in enumerate(scale.tolist()):
-        if factor < 0.0:
-            continue
-        step, root, rate = row_rates[row]
-        g = gradient[row].to(weight.dtype)
-        g = g * factor if factor != 1.0 else g
-        m, v, w = moments[0][row], moments[1][row], weight[row]
-        m.lerp_(g, 1.0 - beta1)
-        v.mul_(beta2).addcmul_(g, g, value=1.0 - beta2)
-        w.mul_(1.0 - rate * decay).addcdiv_(m, v.sqrt().mul_(root).add_(epsilon), value=-step)
-        if compute is not weight:
-            compute[row].copy_(w)
-        if average is not None:
-            average[row].lerp_(w, 1.0 - keep)
-
-
-def _fused_update() -> Callable[..., None]:
-    from krohn.training.kernels import adamw  # Triton exists only beside CUDA builds of torch
-
-    return adamw.update
-
-
-def at_least_float(tensor: Tensor) -> torch.dtype:
-    """The tensor's own type, or float32 if that is wider: what sums are taken in."""
-    return torch.promote_types(tensor.dtype, torch.float32)

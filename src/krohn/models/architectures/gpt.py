@@ -204,7 +204,7 @@ def _block_parameters(prefix: str, config: GptConfig) -> list[Parameter]:
     dim, residual_std = config.dim, _INIT_STD / (2.0 * config.layers) ** 0.5
     return [
         *_norm(f"{prefix}ln_1", dim),
-        *_affine(f"{prefix}attn.c_attn", dim, 3 * dim, _INIT_STD),
+        *_affine(f"{prefix}attn.c_attn", dim, 3 * dim, _INIT_STD, matrices=3),
         *_affine(f"{prefix}attn.c_proj", dim, dim, residual_std),
         *_norm(f"{prefix}ln_2", dim),
         *_affine(f"{prefix}mlp.c_fc", dim, config.mlp, _INIT_STD),
@@ -216,9 +216,9 @@ def _norm(name: str, dim: int) -> list[Parameter]:
     return [Parameter(f"{name}.weight", (dim,), "constant", 1.0), Parameter(f"{name}.bias", (dim,))]
 
 
-def _affine(name: str, inputs: int, outputs: int, std: float) -> list[Parameter]:
+def _affine(name: str, inputs: int, outputs: int, std: float, matrices: int = 1) -> list[Parameter]:
     return [
-        Parameter(f"{name}.weight", (inputs, outputs), "normal", std),
+        Parameter(f"{name}.weight", (inputs, outputs), "normal", std, matrices=matrices),
         Parameter(f"{name}.bias", (outputs,)),
     ]
 

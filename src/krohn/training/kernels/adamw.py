@@ -28,7 +28,7 @@ def _adamw_squares(gradient, partial, size, BLOCK: tl.constexpr):
 
 @triton.jit
 def _adamw_update(
-    weight, compute, gradient, first, second, average, rates, position, scale, size, replicates,
+    weight, compute, gradient, first, second, average, rates, position, scale, size, row_length, replicates,
     beta1, beta2, epsilon, decay, keep, BLOCK: tl.constexpr, AVERAGE: tl.constexpr, SPLIT: tl.constexpr,
 ):  # fmt: skip
     replicate = tl.program_id(1)
@@ -37,7 +37,7 @@ def _adamw_update(
         return
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = place < size
-    place += replicate.to(tl.int64) * size
+    place += replicate.to(tl.int64) * row_length
     rate = rates + (tl.load(position) * replicates + replicate) * 3
     step, root, shrink = tl.load(rate), tl.load(rate + 1), 1.0 - tl.load(rate + 2) * decay
     g = tl.load(gradient + place, mask=inside, other=0.0).to(tl.float32) * factor
@@ -77,11 +77,11 @@ def update(
     scale: Tensor,
     constants: tuple[float, float, float, float, float],
 ) -> None:
-    """As ``krohn.training.step.plain_update``."""
+    """As ``krohn.training.adamw.plain_update``, on whole buffers or the same columns of each."""
     replicates, size = weight.shape
     beta1, beta2, epsilon, decay, keep = constants
     _adamw_update[(triton.cdiv(size, _BLOCK), replicates)](
         weight, compute, gradient, *moments, weight if average is None else average, rates, position, scale,
-        size, replicates, beta1, beta2, epsilon, decay, keep,
+        size, weight.stride(0), replicates, beta1, beta2, epsilon, decay, keep,
         BLOCK=_BLOCK, AVERAGE=average is not None, SPLIT=compute is not weight, num_warps=4,
     )  # fmt: skip
