@@ -108,7 +108,7 @@ def code_lines(path: Path) -> int:
 
 
 PARTS = {
-    "the proof of a cascade": "checker verdict real format machine head_rules mlp affine readout",
+    "the proof of a cascade": "checker verdict real format finite machine head_rules mlp affine readout",
     "files, claims and witnesses": "__main__ claim files folder net reader witness",
     "scans, races and exports": "scan race gpt2",
 }

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from krohn.check.affine import Norm, normed
+from krohn.check.finite import finite_attention
 from krohn.check.format import FORMATS, Box, Format, whole
 from krohn.check.head_rules import Look, Part, add_up, look_back, remember
 from krohn.check.machine import Lifted, Machine, Moment, Setting, counted_anew, lifted, merge
@@ -178,6 +179,7 @@ def attend(setting: Setting, moment: Moment, layer: Layer, step: Attention) -> M
     new, keep = lifted(moment, step.lift), layer.keep_attention
     sums, copies, pads = [], dict[int, Part](), [whole(moment.pads).kept(keep)]
     norm = normed(setting.fmt, moment.anywhere, layer.gain_attention, setting.epsilon)
+    finite_attention(setting, moment.anywhere, layer, norm, moment.positions)
     for number, (head, rule) in enumerate(zip(layer.heads, step.heads, strict=True), 1):
         with inside(f"head {number}"):
             made, padding = one_head(setting, moment, head, rule, new, norm)
@@ -218,8 +220,7 @@ def one_head(
     """What the head adds to letters (nothing, per class, or per state and letter), and to padding."""
     if isinstance(rule, Silent):
         require(not head.output.any(), "witness: a head that adds something is called silent")
-        one = np.zeros(moment.classes, dtype=np.int64)
-        return None, Look(setting, moment, head, one, one, norm).at_padding()
+        return None, whole(point(np.zeros_like(moment.pads.lo)))
     look = Look(setting, moment, head, rule.query_of, rule.key_of, norm)
     if isinstance(rule, Sum):
         return add_up(look, rule)[0], look.at_padding()

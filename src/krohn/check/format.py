@@ -53,7 +53,7 @@ ASSUMPTIONS = {
     "that scales scores inside a fused multiply-add may weigh it otherwise, and is not covered",
     "sine": f"sine is off by at most {SINE:.0f} roundings of 1",
     "tanh": f"tanh is off by at most {BEND:.0f} roundings of 1, and perhaps neither monotone nor within 1",
-    "sigmoid": f"sigmoid is off by at most {BEND:.0f} roundings of 1, and perhaps neither monotone nor in 0..1",
+    "sigmoid": f"sigmoid is off by at most {BEND:.0f} roundings of 1, perhaps neither monotone nor in 0..1",
     "saturation": "tanh is 0 at 0 and the sigmoid 1/2; from |x| = 752 (float64) or 110 (float32) on tanh is "
     "exactly -1 or 1, and the sigmoid exactly 0 or 1",
     "root": f"a square root, or one over it, is off by at most {ROOT:.0f} roundings",
@@ -332,11 +332,27 @@ class Format:
         faint = np.where(gain != 0, 4 * (1 + np.abs(gain)) * self.inner.tiny, 0.0)
         return scale, alike, own, faint, float(ample(mean * inverse.hi / chosen))
 
-    def may_score(self, queries: Real, keys: Real) -> None:
-        """Refuses if any query with any key, seen or not, can overflow."""
-        flat = (side.size.reshape(-1, side.lo.shape[-1]) for side in (queries, keys))
-        most = [sizes.max(axis=0, initial=0.0) for sizes in flat]
-        self.inner.error(np.asarray(most[0] @ most[1]), float(len(most[0]) + 1), float(len(most[0])))
+    def finite(self, size: Array, additions: float) -> Array:
+        """Refuses unless tensors of this size, after so many additions in any order, are stored finite."""
+        off = self.inner.error(size, additions, 0.0) + additions * self.rounding(size)
+        require(size + off <= self.outer.largest, "a number can overflow", TOO_LARGE)
+        return size + off
+
+    def finite_scores(self, queries: Array, keys: Array) -> None:
+        """Refuses unless any query scores a finite number with any key, seen or not; differences too."""
+        width = float(len(queries))
+        self.inner.error(2 * np.asarray(queries @ keys), width + 2, width)
+
+    def finite_average(self, values: Array, count: float) -> Array:
+        """The size of averages of values of these sizes as they are stored, over up to ``count`` positions.
+
+        Computed weights add up to 1 but for their own roundings, since the quotients are of the sum itself;
+        stored ones for one more. A kernel may also add up all products first and divide the sum at the end.
+        """
+        self.inner.error(count * values, 3 * count + 8, count)
+        above = SAFE * (np.expm1((3 * count + 8) * np.log1p(self.inner.unit)) + 8 * OWN.unit)
+        above = 1 + above + (SAFE * self.outer.unit + count * self.outer.tiny if self.coarse else 0.0)
+        return self.finite(above * values + count * self.inner.tiny * (values != 0), 1.0)
 
     def weights(self, scores: Real, seen: Flags, count: Array) -> Real:
         """Softmax along the last axis for computed scores; entry i stands for ``count[..., i]`` positions.
@@ -410,7 +426,6 @@ class Format:
         Nothing where all terms are known multiples of ``unit`` and as many as these fit.
         """
         off = self.inner.error(ample(size), terms, terms)
-        require(size + off <= self.outer.largest, "a number can overflow", TOO_LARGE)
         return np.where(self.outer.holds(unit, size), 0.0, off + 2 * self.rounding(size + off))
 
     def passed_on(self, size: Array, off: Array, matrix: Array) -> Array:
@@ -420,7 +435,6 @@ class Format:
         after = (size + off) @ np.abs(matrix)
         last = np.where(ways > 0, self.inner.error(after, ways + 2, ways), 0.0)
         made = ample(off @ np.abs(matrix)) + last
-        require(after + made <= self.outer.largest, "a number can overflow", TOO_LARGE)
         return np.where(ways > 0, made + self.rounding(after + made), 0.0)
 
     def copied(self, size: Array, spread: Array, leak: float, count: int) -> Array:

@@ -56,9 +56,6 @@ class Look:
         self.pad_queries, self.pad_keys, self.pad_values = (
             norm.linear(pads, matrix).part for matrix in (head.query, head.key, head.value)
         )
-        for queries in (self.queries, self.pad_queries):
-            for keys in (self.keys, self.pad_keys):
-                self.fmt.may_score(queries, keys)
         # Values without their counters, which are worth ``value_wide`` in them.
         exact = (point(moment.wide.T) * point(norm.scale)) @ head.value
         self.value_wide = exact.lo.T
@@ -68,7 +65,7 @@ class Look:
         self.carries = (self.value_wide != 0).any(axis=0)
 
     def _projected(self, groups: Integers, weight: Array) -> Real:
-        """[group, t, k]: only the channels that the matrix reads matter, since the others are finite."""
+        """[group, t, k]: only the channels that the matrix reads matter."""
         moment, used = self.moment, np.flatnonzero((weight != 0).any(axis=1))
         grouped = hull(moment.over_counters(moment.box, moment.wide), groups)[:, used]
         rows = grouped.shaped(len(grouped), 1, len(used)) + point(moment.places[:, used]).shaped(

@@ -115,6 +115,11 @@ class Moment:
         return len(self.box)
 
     @property
+    def positions(self) -> int:
+        """Padding and letters."""
+        return len(self.pads) + self.length
+
+    @property
     def most(self) -> Array:
         """The largest absolute value of each counter."""
         return np.maximum(np.abs(self.low), np.abs(self.high)).astype(np.float64)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from krohn.check.affine import SYMBOLS, Affine, Norm, beside, entering, mirrors, normed
+from krohn.check.finite import finite_mlp
 from krohn.check.machine import Moment, Rows, Setting, Situations, counted_anew, follow_folds, lifted, rows_of
 from krohn.check.reader import Layer
 from krohn.check.real import Array, Flags, Integers, Real, distinct, hull, joined, lowest_bit, point
@@ -70,9 +71,8 @@ def tabulate(setting: Setting, moment: Moment, layers: tuple[Layer, ...], step: 
         found = strands(chain)
         for strand in found:
             outputs, rows, values = block.run(chain, strand)
-            if strand.ends == len(chain):
-                part = block.collected(rows, values, outputs)
-                lo[:, outputs], hi[:, outputs] = part.lo, part.hi
+            part = block.collected(rows, values, outputs)
+            lo[:, outputs], hi[:, outputs] = part.lo, part.hi
         # A channel with a code that the MLP adds exactly 0 to keeps it; any other has it in its box.
         pads = run_block(setting, layers, chain, found, moment.pads)
         made = replace(made, places=moment.places * quiet, pads=pads)
@@ -83,15 +83,16 @@ def norms_between(block: "Block", layers: tuple[Layer, ...]) -> list[Norm]:
     """The LayerNorm of each block: for all but the first, what the stream can hold there is run first."""
     setting, moment = block.setting, block.moment
     norms = [normed(setting.fmt, moment.anywhere, layers[0].gain_mlp, setting.epsilon)]
+    after = finite_mlp(setting, moment.anywhere, layers[0], norms[0])
     for count, layer in enumerate(layers[1:], 1):
         parts = (part for head in layer.heads for part in (head.query, head.key, head.value, head.output))
         require(not any(part.any() for part in parts), "witness: blocks with heads are run as one")
         require(layer.keep_attention == 1, "witness: blocks without residual are run as one")
-        stream = moment.anywhere
         if layer.gain_mlp is not None or layer.gain_attention is not None:
-            stream = block.anywhere(layers[:count], chain_of(layers[:count], norms))
-            normed(setting.fmt, stream, layer.gain_attention, setting.epsilon)  # its heads see only zeros
-        norms.append(normed(setting.fmt, stream, layer.gain_mlp, setting.epsilon))
+            after = block.anywhere(layers[:count], chain_of(layers[:count], norms))
+            normed(setting.fmt, after, layer.gain_attention, setting.epsilon)  # its heads see only zeros
+        norms.append(normed(setting.fmt, after, layer.gain_mlp, setting.epsilon))
+        after = finite_mlp(setting, after, layer, norms[-1])
     return norms
 
 
@@ -132,8 +133,7 @@ class Block:
         """The last units of a strand, on all rows that matter to them; or, cut, for every situation."""
         outputs = strand.units[-1]
         read = (self.moment.wide[strand.inputs] != 0).any(axis=0)
-        if strand.ends == len(chain):
-            read = read | (self.step.wide[outputs] != 0).any(axis=0)
+        read = read | (self.step.wide[outputs] != 0).any(axis=0)
         if 0 < self.step.cut < strand.ends and read.sum() > 1:
             return outputs, None, self.cut(chain, strand)
         rows = self.rows(read)
@@ -188,16 +188,15 @@ class Block:
         quiet = untouched(layers)
         lo[quiet], hi[quiet] = stream.lo[quiet], stream.hi[quiet]
         for strand in found:
-            if strand.ends == len(chain):
-                outputs, _, values = self.run(chain, strand)
-                most = values.over(0)
-                lo[outputs], hi[outputs] = np.minimum(lo[outputs], most.lo), np.maximum(hi[outputs], most.hi)
+            outputs, _, values = self.run(chain, strand)
+            most = values.over(0)
+            lo[outputs], hi[outputs] = np.minimum(lo[outputs], most.lo), np.maximum(hi[outputs], most.hi)
         return Real(lo, hi)
 
 
 @dataclass(frozen=True)
 class Strand:
-    """Outputs that depend on the same inputs, with the units between; or units that no output depends on."""
+    """Outputs that depend on the same inputs, with the units between; or some units of a hidden layer."""
 
     inputs: Integers
     units: tuple[Integers, ...]  # per stage: those that count
@@ -216,23 +215,14 @@ def reaches(chain: Chain, stages: int) -> tuple[Array, Array]:
 
 
 def strands(chain: Chain) -> list[Strand]:
-    """Every output and every unit that nothing reads lies in one: none is left out of the range checks.
-
-    Outputs that only keep what they hold are in none: adding 0 to a finite number is exact.
-    """
-    quiet, found = np.ones(len(chain[0].weight), dtype=bool), []
-    for depth, stage in enumerate(chain, 1):
+    """All outputs but those that only keep what they hold: adding 0 to a finite number is exact."""
+    quiet = np.ones(len(chain[0].weight), dtype=bool)
+    for stage in chain:
         if stage.keep is not None:
             quiet &= (stage.keep > 0) & ~(stage.weight != 0).any(axis=0) & (stage.bias == 0)
-        if depth == len(chain):
-            sinks = np.flatnonzero(~quiet)
-        else:  # of a stream, what the next one keeps is not lost
-            unread = ~(chain[depth].weight != 0).any(axis=1)
-            later = next(after.keep for after in chain[depth:] if after.keep is not None)
-            sinks = np.flatnonzero(unread if stage.keep is None else unread & (later == 0))
-        kinds, which = distinct(reaches(chain, depth)[0].T[sinks])
-        found += [strand_to(chain, depth, sinks[which == number]) for number in range(len(kinds))]
-    return found
+    outputs = np.flatnonzero(~quiet)
+    kinds, which = distinct(reaches(chain, len(chain))[0].T[outputs])
+    return [strand_to(chain, len(chain), outputs[which == number]) for number in range(len(kinds))]
 
 
 def strand_to(chain: Chain, depth: int, ends: Integers, held: Integers | None = None) -> Strand:
@@ -270,8 +260,7 @@ def run_block(
     lo, hi = box.lo * quiet, box.hi * quiet
     for strand in found:
         made = run_strand(setting, chain, strand, box[:, strand.inputs])
-        if strand.ends == len(chain):
-            lo[:, strand.units[-1]], hi[:, strand.units[-1]] = made.lo, made.hi
+        lo[:, strand.units[-1]], hi[:, strand.units[-1]] = made.lo, made.hi
     return Real(lo, hi)
 
 

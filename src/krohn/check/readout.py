@@ -3,6 +3,7 @@
 import numpy as np
 
 from krohn.check.affine import Norm, entering, normed
+from krohn.check.finite import finite_logits
 from krohn.check.machine import Machine, Moment, Setting
 from krohn.check.reader import Automaton, Network
 from krohn.check.real import Array, Integers, Real
@@ -17,6 +18,7 @@ def decode(setting: Setting, moment: Moment, network: Network) -> tuple[Integers
     """The state of each class, and the least distance of its logit to the others."""
     rows = moment.over_counters(moment.box, moment.wide) + moment.codes
     norm = normed(setting.fmt, moment.anywhere, network.gain, setting.epsilon)
+    finite_logits(setting, moment.anywhere, network, norm)
     held = max(network.readout.size, 1)
     setting.budget.spend(float(len(rows)) * held, "logits")
     parts = [

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.check.affine import normed
+from krohn.check.finite import finite_attention, finite_mlp
 from krohn.check.format import Box, whole
 from krohn.check.head_rules import Look, lead_back
 from krohn.check.machine import Moment, Setting
@@ -96,14 +97,15 @@ def compose(setting: Setting, moment: Moment, layer: Layer, scan: Scan, number: 
     channels, window = scan.channels[number - 1], 2 ** (number - 1)
     boxes, pads = [moment.computed(moment.box).kept(keep)], [whole(moment.pads).kept(keep)]
     norm = normed(setting.fmt, moment.anywhere, layer.gain_attention, setting.epsilon)
+    finite_attention(setting, moment.anywhere, layer, norm, moment.positions)
     sources: dict[int, Source] = {int(c): (OWN_WINDOW, p) for p, c in enumerate(channels) if keep[c]}
     for place, head in enumerate(layer.heads, 1):
         with inside(f"head {place}"):
+            if not head.output.any():
+                continue
             one = np.zeros(points, dtype=np.int64)
             look = Look(setting, moment, head, one, one, norm)
             pads.append(look.at_padding())
-            if not head.output.any():
-                continue
             distance = _distance(look, window)
             require(distance in (0, window), f"it looks {distance} back, not {window} or 0")
             lead = lead_back(look, distance)
@@ -117,6 +119,7 @@ def compose(setting: Setting, moment: Moment, layer: Layer, scan: Scan, number: 
     there = replace(moment, box=mixed, places=moment.places * keep)
     there = replace(there, pads=setting.fmt.gathered(pads).part)
     norm = normed(setting.fmt, there.anywhere, layer.gain_mlp, setting.epsilon)
+    finite_mlp(setting, there.anywhere, layer, norm)
     chain = chain_of((layer,), [norm])
     made = _composed(setting, there, chain, scan.channels[number], sources)
     padding = run_block(setting, (layer,), chain, strands(chain), there.pads)
