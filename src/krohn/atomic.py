@@ -10,6 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from krohn.errors import InvalidInput
+
+_BEGINNING = 4096
+"""Bytes of a file in which its writer is named."""
+
 _IN_MEMORY = 1 << 26
 """Bytes for a pipe or a device that are kept in memory; what is more waits in a temporary file."""
 
@@ -70,6 +75,28 @@ def write_bytes(path: Path, data: bytes) -> None:
         stream.write(data)
 
     write_whole(path, put)
+
+
+def check_output(path: Path, *endings: str) -> None:
+    """Refuses a name with another ending, and a file that is there and does not name krohn at its beginning.
+
+    A pipe or a device may have any name. Of a binary data file (.parquet) only the ending is looked at.
+    """
+    mode = _mode(path)
+    if mode is not None and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        return
+    if path.suffix not in endings:
+        wanted = " or ".join(endings)
+        raise InvalidInput(f"the file to write must end in {wanted}; got {str(path)[-80:]!r}")
+    if mode is None or not stat.S_ISREG(mode) or path.suffix == ".parquet":
+        return
+    with open(path, "rb") as stream:
+        beginning = stream.read(_BEGINNING)
+    if beginning and b"krohn" not in beginning:
+        raise InvalidInput(
+            f"{str(path)[-80:]} exists and krohn did not write it, so it is kept: "
+            "choose another name, or remove it"
+        )
 
 
 def write_text(path: Path, text: str) -> None:

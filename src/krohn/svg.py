@@ -10,6 +10,9 @@ import unicodedata
 from collections.abc import Sequence
 from html import escape
 
+WRITER = "<!-- by krohn -->"
+"""The line by which a file is known as one that may be written again."""
+
 FONT = "system-ui, 'Helvetica Neue', Arial, sans-serif"
 HEAD, HALF_HEAD = 8.0, 3.6
 """Length and half the width of an arrowhead."""
@@ -182,7 +185,7 @@ class Canvas:
         place = {"x": self.left, "y": self.top, "width": self.width, "height": self.height}
         back = [f"<rect{_attributes({**place, 'fill': paper, 'class_': 'paper'})}/>"] if paper else []
         named = [f"<title>{_printable(title)}</title>"] if title else []
-        return "\n".join([head, *named, *back, *self._shapes, "</svg>\n"])
+        return "\n".join([head, WRITER, *named, *back, *self._shapes, "</svg>\n"])
 
     def _add(self, tag: str, attributes: dict[str, object]) -> None:
         self._shapes.append(f"<{tag}{_attributes(attributes)}/>")

@@ -70,7 +70,7 @@ def test_bad_specs_are_refused_by_every_command(
     [
         (("--length", "0"), "length must lie in 1–1,000,000; got 0"),
         (("--length", "-3"), "length must lie in 1–1,000,000; got -3"),
-        (("--length", "two"), "not a valid integer"),
+        (("--length", "two"), "not a whole number"),
         (("--length", "9" * 30), "length must lie"),
         (("--count", "0"), "at least 1"),
         (("--count", "-1"), "at least 1"),

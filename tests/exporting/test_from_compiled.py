@@ -1,5 +1,6 @@
 """A compiled network as a stock GPT-2: run by the stock code itself, and checked."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,11 +69,29 @@ def test_a_batch_of_words_of_several_lengths_is_filled_up_and_right(tmp_path: Pa
     names = network.automaton.letter_names
     lines = [" ".join(names[letter] for letter in word) for word in words]
     batch = tokenizer(lines, return_tensors="pt", padding=True)
+    positions = (batch.attention_mask.cumsum(-1) - 1).clamp(min=0)  # as the card says
     with torch.no_grad():
-        out = model(**batch).logits.argmax(-1)
-    for word, row in zip(words, out, strict=True):
+        left = model(**batch, position_ids=positions).logits.argmax(-1)
+        batch = tokenizer(lines, return_tensors="pt", padding=True, padding_side="right")
+        right = model(**batch).logits.argmax(-1)
+    for word, one, other in zip(words, left, right, strict=True):
         wanted = [network.automaton.state_names[state] for state in network.automaton.run(word)]
-        assert tokenizer.convert_ids_to_tokens(row[1 : 1 + len(word)]) == wanted
+        assert tokenizer.convert_ids_to_tokens(one[-len(word) :]) == wanted
+        assert tokenizer.convert_ids_to_tokens(other[1 : 1 + len(word)]) == wanted
+
+
+def test_the_type_that_it_is_right_in_stands_first(tmp_path: Path) -> None:
+    """In bfloat16 it is wrong without a word: the configuration and the card say so where they are read."""
+    krohn.export(krohn.compile("S4", length=LENGTH), tmp_path / "s4", proof=False)
+    config = json.loads((tmp_path / "s4" / "config.json").read_text())
+    assert config["torch_dtype"] == config["dtype"] == "float32"
+    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "s4")
+    assert model.dtype == torch.float32
+    assert config["krohn"]["right_in"].split()[0] == "float32"
+    page = (tmp_path / "s4" / "README.md").read_text().partition("# ")[2].splitlines()
+    assert page[0].endswith("(float32)")
+    assert 'dtype="float32"' in "".join(page[:4])
+    assert "bfloat16" in "".join(page[:4])
 
 
 @pytest.mark.parametrize("name", ["C2", "S4", "regex:a*b"])
@@ -119,7 +138,7 @@ def test_cached_generation_and_padding_on_the_right_change_nothing(tmp_path: Pat
 def test_generating_one_token_gives_the_state_of_every_word_of_a_batch(tmp_path: Path) -> None:
     network = krohn.compile(krohn.zoo("S4"), length=LENGTH)
     model = stock(decoder_of_compiled(network, normalized=True), tmp_path)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path, padding_side="left")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
     names, words = network.automaton.letter_names, [[0, 1, 0, 1, 1], [1, 0]]
     lines = [" ".join(names[letter] for letter in word) for word in words]
     batch = tokenizer(lines, return_tensors="pt", padding=True)

@@ -32,7 +32,7 @@ from krohn.automata.products import direct_product
 from krohn.automata.regular import from_regex
 from krohn.automata.rubik import rubik
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import InvalidInput, KrohnError, UnknownName, counted
+from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName, counted
 
 Observation = Callable[[Semiautomaton], list[int]]
 
@@ -198,14 +198,21 @@ def _named(name: str) -> tuple[Family, Semiautomaton]:
     for family in FAMILIES:
         match = re.fullmatch(family.pattern, name)
         if match:
-            return family, replace(family.build(*match.groups()), name=name)
-    typed = {known.lower(): known for known in zoo_names()}
-    near = [typed[close] for close in get_close_matches(name[:60].lower(), typed)]
-    hint = f": did you mean {' or '.join(near)}?" if near else ""
+            try:
+                return family, replace(family.build(*match.groups()), name=name)
+            except LimitExceeded as error:
+                raise LimitExceeded(f"{error}{_near(name)}") from error
     raise UnknownName(
         "an automaton must be named as krohn zoo lists it (S4, Dyck4,2, C2xC3), or be regex:PATTERN, "
-        f"table:ROWS or a path/to/file.json; got {name[:60]!r}{hint}"
+        f"table:ROWS or a path/to/file.json; got {name[:60]!r}{_near(name)}"
     )
+
+
+def _near(name: str) -> str:
+    """The listed names that look like this one, as a question; empty if there are none."""
+    typed = {known.lower(): known for known in zoo_names()}
+    near = [typed[close] for close in get_close_matches(name[:60].lower(), typed)]
+    return f": did you mean {' or '.join(near)}?" if near else ""
 
 
 AutomatonLike = Semiautomaton | str | os.PathLike[str]

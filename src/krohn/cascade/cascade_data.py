@@ -213,7 +213,7 @@ def state_names(frame: Skeleton, number: int) -> list[str]:
 
 def skeleton_dot(frame: Skeleton) -> str:
     """The skeleton for Graphviz: one box per class, by level; tiles full, images dashed."""
-    lines = ["digraph skeleton {", '  rankdir=TB; node [shape=box, fontname="sans-serif"];']
+    lines = ["digraph skeleton {  // by krohn", '  rankdir=TB; node [shape=box, fontname="sans-serif"];']
     for level in range(frame.num_levels):
         names = "; ".join(f"c{part.number}" for part in frame.classes if part.level == level)
         lines.append(f"  {{ rank=same; {names} }}")
@@ -236,7 +236,7 @@ def plan_dot(plan: Plan) -> str:
     """The tree of a plan for Graphviz; a plan that is one cascade is drawn as its skeleton."""
     if isinstance(plan, HolonomyPlan):
         return skeleton_dot(plan.cascade.skeleton)
-    lines = ["digraph plan {", '  rankdir=TB; node [shape=box, fontname="sans-serif"];']
+    lines = ["digraph plan {  // by krohn", '  rankdir=TB; node [shape=box, fontname="sans-serif"];']
     trail: list[int] = []
     for number, (indent, node) in enumerate(plan.walk()):
         label = _quoted(f"{node.title}\n{counted(node.levels, 'level')}")

@@ -9,7 +9,7 @@ from krohn.algebra.analysis import Analysis, analyze
 from krohn.algebra.eggbox import eggbox_svg, eggbox_text
 from krohn.algebra.subgroups import Subgroup
 from krohn.algebra.transition_semigroup import MAX_CLASSES, MAX_IMAGES, TransitionSemigroup
-from krohn.atomic import write_text
+from krohn.atomic import check_output, write_text
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.skeleton import skeleton
@@ -51,6 +51,8 @@ def command(
     Example:  krohn analyze S4
               krohn analyze 'regex:(ab)*' --eggbox
     """
+    if svg is not None:
+        check_output(svg, ".svg")  # before the work
     automaton = parse_spec(spec)
     analysis = analyze(automaton, max_images=max_images, max_classes=max_classes)
     # Before anything is printed: a picture beyond the limits is bad input, not half an answer.

@@ -1,6 +1,7 @@
 """The `krohn` command: a table of commands loaded on use, and the one error boundary."""
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -100,7 +101,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return 2
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "krohn"
-        said = error_line(error.format_message().rstrip("."))
+        said = error_line(_plainly(error.format_message().rstrip(".")))
         joint = "" if said.endswith("?") else ":"
         return refuse(f"{said}{joint} see {where} --help", as_json=as_json)
     except click.ClickException as error:
@@ -124,6 +125,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
         shown = _show_traceback()
         how = "" if shown else f"; {TRACEBACK}=1 in the environment shows where"
         return refuse(f"internal error, please report it: {error_line(repr(error))}{how}", as_json=as_json)
+
+
+def _plainly(message: str) -> str:
+    """Click calls what is no number "not a valid integer range" where the number has bounds."""
+    return re.sub(
+        r"is not a valid (integer|float)( range)?",
+        lambda kind: "is not a whole number" if kind[1] == "integer" else "is not a number",
+        message,
+    )
 
 
 def _progress(given: Sequence[str]) -> AbstractContextManager[object]:

@@ -30,7 +30,12 @@ from krohn.errors import InvalidInput
     help="Its steps for each letter (Householder or rank-one), for the verdict.",
 )
 @click.option(
-    "--length", type=click.IntRange(min=2), default=16, show_default=True, help="Letters of a training word."
+    "--length",
+    "-T",
+    type=click.IntRange(min=2),
+    default=16,
+    show_default=True,
+    help="Letters of a training word.",
 )
 @click.option(
     "--steps", type=click.IntRange(min=1), default=300, show_default=True, help="Steps of training."

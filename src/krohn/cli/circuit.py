@@ -103,7 +103,7 @@ def _first_difference(
 
 
 def _text(payload: dict[str, Any], circuit: Circuit) -> str:
-    counts = np.bincount(np.array(circuit.levels), minlength=circuit.depth + 1)[1:]
+    counts = np.bincount(np.array(circuit.levels, dtype=np.int64), minlength=circuit.depth + 1)[1:]
     rows = [(level, int(count)) for level, count in enumerate(counts, 1)]
     verdict = (
         f"the same states as the network on {payload['words_checked']:,} words"
@@ -111,8 +111,9 @@ def _text(payload: dict[str, Any], circuit: Circuit) -> str:
         else f"differs from the network after: {' '.join(payload['counterexample'])}"
     )
     layers = counted(payload["layers"], "layer")
+    become = "becomes" if payload["layers"] == 1 else "become"
     title = (
-        f"{payload['automaton']}, words of {payload['length']} letters: {layers} become "
+        f"{payload['automaton']}, words of {payload['length']} letters: {layers} {become} "
         f"depth {circuit.depth}, {circuit.gates:,} threshold gates, {circuit.wires:,} wires, "
         f"weights up to {circuit.largest_weight}"
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from krohn.atomic import write_text
+from krohn.atomic import check_output, write_text
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.cascade_data import plan_dot
 from krohn.cascade.cascade_picture import cascade_picture, skeleton_picture
@@ -59,6 +59,9 @@ def command(
     Example:  krohn decompose Dyck4,2 --explain
               krohn decompose T3 --plain --svg t3.svg
     """
+    for path, endings in ((svg, (".svg",)), (skeleton_svg, (".svg",)), (dot, (".dot", ".gv"))):
+        if path is not None:
+            check_output(path, *endings)  # before the work
     automaton = parse_spec(spec)
     result = decompose(
         automaton,

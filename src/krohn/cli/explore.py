@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from krohn.atomic import write_text
+from krohn.atomic import check_output, write_text
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option, note
@@ -77,6 +77,8 @@ def command(
             "serving the page needs starlette and uvicorn: pip install 'krohn[explore]'; "
             "or write the page: krohn explore S4 --out page.html"
         )
+    if out is not None:
+        check_output(out, ".html")  # before the work
     named = [(name, parse_spec(name)) for name in (*specs, *(GALLERY if gallery else ())) or ("S4",)]
     trained = _trained(results)
     payload = {"machines": _machines(named, length), "gallery": gallery, "server": out is None, **trained}

@@ -37,7 +37,7 @@ def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, .
     help="Directory to write, one folder in it for each of several formats; an export in it is replaced.",
 )
 @click.option("--replicate", type=int, help="Which replicate of a training run.  [default: the best]")
-@click.option("--length", type=int, help="For a training run: the longest word.  [default: as trained]")
+@click.option("--length", "-T", type=int, help="For a training run: the longest word.  [default: as trained]")
 @click.option(
     "--dtype",
     type=click.Choice(["float32", *HALF_TYPES]),

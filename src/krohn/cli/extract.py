@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from krohn.atomic import check_output
 from krohn.automata.files import dump_automaton
 from krohn.cli.output import emit, json_option, note
 from krohn.cli.search_options import Finite
@@ -16,6 +17,7 @@ from krohn.errors import InvalidInput, MissingDependency, counted
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option(
     "--length",
+    "-T",
     type=click.IntRange(min=1),
     required=True,
     help="Compare on all words of up to this many letters.",
@@ -59,6 +61,8 @@ def command(
     """
     if not directory.is_dir():
         raise InvalidInput(f"{directory} must be the directory of a network; there is none")
+    if out is not None:
+        check_output(out, ".json")  # before the work
     if find_spec("aalpy") is None:
         raise MissingDependency("krohn extract needs AALpy: pip install 'krohn[extract]'")
     from krohn.trained.answers import answers_of

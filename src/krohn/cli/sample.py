@@ -16,7 +16,7 @@ from krohn.exporting.token_words import token_sampler
 
 @click.command()
 @click.argument("spec", required=False)
-@click.option("--length", type=int, required=True, help="Letters per word.")
+@click.option("--length", "-T", type=int, required=True, help="Letters per word.")
 @click.option("--count", type=int, required=True, help="Number of words.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="F.parquet, F.npz or F.jsonl.")
 @click.option(

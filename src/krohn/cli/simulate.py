@@ -22,7 +22,7 @@ _FEW = 8  # words of one length up to which letter by letter beats an array oper
 def command(spec: str, observe: bool, as_json: bool) -> None:
     """Read words from standard input, one on each line, and print the state after each letter.
 
-    Letters are separated by spaces.
+    Letters are separated by spaces, or run together where each is one sign (abb).
 
     \b
     Example:  echo "a b a b" | krohn simulate abab

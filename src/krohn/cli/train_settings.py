@@ -47,7 +47,7 @@ class Setting:
         if self.type is None:
             return click.option(self.flag, self.name, is_flag=True, default=None, help=self.help)
         return click.option(
-            self.flag,
+            *((self.flag, "-T") if self.flag == "--length" else (self.flag,)),
             self.name,
             type=self.type,
             multiple=self.many,

@@ -1,16 +1,19 @@
 """``krohn understand``: which variables a network holds in which layer, found by interventions."""
 
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import click
 
 from krohn.cli.output import emit, json_option, note, table
 
+WIDTH = 98
+
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--length", type=int, help="Letters of the words.  [default: the network's, at most 40]")
+@click.option("--length", "-T", type=int, help="Letters of the words.  [default: the network's, at most 40]")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the page, F.html or F.svg.")
 @click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of the words."
@@ -58,7 +61,7 @@ def _text(payload: dict[str, Any]) -> str:
     ]
     parts = [
         f"{payload['network']}: {100 * payload['accuracy']['value']:.2f}% of the letters right",
-        payload["verdict"],
+        *wrap(payload["verdict"], WIDTH),
         "",
         table(header, [[name, *cells] for name, cells in rows.items()]),
     ]
@@ -67,4 +70,5 @@ def _text(payload: dict[str, Any]) -> str:
         parts.append(f"a whole position swapped brings its {what}, %, by layer: {shares}")
     if heads:
         parts += ["", table(("layer", "head", "kind", "nearest pattern", "agreement"), heads)]
-    return "\n".join([*parts, *(f"note: {text}" for text in payload["notes"])])
+    notes = (line for text in payload["notes"] for line in wrap(f"note: {text}", WIDTH))
+    return "\n".join([*parts, *notes])

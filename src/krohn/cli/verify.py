@@ -25,7 +25,7 @@ from krohn.network.storage import MEANING, MODEL, is_run, is_witness
     show_default=True,
     help="The float format to certify for.",
 )
-@click.option("--length", type=int, help="Certify only words up to this length.  [default: as built]")
+@click.option("--length", "-T", type=int, help="Certify only words up to this length.  [default: as built]")
 @click.option("--automaton", "spec", help="The automaton you mean.  [default: the one the file claims]")
 @click.option(
     "--renamed", is_flag=True, help="Allow other names of states and letters than those of --automaton."

@@ -1,4 +1,4 @@
-"""Words on standard input, one a line, letters separated by spaces; states go out in the same form."""
+"""Words on standard input, one a line: letters separated by spaces, or run together if each is one sign."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -40,6 +40,8 @@ def _limited(lines: Iterator[str]) -> Iterator[str]:
 
 def _word(line: str, line_number: int, number: dict[str, int]) -> list[int]:
     names = line.split()
+    if len(names) == 1 and names[0] not in number and all(sign in number for sign in names[0]):
+        names = list(names[0])
     try:
         return [number[name] for name in names]
     except KeyError as error:

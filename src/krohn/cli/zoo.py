@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from krohn.atomic import write_text
+from krohn.atomic import check_output, write_text
 from krohn.automata.diagram import diagram
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import FAMILIES, parse_spec, zoo, zoo_names
@@ -34,6 +34,8 @@ def command(spec: str | None, svg: Path | None, as_json: bool) -> None:
         rows = [_entry(zoo(name)) for name in zoo_names()]
         emit({"automata": rows, "families": _families()}, as_json=as_json, text=lambda: _listing(rows))
         return
+    if svg is not None:
+        check_output(svg, ".svg")  # before the work
     automaton = parse_spec(spec)
     if svg is not None:
         write_text(svg, diagram(automaton))

@@ -64,7 +64,7 @@ class Card:
             "automaton": self.automaton.name or "",
             "digest": self.automaton.digest,
             **self.origin,
-            "dtype": self.findings.get("dtype", "float32"),
+            "dtype": self._dtype,
             "right_in": " ".join(self.right_in),
             "proof": f"proved in {self._proof['dtype']}" if self.proved else "tested, not proved",
         }
@@ -102,7 +102,8 @@ class Card:
         )
         blocks = counted(decoder.layers, "block")
         parts = [
-            f"{_head(library)}# {self.title}\n",
+            f"{_head(library)}# {self.title} ({self._dtype})\n",
+            *self._warning(),
             f"{blocks}, width {decoder.dim}, words of at most {decoder.length} letters. It",
             f"reads letters and outputs the {self.target} after each; `automaton.json` is the automaton.\n",
             shown,
@@ -113,6 +114,19 @@ class Card:
             *self._provenance(),
         ]
         return "\n".join(parts) + "\n"
+
+    @property
+    def _dtype(self) -> str:
+        """The type of the stored weights."""
+        return str(self.findings.get("dtype", "float32"))
+
+    def _warning(self) -> Iterator[str]:
+        """In which types it must not be loaded, before anything else."""
+        wrong = [name for name, seen in self.findings.get("types", {}).items() if seen["wrong"]]
+        if wrong:
+            right = " or ".join(self.right_in)
+            yield f'**Load it in {right}** (`dtype="{self._dtype}"`, the default of its files).'
+            yield f"In {' and '.join(wrong)} it gives wrong states without a message.\n"
 
     def _checks(self) -> Iterator[str]:
         found = self.findings

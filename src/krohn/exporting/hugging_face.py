@@ -24,6 +24,10 @@ states = logits.argmax(-1)[0, {prompt}:]  # the state after every letter
 print(tokenizer.convert_ids_to_tokens(states))
 ```
 
+Shorter words of a batch are filled up on the left, as `model.generate` wants it. A plain call of the model
+then needs `position_ids=(attention_mask.cumsum(-1) - 1).clamp(min=0)`, or words that are filled up on the
+right (`padding_side="right"`).
+
 `pipeline("text-generation", "{directory}")` and `model.generate` append one token, the state after the word
 (`generation_config.json`); more than one would read states as letters. TransformerLens opens it as it is:
 `TransformerBridge.boot_transformers("{directory}")`.
@@ -34,12 +38,14 @@ def hugging_face_files(decoder: Decoder, about: Mapping[str, str]) -> Files:
     """Configuration, weights and tokenizer of a stock GPT-2; ``about`` says where it comes from."""
     assert decoder.normalized, "stock GPT-2 has LayerNorms"
     tokenizer = tokenizer_files(decoder.vocabulary, decoder.context)
+    dtype = about.get("dtype", "float32")
     return {
         "model.safetensors": tensor_file(decoder.tensors, about),
         **{name: text_file(payload) for name, payload in tokenizer.items()},
         "generation_config.json": text_file({**_tokens(decoder), "do_sample": False, "max_new_tokens": 1}),
         "config.json": text_file(
-            {**_config(decoder), "dtype": about.get("dtype", "float32"), "krohn": dict(about)}
+            # Readers before version 5 look for torch_dtype.
+            {**_config(decoder), "dtype": dtype, "torch_dtype": dtype, "krohn": dict(about)}
         ),
     }
 

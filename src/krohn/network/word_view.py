@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from krohn.atomic import write_json, write_text, write_whole
+from krohn.atomic import check_output, write_json, write_text, write_whole
 from krohn.automata.semiautomaton import letter_numbers
 from krohn.errors import InvalidInput, MissingDependency
 from krohn.network.compiled import CompiledNetwork
@@ -135,8 +135,7 @@ _NETWORK = ("kind", "layer", "head", "name", "low", "high", "text")
 
 def check_name(path: Path, *, word: bool) -> None:
     """Refuses a name whose form is not known, before the work."""
-    if path.suffix not in SUFFIXES:
-        raise InvalidInput(f"the file must end in one of {', '.join(SUFFIXES)}; got {path.name!r:.80}")
+    check_output(path, *SUFFIXES)
     if path.suffix == ".svg" and not word:
         raise InvalidInput("a picture needs a word to draw: give one, or choose .json or .parquet")
 
@@ -145,7 +144,7 @@ def write_meaning(about: Json, path: Path) -> None:
     """The meaning of a network as JSON or parquet."""
     check_name(path, word=False)
     if path.suffix == ".json":
-        write_json(path, about)
+        write_json(path, {"krohn": 1, **about})
     else:
         _write_parquet(path, _NETWORK, _meaning_rows(about))
 
@@ -155,7 +154,7 @@ def write_view(view: WordView, path: Path) -> None:
     check_name(path, word=True)
     seen = view.explanation
     writers: dict[str, Callable[[], None]] = {
-        ".json": lambda: write_json(path, view.to_json()),
+        ".json": lambda: write_json(path, {"krohn": 1, **view.to_json()}),
         ".svg": lambda: write_text(path, word_picture(seen.positions, seen.states, seen.moments, seen.heads)),
         ".parquet": lambda: _write_parquet(path, _WORD, _word_rows(view.to_json())),
     }

@@ -3,8 +3,7 @@
 from html import escape
 from pathlib import Path
 
-from krohn.atomic import write_text
-from krohn.errors import InvalidInput
+from krohn.atomic import check_output, write_text
 from krohn.svg import Canvas, fitted
 from krohn.understanding.findings import Finding
 from krohn.understanding.report import Report, status, verdict
@@ -23,8 +22,7 @@ OTHER = {"prompt": "#bbbbbb", "none": "#eeeeee"}
 
 def check_page(path: Path) -> None:
     """Refuses a name that says neither HTML nor SVG."""
-    if path.suffix not in SUFFIXES:
-        raise InvalidInput(f"the page must be called *.html or *.svg; got {path.name}")
+    check_output(path, *SUFFIXES)
 
 
 def write_page(report: Report, path: Path) -> None:
@@ -113,7 +111,8 @@ def html(report: Report) -> str:
     )
     notes = "".join(f"<li>{escape(note)}</li>" for note in report.notes)
     return f"""<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>{escape(report.network)}</title>
+<html lang="en"><meta charset="utf-8"><meta name="generator" content="krohn">
+<title>{escape(report.network)}</title>
 <style>body{{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem}}
 td,th{{padding:.1rem .7rem;text-align:left}}svg{{max-width:100%;height:auto}}</style>
 <h1>What was learned: {escape(report.network)}</h1>

@@ -168,6 +168,8 @@ def merged_letters(automaton: Semiautomaton) -> tuple[Semiautomaton, tuple[int, 
 
 
 FARTHEST_BACK = 12
+MOST_BACK = 64
+"""Heads that look back, one a distance; beyond it other plans are smaller."""
 FEW_ROWS, MAX_ROWS = 10_000, 20_000
 """Rows of a read-out: as many as may be taken at once, and after a search that found nothing."""
 MOST_STATES, MOST_DEFINITE = 600, 10_000
@@ -265,7 +267,7 @@ def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: i
     automaton = plain.automaton
     count = automaton.num_letters
     delay = delay_of(automaton, most)
-    if delay is None:
+    if delay is None or delay > MOST_BACK:
         return None
     before = next((x for x in range(count) if automaton.step(automaton.start, x) == automaton.start), None)
     features = tuple(Back(distance, count, before) for distance in range(1, delay))
