@@ -86,8 +86,8 @@ def check_output(path: Path, *endings: str) -> None:
     if mode is not None and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         return
     if path.suffix not in endings:
-        wanted = " or ".join(endings)
-        raise InvalidInput(f"the file to write must end in {wanted}; got {str(path)[-80:]!r}")
+        wanted = f"one of {', '.join(endings)}" if len(endings) > 1 else endings[0]
+        raise InvalidInput(f"the file must end in {wanted}; got {str(path)[-80:]!r}")
     if mode is None or not stat.S_ISREG(mode) or path.suffix == ".parquet":
         return
     with open(path, "rb") as stream:

@@ -74,11 +74,11 @@ NAIVE: list[tuple[Feature, Callable[[Word], int]]] = [
     (Back(2, 3), lambda w: w[-3] if len(w) > 2 else 3),
     (Back(2, 3, before=1), lambda w: w[-3] if len(w) > 2 else 1),
     (
-        PlaceCount((frozenset(), A, B), 1, 2, 3, False, "a odd, b even"),
+        PlaceCount((frozenset(), A, B), 1, 2, 3, False, "a odd, b even", ("a", "b", "c")),
         lambda w: sum(x in (A if i % 2 else B) for i, x in enumerate(w, 1)) % 3,
     ),
     (
-        PlaceCount((frozenset(), frozenset(), A, frozenset()), 3, 1, 2, True, "a at 2"),
+        PlaceCount((frozenset(), frozenset(), A, frozenset()), 3, 1, 2, True, "a at 2", ("a", "b", "c")),
         lambda w: int(len(w) > 1 and w[1] in A),
     ),
 ]

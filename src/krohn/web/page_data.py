@@ -17,6 +17,7 @@ from krohn.construct.paper.bounds import size_report
 from krohn.errors import KrohnError, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
+from krohn.web.plain_words import about, register_words
 
 LENGTH = 64
 """The longest word of a page unless the user says otherwise: long enough to see, short enough to draw."""
@@ -46,10 +47,11 @@ def describe(network: CompiledNetwork, certificate: Verification | None) -> dict
         raise Unsupported("the page shows states; compile the network with --target state")
     return {
         "name": automaton.name or f"{automaton.num_states} states",
+        "about": about(automaton),
         "automaton": _automaton(automaton),
         "diagram": diagram(automaton) if automaton.num_states <= MAX_DRAWN else None,
         "algebra": _algebra(automaton),
-        "cascade": _cascade(automaton),
+        "plan": _plan(network),
         "network": _network(network),
         "meaning": _meaning(network),
         "sizes": _sizes(network),
@@ -84,12 +86,19 @@ def _algebra(automaton: Semiautomaton) -> dict[str, Any] | None:
     }
 
 
-def _cascade(automaton: Semiautomaton) -> dict[str, Any] | None:
+def _plan(network: CompiledNetwork) -> dict[str, Any]:
+    """How this very network comes to its depth: the cascade it was built from, or what its heads look for."""
+    automaton = network.automaton
     try:
-        found = decompose(automaton)
+        found = decompose(automaton) if network.method == "cascade" else None
     except KrohnError:
-        return None
+        found = None
+    if found is None:
+        texts = [[head.text for head in layer] for layer in network.layout.heads]
+        return {"method": network.method, "levels": 0, "components": [], "heads": texts}
     return {
+        "method": network.method,
+        "heads": [],
         "levels": found.levels,
         "components": [
             {
@@ -145,7 +154,9 @@ def _meaning(network: CompiledNetwork) -> dict[str, Any]:
         "registers": {}
         if program is None
         else {r.name: {"low": r.low, "high": r.high, "kind": r.kind} for r in program.registers},
+        "words": register_words(network),
         "coordinates": [] if program is None else list(program.readout.registers),
+        "codes": [] if program is None else [None if c is None else list(c) for c in program.readout.codes],
     }
 
 

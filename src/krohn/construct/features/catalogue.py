@@ -124,7 +124,7 @@ def one_layer_catalogue(annotated: Annotated) -> list[Feature]:
     found += [Place(top, 1) for top in range(2, min(automaton.num_states, 4) + 1)]
     found += heads_over(letter_classes(annotated), counts, rhythms, automaton.num_letters, MAX_BACK)
     found += [
-        PlaceCount((frozenset(), *sets), 1, len(sets), m, False, name)
+        PlaceCount((frozenset(), *sets), 1, len(sets), m, False, name, automaton.letter_names)
         for sets, name in alternating(automaton)
         for m in rhythms
     ]
@@ -146,7 +146,7 @@ def pattern_catalogue(annotated: Annotated) -> list[Feature]:
     for (latest, _), name in zip(marks, names, strict=True):
         found += [Count(latest.members, size, True, name) for size in (3, 2)]
         later = (frozenset[int](), frozenset[int](), latest.members)
-        found.append(PlaceCount(later, 2, 1, 3, True, f"{name} from place 2 on"))
+        found.append(PlaceCount(later, 2, 1, 3, True, f"{name} from place 2 on", names))
     for (latest, _), (_, earliest) in permutations(marks, 2):
         found += [Order(latest, earliest, lead) for lead in (0, 1)]
     return found
@@ -181,7 +181,8 @@ def later_places(automaton: Semiautomaton, rhythms: Sequence[int]) -> Iterator[F
 def letter_at(automaton: Semiautomaton, place: int, letter: int) -> PlaceCount:
     """Whether a letter stands at one of the first places."""
     sets = (frozenset[int](),) * place + (frozenset([letter]), frozenset[int]())
-    return PlaceCount(sets, place + 1, 1, 2, True, f"{automaton.letter_names[letter]} at place {place}")
+    names = automaton.letter_names
+    return PlaceCount(sets, place + 1, 1, 2, True, f"{names[letter]} at place {place}", names)
 
 
 def alternating(automaton: Semiautomaton) -> Iterator[tuple[tuple[frozenset[int], ...], str]]:

@@ -78,6 +78,7 @@ class PlaceCount(Counting):
     size: int
     clamped: bool
     label: str
+    names: tuple[str, ...]
     start: int = 0
     masked: bool = True
 
@@ -99,7 +100,9 @@ class PlaceCount(Counting):
             name = f"place {number + 1} for {self.label}"
             early, cycle = counts[: self.early], counts[self.early :]
             flag = draft.places(draft.fresh(name), early, cycle)
-            held = symbols.flag(draft, letters, 0, f"is {' '.join(map(str, sorted(letters)))}")
+            held = symbols.flag(
+                draft, letters, 0, f"is {' or '.join(self.names[x] for x in sorted(letters))}"
+            )
             terms.append((draft.place_sum(flag, held), 1))
         if len(terms) > 1:  # the heads add into one channel
             total = draft.linear(terms, 0, (0, 1), draft.fresh(f"number of {self.label}"), kind="wide")

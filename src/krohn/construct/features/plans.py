@@ -54,7 +54,10 @@ def wrong_letters(automaton: Semiautomaton) -> PlaceCount | None:
     )
     if not any(members):
         return None
-    return PlaceCount((frozenset(), *members), early, len(members) + 1 - early, 2, True, "wrong letters")
+    names = automaton.letter_names
+    return PlaceCount(
+        (frozenset(), *members), early, len(members) + 1 - early, 2, True, "wrong letters", names
+    )
 
 
 def letters_by_place(automaton: Semiautomaton) -> Iterator[PlaceCount]:
@@ -70,7 +73,9 @@ def letters_by_place(automaton: Semiautomaton) -> Iterator[PlaceCount]:
                 made += 1
                 sets = (frozenset[int](),) * place + (kind, frozenset[int]())
                 names = " ".join(automaton.letter_names[x] for x in sorted(kind)[:3])
-                yield PlaceCount(sets, place + 1, 1, 2, True, f"{names} at place {place}")
+                yield PlaceCount(
+                    sets, place + 1, 1, 2, True, f"{names} at place {place}", automaton.letter_names
+                )
 
 
 def error_bit(

@@ -18,7 +18,7 @@ krohn.Breaking = class {
     krohn.find("any").onclick = () => this.any();
     krohn.find("mend").onclick = () => this.mend();
     this.draw();
-    this.tell("Nothing is broken yet. The first wrong word will stand here.");
+    this.tell("Nothing is broken yet. A word that comes out wrong will stand here, the shortest where it can be found.");
   }
 
   /* The matrix with the most weights that are not 0, among those that fit on a screen. */
@@ -88,6 +88,7 @@ krohn.Breaking = class {
     const change = Math.sign(step) * step * step * Math.max(1, Math.abs(value)) * 1.5;
     this.explorer.network.tensors[name].values[index] = value + change;
     this.mark();
+    krohn.showSeal(this.explorer.machine, step !== 0);
     this.explorer.rerun();
     this.search();
   }
@@ -106,7 +107,9 @@ krohn.Breaking = class {
 
   restore() {
     this.round++;
-    if (this.chosen) this.explorer.network.tensors[this.chosen.name].values[this.chosen.index] = this.chosen.value;
+    if (!this.chosen) return;
+    this.explorer.network.tensors[this.chosen.name].values[this.chosen.index] = this.chosen.value;
+    krohn.showSeal(this.explorer.machine, false);
   }
 
   mend() {
@@ -131,7 +134,12 @@ krohn.Breaking = class {
     const text = found.word.map((letter) => letters[letter]).join(" ");
     const show = krohn.make("button", { type: "button", on: { click: () => this.explorer.setWord(found.word, found.word.length) } }, "Show it above");
     krohn.find("damage").className = "damage bad";
-    krohn.fill("damage", `Broken. First wrong word (${found.word.length} letters, after ${found.tried.toLocaleString("en")} tried): `, krohn.make("code", {}, text), " ", show);
+    const count = `${found.word.length} ${found.word.length === 1 ? "letter" : "letters"}`;
+    const all = found.shortest === 1 ? "1 letter" : `${found.shortest} letters`;
+    const title = found.least
+      ? `Broken. Shortest wrong word (${count}; every shorter word is right): `
+      : `Broken. A wrong word (${count}; every word of up to ${all} is right, longer ones were only sampled): `;
+    krohn.fill("damage", title, krohn.make("code", {}, text), " ", show);
   }
 
   tell(text) {

@@ -28,11 +28,14 @@ krohn.Diagram = class {
     this.way = krohn.make("svg:g", { class: "way", "aria-hidden": "true" });
     svg.append(this.way);
     const room = svg.viewBox.baseVal;
-    svg.style.maxWidth = `${Math.min(760, Math.max(300, room.width * 1.25))}px`;
+    // A line of states goes across the page; others stand beside the answer.
+    this.host.closest(".pair").classList.toggle("stacked", room.width > 2.6 * room.height);
+    svg.style.maxWidth = `${Math.min(room.width > 2.6 * room.height ? 1200 : 760, Math.max(300, room.width * 1.6))}px`;
     krohn.fill(this.host, svg);
   }
 
   tiles(colours, choose) {
+    this.host.closest(".pair").classList.remove("stacked");
     this.places = this.machine.automaton.states.map((name, state) => {
       const circle = krohn.make("span", { class: "tile", style: colours[state], title: `state ${name}` }, name);
       circle.addEventListener("click", () => choose(state));

@@ -103,8 +103,9 @@ krohn.Explorer = class {
   announce() {
     const { letters, states } = this.machine.automaton;
     const [got, must] = [this.trace.outputs[this.cursor - 1], this.truth[this.cursor - 1]];
+    const says = this.cursor ? krohn.matches(this.machine, got) : "";
     krohn.find("live").textContent = this.cursor
-      ? `Letter ${this.cursor} of ${this.word.length}: ${letters[this.word[this.cursor - 1]]}. State ${states[got]}, ${got === must ? "right" : `wrong, it must be ${states[must]}`}.`
+      ? `Letter ${this.cursor} of ${this.word.length}: ${letters[this.word[this.cursor - 1]]}. State ${states[got]}, ${got === must ? "right" : `wrong, it must be ${states[must]}`}.${says ? ` ${says[0].toUpperCase()}${says.slice(1)}.` : ""}`
       : `At the beginning. Start state ${states[this.machine.automaton.start]}.`;
   }
 
@@ -208,6 +209,7 @@ krohn.wire = function () {
     if (!read.word) return;
     krohn.current.stop();
     krohn.current.setWord(read.word, read.word.length);
+    krohn.current.announce();
   });
   krohn.find("type").addEventListener("submit", (event) => event.preventDefault());
   document.addEventListener("keydown", krohn.onKey);

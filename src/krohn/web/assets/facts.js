@@ -20,37 +20,43 @@ krohn.showFacts = function (machine) {
   document.title = `${machine.name} · krohn`;
   krohn.find("name").textContent = machine.name;
   const kind = algebra && krohn.CLASSES[algebra.complexity] ? ` ${krohn.CLASSES[algebra.complexity]}` : "";
+  krohn.find("about").textContent = machine.about;
   krohn.find("summary").textContent =
     `An automaton of ${automaton.states.length} states and ${automaton.letters.length} letters, ` +
     `run by a Transformer of ${size.depth} ${size.depth === 1 ? "layer" : "layers"} and ${size.dim} dimensions.${kind}`;
-  const proved = certificate && certificate.certified;
-  krohn.fill(
-    "seal",
-    krohn.make("span", { class: proved ? "stamp" : "stamp none" }, proved ? "✓" : "?"),
-    krohn.make(
-      "span",
-      {},
-      proved
-        ? `proved right on every word up to ${network.length} letters, all ${automaton.letters.length}${krohn.raised(network.length)} of them`
-        : "no certificate",
-    ),
-  );
+  krohn.showSeal(machine, false);
   krohn.showSizes(sizes);
-  krohn.showCertificate(certificate, network);
   krohn.showAlgebra(machine);
+};
+
+/* The seal and the certificate are about the weights as compiled; `changed`: one of them has been moved. */
+krohn.showSeal = function (machine, changed) {
+  const { automaton, network, certificate } = machine;
+  const proved = certificate && certificate.certified && !changed;
+  const words = `${automaton.letters.length}${krohn.raised(network.length)}`;
+  const text = changed
+    ? "a weight is changed: nothing is proved about this network"
+    : proved
+      ? `proved right on every word up to ${network.length} letters; ${words} words have ${network.length}`
+      : "no certificate";
+  krohn.fill("seal", krohn.make("span", { class: proved ? "stamp" : "stamp none" }, proved ? "✓" : changed ? "✗" : "?"), krohn.make("span", {}, text));
+  krohn.showCertificate(certificate, network, changed);
 };
 
 /* The cascade: one row per level, each component with the simple factors of its group. */
 krohn.showAlgebra = function (machine) {
-  const { algebra, cascade } = machine;
+  const { algebra, plan } = machine;
   const reason = algebra ? krohn.make("p", { class: "note" }, `${algebra.reason[0].toUpperCase()}${algebra.reason.slice(1)}.`) : null;
-  const levels = cascade
-    ? Array.from({ length: cascade.levels }, (_, level) =>
-        krohn.make("li", {}, ...cascade.components.filter((part) => part.level === level).map(krohn.component)),
-      )
-    : [];
-  const title = cascade ? krohn.make("h3", {}, `Krohn–Rhodes cascade, ${cascade.levels} ${cascade.levels === 1 ? "level" : "levels"}`) : null;
-  krohn.fill("algebra", reason, title, krohn.make("ol", { class: "cascade" }, ...levels));
+  const levels = Array.from({ length: plan.levels }, (_, level) =>
+    krohn.make("li", {}, ...plan.components.filter((part) => part.level === level).map(krohn.component)),
+  );
+  const looks = plan.heads.map((texts, layer) =>
+    krohn.make("li", {}, krohn.make("b", {}, `layer ${layer + 1}`), ...texts.slice(0, 8).map((text) => krohn.make("span", { class: "part" }, text))),
+  );
+  const count = `${plan.levels} ${plan.levels === 1 ? "level" : "levels"}`;
+  const scan = plan.method === "scan" ? "Built as a scan: each layer doubles the letters taken together" : "Built from what heads can see at once";
+  const title = plan.levels ? `Built from its Krohn–Rhodes cascade, ${count}` : scan;
+  krohn.fill("algebra", reason, krohn.make("h3", {}, title), krohn.make("ol", { class: "cascade" }, ...levels, ...looks));
 };
 
 krohn.component = function (part) {
@@ -90,7 +96,10 @@ krohn.exponent = function (text) {
   return found[1] ? Number(found[1]) : String(text).replace(/\D/g, "").length;
 };
 
-krohn.showCertificate = function (certificate, network) {
+/* Checks number layers from 1; 0 is the whole network, one more than there are the read-out. */
+krohn.placeOf = (layer, depth) => (layer < 1 ? "" : layer <= depth ? `layer ${layer} · ` : "read-out · ");
+
+krohn.showCertificate = function (certificate, network, changed) {
   if (!certificate) return void krohn.fill("certificate", krohn.make("p", {}, "This network has no certificate."));
   const { exhaustive } = certificate;
   const margin = certificate.margin === null ? "unlimited" : certificate.margin.toPrecision(4);
@@ -104,9 +113,11 @@ krohn.showCertificate = function (certificate, network) {
   const list = krohn.make("dl", { class: "proof" });
   for (const [term, text] of facts) list.append(krohn.make("dt", {}, term), krohn.make("dd", {}, text));
   const steps = certificate.checks.map((check) =>
-    krohn.make("li", {}, krohn.make("b", {}, check.layer >= 0 && check.layer < network.shape.length ? `layer ${check.layer + 1} · ${check.name}` : check.name), ` ${check.text}`),
+    krohn.make("li", {}, krohn.make("b", {}, krohn.placeOf(check.layer, network.shape.length) + check.name), ` ${check.text}`),
   );
   const whole = krohn.make("details", {}, krohn.make("summary", {}, "The proof, step by step"), krohn.make("ol", {}, ...steps));
   const verdict = certificate.certified ? null : krohn.make("p", { class: "bad" }, `Not certified: ${certificate.reason}`);
-  krohn.fill("certificate", verdict, list, whole);
+  const warning = changed ? krohn.make("p", { class: "bad" }, "A weight has been changed by hand. What follows is about the weights as compiled, and does not hold now.") : null;
+  krohn.fill("certificate", warning, verdict, list, whole);
+  krohn.find("certificate").classList.toggle("void", Boolean(changed));
 };

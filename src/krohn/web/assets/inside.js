@@ -1,4 +1,12 @@
 "use strict";
+/* Whether the word read so far is in the language, where the automaton has one. */
+krohn.matches = function (machine, state) {
+  const { accepting, observe } = machine.automaton;
+  if (!observe || observe.some((value) => value > 1)) return "";
+  const yes = accepting.includes(state);
+  return machine.name.startsWith("regex:") ? (yes ? "match" : "no match") : yes ? "accepted" : "not accepted";
+};
+
 /* The network's answer at the current position: cascade coordinates as dials, logits as bars. */
 krohn.Inside = class {
   constructor(explorer) {
@@ -10,15 +18,19 @@ krohn.Inside = class {
   drawDials() {
     const { meaning } = this.explorer.machine;
     const { coordinates, registers } = meaning;
+    const { codes, words } = meaning;
     this.dials = coordinates.map((name, index) => {
       const range = registers[name] || { low: 0, high: 1 };
-      return this.dial(name, index, range.low, range.high);
+      // A register alone names the state: then its values are codes, and people read states.
+      const named = coordinates.length === 1 ? new Map(codes.flatMap((code, state) => (code ? [[code[0], state]] : []))) : null;
+      const [low, high] = named ? [0, named.size - 1] : [range.low, range.high];
+      return { ...this.dial(words[name] || name, name, index, low, high), named, name };
     });
     krohn.find("dials-title").hidden = !this.dials.length;
     krohn.fill("coordinates", ...this.dials.map((dial) => dial.node));
   }
 
-  dial(name, index, low, high) {
+  dial(words, name, index, low, high) {
     const count = high - low + 1;
     const svg = krohn.make("svg:svg", { viewBox: "-34 -34 68 68", "aria-hidden": "true" });
     const dots = [];
@@ -28,8 +40,8 @@ krohn.Inside = class {
     }
     const number = krohn.make("svg:text", { "text-anchor": "middle", dy: "0.36em", "font-size": 19 });
     svg.append(krohn.make("svg:circle", { r: 24, class: "rim" }), ...dots, number);
-    const node = krohn.make("figure", { class: "dial" }, svg, krohn.make("figcaption", {}, name));
-    return { node, dots, number, index, low, name };
+    const node = krohn.make("figure", { class: "dial" }, svg, krohn.make("figcaption", { title: `register: ${name}` }, words));
+    return { node, dots, number, index, low };
   }
 
   drawLogits() {
@@ -60,8 +72,10 @@ krohn.Inside = class {
     const [got, must] = [trace.outputs[cursor - 1], truth[cursor - 1]];
     const chip = krohn.make("b", { class: "chip", style: colours[got] }, states[got]);
     const right = got === must;
+    const says = krohn.matches(machine, got);
+    const match = says ? krohn.make("b", { class: says === "match" || says === "accepted" ? "match yes" : "match" }, says) : null;
     const words = right ? ["✓ right"] : ["✗ wrong, it must be ", krohn.make("b", { class: "chip", style: colours[must] }, states[must])];
-    krohn.fill("verdict", `After ${cursor} ${cursor === 1 ? "letter" : "letters"}: `, chip, " ", krohn.make("span", { class: right ? "right" : "bad" }, ...words));
+    krohn.fill("verdict", `After ${cursor} ${cursor === 1 ? "letter" : "letters"}: `, chip, " ", match, match ? " " : "", krohn.make("span", { class: right ? "right" : "bad" }, ...words));
   }
 
   /* Coordinates are read off the residual stream after the last layer, not off the automaton. */
@@ -73,10 +87,13 @@ krohn.Inside = class {
       const channel = machine.meaning.moments[last].findIndex((c) => c.register === dial.name && !c.part);
       const scale = channel < 0 ? 1 : machine.meaning.moments[last][channel].scale;
       const value = channel < 0 || cursor === 0 ? null : trace.moments[last][here * network.dim + channel] / scale;
-      dial.number.textContent = value === null ? "·" : krohn.text(value);
-      for (const [i, dot] of dial.dots.entries()) {
-        dot.classList.toggle("lit", value !== null && Math.round(value) - dial.low === i);
-      }
+      const state = dial.named && value !== null ? dial.named.get(Math.round(value)) : undefined;
+      const shown = state === undefined ? krohn.text(value) : machine.automaton.states[state];
+      dial.number.textContent = value === null ? "·" : shown;
+      dial.number.setAttribute("font-size", shown.length > 3 ? 13 : 19);
+      if (dial.named && value !== null) dial.node.title = `the register ${dial.name} holds ${krohn.text(value)}`;
+      const lit = dial.named ? [...dial.named.values()].sort((a, b) => a - b).indexOf(state) : Math.round(value) - dial.low;
+      for (const [i, dot] of dial.dots.entries()) dot.classList.toggle("lit", value !== null && lit === i);
     }
   }
 

@@ -5,6 +5,7 @@ krohn.Score = class {
     this.explorer = explorer;
     this.host = krohn.find("score");
     this.scrolled = 0;
+    this.whole = false;
     this.host.onscroll = () => (this.scrolled = this.host.scrollLeft);
     addEventListener("resize", () => (this.edges = null));
   }
@@ -13,13 +14,31 @@ krohn.Score = class {
   draw(from) {
     if (from === 0 || !this.rows) this.begin();
     const before = this.columns;
-    this.columns = this.explorer.trace.positions;
+    this.columns = this.explorer.trace.positions - this.folded();
     for (const { node, cell } of this.rows) {
       const fresh = document.createDocumentFragment();
-      for (let position = before; position < this.columns; position++) fresh.append(cell(position));
+      for (let column = before; column < this.columns; column++) fresh.append(cell(column + this.folded()));
       node.append(fresh);
     }
     this.edges = null;
+  }
+
+  /* Positions of the prompt that share the first column, unless all are wanted: the last of them is shown. */
+  folded() {
+    return this.whole ? 0 : Math.max(0, this.explorer.network.padding - 1);
+  }
+
+  unfold() {
+    this.whole = !this.whole;
+    this.draw(0);
+    this.show(this.explorer.cursor);
+  }
+
+  prompt(position) {
+    const { padding } = this.explorer.network;
+    if (padding < 2 || position !== this.folded()) return "⊥";
+    const title = this.whole ? "Show the prompt in one column" : `The prompt: ${padding} positions that every word begins with. Show all`;
+    return krohn.make("button", { type: "button", class: "fold", title, "aria-label": title, on: { click: () => this.unfold() } }, this.whole ? "⊥ «" : `⊥×${padding}`);
   }
 
   begin() {
@@ -28,7 +47,7 @@ krohn.Score = class {
     this.rows = [];
     this.heads = [];
     this.columns = 0;
-    const name = (position) => (position < network.padding ? "⊥" : letters[this.explorer.word[position - network.padding]]);
+    const name = (position) => (position < network.padding ? this.prompt(position) : letters[this.explorer.word[position - network.padding]]);
     const top = krohn.make("tr", {}, krohn.make("th", { scope: "col" }, "position"));
     this.rows.push({ node: top, cell: (position) => krohn.make("th", { scope: "col" }, name(position)) });
     this.table = krohn.make("table", { class: "score" }, krohn.make("thead", {}, top), this.group("Embedding", this.registers(0, null)));
@@ -62,7 +81,7 @@ krohn.Score = class {
     this.heads.push({ layer, head, cells });
     return this.row("head", `head ${head + 1}: ${text}`, `Layer ${layer + 1}, head ${head + 1}: ${text}`, () => {
       const mark = krohn.make("i");
-      cells.push({ mark, strength: "" });
+      cells.push({ mark, strength: "", weight: 0 });
       return krohn.make("td", {}, mark);
     });
   }
@@ -74,13 +93,25 @@ krohn.Score = class {
     const known = before === null ? [] : machine.meaning.moments[before].map((channel) => channel.name);
     return channels.flatMap((channel, index) => {
       if (!channel.register || known.includes(channel.name)) return [];
+      const words = machine.meaning.words[channel.register];
+      const text = words && channel.part ? `${words} (${channel.part})` : words || channel.name;
+      const states = this.states(channel);
       return [
-        this.row("register", channel.name, null, (position) => {
+        this.row(states ? "register coded" : "register", text, `${text} · register: ${channel.name}`, (position) => {
           const value = this.explorer.trace.moments[moment][position * network.dim + index] / channel.scale;
-          return krohn.make("td", { style: this.tint(channel, value) }, krohn.text(value));
+          const state = states && position >= network.padding ? states.get(Math.round(value)) : undefined;
+          const style = state === undefined ? this.tint(channel, value) : this.explorer.colours[state];
+          return krohn.make("td", { style }, krohn.text(value));
         }),
       ];
     });
+  }
+
+  /* The states that the values of a register stand for, if it alone decides them. */
+  states(channel) {
+    const { coordinates, codes } = this.explorer.machine.meaning;
+    if (coordinates.length !== 1 || channel.part || channel.register !== coordinates[0]) return null;
+    return new Map(codes.flatMap((code, state) => (code ? [[code[0], state]] : [])));
   }
 
   /* Values of a register with few values have colours; 0 has none. */
@@ -116,18 +147,22 @@ krohn.Score = class {
   show(cursor) {
     const { trace, network } = this.explorer;
     const here = network.padding + cursor - 1;
+    const column = here - this.folded();
     if (!this.edges) this.measure();
     const place = (sheet, from, to) => {
       sheet.style.transform = `translateX(${from}px)`;
       sheet.style.width = `${Math.max(0, to - from)}px`;
     };
     const end = this.edges[this.columns];
-    place(this.column, here < 0 ? 0 : this.edges[here], here < 0 ? 0 : this.edges[here + 1]);
-    place(this.rest, this.edges[here + 1], end);
+    place(this.column, column < 0 ? 0 : this.edges[column], column < 0 ? 0 : this.edges[column + 1]);
+    place(this.rest, this.edges[column + 1], end);
     for (const { layer, head, cells } of this.heads) {
       const weights = trace.heads[layer][head];
       for (let p = 0; p < this.columns; p++) {
-        const weight = here >= 0 ? weights[here * trace.positions + p] : 0;
+        let weight = 0;
+        const first = p === 0 ? 0 : p + this.folded();
+        for (let q = first; here >= 0 && q <= p + this.folded(); q++) weight += weights[here * trace.positions + q];
+        cells[p].weight = weight;
         const strength = weight < 1e-4 ? "0" : (0.12 + 0.88 * Math.sqrt(weight)).toFixed(2);
         if (cells[p].strength === strength) continue;
         cells[p].strength = strength;
@@ -135,7 +170,7 @@ krohn.Score = class {
         cells[p].mark.title = `weight ${weight.toFixed(4)}`;
       }
     }
-    this.follow(Math.max(0, here));
+    this.follow(Math.max(0, column));
   }
 
   follow(here) {

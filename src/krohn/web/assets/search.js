@@ -1,5 +1,5 @@
 "use strict";
-/* The first word that a network gets wrong: all short words in order of length, then random long ones. */
+/* A word that a network gets wrong: all short words in order of length, then random long ones made shorter. */
 krohn.WORDS = 6000;
 krohn.LONG_WORDS = 150;
 
@@ -27,7 +27,26 @@ krohn.candidates = function* (letters, longest) {
   }
 };
 
-/* Resolves to {word, tried, shortest, long}: `word` ends at its first wrong state, or is null. */
+/* Where the network first differs from the automaton; -1 if nowhere. */
+krohn.wrongAt = function (network, automaton, word) {
+  const outputs = network.run(word, false).outputs;
+  return krohn.simulate(automaton, word).findIndex((state, i) => state !== outputs[i]);
+};
+
+/* Leaves out letters as long as the word stays wrong. */
+krohn.shortened = function (network, automaton, word) {
+  let best = word;
+  for (let place = 0; place < best.length; ) {
+    const fewer = [...best.slice(0, place), ...best.slice(place + 1)];
+    const wrong = fewer.length ? krohn.wrongAt(network, automaton, fewer) : -1;
+    if (wrong < 0) place++;
+    else best = fewer.slice(0, wrong + 1);
+  }
+  return best;
+};
+
+/* Resolves to {word, tried, shortest, long, least}: `word` ends at its first wrong state, or is null; all words
+   of up to `shortest` letters are right; with `least` no shorter word is wrong. */
 krohn.firstWrong = async function (network, automaton, isStale) {
   let tried = 0;
   let shortest = 0;
@@ -40,12 +59,14 @@ krohn.firstWrong = async function (network, automaton, isStale) {
       if (isStale()) return null;
     }
     tried++;
+    const wrong = krohn.wrongAt(network, automaton, next.word);
+    if (wrong >= 0 && next.shortest) return { word: next.word.slice(0, wrong + 1), tried, shortest: next.shortest - 1, long, least: true };
+    if (wrong >= 0) {
+      const word = krohn.shortened(network, automaton, next.word.slice(0, wrong + 1));
+      return { word, tried, shortest, long, least: word.length === shortest + 1 };
+    }
     if (next.shortest) shortest = next.shortest;
     else long++;
-    const expected = krohn.simulate(automaton, next.word);
-    const outputs = network.run(next.word, false).outputs;
-    const wrong = expected.findIndex((state, i) => state !== outputs[i]);
-    if (wrong >= 0) return { word: next.word.slice(0, wrong + 1), tried, shortest, long };
   }
   return { word: null, tried, shortest, long };
 };
