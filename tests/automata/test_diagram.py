@@ -6,9 +6,11 @@ import re
 from functools import cache
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from krohn.automata.diagram import MAX_DRAWN, diagram
+from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo, zoo_names
 from krohn.errors import LimitExceeded
@@ -141,3 +143,66 @@ def test_a_notebook_shows_small_automata_and_prints_large_ones() -> None:
     assert zoo("S5")._repr_svg_() is None
     with pytest.raises(LimitExceeded, match=f"at most {MAX_DRAWN} states; got 120"):
         diagram(zoo("S5"))
+
+
+def points_on(path: str) -> list[tuple[float, float]]:
+    """Points along a path of one line or Bézier curve."""
+    letter = re.search("[LQC]", path)
+    assert letter
+    numbers = [float(n) for n in re.findall(r"-?\d+(?:\.\d+)?", path)]
+    ends = [(numbers[i], numbers[i + 1]) for i in range(0, len(numbers), 2)]
+    shares = {"L": (1, 1), "Q": (1, 2, 1), "C": (1, 3, 3, 1)}[letter[0]]
+    found = []
+    for step in range(41):
+        t, last = step / 40, len(ends) - 1
+        weights = [n * (1 - t) ** (last - i) * t**i for i, n in enumerate(shares)]
+        found.append(
+            (
+                sum(w * p[0] for w, p in zip(weights, ends, strict=True)),
+                sum(w * p[1] for w, p in zip(weights, ends, strict=True)),
+            )
+        )
+    return found
+
+
+def collisions(automaton: Semiautomaton) -> list[str]:
+    """Arrows over states that they do not join, and letters over states."""
+    picture = drawn(automaton)
+    circles = [
+        (float(c.attrib["cx"]), float(c.attrib["cy"]), float(c.attrib["r"]))
+        for c in of_class(picture, "circle", "state")
+    ]
+    found = []
+    for edge in of_class(picture, "path", "edge"):
+        joined = {int(edge.attrib["data-from"]), int(edge.attrib["data-to"])}
+        for state, (x, y, r) in enumerate(circles):
+            if state not in joined and min(math.dist(p, (x, y)) for p in points_on(edge.attrib["d"])) < r:
+                found.append(f"arrow {joined} over {state}")
+    for text in of_class(picture, "text", "letter"):
+        x, y = float(text.attrib["x"]), float(text.attrib["y"])
+        half = text_width(text.text or "", float(text.attrib["font-size"])) / 2
+        for state, (cx, cy, r) in enumerate(circles):
+            if math.hypot(max(0.0, abs(x - cx) - half), max(0.0, abs(y - cy) - 5)) < r:
+                found.append(f"letter {text.text} over {state}")
+    return found
+
+
+def random_automaton(seed: int) -> Semiautomaton:
+    rng = np.random.default_rng(seed)
+    states, letters = int(rng.integers(2, 9)), int(rng.integers(1, 4))
+    return Semiautomaton(rng.integers(states, size=(states, letters)), letter_names=tuple("abc"[:letters]))
+
+
+PATTERNS = ["(a|b)*abb", "(ab)*", "a*b*c*", "(a|b)*a(a|b)", "a{3}", "(a|b)*abba", "(aa|b)*c"]
+
+
+def test_no_arrow_and_no_letter_lies_on_a_state() -> None:
+    zoo_ones = [zoo(name) for name in SMALL if zoo(name).num_states <= 12]
+    patterns = [from_regex(pattern) for pattern in PATTERNS]
+    chance = [random_automaton(seed) for seed in range(150)]
+    bad = {
+        f"{number} {a.name} {a.table.tolist()}": found
+        for number, a in enumerate([*zoo_ones, *patterns, *chance])
+        if (found := collisions(a))
+    }
+    assert bad == {}

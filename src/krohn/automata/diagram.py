@@ -42,6 +42,13 @@ def accepting(automaton: Drawable) -> frozenset[int]:
     return frozenset(state for state, value in enumerate(seen) if value)
 
 
+_BENDS = (
+    0.0,
+    *(sign * step for step in (7.0, 14.0, 20.0, 26.0, 32.0, 38.0, 46.0, 56.0, 68.0) for sign in (1, -1)),
+)
+"""How far a bend may be from the wanted one, where that one would lead over a state."""
+
+
 @dataclass(frozen=True)
 class _Arrow:
     source: int
@@ -191,23 +198,14 @@ class _Diagram:
         length = math.dist(start, end)
         along = ((x2 - x1) / length, (y2 - y1) / length)
         bend = min(20.0, 0.13 * length) if paired or (self.letters and not arrow.both_ways) else 0.0
-        if arrow.both_ways:
-            bend = self._clear_bend(arrow)
-        elif arrow.inside is not None:
+        if not arrow.both_ways and arrow.inside is not None:
             across = (arrow.inside[0] - x1) * along[1] - (arrow.inside[1] - y1) * along[0]
             bend = -bend if across > 0 else bend
-        lean = 4 * bend / length
-        out = (along[0] + lean * along[1], along[1] - lean * along[0])
-        into = (along[0] - lean * along[1], along[1] + lean * along[0])
-        norm = math.hypot(*out)
-        gaps = [
-            (self.radius + 4 if s in self._accepting() else self.radius) for s in (arrow.source, arrow.target)
-        ]
+        bend = self._clear_bend(arrow, bend, paired=paired)
+        near, far = self._ends(arrow, bend)
         self.canvas.arrow(
-            x1 + gaps[0] * out[0] / norm,
-            y1 + gaps[0] * out[1] / norm,
-            x2 - (gaps[1] + 1) * into[0] / norm,
-            y2 - (gaps[1] + 1) * into[1] / norm,
+            *near,
+            *far,
             bend=bend,
             head=not arrow.both_ways,
             stroke=arrow.ink,
@@ -220,25 +218,42 @@ class _Diagram:
         if not self.letters:
             self._label(arrow, start, end, (2 * bend * along[1], -2 * bend * along[0]))
 
-    def _clear_bend(self, arrow: _Arrow) -> float:
-        """The least bend with which a line runs over no third state; straight if there is none."""
-        start, end = self.places[arrow.source], self.places[arrow.target]
+    def _ends(self, arrow: _Arrow, bend: float) -> tuple[Point, Point]:
+        """Where a curve of that bend leaves the circle of its source and meets that of its target."""
+        (x1, y1), (x2, y2) = start, end = self.places[arrow.source], self.places[arrow.target]
         length = math.dist(start, end)
-        across = ((end[1] - start[1]) / length, -(end[0] - start[0]) / length)
+        along, lean = ((x2 - x1) / length, (y2 - y1) / length), 4 * bend / length
+        out = (along[0] + lean * along[1], along[1] - lean * along[0])
+        into = (along[0] - lean * along[1], along[1] + lean * along[0])
+        norm = math.hypot(*out)
+        gaps = [
+            (self.radius + 4 if s in self._accepting() else self.radius) for s in (arrow.source, arrow.target)
+        ]
+        near = (x1 + gaps[0] * out[0] / norm, y1 + gaps[0] * out[1] / norm)
+        return near, (x2 - (gaps[1] + 1) * into[0] / norm, y2 - (gaps[1] + 1) * into[1] / norm)
+
+    def _clear_bend(self, arrow: _Arrow, wanted: float, *, paired: bool) -> float:
+        """The bend nearest to the wanted one with which a line runs over no third state; that one if none is.
+
+        The arrow that comes back, if there is one, bends as much to its own left: that curve is left to it.
+        """
         others = np.array([p for q, p in enumerate(self.places) if q not in (arrow.source, arrow.target)])
         if not len(others):
-            return 0.0
-        shares = np.linspace(0.05, 0.95, 19)[:, None]
-        for bend in (0.0, 14.0, -14.0, 26.0, -26.0, 38.0, -38.0):
-            bulge = 4 * bend * shares * (1 - shares)
-            line = (1 - shares) * start + shares * end + bulge * across
+            return wanted
+        shares = np.linspace(0.05, 0.95, 37)[:, None]
+        for bend in sorted((wanted + step for step in _BENDS), key=lambda bend: abs(bend - wanted)):
+            if paired and bend != wanted and abs(bend + wanted) < 14:
+                continue
+            near, far = np.array(self._ends(arrow, bend))
+            across = np.array([far[1] - near[1], near[0] - far[0]]) / (math.dist(near, far) or 1.0)
+            line = (1 - shares) * near + shares * far + 4 * bend * shares * (1 - shares) * across
             gaps = np.hypot(*(line[:, None] - others[None]).transpose(2, 0, 1))
             if gaps.min() > self.radius + 3:
                 return bend
-        return 0.0
+        return wanted
 
     def _label(self, arrow: _Arrow, start: Point, end: Point, control: Point) -> None:
-        """On the curve where it covers no label and no state; in the middle if there is no such place."""
+        """On the curve, or beside it, where it covers no state and, if there is such a place, no label."""
         text = _joined(arrow.letters)
         middle = ((start[0] + end[0]) / 2 + control[0], (start[1] + end[1]) / 2 + control[1])
         width = text_width(text, 11) + 4
@@ -247,16 +262,25 @@ class _Diagram:
             a, b, c = (1 - t) ** 2, 2 * t * (1 - t), t * t
             return a * start[0] + b * middle[0] + c * end[0], a * start[1] + b * middle[1] + c * end[1]
 
-        choices = [at(t) for t in (0.5, 0.42, 0.58, 0.36, 0.64, 0.3, 0.7)]
-        x, y = next((point for point in choices if self._is_free(point, width)), choices[0])
+        length = math.dist(start, end)
+        across = ((end[1] - start[1]) / length, (start[0] - end[0]) / length)
+        choices = [
+            (x + aside * across[0], y + aside * across[1])
+            for aside in (0.0, 12.0, -12.0, 24.0, -24.0, 36.0, -36.0)
+            for x, y in map(at, (0.5, 0.42, 0.58, 0.36, 0.64, 0.3, 0.7))
+        ]
+        off_states = [point for point in choices if self._is_off_states(point, width)] or choices[:1]
+        x, y = next((point for point in off_states if self._is_free(point, width)), off_states[0])
         self.labels.append((x, y, width))
         self.canvas.label(x, y, text, size=11, fill=_TEXT, class_="letter")
 
     def _is_free(self, point: Point, width: float) -> bool:
-        clear = all(
+        return all(
             abs(point[0] - x) > (width + other) / 2 or abs(point[1] - y) > 15 for x, y, other in self.labels
         )
-        return clear and all(
+
+    def _is_off_states(self, point: Point, width: float) -> bool:
+        return all(
             math.hypot(max(0.0, abs(point[0] - x) - width / 2), max(0.0, abs(point[1] - y) - 7))
             > self.radius + 2
             for x, y in self.places
