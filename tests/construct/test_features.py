@@ -204,3 +204,13 @@ def test_a_strict_mask_sees_the_second_latest_letter() -> None:
     assert verify(network, second_opinion=False).certified
     words = np.random.default_rng(2).integers(2, size=(60, 12))
     assert network.run(words).tolist() == [automaton.run(word) for word in words.tolist()]
+
+
+@pytest.mark.parametrize("spec", ["abab", "regex:(ab)*", "D8"])
+def test_registers_name_letters_as_people_do(spec: str) -> None:
+    """The figure of the README said "is 0" of the letter a."""
+    network = compile(spec, length=8, method="features")
+    assert network.program is not None
+    named = [r.name.removeprefix("is ") for r in network.program.registers if r.name.startswith("is ")]
+    assert named
+    assert set(named) <= set(network.automaton.letter_names)

@@ -188,3 +188,14 @@ def test_a_table_that_makes_no_sense_is_refused() -> None:
         AttentionMap(title="", weights=np.zeros((2, 2)), states=[0], last_state=1)
     with pytest.raises(InvalidInput, match="of kind left, right, both, uniform"):
         AttentionMap(title="", weights=np.zeros((1, 1)), states=[0], last_state=1, kind="up")
+
+
+def test_many_panels_stand_in_rows() -> None:
+    """Eight in one row made a picture of 4416 × 512 points, in which nothing could be read."""
+    panel = Panel(title="p", lines=[Line(name="l", x=[1, 2], y=[0.5, 1.0])], x_axis="x", y_axis="y")
+    for count, rows in ((1, 1), (3, 1), (4, 1), (5, 2), (8, 2), (9, 3)):
+        figure = line_chart([panel] * count)
+        wide, high = figure.get_size_inches()
+        assert len(figure.axes) == count
+        assert wide <= 14
+        assert high == pytest.approx(3.2 * rows)

@@ -11,6 +11,8 @@ from selenium.webdriver.common.by import By
 
 import krohn
 from krohn.cli.app import run
+from krohn.web.page_data import describe
+from krohn.web.standalone_page import render_page
 from web.test_standalone_page import complaints, open_page
 
 SPECS = ("Grid9", "regex:(a|b)*abb", "S4", "abab", "C2")
@@ -121,6 +123,15 @@ def test_a_line_of_states_is_drawn_across_the_page(browser: Chrome, page: Path) 
     )
     assert width > 0.8 * room
     assert height > 0.4 * card
+
+
+def test_a_gallery_has_a_title(browser: Chrome, tmp_path: Path) -> None:
+    machines = [describe(krohn.compile(spec, 4), None) for spec in ("C2", "C3")]
+    (tmp_path / "gallery.html").write_text(render_page({"machines": machines, "gallery": True}))
+    assert "<title>Gallery of 2 automata · krohn</title>" in (tmp_path / "gallery.html").read_text()
+    browser.get((tmp_path / "gallery.html").as_uri())
+    assert browser.find_element(By.CSS_SELECTOR, "h1").text == "The 2 automata of the paper"
+    assert browser.title == "C2 · Gallery · krohn"
 
 
 def test_a_pattern_says_match_or_no_match(browser: Chrome, page: Path) -> None:

@@ -11,6 +11,9 @@ from matplotlib.ticker import EngFormatter
 from krohn.errors import InvalidInput
 from krohn.figures.style import Look, house_style, looks
 
+MOST_ACROSS = 4
+"""Panels in a row."""
+
 _LONG = 10_000  # from here on numbers on the axis are written with k and M
 
 
@@ -52,14 +55,19 @@ class Panel:
 
 
 def line_chart(panels: Sequence[Panel], *, note: str = "") -> Figure:
-    """The panels side by side under one legend; a series looks the same in every panel."""
+    """The panels, four in a row, under one legend; a series looks the same in every panel."""
+    down = -(-len(panels) // MOST_ACROSS)
+    across = -(-len(panels) // down)
     names = list(dict.fromkeys(line.name for panel in panels for line in panel.lines))
     look_of = dict(zip(names, looks(len(names)), strict=True))
     with house_style():
-        figure = Figure(figsize=(0.4 + 3.4 * len(panels), 3.2), layout="constrained")
+        figure = Figure(figsize=(0.4 + 3.4 * across, 3.2 * down), layout="constrained")
         drawn: dict[str, Line2D] = {}
-        for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        places = figure.subplots(down, across, squeeze=False).ravel()
+        for axes, panel in zip(places, panels, strict=False):
             drawn |= _draw(axes, panel, look_of)
+        for axes in places[len(panels) :]:
+            axes.remove()
         if len(drawn) > 1:
             columns = min(len(drawn), 3)
             figure.legend(list(drawn.values()), list(drawn), loc="outside lower center", ncols=columns)

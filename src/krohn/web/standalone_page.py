@@ -31,7 +31,10 @@ def render_page(payload: dict[str, Any]) -> str:
         .replace("\u2028", "\\u2028")
         .replace("\u2029", "\\u2029"),
     }
-    title = ", ".join(machine["name"] for machine in payload.get("machines", [])[:3]) or "automata"
+    machines = payload.get("machines", [])
+    title = ", ".join(machine["name"] for machine in machines[:3]) or "automata"
+    if payload.get("gallery"):
+        title = f"Gallery of {len(machines)} automata"
     parts["<!-- title -->"] = _escaped(f"{title} · krohn")
     for mark, text in parts.items():
         before, _, after = page.partition(mark)

@@ -251,6 +251,8 @@ krohn.begin = function () {
   const choices = krohn.find("machines");
   choices.hidden = data.machines.length < 2;
   choices.className = data.gallery ? "gallery" : "";
+  krohn.find("gallery-head").hidden = !data.gallery;
+  krohn.find("gallery-title").textContent = `The ${data.machines.length} automata of the paper`;
   krohn.fill(choices, ...data.machines.map((machine) => (data.gallery ? krohn.card(machine) : krohn.pick(machine))));
   const add = (machine) => {
     choices.hidden = false;

@@ -17,7 +17,8 @@ krohn.CLASSES = {
 krohn.showFacts = function (machine) {
   const { automaton, network, sizes, certificate, algebra } = machine;
   const size = Object.fromEntries(sizes.rows.map((row) => [row.name, row.built]));
-  document.title = `${machine.name} · krohn`;
+  const gallery = !krohn.find("gallery-head").hidden;
+  document.title = gallery ? `${machine.name} · Gallery · krohn` : `${machine.name} · krohn`;
   krohn.find("name").textContent = machine.name;
   const kind = algebra && krohn.CLASSES[algebra.complexity] ? ` ${krohn.CLASSES[algebra.complexity]}` : "";
   krohn.find("about").textContent = machine.about;
