@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from disguise import disguised
 
 import krohn
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.network.compiled import CompiledNetwork
+from krohn.testbed.disguise import disguised
 from krohn.understanding.findings import Amount, Finding
 from krohn.understanding.readings import Numbers, Readings
 from krohn.understanding.stages import stages_of_decoder

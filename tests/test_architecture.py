@@ -40,10 +40,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "experiments": CORE | {"models", "recurrent", "tasks", "training", "evaluate", "figures"},
     "exporting": CORE | {"certify", "check", "models", "tasks", "training", "evaluate"},
     "understanding": CORE | {"models", "tasks", "training", "evaluate", "exporting"},
+    "testbed": CORE | {"construct", "exporting"},
     "web": CORE | {"construct", "certify"},
     "cli": CORE
     | {"construct", "certify", "models", "tasks", "bridge", "training", "evaluate", "figures"}
-    | {"experiments", "exporting", "recurrent", "trained", "understanding", "web"},
+    | {"experiments", "exporting", "recurrent", "trained", "understanding", "testbed", "web"},
     "__init__": set(),
     "__main__": {"cli"},
 }
@@ -61,6 +62,7 @@ HEAVY: dict[str, set[str]] = {
         "exporting",
         "trained",
         "understanding",
+        "testbed",
     },
     "triton": {"models", "training"},
     "matplotlib": {"figures"},
@@ -68,7 +70,7 @@ HEAVY: dict[str, set[str]] = {
     "transformers": {"models"},
     "onnx": {"exporting"},
     "ray": {"experiments"},
-    "pyarrow": {"automata", "network"},
+    "pyarrow": {"automata", "network", "testbed"},
     "starlette": {"web"},
     "uvicorn": {"web"},
     "tensorboard": {"training"},

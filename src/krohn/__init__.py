@@ -27,6 +27,7 @@ Training
     state_tracking    a torch module of your own on automata: can it, did it learn, how far
 Understanding
     understand        which variables of the algebra a network uses in which layer, by interventions
+    suite             networks whose algorithm is known, with circuits; scores hypotheses about them
 Errors
     KrohnError        the root of all errors; the message is one line
 
@@ -62,6 +63,7 @@ _PUBLIC = {
     "RunConfig": "krohn.training.config:RunConfig",
     "train": "krohn.training.loop:train",
     "understand": "krohn.understanding.understand:understand",
+    "suite": "krohn.testbed.public:suite",
     "state_tracking": "krohn.evaluate.harness:state_tracking",
 }
 

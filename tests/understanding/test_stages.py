@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from disguise import disguised
 
 import krohn
 from krohn.errors import InvalidFile
 from krohn.exporting.reading import read_export
+from krohn.testbed.disguise import disguised
 from krohn.understanding.stages import Past, Stages, stages_of_decoder, stages_of_transformer
 from krohn.understanding.subject import subject_of
 

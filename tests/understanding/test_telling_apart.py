@@ -60,8 +60,7 @@ def test_near_chance_is_far_from_all() -> None:
 
 
 def test_decoys_are_read_by_a_probe_and_not_called_held() -> None:
-    from disguise import disguised
-
+    from krohn.testbed.disguise import disguised
     from krohn.understanding.subject import subject_of_decoder
 
     network = compiled("Grid5", "scan")

@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reproduce": ("reproduce", "Rerun an experiment of the paper: runs, table and figures."),
     "results": ("results", "List, show, merge, export and import stored runs."),
     "export": ("export", "Write a network as a stock GPT-2, for TransformerLens, or as ONNX."),
+    "suite": ("suite", "Build networks whose algorithm is known; score circuits against them."),
     "extract": ("extract", "Learn the automaton that a network computes."),
     "explore": ("explore", "Write or serve a page that runs the compiled network."),
     "atlas": ("atlas", "List small automata with their classes and the layers they need."),

@@ -197,15 +197,27 @@ def _checked(
 ) -> tuple[Decoder, Card, Files, Proof | None]:
     """A decoder, what was found on running it, the files that go with every format of it, and the proof."""
     decoder = decoder_of_compiled(network, normalized=normalized, dtype=dtype)
-    findings = _findings(decoder, network, dtype)
-    files = {"meaning.json": text_file(meaning_of(network, decoder))}
-    proof = None
+    card, proof = _examined(decoder, network, dtype, asked)
+    return decoder, card, {"meaning.json": text_file(meaning_of(network, decoder))}, proof
+
+
+def export_decoder(decoder: Decoder, network: CompiledNetwork, *, proof: bool) -> Exported:
+    """Another decoder of a compiled network as a stock GPT-2, examined like the usual one."""
+    card, found = _examined(decoder, network, "float32", proof)
+    return _exported("hf", decoder, card, {}, found)
+
+
+def _examined(
+    decoder: Decoder, network: CompiledNetwork, dtype: str, asked: bool
+) -> tuple[Card, Proof | None]:
+    """What is found on running a decoder of a compiled network, and on proving it."""
+    findings, proof = _findings(decoder, network, dtype), None
     if findings["rounding"] is not None:
         proof = prove(decoder, network) if asked else unproved("no proof was asked for")
         findings["certificate"] = _proved(proof)
     origin = {"method": network.method}
     title = f"A Transformer built to simulate {_called(network.automaton)} (method {network.method})"
-    return decoder, Card(title, network.automaton, network.automaton.target, origin, findings), files, proof
+    return Card(title, network.automaton, network.automaton.target, origin, findings), proof
 
 
 def _proved(proof: Proof) -> dict[str, Any]:

@@ -5,7 +5,7 @@ matrices, a checker compares the matrices with it; none of them shares anything 
 Every register is written exactly once, so its name alone says which value it holds.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -17,6 +17,9 @@ from krohn.errors import InvalidInput
 from krohn.network.attention_operations import AttentionOperation, Facts
 from krohn.network.position_maps import Modulo, PositionMap, Table, Values
 from krohn.network.transformer import Mask
+
+Intervention = Callable[[int, dict[str, Values]], None]
+"""Called at each moment of a run with the registers' values, which it may change."""
 
 
 @dataclass(frozen=True)
@@ -245,11 +248,16 @@ def _wrong_kinds(program: Program) -> Iterable[str]:
                 yield from (f"{n} cannot be wide" for n in change.writes if kinds.get(n) == "wide")
 
 
-def interpret_registers(program: Program, words: npt.ArrayLike) -> dict[str, Values]:
+def interpret_registers(
+    program: Program, words: npt.ArrayLike, intervene: Intervention | None = None
+) -> dict[str, Values]:
     """The value of every register at every position of words ``[word, letter]``, padding included.
 
-    Refuses values outside a register's stated range: a program must keep its own promises.
+    ``intervene`` may change values at moment 0 (what tokens bring), 2l + 1 (after the attention of layer l,
+    from 0) and 2l + 2 (after its maps). Refuses values outside a register's stated range: a program must keep
+    its own promises.
     """
+    change = (lambda moment, values: None) if intervene is None else intervene
     letters = np.asarray(words, dtype=np.int64)
     if letters.ndim != 2:
         raise InvalidInput(f"words must be an array [word, letter]; got shape {letters.shape}")
@@ -263,12 +271,15 @@ def interpret_registers(program: Program, words: npt.ArrayLike) -> dict[str, Val
     for place in program.places:
         column = place.along(count, program.register[place.register].kind)
         values[place.register] = np.broadcast_to(column, (len(letters), count))
-    for layer in program.layers:
+    change(0, values)
+    for index, layer in enumerate(program.layers):
         before = dict(values)
         for operation in layer.attention:
             values.update(operation.apply(before, program.mask))
-        for change in layer.maps:
-            values.update(change.apply(values, program.mask))
+        change(2 * index + 1, values)
+        for each in layer.maps:
+            values.update(each.apply(values, program.mask))
+        change(2 * index + 2, values)
     _check_ranges(program, values)
     return values
 

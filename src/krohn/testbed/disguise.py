@@ -1,17 +1,18 @@
-"""Known networks made hard to recognise: decoy heads, GPT-2 form, a random rotation of the stream.
+"""Known networks made hard to recognise: decoy heads, GPT-2 form, a rotation of the stream.
 
 The function stays the same, and so does the algorithm. Decoys keep what the algorithm does not use: averages
 of the letters, letters some places back, in channels that nobody reads. A probe finds all of that.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.errors import Unsupported
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.from_compiled import measured
-from krohn.exporting.lowering import lowered
+from krohn.exporting.lowering import lowered, outer_channels
 from krohn.exporting.standard_blocks import StandardBlock, StandardBlocks, standard_blocks
 from krohn.exporting.vocabulary import vocabulary_of
 from krohn.network.compiled import CompiledNetwork
@@ -19,20 +20,51 @@ from krohn.network.transformer import Head, Matrix
 
 SHARP = 60.0
 """Scores of a decoy that looks at one place."""
+ROUNDS = 4
+"""Rounds of mixing in a rotation: 4⁴ channels can reach each other."""
+NONE, DECOYS, ROTATED = "plain", "decoys", "rotated"
+DISGUISES = (NONE, DECOYS, ROTATED)
+
+
+@dataclass(frozen=True, eq=False)
+class Disguised:
+    """The same function three times over.
+
+    Attributes:
+        decoder: what a method is shown.
+        plain: the same before the rotation, where every channel has a meaning.
+        turn: ``plain``'s stream times this is ``decoder``'s stream.
+    """
+
+    decoder: Decoder
+    plain: Decoder
+    turn: Matrix
+
+
+def disguise(network: CompiledNetwork, kind: str, seed: int, *, decoys: int = 3) -> Disguised:
+    """The network as a GPT-2: as it is, with decoys, or with decoys and turned by a rotation."""
+    rng = np.random.default_rng(seed)
+    blocks = standard_blocks(network.transformer)
+    if kind != NONE:
+        blocks = with_decoys(blocks, decoys, rng)
+    automaton = network.automaton
+    names = vocabulary_of(automaton.letter_names, automaton.output_names, network.transformer.num_padding)
+    plain = lowered(blocks, names, measured(blocks, network), normalized=True)
+    if kind != ROTATED:
+        return Disguised(plain, plain, np.eye(plain.dim))
+    _, high, low, _ = outer_channels(blocks.dim)
+    turn = Rotation.draw([channel for channel in range(plain.dim) if channel not in (high, low)], rng)
+    return Disguised(rotated(plain, turn), plain, turn.after(np.eye(plain.dim)))
 
 
 def disguised(network: CompiledNetwork, seed: int, *, decoys: int = 3) -> Decoder:
     """The network as a GPT-2 whose heads are not all of use and whose channels mean nothing by themselves."""
-    rng = np.random.default_rng(seed)
-    blocks = with_decoys(standard_blocks(network.transformer), decoys, rng)
-    automaton = network.automaton
-    names = vocabulary_of(automaton.letter_names, automaton.output_names, network.transformer.num_padding)
-    return rotated(lowered(blocks, names, measured(blocks, network), normalized=True), rng)
+    return disguise(network, ROTATED, seed, decoys=decoys).decoder
 
 
 def with_decoys(blocks: StandardBlocks, count: int, rng: np.random.Generator) -> StandardBlocks:
     """Each block gets ``count`` heads that write letters' averages and random mixtures where nobody reads."""
-    marks = rng.standard_normal(len(blocks.embedding))
+    marks = rng.integers(-64, 65, size=len(blocks.embedding)) / 32
     old, new = blocks.dim, blocks.dim + 1 + count
     letter = old  # a channel with a number for each letter, for decoys only
 
@@ -58,8 +90,7 @@ def _decoy(old: int, letter: int, target: int, kind: int, rng: np.random.Generat
     """The first averages; the others attend by a random form of the stream."""
     query, key, value, output = (np.zeros(shape) for shape in ((dim, 2), (dim, 2), (dim, 1), (1, dim)))
     if kind:
-        query[:old] = rng.standard_normal((old, 2)) * SHARP**0.5
-        key[:old] = rng.standard_normal((old, 2)) * SHARP**0.5
+        query[:old], key[:old] = (rng.integers(-64, 65, size=(old, 2)) * SHARP / 256 for _ in range(2))
     value[letter, 0] = output[0, target] = 1.0
     return Head(query, key, value, output)
 
@@ -81,30 +112,60 @@ def _decoyed(block: StandardBlock, old: int, decoys: list[Head]) -> StandardBloc
     )
 
 
-def rotated(decoder: Decoder, rng: np.random.Generator) -> Decoder:
-    """The same function with the stream turned by a random rotation, in float64.
+@dataclass(frozen=True, eq=False)
+class Rotation:
+    """An orthogonal matrix that leaves the vector of ones alone, as rounds of mixing four channels at a time.
 
-    LayerNorms lose their gains to the matrices after them. The rotation leaves the vector of ones alone, so
-    that it passes through what is left of them.
+    Four channels x become half their sum less x: orthogonal, its own inverse, and made of exact halves. So
+    rotated weights have the same bits on every machine, which a decomposition of a random matrix has not. The
+    pair ±C that steadies LayerNorm stays where it is: spread over all channels it would cost float32 the
+    digits that the others need.
     """
+
+    orders: tuple[npt.NDArray[np.int64], ...]
+
+    @classmethod
+    def draw(cls, channels: list[int], rng: np.random.Generator) -> "Rotation":
+        """In each round the channels are shuffled and taken by fours; up to three rest."""
+        return cls(tuple(rng.permutation(np.array(channels)) for _ in range(ROUNDS)))
+
+    def after(self, matrix: Matrix) -> Matrix:
+        """``matrix @ turn``: rows of the stream, turned."""
+        out = np.array(matrix, dtype=np.float64)
+        for order in self.orders:
+            a, b, c, d = (order[part : len(order) // 4 * 4 : 4] for part in range(4))
+            half = ((out[..., a] + out[..., b]) + (out[..., c] + out[..., d])) / 2
+            for part in (a, b, c, d):
+                out[..., part] = half - out[..., part]
+        return out
+
+    def before(self, matrix: Matrix) -> Matrix:
+        """``turnᵀ @ matrix``: what reads the turned stream as ``matrix`` read the plain one."""
+        return self.after(matrix.T).T
+
+
+def rotated(decoder: Decoder, turn: Rotation) -> Decoder:
+    """The same function with the stream turned; LayerNorms lose their gains to the matrices after them."""
     tensors = {name: tensor.astype(np.float64) for name, tensor in decoder.tensors.items()}
-    turn = _rotation(decoder.dim, rng)
     readers = {
         f"transformer.h.{i}.{r}": f"transformer.h.{i}.{n}" for i in range(decoder.layers) for r, n in _READ
     }
     for name, norm in readers.items():
         gain = _taken(tensors, norm, decoder.normalized)
-        tensors[f"{name}.weight"] = turn.T @ (gain[:, None] * tensors[f"{name}.weight"])
+        tensors[f"{name}.weight"] = turn.before(gain[:, None] * tensors[f"{name}.weight"])
     gain = _taken(tensors, "transformer.ln_f", decoder.normalized)
-    tensors["lm_head.weight"] = (tensors["lm_head.weight"] * gain) @ turn
+    tensors["lm_head.weight"] = turn.after(tensors["lm_head.weight"] * gain)
     for name in ("transformer.wte.weight", "transformer.wpe.weight"):
-        tensors[name] = tensors[name] @ turn
+        tensors[name] = turn.after(tensors[name])
     for index in range(decoder.layers):
         for writer in ("attn.c_proj", "mlp.c_proj"):
             for part in ("weight", "bias"):
                 name = f"transformer.h.{index}.{writer}.{part}"
-                tensors[name] = tensors[name] @ turn
-    return replace(decoder, tensors=dict(tensors))
+                tensors[name] = turn.after(tensors[name])
+    return replace(
+        decoder,
+        tensors={name: np.ascontiguousarray(part, dtype=np.float32) for name, part in tensors.items()},
+    )
 
 
 _READ = (("attn.c_attn", "ln_1"), ("mlp.c_fc", "ln_2"))
@@ -119,14 +180,3 @@ def _taken(tensors: dict[str, Matrix], norm: str, normalized: bool) -> Matrix:
     gain = tensors[f"{norm}.weight"]
     tensors[f"{norm}.weight"] = np.ones_like(gain)
     return gain
-
-
-def _rotation(dim: int, rng: np.random.Generator) -> Matrix:
-    """Uniform among the rotations (and reflections) that leave the vector of ones alone."""
-    ones = np.ones((dim, 1)) / dim**0.5
-    basis = np.linalg.qr(np.concatenate([ones, rng.standard_normal((dim, dim - 1))], axis=1))[0]
-    turned, triangle = np.linalg.qr(rng.standard_normal((dim - 1, dim - 1)))
-    inner = np.eye(dim)
-    inner[1:, 1:] = turned * np.sign(np.diag(triangle))
-    turn: Matrix = basis @ inner @ basis.T
-    return turn

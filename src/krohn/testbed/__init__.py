@@ -1,0 +1,1 @@
+"""Networks whose algorithm is known, with circuits, causal models and a scorer, for interpretability."""

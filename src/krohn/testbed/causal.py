@@ -1,0 +1,216 @@
+"""The causal model of a network: registers, what each is computed from, where each lies, what swaps must do.
+
+A program is a causal model already: each register is a variable, the operation that writes it is its
+mechanism, the registers that it reads are its parents. Here a variable also has a *place*: the first moment
+of the pass at which the stream holds it, and the subspace that holds it there. A *counterfactual* takes a
+base word, a source word, a variable and a letter: the variable at that letter gets the value that it has in
+the source, and the program goes on. What it then answers is what the network must answer.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from krohn.automata.sampling import sample
+from krohn.errors import InvalidInput
+from krohn.exporting.standard_blocks import StandardBlocks, standard_blocks, twinned
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.meaning import meaning
+from krohn.network.program import Program, interpret, interpret_registers
+from krohn.network.transformer import Matrix
+from krohn.testbed.patching import Words
+
+TRAIN, TEST = "train", "test"
+PER_VARIABLE = 64
+"""Counterfactuals of each variable in each split."""
+TRIES = 4
+"""Draws for each counterfactual that is wanted."""
+LEAST = 8
+"""Telling pairs that a variable must have to be asked about."""
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """A register, the moment at which it can be swapped, and the subspace of the stream there.
+
+    Attributes:
+        name: the register.
+        moment: of the network's layout; 0 is the embedding.
+        place: the same moment in the decoder, as TransformerLens calls it.
+        basis: orthonormal rows [dimension, d].
+    """
+
+    name: str
+    moment: int
+    place: str
+    basis: Matrix
+
+
+@dataclass(frozen=True)
+class Counterfactual:
+    """What the answers must be if ``variable`` at ``letter`` of ``base`` has the value it has in ``source``.
+
+    ``telling``: some answer differs from the base's own.
+    """
+
+    variable: str
+    base: tuple[int, ...]
+    source: tuple[int, ...]
+    letter: int
+    answers: tuple[int, ...]
+    telling: bool
+    split: str
+
+
+def variables_of(network: CompiledNetwork, turn: Matrix) -> list[Variable]:
+    """The registers that depend on the word and that the stream holds at some moment, each at its first."""
+    if network.program is None:
+        return []
+    found, blocks, written = dict[str, Variable](), standard_blocks(network.transformer), set[str]()
+    for moment, channels in enumerate(network.layout.moments):
+        place, moved = _place(network, blocks, moment)
+        written |= _written(network.program, moment)
+        for name in dict.fromkeys(channel.register for channel in channels if channel.register):
+            if name not in found and name in written:
+                held = [moved.get(c, c) for c, each in enumerate(channels) if each.register == name]
+                found[name] = Variable(name, moment, place, turn[held])
+    return list(found.values())
+
+
+def _written(program: Program, moment: int) -> set[str]:
+    """The registers that the program has written at a moment and not before; positions bring no variable."""
+    if moment == 0:
+        return {source.register for source in program.sources}
+    layer = program.layers[(moment - 1) // 2]
+    return {name for each in (layer.maps if moment % 2 == 0 else layer.attention) for name in each.writes}
+
+
+def _place(network: CompiledNetwork, blocks: StandardBlocks, moment: int) -> tuple[str, dict[int, int]]:
+    """The moment by TransformerLens's name, and channels that lie elsewhere then."""
+    if moment == 0:
+        return "blocks.0.hook_resid_pre", {}
+    layer, after = (moment - 1) // 2, moment % 2 == 0
+    mine = [number for number, of in enumerate(blocks.layer_of) if of == layer]
+    if after:
+        return f"blocks.{mine[-1]}.hook_resid_post", {}
+    twins = {channel: network.transformer.dim + place for place, channel in enumerate(blocks.twins)}
+    return f"blocks.{mine[0]}.hook_resid_mid", {
+        channel: twins[channel] for channel in twinned(network.transformer.layers[layer])
+    }
+
+
+def causal_model(network: CompiledNetwork, variables: list[Variable]) -> dict[str, Any]:
+    """Variables with values, parents and mechanisms, as plain data."""
+    about, places = meaning(network), {each.name: each.place for each in variables}
+    if network.program is None:
+        reason = f"the construction {network.method} keeps no program; the circuit is all that is known"
+        return {"variables": [], "output": None, "reason": reason}
+    parents: dict[str, list[str]] = {}
+    for edge in about["edges"]:
+        if edge["from"] not in parents.setdefault(edge["to"], []):
+            parents[edge["to"]].append(edge["from"])
+    return {
+        "variables": [
+            {
+                "name": register["name"],
+                "values": [register["low"], register["high"]],
+                "kind": register["kind"],
+                "layer": register["layer"],
+                "parents": parents.get(register["name"], [register["written_by"]]),
+                "mechanism": register["text"],
+                "place": places.get(register["name"]),
+            }
+            for register in about["registers"]
+        ],
+        "mechanisms": [*about["maps"], *(each for head in about["heads"] for each in head["operations"])],
+        "output": about["readout"],
+    }
+
+
+def swapped(program: Program, bases: Words, sources: Words, variable: "Variable", letters: Words) -> Words:
+    """The program's answers [pair, letter] after a register at one letter was taken from another word.
+
+    Refuses what has no meaning: a value outside a register's range, a table without such a row, registers
+    at the end that are the code of no state.
+    """
+    at, rows = program.num_padding + letters, np.arange(len(bases))
+    values = interpret_registers(program, sources)[variable.name]
+
+    def swap(now: int, held: dict[str, Words]) -> None:
+        if now == variable.moment:
+            changed = held[variable.name].copy()
+            changed[rows, at] = values[rows, at]
+            held[variable.name] = changed
+
+    codes = _codes(program, interpret_registers(program, bases, swap))
+    known = {code for code in program.readout.codes if code is not None}
+    if any(tuple(code) not in known for word in codes.tolist() for code in word):
+        raise InvalidInput("the registers must be the code of a state")
+    return program.readout.decode(codes)
+
+
+def counterfactuals(
+    network: CompiledNetwork, variables: list[Variable], *, seed: int, count: int = PER_VARIABLE
+) -> list[Counterfactual]:
+    """For each variable that matters and each split: pairs whose values differ, most of them telling.
+
+    A variable of which fewer than ``LEAST`` telling pairs turn up changes no answer to speak of: it has none.
+    """
+    drawn = [
+        _chosen(list(_draws(network, variable, split, (seed, number, part), count)), count)
+        for number, variable in enumerate(variables)
+        for part, split in enumerate((TRAIN, TEST))
+    ]
+    return [one for chosen in drawn for one in chosen]
+
+
+def _chosen(drawn: list[Counterfactual], count: int) -> list[Counterfactual]:
+    """A quarter are quiet where there are such: nothing may change then."""
+    telling, quiet = [one for one in drawn if one.telling], [one for one in drawn if not one.telling]
+    if len(telling) < LEAST:
+        return []
+    return [*telling[: max(count - count // 4, count - len(quiet))], *quiet[: count // 4]]
+
+
+def _draws(
+    network: CompiledNetwork, variable: Variable, split: str, key: tuple[int, ...], count: int
+) -> Iterator[Counterfactual]:
+    program, length, tries = network.program, network.length, TRIES * count
+    assert program is not None
+    rng = np.random.default_rng(key)
+    words = sample(network.automaton, length=length, count=2 * tries, seed=int(rng.integers(2**31))).letters
+    bases, sources = words[:tries].astype(np.int64), words[tries:].astype(np.int64)
+    letters = rng.integers(length, size=tries)
+    at = (np.arange(tries), program.num_padding + letters)
+    values = [interpret_registers(program, side)[variable.name][at] for side in (bases, sources)]
+    differ = np.flatnonzero(values[0] != values[1])
+    own = interpret(program, bases)
+    for rows, answers in _with_meaning(program, bases, sources, variable, letters, differ):
+        for row, after in zip(rows.tolist(), answers, strict=True):
+            pair = tuple(bases[row].tolist()), tuple(sources[row].tolist())
+            telling = bool((after != own[row]).any())
+            yield Counterfactual(
+                variable.name, *pair, int(letters[row]), tuple(after.tolist()), telling, split
+            )
+
+
+def _with_meaning(
+    program: Program, bases: Words, sources: Words, variable: Variable, letters: Words, rows: Words
+) -> Iterator[tuple[Words, Words]]:
+    """Answers of the rows whose swap has a meaning: a batch without one is halved until it has."""
+    if not len(rows):
+        return
+    try:
+        yield rows, swapped(program, bases[rows], sources[rows], variable, letters[rows])
+    except InvalidInput:
+        if len(rows) > 1:
+            for half in np.array_split(rows, 2):
+                yield from _with_meaning(program, bases, sources, variable, letters, half)
+
+
+def _codes(program: Program, values: dict[str, Words]) -> Words:
+    """The registers of the read-out [word, letter, register]."""
+    stacked = np.stack([values[name] for name in program.readout.registers], axis=-1)
+    return stacked[:, program.num_padding :]

@@ -1,0 +1,48 @@
+"""Interchange interventions: a subspace of the stream at one letter is taken from another word."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from krohn.testbed.causal import Counterfactual
+from krohn.testbed.patching import EdgeModel
+
+
+def interchanged(model: EdgeModel, place: str, basis: Tensor, asked: Sequence[Counterfactual]) -> Tensor:
+    """Logits [pair, letter, state] of the base with the source's part in the span of orthonormal rows."""
+    words = np.array([one.base for one in asked], dtype=np.int64)
+    sources = np.array([one.source for one in asked], dtype=np.int64)
+    letters = torch.tensor([one.letter for one in asked]) + model.prompt
+    rows, seen = torch.arange(len(asked)), list[Tensor]()
+
+    def look(where: str, stream: Tensor) -> Tensor:
+        if where == place:
+            seen.append(stream[rows, letters].detach())
+        return stream
+
+    def swap(where: str, stream: Tensor) -> Tensor:
+        if where != place:
+            return stream
+        own = stream[rows, letters]
+        moved = own + (seen[0] - own) @ basis.mT @ basis
+        changed = stream.clone()
+        changed[rows, letters] = moved
+        return changed
+
+    with torch.no_grad():
+        model.run(sources, edit=look)
+    return model.run(words, edit=swap).logits
+
+
+def interchange_accuracy(
+    model: EdgeModel, place: str, basis: Tensor, asked: Sequence[Counterfactual]
+) -> float:
+    """The share of counterfactuals after which every answer, from the swapped letter on, is as predicted."""
+    with torch.inference_mode():
+        answers = interchanged(model, place, basis, asked).argmax(-1).numpy()
+    wanted = np.array([one.answers for one in asked])
+    letters = np.array([one.letter for one in asked])
+    later = np.arange(wanted.shape[1]) >= letters[:, None]
+    return float(((answers == wanted) | ~later).all(axis=1).mean())

@@ -1,0 +1,155 @@
+"""The forward pass edge by edge: every reader may take what a writer wrote in another run.
+
+Patching an edge is the field's interchange intervention: the reader sees the stream as if that one writer
+had read another word; everything else is computed again. Without patches it is the ordinary pass.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
+from krohn.testbed.graph import Flags, Graph
+
+Words = npt.NDArray[np.int64]
+Tap = Callable[[int, Tensor], Tensor]
+"""Called with a reader's number and its input; gives the input that it reads."""
+Edit = Callable[[str, Tensor], Tensor]
+"""Called with TransformerLens's name of a place and the stream; gives the stream from there on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What writers wrote, each [word, position, d], and the logits of states at letters [word, letter, q]."""
+
+    written: list[Tensor]
+    logits: Tensor
+
+    @property
+    def answers(self) -> Tensor:
+        """The state said after each letter."""
+        return self.logits.argmax(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Other:
+    """What readers take from another run: along the edges that are not ``kept``."""
+
+    kept: Flags
+    written: list[Tensor]
+
+
+class EdgeModel:
+    """The decoder's matrices, head by head."""
+
+    def __init__(self, decoder: Decoder, dtype: torch.dtype = torch.float64) -> None:
+        self.decoder, self.dtype = decoder, dtype
+        self.graph = Graph(decoder.layers, decoder.heads, decoder.dim)
+        self.tensors = {
+            name: torch.tensor(np.asarray(value), dtype=dtype) for name, value in decoder.tensors.items()
+        }
+        names = decoder.vocabulary
+        self.prompt = len(names.prompt)
+        self.head = self.tensors["lm_head.weight"][list(names.states)]
+
+    def embedded(self, words: Words) -> Tensor:
+        """What ``input`` writes: token and position."""
+        ids = torch.from_numpy(self.decoder.token_ids(words))
+        positions = self.tensors["transformer.wpe.weight"][: ids.shape[1]]
+        return self.tensors["transformer.wte.weight"][ids] + positions
+
+    def run(
+        self,
+        words: Words | Tensor,
+        other: Other | None = None,
+        *,
+        tap: Tap | None = None,
+        edit: Edit | None = None,
+    ) -> Run:
+        """A pass over words [word, letter], or from what ``input`` writes.
+
+        ``tap`` may change what one reader reads; ``edit`` changes the stream for all that come after.
+        """
+        first = words if isinstance(words, Tensor) else self.embedded(words)
+        readers = _Readers(self.graph, first, other, tap)
+        change = (lambda place, stream: stream) if edit is None else edit
+        readers.stream = change("blocks.0.hook_resid_pre", readers.stream)
+        for layer in range(self.graph.layers):
+            for output in self._attention(layer, readers):
+                readers.write(output)
+            readers.add(self.tensors[f"transformer.h.{layer}.attn.c_proj.bias"])
+            readers.stream = change(f"blocks.{layer}.hook_resid_mid", readers.stream)
+            readers.write(self._mlp(layer, readers.read()))
+            readers.stream = change(f"blocks.{layer}.hook_resid_post", readers.stream)
+        last = self._normed("transformer.ln_f", readers.read())
+        return Run(readers.written, last[:, self.prompt :] @ self.head.T)
+
+    def _attention(self, layer: int, readers: "_Readers") -> Tensor:
+        """What each head writes: [head, word, position, d]."""
+        name, heads, width = f"transformer.h.{layer}", self.graph.heads, self.decoder.width
+        seen = torch.stack([readers.read() for _ in range(3 * heads)])
+        normed = self._normed(f"{name}.ln_1", seen).unflatten(0, (3, heads))
+        weight = self.tensors[f"{name}.attn.c_attn.weight"].view(-1, 3, heads, width).permute(1, 2, 0, 3)
+        bias = self.tensors[f"{name}.attn.c_attn.bias"].view(3, heads, 1, 1, width)
+        query, key, value = torch.einsum("chbtd,chdw->chbtw", normed, weight) + bias
+        scores = query @ key.mT / math.sqrt(width)
+        places = torch.arange(scores.shape[-1])
+        scores = scores.masked_fill(places > places[:, None], float("-inf"))
+        output = self.tensors[f"{name}.attn.c_proj.weight"].view(heads, 1, width, -1)
+        mixed: Tensor = (scores.softmax(-1) @ value) @ output
+        return mixed
+
+    def _mlp(self, layer: int, x: Tensor) -> Tensor:
+        name = f"transformer.h.{layer}"
+        hidden = self._normed(f"{name}.ln_2", x) @ self.tensors[f"{name}.mlp.c_fc.weight"]
+        hidden = hidden + self.tensors[f"{name}.mlp.c_fc.bias"]
+        relu = self.decoder.activation == "relu"
+        hidden = hidden.relu() if relu else torch.nn.functional.gelu(hidden, approximate="tanh")
+        out: Tensor = hidden @ self.tensors[f"{name}.mlp.c_proj.weight"]
+        return out + self.tensors[f"{name}.mlp.c_proj.bias"]
+
+    def _normed(self, name: str, x: Tensor) -> Tensor:
+        if not self.decoder.normalized:
+            return x
+        gain, shift = self.tensors[f"{name}.weight"], self.tensors[f"{name}.bias"]
+        return torch.nn.functional.layer_norm(x, x.shape[-1:], gain, shift, eps=LAYER_NORM_EPSILON)
+
+
+class _Readers:
+    """Hands each reader, in order, the sum of what its writers wrote, in this run or in the other."""
+
+    def __init__(self, graph: Graph, first: Tensor, other: Other | None, tap: Tap | None) -> None:
+        self.graph, self.other, self.tap = graph, other, tap
+        self.written, self.stream, self.at = [first], first, 0
+        self.elsewhere = first if other is None else other.written[0]  # the stream of the other run
+
+    def write(self, output: Tensor) -> None:
+        """The next writer's output."""
+        if self.other is not None:
+            self.elsewhere = self.elsewhere + self.other.written[len(self.written)]
+        self.written.append(output)
+        self.stream = self.stream + output
+
+    def add(self, constant: Tensor) -> None:
+        """A bias that belongs to no writer."""
+        self.stream, self.elsewhere = self.stream + constant, self.elsewhere + constant
+
+    def read(self) -> Tensor:
+        """What the next reader sees."""
+        x, reader, self.at = self.stream, self.at, self.at + 1
+        if self.other is not None:
+            x = self._mixed(self.other.written, self.other.kept[reader, : self.graph.earlier[reader]])
+        return x if self.tap is None else self.tap(reader, x)
+
+    def _mixed(self, others: list[Tensor], kept: Flags) -> Tensor:
+        """The shorter way: this stream less what is lost, or the other one with what is kept."""
+        few = kept.sum() < len(kept) / 2
+        x, own, taken = (self.elsewhere, others, self.written) if few else (self.stream, self.written, others)
+        for writer in np.flatnonzero(kept if few else ~kept).tolist():
+            x = x + (taken[writer] - own[writer])
+        return x

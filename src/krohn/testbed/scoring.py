@@ -1,0 +1,244 @@
+"""Scores of hypotheses: circuits by their edges and their faithfulness, subspaces by what swaps do.
+
+AUROC asks whether the true edges rank above the others. MIB computes it from nine circuits of 0.1% to 50% of
+the edges and counts an edge that the hypothesis leaves out as if it had been chosen. Here the ranking itself
+is used, ties counting half, and an edge that is left out ranks last: whoever does not name an edge does not
+claim it. The points of MIB's curve are given as well.
+
+Faithfulness is MIB's: all edges outside a circuit are patched from another word, and the logit of the right
+state less that of the other word's state is compared with the whole network (1) and with no edge at all (0).
+CPR is the area under the curve over the share of edges, CMD the area between the curve and 1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from krohn.errors import InvalidFile, InvalidInput
+from krohn.exporting.reading import read_export
+from krohn.strict_json import read_json
+from krohn.testbed.building import CIRCUIT, PAIRS, SCORING_SEED, SUITE
+from krohn.testbed.causal import TEST, Counterfactual
+from krohn.testbed.graph import Circuit, Flags, Graph, Scores, read_circuit
+from krohn.testbed.interchange import interchange_accuracy
+from krohn.testbed.patching import EdgeModel
+from krohn.testbed.truth import Trial, word_pairs
+
+SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""The nine sizes of MIB's circuits, as shares of all edges."""
+WORDS = 96
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One point per share of edges."""
+
+    share: list[float]
+    true_positive: list[float]
+    false_positive: list[float]
+    faithfulness: list[float]
+
+
+@dataclass(frozen=True)
+class CircuitScore:
+    """How a circuit, or a ranking of edges, compares with the true one."""
+
+    auroc: float
+    precision: float
+    recall: float
+    cpr: float
+    cmd: float
+    curve: Curve
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class SubspaceScore:
+    """How often the network answers as the causal model does when the subspace is swapped."""
+
+    variable: str
+    place: str
+    dimension: int
+    interchange: float
+    pairs: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+class Known:
+    """A folder of the suite, opened."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        facts = read_json(self.folder / SUITE) if (self.folder / SUITE).exists() else None
+        if not isinstance(facts, dict) or type(facts.get("seed")) is not int:
+            raise InvalidFile(
+                f"{self.folder} must be a network of the suite; it has no {SUITE} (krohn suite build)"
+            )
+        self.facts: dict[str, Any] = facts
+        export = read_export(self.folder)
+        self.automaton, self.model = export.automaton, EdgeModel(export.decoder)
+        self.truth = read_circuit(self.folder / CIRCUIT, self.model.graph)
+
+    @property
+    def graph(self) -> Graph:
+        """Its nodes and edges."""
+        return self.model.graph
+
+    def trial(self, count: int = WORDS) -> Trial:
+        """Pairs of words for scoring, other than those that found the true circuit."""
+        seed = self.facts["seed"] + SCORING_SEED
+        return Trial(self.model, *word_pairs(self.automaton, self.model.decoder.length, count, seed))
+
+    def counterfactuals(self, split: str) -> list[Counterfactual]:
+        """Of the file beside the network."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            made = [_counterfactual(row) for row in pq.read_table(self.folder / PAIRS).to_pylist()]
+        except (OSError, pa.ArrowException, TypeError, KeyError) as error:
+            raise InvalidFile(f"{self.folder / PAIRS} must hold counterfactuals; {error}") from error
+        return [one for one in made if one.split == split]
+
+
+def _counterfactual(row: dict[str, Any]) -> Counterfactual:
+    base, source, answers = (tuple(row[name]) for name in ("base", "source", "answers"))
+    return Counterfactual(row["variable"], base, source, row["letter"], answers, row["telling"], row["split"])
+
+
+def score_circuit(folder: str | Path, circuit: str | Path | Circuit) -> CircuitScore:
+    """Compares a circuit file, or a circuit, with the true one of a network of the suite."""
+    known = Known(folder)
+    given = circuit if isinstance(circuit, Circuit) else read_circuit(Path(circuit), known.graph)
+    return scored(known, given)
+
+
+def scored(known: Known, given: Circuit) -> CircuitScore:
+    """Ranking and faithfulness; a file that only says which edges are meant is a ranking with two values."""
+    truth, places, ranking = known.truth.kept, known.graph.possible, given.ranking
+    precision, recall = _overlap(truth, given.kept)
+    curve = _curve(known, ranking)
+    areas = _areas([*curve.share, 1.0], [*curve.faithfulness, 1.0])
+    return CircuitScore(auroc(ranking[places], truth[places]), precision, recall, *areas, curve)
+
+
+def auroc(scores: Scores, positive: Flags) -> float:
+    """The chance that a true edge scores above one that is not, ties counting half."""
+    count, rest = int(positive.sum()), int((~positive).sum())
+    if not count or not rest:
+        raise InvalidInput("AUROC needs edges inside and outside the true circuit")
+    order = np.argsort(scores, kind="stable")
+    ranks = np.empty(len(scores))
+    ranks[order] = np.arange(1, len(scores) + 1)
+    for value in np.unique(scores):
+        same = scores == value
+        ranks[same] = ranks[same].mean()
+    return float((ranks[positive].sum() - count * (count + 1) / 2) / (count * rest))
+
+
+def _overlap(truth: Flags, chosen: Flags) -> tuple[float, float]:
+    both = int((truth & chosen).sum())
+    return both / max(1, int(chosen.sum())), both / int(truth.sum())
+
+
+def top(graph: Graph, ranking: Scores, count: int) -> Flags:
+    """The edges that rank highest; among equals the first ones of the file."""
+    places = list(graph.edges.values())
+    order = sorted(range(len(places)), key=lambda n: -ranking[places[n]])
+    kept = np.zeros(graph.possible.shape, dtype=bool)
+    for n in order[:count]:
+        kept[places[n]] = True
+    return kept
+
+
+def _curve(known: Known, ranking: Scores) -> Curve:
+    graph, truth, trial = known.graph, known.truth.kept, known.trial()
+    whole = _lead(trial, np.ones_like(truth))
+    nothing = _lead(trial, np.zeros_like(truth))
+    right, wrong, faithful = [], [], []
+    for share in SHARES:
+        kept = top(graph, ranking, int(share * len(graph.edges)))
+        right.append(float((kept & truth).sum() / truth.sum()))
+        wrong.append(float((kept & ~truth).sum() / (graph.possible & ~truth).sum()))
+        lead = _lead(trial, graph.connected(kept))
+        faithful.append((lead - nothing) / (whole - nothing) if whole != nothing else 1.0)
+    return Curve(list(SHARES), right, wrong, faithful)
+
+
+def _lead(trial: Trial, kept: Flags) -> float:
+    """The mean lead of the right state's logit over that of the other word's state, where the two differ."""
+    logits = trial.run(kept).logits
+    right, other = trial.answers, trial.other.answers
+    leads = _chosen(logits, right) - _chosen(logits, other)
+    return float(leads[right != other].mean())
+
+
+def _chosen(logits: Tensor, states: Tensor) -> Tensor:
+    return torch.take_along_dim(logits, states[..., None], dim=-1)[..., 0]
+
+
+def _areas(shares: Sequence[float], faithful: Sequence[float]) -> tuple[float, float]:
+    """By trapezoids, as MIB has them: under the curve, and between the curve and 1."""
+    widths = np.diff(shares)
+    values = np.array(faithful)
+    away = np.abs(1 - values)
+    under = float((widths * (values[1:] + values[:-1]) / 2).sum())
+    return under, float((widths * (away[1:] + away[:-1]) / 2).sum())
+
+
+def score_subspace(folder: str | Path, subspace: str | Path) -> list[SubspaceScore]:
+    """Interchange accuracy of the subspaces in a JSON file, on the pairs of the test set.
+
+    The file is one object, or a list of them: ``{"variable": NAME, "place": HOOK, "basis": [[…], …]}``.
+    """
+    known, path = Known(folder), Path(subspace)
+    payload = read_json(path)
+    given = payload if isinstance(payload, list) else [payload]
+    asked = known.counterfactuals(TEST)
+    return [_subspace(known, path, one, asked) for one in given]
+
+
+def _subspace(known: Known, path: Path, given: object, asked: list[Counterfactual]) -> SubspaceScore:
+    names = list(dict.fromkeys(one.variable for one in asked))
+    if not isinstance(given, dict) or given.get("variable") not in names:
+        told = given.get("variable") if isinstance(given, dict) else given
+        raise InvalidFile(f"{path} must name a variable, one of {', '.join(names)}; got {str(told)[:60]!r}")
+    place = given.get("place")
+    if place not in places_of(known.graph):
+        raise InvalidFile(
+            f"{path} must name a place such as blocks.0.hook_resid_post; got {str(place)[:60]!r}"
+        )
+    basis = orthonormal(path, given.get("basis"), known.graph.dim)
+    chosen = [one for one in asked if one.variable == given["variable"]]
+    accuracy = interchange_accuracy(known.model, str(place), basis, chosen)
+    return SubspaceScore(str(given["variable"]), str(place), len(basis), accuracy, len(chosen))
+
+
+def places_of(graph: Graph) -> list[str]:
+    """Where the stream can be swapped."""
+    inside = (f"blocks.{i}.hook_resid_{part}" for i in range(graph.layers) for part in ("mid", "post"))
+    return ["blocks.0.hook_resid_pre", *inside]
+
+
+def orthonormal(path: Path, rows: object, dim: int) -> Tensor:
+    """An orthonormal basis of the span of rows of numbers."""
+    try:
+        matrix = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        matrix = np.zeros(0)
+    if matrix.ndim != 2 or matrix.shape[1] != dim or not 0 < len(matrix) <= dim:
+        raise InvalidFile(f"{path} must have a basis of 1 to {dim} rows of {dim} numbers each")
+    if not np.isfinite(matrix).all() or np.linalg.matrix_rank(matrix) < len(matrix):
+        raise InvalidFile(f"{path}: the rows of the basis must be finite and linearly independent")
+    return torch.from_numpy(np.ascontiguousarray(np.linalg.qr(matrix.T)[0].T))

@@ -1,0 +1,193 @@
+"""The circuit of a network that is known: read off the weights, then cut down and tested by interventions.
+
+Three steps. An edge can carry something only if the writer's output matrix and the reader's input matrix
+share a channel; that is read off the plain weights, before any rotation. Of these, edges off every path from
+input to logits go. What is left is cut down by patching: an edge goes if the answers stay the same on every
+pair of words tried when it is patched together with all edges that went before. So the circuit is
+*faithful* (all edges outside patched at once: no answer changes) and *minimal* (one edge more: some answer
+changes; that pair of words is kept).
+
+Some edges carry the same number whatever the word is: positions, constants. No interchange can show them, so
+they are not in the circuit; those whose removal breaks the network are listed as ``constant``.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from krohn.automata.sampling import sample
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.exporting.decoder import Decoder
+from krohn.testbed.graph import Flags, Graph
+from krohn.testbed.patching import EdgeModel, Other, Run, Words
+
+PAIRS = 128
+"""Pairs of words on which edges are tried; half of them differ in one letter."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A pair of words and a letter at which patching one edge changes the answer."""
+
+    edge: str
+    word: tuple[int, ...]
+    other: tuple[int, ...]
+    letter: int
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """The circuit, and what shows it.
+
+    Attributes:
+        kept: the edges of the circuit.
+        shared: edges whose ends share a channel, on some path from input to logits.
+        proofs: for each edge of the circuit a pair of words on which it matters.
+        constant: edges outside whose content never varies and whose removal changes an answer.
+        pairs: pairs of words that were tried.
+        drift: the largest change of a logit when all edges outside are patched.
+    """
+
+    graph: Graph
+    kept: Flags
+    shared: Flags
+    proofs: tuple[Proof, ...]
+    constant: tuple[str, ...]
+    pairs: int
+    drift: float
+
+
+def shared_channels(decoder: Decoder) -> Flags:
+    """[reader, writer]: whether they share a channel, in a decoder whose channels are still its own."""
+    graph, tensors = Graph(decoder.layers, decoder.heads, decoder.dim), decoder.tensors
+    embedded = (tensors["transformer.wte.weight"] != 0).any(axis=0)
+    writes = [embedded | (tensors["transformer.wpe.weight"] != 0).any(axis=0)]
+    reads = []
+    for layer in range(decoder.layers):
+        name, heads, width = f"transformer.h.{layer}", decoder.heads, decoder.width
+        into = tensors[f"{name}.attn.c_attn.weight"].reshape(-1, 3, heads, width) != 0
+        output = tensors[f"{name}.attn.c_proj.weight"].reshape(heads, width, -1) != 0
+        values = tensors[f"{name}.attn.c_attn.weight"].reshape(-1, 3, heads, width)[:, 2] != 0
+        gain = _gain(decoder, f"{name}.ln_1")
+        for part in range(3):
+            reads += [into[:, part, head].any(axis=1) & gain for head in range(heads)]
+        used = values.any(axis=0)[..., None] & output  # a value that is always 0 writes nothing
+        writes += list(used.any(axis=1))
+        reads.append((tensors[f"{name}.mlp.c_fc.weight"] != 0).any(axis=1) & _gain(decoder, f"{name}.ln_2"))
+        writes.append((tensors[f"{name}.mlp.c_proj.weight"] != 0).any(axis=0))
+    states = list(decoder.vocabulary.states)
+    reads.append((tensors["lm_head.weight"][states] != 0).any(axis=0) & _gain(decoder, "transformer.ln_f"))
+    out: Flags = (np.array(reads, dtype=np.float64) @ np.array(writes, dtype=np.float64).T) > 0
+    return out & graph.possible
+
+
+def _gain(decoder: Decoder, name: str) -> Flags:
+    """The channels that pass a LayerNorm at all."""
+    if not decoder.normalized:
+        return np.ones(decoder.dim, dtype=bool)
+    out: Flags = decoder.tensors[f"{name}.weight"] != 0
+    return out
+
+
+def word_pairs(automaton: Semiautomaton, length: int, count: int, seed: int) -> tuple[Words, Words]:
+    """Words, and for each another one: half are drawn by themselves, half differ in a single letter."""
+    words = sample(automaton, length=length, count=count, seed=seed).letters.astype(np.int64)
+    others = sample(automaton, length=length, count=count, seed=seed + 1).letters.astype(np.int64)
+    rng = np.random.default_rng([seed, 1])
+    half = count // 2
+    single = words[:half].copy()
+    place, shift = rng.integers(length, size=half), rng.integers(1, max(2, automaton.num_letters), size=half)
+    rows = np.arange(half)
+    single[rows, place] = (single[rows, place] + shift) % automaton.num_letters
+    others[:half] = single
+    return words, others
+
+
+class Trial:
+    """Pairs of words run once; circuits are tried on them."""
+
+    def __init__(self, model: EdgeModel, words: Words, others: Words) -> None:
+        self.model, self.words, self.others = model, words, others
+        with torch.inference_mode():
+            self.clean, self.other = model.run(words), model.run(others)
+        self.answers = self.clean.answers
+
+    def run(self, kept: Flags) -> Run:
+        """With everything along the other edges from the other word."""
+        with torch.inference_mode():
+            return self.model.run(self.words, Other(kept, self.other.written))
+
+    def without(self, kept: Flags) -> Run:
+        """With nothing at all along the other edges."""
+        with torch.inference_mode():
+            nothing = [torch.zeros_like(part) for part in self.other.written]
+            return self.model.run(self.words, Other(kept, nothing))
+
+    def change(self, kept: Flags) -> tuple[int, int, int] | None:
+        """The first pair and letter whose answer changes, and the answer then; earliest letter first."""
+        answers = self.run(kept).answers
+        places = (answers != self.answers).T.nonzero()
+        if not len(places):
+            return None
+        letter, row = places[0].tolist()
+        return row, letter, int(answers[row, letter])
+
+
+def truth_of(
+    plain: Decoder, decoder: Decoder, automaton: Semiautomaton, *, seed: int, pairs: int = PAIRS
+) -> Truth:
+    """The circuit of ``decoder``, which computes as ``plain`` does but may be rotated."""
+    model = EdgeModel(decoder)
+    graph = model.graph
+    shared = graph.connected(shared_channels(plain))
+    trial = Trial(model, *word_pairs(automaton, decoder.length, pairs, seed))
+    kept = _cut_down(graph, shared, trial)
+    proofs = tuple(_proof(graph, kept, trial, name) for name, place in graph.edges.items() if kept[place])
+    drift = float((trial.run(kept).logits - trial.clean.logits).abs().max())
+    return Truth(graph, kept, shared, proofs, _constants(graph, kept, shared, trial), pairs, drift)
+
+
+def _cut_down(graph: Graph, shared: Flags, trial: Trial) -> Flags:
+    """Later edges first: what the last readers do not need frees those before them."""
+    kept = shared.copy()
+    if trial.change(kept) is not None:
+        raise AssertionError("an edge without a common channel changes an answer")
+    changed = True
+    while changed:
+        changed = False
+        for place in reversed([place for place in graph.edges.values() if kept[place]]):
+            if not kept[place]:
+                continue
+            fewer = kept.copy()
+            fewer[place] = False
+            fewer = graph.connected(fewer)
+            if trial.change(fewer) is None:
+                kept, changed = fewer, True
+    return kept
+
+
+def _proof(graph: Graph, kept: Flags, trial: Trial, name: str) -> Proof:
+    fewer = kept.copy()
+    fewer[graph.edges[name]] = False
+    found = trial.change(fewer)
+    assert found is not None, "an edge of a minimal circuit matters"
+    row, letter, after = found
+    word, other = (tuple(side[row].tolist()) for side in (trial.words, trial.others))
+    return Proof(name, word, other, letter, int(trial.answers[row, letter]), after)
+
+
+def _constants(graph: Graph, kept: Flags, shared: Flags, trial: Trial) -> tuple[str, ...]:
+    """Edges outside that carry the same for both words of every pair, and cannot be removed."""
+    same = [bool(torch.equal(a, b)) for a, b in zip(trial.clean.written, trial.other.written, strict=True)]
+    found = []
+    for name, (reader, writer) in graph.edges.items():
+        if shared[reader, writer] and not kept[reader, writer]:
+            alone = np.ones_like(kept)
+            alone[reader, writer] = False
+            changed = bool((trial.without(alone).answers != trial.answers).any())
+            if changed and (same[writer] or trial.change(alone) is None):
+                found.append(name)
+    return tuple(found)
