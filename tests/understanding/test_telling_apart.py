@@ -32,7 +32,8 @@ def test_own_variables_follow_and_those_of_other_algorithms_do_not(spec: str, al
         if cell.kind == "own":
             assert cell.best is not None
             assert status(cell.best) in ("held", "with the state"), name
-            assert (cell.best.control or 0.0) <= 0.5, name
+            # One shuffle of the labels may happen to pick the same plane; these two cannot.
+            assert all(cell.best.controls[kind].value <= 0.5 for kind in ("random", "untrained")), name
         else:
             assert cell.best is None or status(cell.best) != "held", name
 
