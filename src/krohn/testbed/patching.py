@@ -93,7 +93,7 @@ class EdgeModel:
         """What each head writes: [head, word, position, d]."""
         name, heads, width = f"transformer.h.{layer}", self.graph.heads, self.decoder.width
         seen = torch.stack([readers.read() for _ in range(3 * heads)])
-        normed = self._normed(f"{name}.ln_1", seen).unflatten(0, (3, heads))
+        normed = self._normed(f"{name}.ln_1", seen).view(3, heads, *seen.shape[1:])
         weight = self.tensors[f"{name}.attn.c_attn.weight"].view(-1, 3, heads, width).permute(1, 2, 0, 3)
         bias = self.tensors[f"{name}.attn.c_attn.bias"].view(3, heads, 1, 1, width)
         query, key, value = torch.einsum("chbtd,chdw->chbtw", normed, weight) + bias
