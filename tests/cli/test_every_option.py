@@ -37,6 +37,8 @@ ARGUMENTS = {
     "results import": ["x.jsonl"],
     "results merge": ["x.sqlite"],
     "results show": ["aa"],
+    "suite build": ["--out", "there"],
+    "suite score": ["net", "--circuit", "x.json"],
 }
 
 
@@ -159,7 +161,7 @@ def test_the_examples_in_the_help_are_accepted_as_they_stand(
     found = examples(name)
     assert any(words[: len(name.split())] == name.split() for words in found)
     for words in found:
-        inner = " ".join(words[:2]) if words[0] == "results" else words[0]
+        inner = " ".join(words[:2]) if words[0] in ("results", "suite") else words[0]
         EVERY[inner].make_context(inner, words[len(inner.split()) :])
 
 

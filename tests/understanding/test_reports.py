@@ -141,19 +141,27 @@ def test_families_without_a_finding_are_named_with_their_best_share() -> None:
             (variable("window", "scan"), rows(1, causal=lower, **unread)),
             (
                 variable("wide window", "scan"),
-                [*rows(1, causal=low), *rows(2, causal=HALF, chance=0.69, final=True)],
+                [*rows(1, causal=low, chance=0.25), *rows(2, causal=HALF, chance=0.69, final=True)],
             ),
             (variable("sum", "count"), rows(1, causal=None)),
             (variable("wall", "walls"), rows(1, causal=None)),
         )
     )
     assert (
-        "No trace of a scan (at most 40% [33–48]: wide window, after layer 1; control 0%; "
+        "A scan: not held (at most 40% [33–48], chance 25%: wide window, after layer 1; "
         "a probe reads wide window, but swaps do not follow)" in said
     )
     assert "Nothing causal can be said about counts; a probe reads sum, but swaps do not follow." in said
     assert "cascade" not in said
     assert "wall" not in said
+
+
+def test_a_share_near_chance_is_called_that() -> None:
+    low = Share(0.4, 0.33, 0.48)
+    said = verdict(
+        made((variable("window", "scan"), rows(1, causal=low, chance=0.38, probe=HALF, baseline=0.6)))
+    )
+    assert "A scan: no more than chance (at most 40% [33–48], chance 38%: window, after layer 1)" in said
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,175 @@
+"""Stock interpretability methods on the suite: which finds the known circuit, which the known variables.
+
+    python benchmarks/suite_methods.py run SUITE --out results/suite.jsonl [--only NAME,…]
+    python benchmarks/suite_methods.py write results/suite.jsonl docs/suite.md
+
+``run`` scores every method on every network of a folder that ``krohn suite build`` made, one JSON line each;
+lines that are there already are not measured again. ``write`` puts the tables into the page. The limit: a
+method costs as many passes as it has edges (exact patching), six (EAP-IG) or two (EAP); seconds are given.
+"""
+
+import argparse
+import json
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from krohn.testbed.causal import TEST, TRAIN
+from krohn.testbed.interchange import interchange_accuracy
+from krohn.testbed.methods import CIRCUIT_METHODS, aligned, most_variance
+from krohn.testbed.scoring import Known, scored
+
+PAIRS = 48
+SUBSPACE_METHODS = ("true", "DAS", "most variance")
+
+
+def measure(folder: Path) -> list[dict[str, object]]:
+    known = Known(folder)
+    rows: list[dict[str, object]] = []
+    for method, find in CIRCUIT_METHODS.items():
+        started = time.process_time()
+        circuit = find(known.trial(PAIRS))
+        seconds = time.process_time() - started
+        score = scored(known, circuit)
+        rows.append(
+            {
+                "kind": "circuit",
+                "method": method,
+                "auroc": round(score.auroc, 4),
+                "cmd": round(score.cmd, 4),
+                "seconds": round(seconds, 2),
+            }
+        )
+    train, test = known.counterfactuals(TRAIN), known.counterfactuals(TEST)
+    for variable in known.facts["variables"]:
+        rows += subspaces(known, variable, train, test)
+    about = {
+        key: known.facts[key] for key in ("name", "automaton", "algorithm", "disguise", "edges", "in_graph")
+    }
+    return [{**about, **row} for row in rows]
+
+
+def subspaces(known: Known, variable: dict[str, object], train: list, test: list) -> list[dict[str, object]]:
+    from safetensors.numpy import load_file
+
+    name, place, size = str(variable["name"]), str(variable["place"]), int(str(variable["dimension"]))
+    own, asked = ([one for one in side if one.variable == name] for side in (train, test))
+    true = load_file(known.folder / "subspaces.safetensors")[f"{name} @ {place}"]
+    found = {}
+    for method in SUBSPACE_METHODS:
+        started = time.process_time()
+        if method == "true":
+            basis = torch.tensor(true, dtype=torch.float64)
+        elif method == "DAS":
+            basis = aligned(known.model, place, size, own)
+        else:
+            basis = most_variance(known.model, place, size, own)
+        found[method] = (
+            interchange_accuracy(known.model, place, basis, asked),
+            time.process_time() - started,
+        )
+    quiet = float(np.mean([not one.telling for one in asked]))
+    return [
+        {
+            "kind": "subspace",
+            "method": method,
+            "variable": name,
+            "place": place,
+            "interchange": round(share, 4),
+            "guess": round(quiet, 4),
+            "seconds": round(seconds, 2),
+        }
+        for method, (share, seconds) in found.items()
+    ]
+
+
+def run(suite: Path, out: Path, only: set[str]) -> None:
+    lines = out.read_text().splitlines() if out.exists() else []
+    done = {json.loads(line)["name"] for line in lines}
+    for folder in sorted(path.parent for path in suite.glob("*/suite.json")):
+        if folder.name in done or (only and folder.name not in only):
+            continue
+        rows = measure(folder)
+        with out.open("a") as stream:
+            stream.writelines(json.dumps(row) + "\n" for row in rows)
+        print(
+            folder.name,
+            *(f"{row['method']} {row['auroc']}" for row in rows if row["kind"] == "circuit"),
+            flush=True,
+        )
+
+
+def tables(rows: list[dict[str, object]]) -> dict[str, str]:
+    circuits, variables = defaultdict(list), defaultdict(list)
+    networks = {}
+    for row in rows:
+        networks[row["name"]] = row
+        key = (row["disguise"], row["method"])
+        if row["kind"] == "circuit":
+            circuits[key].append(row)
+        else:
+            variables[key].append(row)
+    disguises = ("plain", "decoys", "rotated")
+    lines = [
+        "| method | " + " | ".join(f"{d}: AUROC, mean (least)" for d in disguises) + " | seconds, mean |",
+        "| --- " * (len(disguises) + 2) + "|",
+    ]
+    for method in CIRCUIT_METHODS:
+        cells = []
+        for disguise in disguises:
+            scores = [float(str(row["auroc"])) for row in circuits[disguise, method]]
+            cells.append(f"{np.mean(scores):.2f} ({min(scores):.2f})" if scores else "")
+        seconds = np.mean([float(str(r["seconds"])) for d in disguises for r in circuits[d, method]])
+        lines.append(f"| {method} | " + " | ".join(cells) + f" | {seconds:.1f} |")
+    swaps = [
+        "| method | "
+        + " | ".join(f"{d}: interchange accuracy, mean (least)" for d in disguises)
+        + " | seconds, mean |",
+        "| --- " * (len(disguises) + 2) + "|",
+    ]
+    for method in SUBSPACE_METHODS:
+        cells = []
+        for disguise in disguises:
+            scores = [float(str(row["interchange"])) for row in variables[disguise, method]]
+            cells.append(f"{np.mean(scores):.0%} ({min(scores):.0%})" if scores else "")
+        seconds = np.mean([float(str(r["seconds"])) for d in disguises for r in variables[d, method]])
+        swaps.append(f"| {method} | " + " | ".join(cells) + f" | {seconds:.1f} |")
+    edges, true = (sum(int(str(row[key])) for row in networks.values()) for key in ("edges", "in_graph"))
+    asked = {(row["name"], row["variable"]) for row in rows if row["kind"] == "subspace"}
+    count = [
+        f"{len(networks)} networks, {edges:,} edges, {true:,} of them in a circuit; {len(asked):,} variables."
+    ]
+    return {
+        "suite-circuits": "\n".join(lines),
+        "suite-variables": "\n".join(swaps),
+        "suite-count": "\n".join(count),
+    }
+
+
+def write(records: Path, page: Path) -> None:
+    text = page.read_text()
+    for name, table in tables([json.loads(line) for line in records.read_text().splitlines()]).items():
+        head, found, rest = text.partition(f"<!-- {name} -->\n")
+        assert found, name
+        text = head + found + table + "\n" + rest[rest.index("<!-- end -->") :]
+    page.write_text(text)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["run", "write"])
+    parser.add_argument("source", type=Path)
+    parser.add_argument("page", type=Path, nargs="?")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--only", default="")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    if given.what == "run":
+        run(given.source, given.out, {name for name in given.only.split(",") if name})
+    else:
+        write(given.source, given.page)
