@@ -12,6 +12,8 @@ from krohn.testbed.catalogue import entries
 def command() -> None:
     """Build GPT-2s whose algorithm is known, and score circuits and subspaces against the truth.
 
+    All three commands take --json.
+
     \b
     Example:  krohn suite build --out suite --only c2-cascade-plain
               krohn suite score suite/c2-cascade-plain --circuit suite/c2-cascade-plain/circuit.json
