@@ -19,7 +19,7 @@ import krohn
 from krohn.algebra.varieties import varieties
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import sampled_automata, small_automata
-from krohn.construct.depth_bounds import bounded
+from krohn.construct.depth_bounds import USUAL, bounded
 
 DOCS = Path(__file__).parents[1] / "docs"
 SEED = 1
@@ -33,8 +33,12 @@ The atlas lists all small automata whose states can be reached from the start; t
 names of states and letters count as one. A seeded sample of larger automata follows. *Depth* is that of the
 network that `krohn.compile(automaton, {length}, effort={effort:g})` built. Every one of these networks is
 certified for all words of up to {length} letters, and was compared with a naive simulation on all short
-words. *Lower* is 2 where a block scheme proves it ([depth](depth.md)), else 1. *Optimal* means that the two
-meet. If no shallower plan was found, that does not prove that there is none.
+words; its plan works for every length with as many layers. *At least* is a lower bound for long words
+([depth](depth.md)). It is 2 where a scheme proves it: one layer of {size} cannot do words
+beyond {least:,} to {most:,} letters (`lower_beyond` in the data). It is 1 where two words of one length with
+one last letter lead to different states, and 0 where position and last letter decide. For shorter words
+fewer layers may do. The bounds *meet* where they are equal, for words beyond that length. If no shallower
+plan was found, that does not prove that there is none.
 """
 
 
@@ -65,6 +69,7 @@ def entry(automaton: Semiautomaton, length: int, effort: float) -> dict[str, Any
         "heads": [[head.text for head in layer] for layer in network.layout.heads],
         "depth": network.transformer.depth,
         "lower": depth.lower,
+        "lower_beyond": depth.lower_beyond,
         "optimal": depth.optimal,
         "witness": depth.to_json(automaton.letter_names)["witness"],
         "certified": certified,
@@ -88,14 +93,22 @@ def _rows(item: dict[str, Any]) -> str:
 def counted(entries: list[dict[str, Any]]) -> str:
     """How many automata have which bounds."""
     counts = Counter((item["lower"], item["depth"]) for item in entries)
-    lines = ["| lower | depth built | automata |", "| --- | --- | --- |"]
+    lines = ["| at least, for long words | depth built | automata |", "| --- | --- | --- |"]
     lines += [f"| {low} | {high} | {number} |" for (low, high), number in sorted(counts.items())]
     settled = sum(item["optimal"] for item in entries)
-    lines += ["", f"{len(entries)} automata; the bounds meet for {settled}."]
+    kinds = Counter(item["witness"]["kind"] for item in entries if item["lower"] == 2)
+    schemes = ", ".join(f"{number} by a {kind}" for kind, number in sorted(kinds.items()))
+    lines += ["", f"{len(entries)} automata; the bounds meet for {settled}. At least 2: {schemes}."]
+    quasi = sum("quasi-aperiodic" in item["classes"] for item in entries)
+    plain = sum("aperiodic" in item["classes"] for item in entries)
+    lines.append(
+        f"{quasi} are in AC⁰ (quasi-aperiodic), {quasi - plain} of them not aperiodic: their groups count the "
+        f"length alone. The other {len(entries) - quasi} are in ACC⁰ and not in AC⁰."
+    )
     unsure = [item["strict"] for item in entries if item["strict"] is not None]
     if unsure:
         lines.append(
-            f"Of the {len(unsure)} for which one layer is neither built nor excluded, "
+            f"Of the {len(unsure)} for which one layer is neither built nor excluded for long words, "
             f"{unsure.count(1)} take one layer under a strict mask (`--mask strict`)."
         )
         built = [_rows(item) for item in entries if item["strict_certified"] is False]
@@ -145,7 +158,15 @@ def main() -> None:
         page += [f"## {title}", counted(entries), listed(entries)]
     (DOCS / "atlas.json").write_text(json.dumps(data) + "\n")
     minutes = max(1, round(process_time() / 60))
-    begun = INTRODUCTION.format(effort=options.effort, length=options.length, minutes=minutes)
+    beyond = [item["lower_beyond"] for entries in data.values() for item in entries if item["lower"] == 2]
+    begun = INTRODUCTION.format(
+        effort=options.effort,
+        length=options.length,
+        minutes=minutes,
+        size=USUAL,
+        least=min(beyond),
+        most=max(beyond),
+    )
     (DOCS / "atlas.md").write_text("\n\n".join([begun, *page]) + "\n")
 
 

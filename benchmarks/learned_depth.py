@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from size_table import LEAST
 
 from krohn.algebra.analysis import analyze
 from krohn.algebra.permgroup import PermutationGroup
@@ -49,11 +50,11 @@ def compiled_depths() -> dict[str, tuple[int, int]]:
     """Layers and lower bound of the paper's automata."""
     rows = [line for line in (ROOT / "docs" / "sizes.md").read_text().splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-    place, bound = cells[0].index("layers"), cells[0].index("least layers known")
+    place, bound = cells[0].index("layers"), cells[0].index(LEAST)
     found: dict[str, tuple[int, int]] = {}
     for row in cells[2:]:
         if row[0] in TASKS and row[0] not in found:
-            found[row[0]] = int(row[place]), int(row[bound].removeprefix("≥ "))
+            found[row[0]] = int(row[place]), int(row[bound].split()[0])
     return found
 
 
@@ -163,7 +164,7 @@ def correlations(lines: list[Line]) -> str:
 
 
 def sample_table(lines: list[Line]) -> str:
-    header = ["table", "verdict", "derived length", "levels", "order", "least depth, bound", "compiled"]
+    header = ["table", "verdict", "derived length", "levels", "order", LEAST, "compiled"]
     header += ["learned", "steps"]
     body = [
         [
@@ -172,7 +173,7 @@ def sample_table(lines: list[Line]) -> str:
             infinite(line.derived_length),
             f"{line.levels}",
             f"{line.order:,}",
-            f"≥ {line.lower}",
+            f"{line.lower}",
             f"{line.compiled}",
             line.shown,
             line.steps,
@@ -191,7 +192,7 @@ def markdown(header: list[str], body: list[list[str]]) -> str:
 
 
 def table(lines: list[Line]) -> str:
-    header = ["automaton", "verdict", "derived length", "levels", "order", "least depth, bound", "compiled"]
+    header = ["automaton", "verdict", "derived length", "levels", "order", LEAST, "compiled"]
     header += ["learned", "solved letters at half", "steps"]
     body = [
         [
@@ -200,7 +201,7 @@ def table(lines: list[Line]) -> str:
             infinite(line.derived_length),
             f"{line.levels}",
             f"{line.order:,}",
-            f"≥ {line.lower}",
+            f"{line.lower}",
             f"{line.compiled}",
             line.shown,
             line.half,

@@ -16,6 +16,7 @@ from unittest.mock import patch
 from claims import claims_table
 from click.testing import CliRunner
 from learned_depth import blocks
+from size_table import LEAST
 
 import krohn
 from krohn.cli.reproduce import command as reproduce
@@ -35,7 +36,7 @@ COLUMNS = {
     "automaton": "automaton",
     "method": "method",
     "layers": "layers",
-    "least layers known": "least layers known",
+    LEAST: LEAST,
     "blocks": "blocks",
     "dim": "dimensions",
     "parameters": "parameters",

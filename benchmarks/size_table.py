@@ -13,7 +13,7 @@ from pathlib import Path
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.construct.depth_bounds import bounded
+from krohn.construct.depth_bounds import USUAL, DepthBounds, bounded
 from krohn.construct.paper.bounds import bounds_for, paper_recipe_size
 from krohn.construct.paper.grid_recognition import recognise_grid
 from krohn.construct.paper.theorem1 import build_scan
@@ -34,11 +34,16 @@ permutation-reset, wiring) on the same holonomy cascade. *Bounds* are those that
 
 A layer is attention and an MLP, which may have several hidden layers. A *block* is a layer of a stock
 decoder, whose MLP has one hidden layer; `krohn export` writes blocks, and `--objective blocks` looks for a
-network with few of them. The least number of layers is a lower bound with a witness ([depth](depth.md)); 1
-says nothing.
+network with few of them.
+
+*At least, for long words* is a lower bound with a witness ([depth](depth.md)). It does not hold for words of
+{length} letters: "2 beyond 92,929" means that no network of one layer with {size} is right
+on all words of more than 92,929 letters. For words of {length} letters one layer is enough for every automaton, if
+it may be as wide as [width](width.md) says. A 1 means that a network without layers fails from two or three letters on.
 """
 
 
+LEAST = "at least, for long words"
 PAPER_AUTOMATA = (
     *(f"C{n}" for n in range(2, 9)),
     *("C2xC2", "C2xC2xC2", "D6", "D8", "Q8", "A4", "S4", "A5", "S5", "Grid4", "Grid9", "Dyck4,2"),
@@ -65,7 +70,7 @@ def compiled_table(automata: Iterable[Semiautomaton], length: int, compile_netwo
     """Built sizes beside recipe and bound."""
     header = (
         *("automaton", "states", "letters", "method"),
-        *("layers", "least layers known", "blocks", "blocks with objective blocks"),
+        *("layers", LEAST, "blocks", "blocks with objective blocks"),
         *("dim", "heads", "MLP width", "MLP hidden layers", "max weight", "parameters"),
         *(
             "paper's recipe: depth / dim / heads",
@@ -80,7 +85,7 @@ def compiled_table(automata: Iterable[Semiautomaton], length: int, compile_netwo
         built = [f"{sizes[key]:.0f}" for key in ("dim", "heads", "mlp_width", "mlp_depth")]
         flat = krohn.compile(automaton, length=length, objective="blocks").sizes()["blocks"]
         depth = bounded(automaton, net.transformer.depth if net.method != "scan" else None)
-        counted = (sizes["depth"], f"≥ {depth.lower}", sizes["blocks"], flat)
+        counted = (sizes["depth"], least(depth), sizes["blocks"], flat)
         rows.append(
             (
                 *(automaton.name, str(automaton.num_states), str(automaton.num_letters), net.method),
@@ -94,6 +99,11 @@ def compiled_table(automata: Iterable[Semiautomaton], length: int, compile_netwo
             )
         )
     return SizeTable(header, tuple(rows))
+
+
+def least(depth: DepthBounds) -> str:
+    """The lower bound with the length beyond which it holds, where that is long."""
+    return f"{depth.lower} beyond {depth.lower_beyond:,}" if depth.lower > 1 else str(depth.lower)
 
 
 def faithful_table(automata: Iterable[Semiautomaton], length: int) -> SizeTable:
@@ -154,7 +164,7 @@ def generate(length: int) -> str:
         ("## Compiled, recipe and bounds", built),
         ("## The paper's constructions, corrected and built", faithful),
     ]
-    return INTRODUCTION.format(length=length) + "\n" + page(tables)
+    return INTRODUCTION.format(length=length, size=USUAL) + "\n" + page(tables)
 
 
 def main() -> int:

@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "testbed": CORE | {"construct", "exporting"},
     "web": CORE | {"construct", "certify"},
     "cli": CORE
-    | {"construct", "certify", "models", "tasks", "bridge", "training", "evaluate", "figures"}
+    | {"construct", "depth", "certify", "models", "tasks", "bridge", "training", "evaluate", "figures"}
     | {"experiments", "exporting", "recurrent", "trained", "understanding", "testbed", "web"},
     "__init__": set(),
     "__main__": {"cli"},

@@ -100,4 +100,30 @@ def test_depth_is_bounded_on_both_sides_with_a_witness(capsys: pytest.CaptureFix
     assert (depth["upper"], depth["lower"], depth["optimal"]) == (2, 2, True)
     assert depth["witness"]["kind"] == "block scheme"
     assert run(["analyze", "D6"]) == 0
-    assert "depth        2, optimal" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    beyond = f"{depth['lower_beyond']:,} letters"
+    assert f"depth        2, optimal for words of more than {beyond} and layers of 8 heads of" in text
+    assert depth["lower_for"] == {"heads": 8, "head_dim": 64, "bits": 24}
+    assert "not enough" not in text
+
+
+@pytest.mark.parametrize(("length", "settled"), [(6, False), (100, False), (1_217, False), (1_218, True)])
+def test_no_depth_is_called_optimal_for_words_too_short_for_the_lower_bound(
+    length: int, settled: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The networks of Q8 have one head of dimension 2 in each layer."""
+    arguments = ["compile", "Q8", "--length", str(length), "--method", "cascade"]
+    assert run([*arguments, "--json"]) == 0
+    depth = json.loads(capsys.readouterr().out)["depth_bounds"]
+    assert (depth["lower"], depth["lower_beyond"], depth["optimal"]) == (2, 1_217, settled)
+    assert run(arguments) == 0
+    text = capsys.readouterr().out
+    assert ("optimal" in text) == settled
+    assert "at least 2 for words of more than 1,217 letters" in text
+
+
+def test_the_paper_s_network_is_no_less_constant_than_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["compile", "S4", "--length", "5", "--method", "paper"]) == 0
+    text = capsys.readouterr().out
+    assert "depth: 11 layers, and as many for every length; at least 2" in text
+    assert "no constant depth" not in text

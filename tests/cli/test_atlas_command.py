@@ -11,7 +11,15 @@ def test_the_list_has_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> N
     assert run(["atlas", "--states", "2", "--letters", "2", "--json"]) == 0
     entries = json.loads(capsys.readouterr().out)["automata"]
     assert len(entries) == 7
-    assert all(entry["depth"] == entry["lower"] == 1 and entry["optimal"] for entry in entries)
+    assert all(entry["depth"] == 1 and entry["optimal"] == (entry["lower"] == 1) for entry in entries)
+    lower = {str(entry["table"]): entry["lower"] for entry in entries}
+    # The state is the last letter, the parity of the place, or 1: position and letter say it all.
+    assert {table for table, bound in lower.items() if bound == 0} == {
+        "[[0, 1], [0, 1]]",
+        "[[1, 1], [0, 0]]",
+        "[[1, 1], [1, 1]]",
+    }
+    assert all("lower_beyond" in entry for entry in entries)
     assert [[0, 1], [1, 0]] in [entry["table"] for entry in entries]
 
 

@@ -10,6 +10,9 @@ from krohn.automata.zoo import zoo
 from krohn.construct.depth_bounds import DepthBounds, bounded
 from krohn.construct.tight.draft import Finite, ProgramDraft, joined, register_value, require_rows
 from krohn.construct.tight.small_scan import fewest_points, scan_program
+from krohn.depth.layer_size import LayerSize
+from krohn.depth.lower_bound import Witness, find_two_layer_witness
+from krohn.depth.two_words import find_two_words
 from krohn.errors import LimitExceeded
 from krohn.network.program import Program, interpret, interpret_registers
 from krohn.network.transformer import Mask
@@ -231,19 +234,40 @@ def test_a_scan_has_a_layer_for_each_doubling_and_the_right_states(length: int, 
     assert interpret(program, words).tolist() == [automaton.run(word) for word in words.tolist()]
 
 
+SIZE = LayerSize(1, 2, 24)
+SCHEME = find_two_layer_witness(zoo("D6"))
+WORDS = find_two_words([[0, 1], [1, 0]], 0)
+LONG = "for words of more than 593 letters and layers of 1 head of dimension 2 and 24 bits"
+
+
 @pytest.mark.parametrize(
-    ("upper", "lower", "text"),
-    [(2, 2, "2, optimal"), (3, 1, "≤ 3, ≥ 1"), (None, 2, "no constant depth known, ≥ 2")],
+    ("upper", "witness", "text"),
+    [
+        (2, SCHEME, f"2, optimal {LONG}"),
+        (3, SCHEME, f"≤ 3, ≥ 2 {LONG}"),
+        (None, SCHEME, f"no constant depth known, ≥ 2 {LONG}"),
+        (1, WORDS, "1, optimal for words of more than 1 letter"),
+        (2, WORDS, "≤ 2, ≥ 1 for words of more than 1 letter"),
+        (1, None, "≤ 1, ≥ 0"),
+        (0, None, "0, optimal"),
+    ],
 )
-def test_bounds_on_the_depth_are_told_in_words(upper: int | None, lower: int, text: str) -> None:
-    bounds = DepthBounds(upper, lower, None)
+def test_bounds_on_the_depth_name_the_words_and_layers_they_hold_for(
+    upper: int | None, witness: Witness | None, text: str
+) -> None:
+    bounds = DepthBounds(upper, witness, SIZE)
     assert str(bounds) == text
-    assert bounds.to_json(("a",))["optimal"] == (upper == lower)
+    shown = bounds.to_json(("a", "b"))
+    assert shown["optimal"] == (upper == bounds.lower)
+    assert shown["lower_for"] == {"heads": 1, "head_dim": 2, "bits": 24}
+    beyond = shown["lower_beyond"]
+    assert not bounds.to_json(("a", "b"), beyond)["optimal"] or not bounds.lower
+    assert bounds.to_json(("a", "b"), beyond + 1)["optimal"] == bounds.optimal
 
 
-def test_a_network_of_one_layer_needs_no_witness_and_one_of_none_is_optimal() -> None:
-    assert str(bounded(zoo("C2"), 1)) == "1, optimal"
-    assert str(bounded(zoo("C1"), 0)) == "0, optimal"
-    two = bounded(zoo("D6"), 2)
-    assert (str(two), two.witness is not None) == ("2, optimal", True)
+def test_a_network_of_one_layer_needs_no_scheme_and_one_of_none_no_witness() -> None:
+    one, none, two = bounded(zoo("C2"), 1), bounded(zoo("C1"), 0), bounded(zoo("D6"), 2)
+    assert (one.optimal, one.lower, one.lower_beyond) == (True, 1, 1)
+    assert (none.optimal, none.lower, none.witness) == (True, 0, None)
+    assert (two.optimal, two.lower, two.lower_beyond > 90_000) == (True, 2, True)
     assert bounded(zoo("D6"), None).lower == 2

@@ -56,7 +56,7 @@ def test_wrong_schemes_are_refused_with_two_choices_that_look_alike() -> None:
     automaton = zoo("C2")
     for length, owned in ((2, (0,)), (3, (0, 2)), (2, (0, 1))):
         fillings = ((0,) * len(owned), (1,) * len(owned))
-        scheme = BlockScheme((), length, owned, fillings)
+        scheme = BlockScheme((), length, owned, fillings, (0, 1))
         report = check_block_scheme(automaton.table.tolist(), 0, scheme)
         assert not report.holds
         if report.choices is not None:
@@ -71,7 +71,7 @@ def test_the_check_agrees_with_counting_rows(seed: int) -> None:
     length = int(dice.integers(2, 4))
     owned = tuple(sorted(dice.choice(length, size=int(dice.integers(1, length)), replace=False).tolist()))
     fillings = tuple(tuple(dice.integers(2, size=len(owned)).tolist()) for _ in range(2))
-    scheme = BlockScheme((), length, owned, fillings)  # type: ignore[arg-type]
+    scheme = BlockScheme((), length, owned, fillings, (0, 1))  # type: ignore[arg-type]
     report = check_block_scheme(automaton.table.tolist(), 0, scheme)
     full = [rows(automaton, scheme, blocks) == 2**blocks for blocks in (1, 2, 3)]
     assert not report.holds or all(full)
@@ -98,35 +98,37 @@ def test_malformed_schemes_are_refused() -> None:
 
 
 def test_a_scheme_says_itself_with_names_and_places_from_one() -> None:
-    scheme = BlockScheme((1,), 3, (0, 2), ((0, 1), (1, 1)))
+    scheme = BlockScheme((1,), 3, (0, 2), ((0, 1), (1, 1)), (0, 1))
     assert scheme.to_json(("up", "down")) == {
         "kind": "block scheme",
         "prefix": ["down"],
         "block_length": 3,
         "places": [1, 3],
         "fillings": [["up", "down"], ["down", "down"]],
+        "letters": ["up", "down"],
     }
     said = scheme.describe(("up", "down"))
-    assert said == "after down, blocks of 3 letters, place 1, 3 holds up down or down down"
-    assert replace(scheme, prefix=()).describe(("a", "b")).startswith("blocks of 3")
+    assert said.startswith("after down, in blocks of 3 letters, place 1, 3 holds up down or down down")
+    assert replace(scheme, prefix=()).describe(("a", "b")).startswith("in blocks of 3")
 
 
 def test_every_malformed_scheme_is_refused_for_its_own_reason() -> None:
     table = zoo("D6").table.tolist()
-    scheme = BlockScheme((), 2, (0,), ((0,), (1,)))
+    scheme = BlockScheme((), 2, (0,), ((0,), (1,)), (0, 1))
     reasons = {
         "a state that is not there": (table, 6, scheme),
         "not one of the automaton's": (table, 0, replace(scheme, prefix=(-1,))),
         "two fillings": (table, 0, replace(scheme, fillings=((0,), (1, 0)))),
         "places of the block, in order": (table, 0, replace(scheme, owned=(2,))),
         "more than 200,000 fillings": (table, 0, replace(scheme, length=30)),
+        "B needs letters": (table, 0, replace(scheme, letters=())),
     }
     for reason, (rows_of_table, start, broken) in reasons.items():
         report = check_block_scheme(rows_of_table, start, broken)
         assert not report.holds
         assert reason in report.reason
         assert report.choices is None
-    unordered = BlockScheme((), 3, (1, 0), ((0, 0), (1, 1)))
+    unordered = BlockScheme((), 3, (1, 0), ((0, 0), (1, 1)), (0, 1))
     assert "in order" in check_block_scheme(table, 0, unordered).reason
     holes = [[*row[:-1], 6] for row in table]
     assert "a state that is not there" in check_block_scheme(holes, 0, scheme).reason
@@ -147,7 +149,9 @@ def test_a_scheme_exists_whenever_some_short_one_passes_the_check(seed: int) -> 
     table = automaton.table.tolist()
     prefixes = [word for n in range(4) for word in product(range(2), repeat=n)]
     exists = any(
-        check_block_scheme(table, automaton.start, BlockScheme(prefix, 2, (place,), ((0,), (1,)))).holds
+        check_block_scheme(
+            table, automaton.start, BlockScheme(prefix, 2, (place,), ((0,), (1,)), (0, 1))
+        ).holds
         for prefix in prefixes
         for place in (0, 1)
     )

@@ -158,10 +158,10 @@ def _text(
             f"{green.num_l} L, {green.num_h} H; {counted(green.num_idempotents, 'idempotent')}"
         )
     lines.append(f"levels       {'unknown' if levels is None else levels}")
-    lines.append(f"depth        {depth}")
+    none = " (none unless TC⁰ = NC¹)" if analysis.complexity == "NC1-complete" else ""
+    lines.append(f"depth        {str(depth).replace(' known', f' known{none}')}")
     if depth.witness is not None:
-        witness = depth.witness.describe(automaton.letter_names)
-        lines.append(f"             one layer is not enough: {witness}")
+        lines.append(f"witness      {depth.witness.describe(automaton.letter_names)}")
     lines.append(f"complexity   {analysis.complexity}")
     lines.append(f"reason       {analysis.reason}")
     if analysis.groups:

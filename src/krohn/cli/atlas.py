@@ -8,6 +8,7 @@ import click
 from krohn.automata.small import require_listable, sampled_automata, small_automata
 from krohn.cli.output import emit, json_option, table
 from krohn.construct.depth_bounds import AtlasEntry, atlas
+from krohn.depth.layer_size import LayerSize
 
 
 @click.command()
@@ -28,7 +29,7 @@ from krohn.construct.depth_bounds import AtlasEntry, atlas
 )
 @json_option
 def command(states: int, letters: int, sample: int | None, seed: int, effort: float, as_json: bool) -> None:
-    """List all small automata up to isomorphism, with class, depth and lower bound.
+    """List all small automata up to isomorphism, with class, depth and lower bound for long words.
 
     These are all automata with 2 to STATES states, all of them reachable from the start, or a sample.
 
@@ -52,11 +53,18 @@ def command(states: int, letters: int, sample: int | None, seed: int, effort: fl
 
 
 def _text(entries: list[AtlasEntry]) -> str:
-    rows = [(_written(entry), str(entry.depth), ", ".join(entry.classes)) for entry in entries]
+    rows = [(_written(entry), *_bounds(entry), ", ".join(entry.classes)) for entry in entries]
     counts = Counter((entry.depth.lower, entry.depth.upper or 0) for entry in entries)
     summary = [(low, high or "?", number) for (low, high), number in sorted(counts.items())]
-    listing = table(("next states", "depth", "classes"), rows)
-    return f"{listing}\n\n{table(('lower', 'upper', 'automata'), summary)}"
+    listing = table(("next states", "depth", "at least", "beyond T", "classes"), rows)
+    size = f"At least so many layers are needed beyond T letters, if they have {LayerSize()}."
+    return f"{listing}\n\n{size}\n\n{table(('at least', 'depth', 'automata'), summary)}"
+
+
+def _bounds(entry: AtlasEntry) -> tuple[str, str, str]:
+    depth = entry.depth
+    upper = "?" if depth.upper is None else str(depth.upper)
+    return upper, str(depth.lower), f"{depth.lower_beyond:,}" if depth.lower else ""
 
 
 def _written(entry: AtlasEntry) -> str:

@@ -16,6 +16,7 @@ from krohn.construct.compiling import compile
 from krohn.construct.depth_bounds import DepthBounds, bounded
 from krohn.construct.paper.bounds import SizeReport, size_report
 from krohn.construct.request import DEFAULT_MAX_ROWS, DEFAULT_MAX_SETS
+from krohn.depth.layer_size import BITS, LayerSize
 from krohn.errors import counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import check_target, save
@@ -92,15 +93,31 @@ def command(
     for text in network.notes:
         note(text)
     report = size_report(network)
-    depth = _bounds(network)
-    payload = {**_payload(network, report, out), "depth_bounds": depth.to_json(automaton.letter_names)}
+    depth = _bounds(network, options["dtype"])
+    known = depth.to_json(network.automaton.letter_names, network.length)
+    payload = {**_payload(network, report, out), "depth_bounds": known}
     emit(payload, as_json=as_json, text=lambda: _text(network, report, depth))
 
 
-def _bounds(network: CompiledNetwork) -> DepthBounds:
-    """What is known of the least depth; a scan gives no upper bound, since it grows with the length."""
-    lasting = network.method in ("cascade", "features")
-    return bounded(network.automaton, network.transformer.depth if lasting else None)
+def _bounds(network: CompiledNetwork, dtype: str | None) -> DepthBounds:
+    """What is known of the least depth, for layers as wide as these; a scan's depth grows with the length."""
+    shape = network.transformer
+    size = LayerSize(max(shape.heads, 1), max(shape.head_dim, 1), BITS[dtype or "float32"])
+    return bounded(network.automaton, None if network.method == "scan" else shape.depth, size)
+
+
+def _depth(network: CompiledNetwork, depth: DepthBounds) -> str:
+    """The line on depth: optimal only where the lower bound holds for words of this length."""
+    built = counted(network.transformer.depth, "layer")
+    if network.method == "scan":
+        return f"depth: {built} for this length; ⌈log₂ T⌉ for T letters; {_least(depth)}"
+    if depth.optimal and network.length > depth.lower_beyond:
+        return f"depth: {built}, optimal; {_least(depth)}"
+    return f"depth: {built}, and as many for every length; {_least(depth)}"
+
+
+def _least(depth: DepthBounds) -> str:
+    return f"at least {depth.lower} {depth.range}" if depth.lower else "no lower bound is known"
 
 
 def _refuse_options() -> None:
@@ -151,8 +168,7 @@ def _text(network: CompiledNetwork, report: SizeReport, depth: DepthBounds) -> s
             zip(network.layout.heads, network.transformer.layers, strict=True), start=1
         )
     ]
-    known = f"depth: {depth}"
-    return "\n\n".join([title, sizes, known, table(("layer", "heads", "MLP"), layers)])
+    return "\n\n".join([title, sizes, _depth(network, depth), table(("layer", "heads", "MLP"), layers)])
 
 
 def _per_head(layer: tuple[HeadMeaning, ...]) -> str:

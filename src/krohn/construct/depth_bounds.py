@@ -1,4 +1,4 @@
-"""How many layers: an upper bound by a plan that works for every length, a lower bound by a witness."""
+"""How many layers: an upper bound by a plan that works for every length, a lower bound for long words."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -8,10 +8,11 @@ from krohn.algebra.varieties import varieties
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.compiling import SOURCES, proposals
 from krohn.construct.request import DEFAULT_EFFORT, MAX_LENGTH, Request
-from krohn.depth.block_scheme import BlockScheme
-from krohn.depth.block_search import find_block_scheme
-from krohn.errors import LimitExceeded, Unsupported
+from krohn.depth.layer_size import LayerSize
+from krohn.depth.lower_bound import Witness, find_witness
+from krohn.errors import LimitExceeded, Unsupported, counted
 
+USUAL = LayerSize()
 LONG = MAX_LENGTH
 """A length at which a scan is never the shallowest."""
 MOST_STATES = 200
@@ -19,34 +20,62 @@ MOST_STATES = 200
 
 @dataclass(frozen=True)
 class DepthBounds:
-    """``lower ≤ depth ≤ upper``; ``upper`` is ``None`` where no plan of constant depth is known."""
+    """``lower ≤ depth ≤ upper``: the upper bound for every length, the lower one for long words.
+
+    Attributes:
+        upper: layers of a plan that works for every length; ``None`` where no such plan is known.
+        witness: why fewer layers than ``lower`` cannot do long words; ``None`` where nothing is excluded.
+        size: of the layers that the lower bound excludes.
+    """
 
     upper: int | None
-    lower: int
-    witness: BlockScheme | None
+    witness: Witness | None
+    size: LayerSize = USUAL
+
+    @property
+    def lower(self) -> int:
+        """Layers that words of more than ``lower_beyond`` letters need, at this size."""
+        return 0 if self.witness is None else self.witness.layers
+
+    @property
+    def lower_beyond(self) -> int:
+        """The longest word that fewer than ``lower`` layers of this size might still do."""
+        return 0 if self.witness is None else self.witness.beyond(self.size)
 
     @property
     def optimal(self) -> bool:
-        """Whether the bounds meet."""
+        """Whether the bounds meet, for words of more than ``lower_beyond`` letters."""
         return self.upper == self.lower
 
     def __str__(self) -> str:
+        """Both bounds, the lower one with the words for which it holds."""
+        least = f"≥ {self.lower} {self.range}" if self.lower else "≥ 0"
         if self.optimal:
-            return f"{self.upper}, optimal"
-        if self.upper is None:
-            return f"no constant depth known, ≥ {self.lower}"
-        return f"≤ {self.upper}, ≥ {self.lower}"
+            return f"{self.upper}, optimal {self.range}" if self.lower else f"{self.upper}, optimal"
+        return f"{'no constant depth known' if self.upper is None else f'≤ {self.upper}'}, {least}"
 
-    def to_json(self, letter_names: tuple[str, ...]) -> dict[str, Any]:
-        """The keys that analyze shows."""
+    @property
+    def range(self) -> str:
+        """For which words and layers the lower bound holds."""
+        words = f"for words of more than {counted(self.lower_beyond, 'letter')}"
+        return words if self.lower < 2 else f"{words} and layers of {self.size}"
+
+    def to_json(self, letter_names: tuple[str, ...], length: int | None = None) -> dict[str, Any]:
+        """The keys that analyze shows; for words of a length, bounds meet only if it is beyond the limit."""
         witness = None if self.witness is None else self.witness.to_json(letter_names)
-        return {"upper": self.upper, "lower": self.lower, "optimal": self.optimal, "witness": witness}
+        return {
+            "upper": self.upper,
+            "lower": self.lower,
+            "lower_beyond": self.lower_beyond,
+            "lower_for": self.size.to_json(),
+            "optimal": self.optimal and (length is None or length > self.lower_beyond),
+            "witness": witness,
+        }
 
 
-def bounded(automaton: Semiautomaton, upper: int | None) -> DepthBounds:
-    """The bounds around a depth that a network has: at least one layer, unless it is known to need none."""
-    witness = None if upper in (0, 1) else find_block_scheme(automaton)
-    return DepthBounds(upper, 0 if upper == 0 else 1 if witness is None else 2, witness)
+def bounded(automaton: Semiautomaton, upper: int | None, size: LayerSize | None = None) -> DepthBounds:
+    """The bounds around a number of layers that suffices for every length, if there is one."""
+    return DepthBounds(upper, find_witness(automaton, most=upper), size or USUAL)
 
 
 def depth_bounds(
@@ -54,7 +83,8 @@ def depth_bounds(
 ) -> DepthBounds:
     """The bounds of an automaton: the shallowest plan that does not depend on the length, and a witness.
 
-    Where a group of the automaton is known not to be solvable, no such plan is looked for: there is none.
+    Where a group of the automaton is known not to be solvable, no such plan is looked for: there is none
+    unless TC⁰ = NC¹.
     """
     return bounded(automaton, _constant_depth(automaton, effort) if solvable else None)
 
@@ -89,6 +119,7 @@ class AtlasEntry:
             "classes": list(self.classes),
             "depth": bounds["upper"],
             "lower": bounds["lower"],
+            "lower_beyond": bounds["lower_beyond"],
             "optimal": bounds["optimal"],
             "witness": bounds["witness"],
         }

@@ -60,7 +60,7 @@ def check_block_scheme(table: Table, start: int, scheme: BlockScheme) -> SchemeR
 
 def _faults(table: Table, start: int, scheme: BlockScheme) -> Iterator[str]:
     letters = len(table[0])
-    words = (scheme.prefix, *scheme.fillings)
+    words = (scheme.prefix, *scheme.fillings, scheme.letters)
     if not 0 <= start < len(table) or any(not 0 <= q < len(table) for row in table for q in row):
         yield "the table names a state that is not there"
     if any(not 0 <= x < letters for word in words for x in word):
@@ -71,7 +71,9 @@ def _faults(table: Table, start: int, scheme: BlockScheme) -> Iterator[str]:
         0 <= i < scheme.length for i in scheme.owned
     ):
         yield "A's places must be places of the block, in order"
-    if letters ** max(scheme.length - len(scheme.owned), 0) > MOST_BLOCKS:
+    if not scheme.letters:
+        yield "B needs letters"
+    if len(scheme.letters) ** max(scheme.length - len(scheme.owned), 0) > MOST_BLOCKS:
         yield f"more than {MOST_BLOCKS:,} fillings of B's places: not decided"
 
 
@@ -86,7 +88,7 @@ def _moves(table: Table, scheme: BlockScheme, filling: Word) -> list[Word]:
     mine = dict(zip(scheme.owned, filling, strict=True))
     free = [place for place in range(scheme.length) if place not in mine]
     found = []
-    for others in product(range(len(table[0])), repeat=len(free)):
+    for others in product(scheme.letters, repeat=len(free)):
         letters = mine | dict(zip(free, others, strict=True))
         word = [letters[place] for place in range(scheme.length)]
         found.append(tuple(_after(table, state, word) for state in range(len(table))))

@@ -1,24 +1,38 @@
-"""A block scheme: the witness that one layer of constant size and logarithmic precision is not enough.
+"""A block scheme: the witness that one layer of a given size cannot do words beyond some length.
 
 Words are a prefix and then blocks of one length. Player A fills some places of every block in one of two
-ways, player B fills the others freely. If any two choices of A are told apart by some choice of B, for every
-number of blocks, then one layer would have to carry one bit per block (statement and proof: docs/depth.md).
+ways, player B fills the others freely with letters of a list. If any two choices of A are told apart by some
+choice of B, for every number of blocks, then one layer would have to carry one bit for each block (statement
+and proof: docs/depth.md).
 """
 
 from dataclasses import dataclass
 from typing import Any
+
+from krohn.depth.layer_size import LayerSize
 
 Word = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class BlockScheme:
-    """``owned`` are A's places in a block of ``length`` letters; ``fillings`` its two ways to fill them."""
+    """``owned`` are A's places in a block of ``length`` letters; ``fillings`` its two ways to fill them.
+
+    ``letters`` are those that B may use.
+    """
 
     prefix: Word
     length: int
     owned: tuple[int, ...]
     fillings: tuple[Word, Word]
+    letters: tuple[int, ...]
+    layers = 2
+
+    def beyond(self, size: LayerSize) -> int:
+        """The longest word that one layer of that size may still do: ⌊(T − |z|)/L⌋ ≤ |Σ|·H·(d + 2)·b."""
+        letters = len({*self.letters, *self.fillings[0], *self.fillings[1]})
+        notes = letters * size.heads * (size.head_dim + 2)
+        return size.largest(lambda bits: len(self.prefix) + self.length * (notes * bits + 1))
 
     def to_json(self, letter_names: tuple[str, ...]) -> dict[str, Any]:
         """With the names of letters; places count from 1."""
@@ -29,6 +43,7 @@ class BlockScheme:
             "block_length": self.length,
             "places": [place + 1 for place in self.owned],
             "fillings": named[1:],
+            "letters": [letter_names[x] for x in self.letters],
         }
 
     def describe(self, letter_names: tuple[str, ...]) -> str:
@@ -36,4 +51,5 @@ class BlockScheme:
         first, second = (" ".join(letter_names[x] for x in word) for word in self.fillings)
         places = ", ".join(str(place + 1) for place in self.owned)
         after = f"after {' '.join(letter_names[x] for x in self.prefix)}, " if self.prefix else ""
-        return f"{after}blocks of {self.length} letters, place {places} holds {first} or {second}"
+        choice = f"place {places} holds {first} or {second}"
+        return f"{after}in blocks of {self.length} letters, {choice}: the other places can ask for each block"

@@ -35,8 +35,8 @@ def find_block_scheme(automaton: Semiautomaton, work: Work | None = None) -> Blo
 
 
 def _schemes(automaton: Semiautomaton, work: Work) -> Iterator[BlockScheme]:
-    letters = _distinct_letters(automaton)
-    words = _words_to_states(automaton, letters)
+    letters = distinct_letters(automaton)
+    words = words_to_states(automaton, letters)
     tried: set[Moves] = set()
     for length in range(2, LONGEST + 1):
         if len(letters) ** length > MOST_WORDS:
@@ -51,17 +51,18 @@ def _schemes(automaton: Semiautomaton, work: Work) -> Iterator[BlockScheme]:
                     tried.add(moves)
                     for state, prefix in words.items():
                         if _tells_apart(state, moves, work):
-                            yield BlockScheme(prefix, length, owned, (first, second))
+                            yield BlockScheme(prefix, length, owned, (first, second), tuple(letters))
 
 
-def _distinct_letters(automaton: Semiautomaton) -> list[int]:
+def distinct_letters(automaton: Semiautomaton) -> list[int]:
     """One letter of every action."""
     return list({action: letter for letter, action in reversed(list(enumerate(automaton.letters)))}.values())[
         ::-1
     ]
 
 
-def _words_to_states(automaton: Semiautomaton, letters: list[int]) -> dict[int, Word]:
+def words_to_states(automaton: Semiautomaton, letters: list[int]) -> dict[int, Word]:
+    """A shortest word to every state that these letters reach."""
     words: dict[int, Word] = {automaton.start: ()}
     for state in (queue := [automaton.start]):
         for letter in letters:

@@ -1,0 +1,111 @@
+"""A last-block scheme: the witness that one layer needs ever more heads, where no bits can be counted.
+
+Words are a prefix and then letters a and b. Two words that agree after some block, which is b … b a … a, and
+are filled there in the two ways, lead to different states whatever stands before. Then additive sums of few
+bits cannot tell two such words apart, and no few heads can be made to look at the right place (statement and
+proof: docs/depth.md). The check reads the transition table and nothing else.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations, product
+from typing import Any
+
+from krohn.depth.block_scheme import Word
+from krohn.depth.layer_size import LayerSize
+from krohn.work import Work
+
+LONGEST = 4
+
+Table = Sequence[Sequence[int]]
+Pairs = frozenset[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class LastBlockScheme:
+    """``after`` are b, which follows the block, and a, which then stands to the end."""
+
+    prefix: Word
+    fillings: tuple[Word, Word]
+    after: tuple[int, int]
+    layers = 2
+
+    def beyond(self, size: LayerSize) -> int:
+        """The longest word that one layer of that size may still do."""
+        heads, length = size.heads, len(self.fillings[0])
+        segments = heads**2 + 1
+        return size.largest(
+            lambda bits: (
+                len(self.prefix) + segments * length * (heads * (size.head_dim + 1) * bits + 1 + heads) + 1
+            )
+        )
+
+    def to_json(self, letter_names: tuple[str, ...]) -> dict[str, Any]:
+        """With the names of letters."""
+        words = (self.prefix, *self.fillings, self.after)
+        prefix, *fillings, after = ([letter_names[x] for x in word] for word in words)
+        return {"kind": "last-block scheme", "prefix": prefix, "fillings": fillings, "after": after}
+
+    def describe(self, letter_names: tuple[str, ...]) -> str:
+        """One line for people."""
+        named = [" ".join(letter_names[x] for x in word) for word in (self.prefix, *self.fillings)]
+        between, end = (letter_names[x] for x in self.after)
+        start = f"after {named[0]}, " if self.prefix else ""
+        rest = f"before any number of {between} and then of {end}"
+        return f"{start}whether the last block {rest} was {named[1]} or {named[2]} decides"
+
+
+def check_last_block_scheme(table: Table, start: int, scheme: LastBlockScheme) -> str | None:
+    """The fault of a scheme, ``None`` if it holds for words of every length."""
+    fault = next(_faults(table, start, scheme), None)
+    if fault is not None:
+        return fault
+    between, end = scheme.after
+    reached = {_run(table, start, scheme.prefix)}
+    for state in (queue := sorted(reached)):
+        fresh = {table[state][between], table[state][end]} - reached
+        reached |= fresh
+        queue += sorted(fresh)
+    one, two = ([_run(table, state, word) for state in reached] for word in scheme.fillings)
+    pairs = set(product(one, two))
+    for letter in scheme.after:
+        for p, q in (waiting := sorted(pairs)):
+            following = (table[p][letter], table[q][letter])
+            if following not in pairs:
+                pairs.add(following)
+                waiting.append(following)
+    return "the two fillings may lead to one state" if any(p == q for p, q in pairs) else None
+
+
+def _faults(table: Table, start: int, scheme: LastBlockScheme) -> Iterator[str]:
+    states, letters = len(table), len(table[0])
+    if not 0 <= start < states or any(not 0 <= q < states for row in table for q in row):
+        yield "the table names a state that is not there"
+    if any(not 0 <= x < letters for word in (scheme.prefix, scheme.after) for x in word):
+        yield "a letter of the scheme is not one of the automaton's"
+    if len(set(scheme.after)) != 2:
+        yield "two different letters must follow the block"
+    one, two = scheme.fillings
+    if len(one) != len(two) or not one or not {*one, *two} <= set(scheme.after):
+        yield "the fillings must be words of one length, of the letters that follow"
+
+
+def _run(table: Table, state: int, word: Sequence[int]) -> int:
+    for letter in word:
+        state = table[state][letter]
+    return state
+
+
+def find_last_block_scheme(
+    table: Table, start: int, prefixes: dict[int, Word], letters: Sequence[int], work: Work
+) -> LastBlockScheme | None:
+    """Short blocks first, all pairs of letters and fillings, after every state; the check decides."""
+    for length in range(1, LONGEST + 1):
+        for after in permutations(letters, 2):
+            for fillings in combinations(product(after, repeat=length), 2):
+                for prefix in prefixes.values():
+                    work.spend(3 * len(table) ** 2)
+                    scheme = LastBlockScheme(prefix, fillings, after)
+                    if check_last_block_scheme(table, start, scheme) is None:
+                        return scheme
+    return None

@@ -1,0 +1,76 @@
+"""The best lower bound that is found: two layers by one of two kinds of schemes, one layer by two words."""
+
+from itertools import combinations
+
+import numpy as np
+
+from krohn.automata.quotients import reachable
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.depth.block_scheme import BlockScheme
+from krohn.depth.block_search import MOST_STATES, UNITS, distinct_letters, find_block_scheme, words_to_states
+from krohn.depth.last_block import LastBlockScheme, find_last_block_scheme
+from krohn.depth.two_words import TwoWords, find_two_words
+from krohn.work import Work, WorkSpent
+
+Witness = TwoWords | BlockScheme | LastBlockScheme
+"""Each has ``layers``, the layers that are needed, and ``beyond(size)``, from which length on."""
+
+MOST_LETTERS = 20
+"""Of more letters only those that keep most states apart are tried in pairs."""
+
+FEW_STATES = 40
+"""States up to which a last-block scheme is looked for: its check follows pairs of them."""
+
+
+def find_two_layer_witness(automaton: Semiautomaton) -> BlockScheme | LastBlockScheme | None:
+    """A scheme that its check confirms; ``None`` if none is found within the work that a search may take.
+
+    Two letters are enough for a scheme, and often leave few states to reach: a product of automata has the
+    schemes of its factors, where the letters of the others stand still.
+    """
+    if automaton.num_states > MOST_STATES:
+        return None
+    letters = distinct_letters(automaton)
+    return (
+        _of_two_letters(automaton, letters) or find_block_scheme(automaton) or _last_block(automaton, letters)
+    )
+
+
+def _of_two_letters(automaton: Semiautomaton, letters: list[int]) -> BlockScheme | None:
+    """A scheme of two of the letters, those first that lead to few states."""
+    if len(letters) == 2:
+        return None  # they are all
+    wide = sorted(letters, key=lambda letter: -len(set(automaton.letters[letter])))[:MOST_LETTERS]
+    parts = {pair: _of_letters(automaton, pair) for pair in combinations(wide, 2)}
+    work = Work(2 * UNITS)
+    for pair, part in sorted(parts.items(), key=lambda item: item[1].num_states):
+        found = find_block_scheme(part, work.part(UNITS)) if work.left >= 1 else None
+        if found is not None:
+            words = (found.prefix, *found.fillings, found.letters)
+            prefix, one, two, chosen = (tuple(pair[x] for x in word) for word in words)
+            return BlockScheme(prefix, found.length, found.owned, (one, two), chosen)
+    return None
+
+
+def _last_block(automaton: Semiautomaton, letters: list[int]) -> LastBlockScheme | None:
+    part = reachable(automaton)
+    if part.num_states > FEW_STATES:
+        return None
+    try:
+        prefixes = words_to_states(part, letters)
+        return find_last_block_scheme(part.table.tolist(), part.start, prefixes, letters, Work(UNITS))
+    except WorkSpent:
+        return None
+
+
+def _of_letters(automaton: Semiautomaton, letters: tuple[int, ...]) -> Semiautomaton:
+    return reachable(Semiautomaton(np.ascontiguousarray(automaton.table[:, letters]), automaton.start))
+
+
+def find_witness(automaton: Semiautomaton, *, most: int | None = None) -> Witness | None:
+    """The witness of the largest lower bound found, of at most the layers that are known to suffice."""
+    if most is None or most >= 2:
+        found = find_two_layer_witness(automaton)
+        if found is not None:
+            return found
+    return None if most == 0 else find_two_words(automaton.table.tolist(), automaton.start)

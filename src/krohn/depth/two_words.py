@@ -1,0 +1,57 @@
+"""Two words of one length and with one last letter that lead to different states: some layer is needed.
+
+Without a layer the output is a function of the position and the letter there, whatever the embedding and the
+read-out are. If there are no such words, that function is all one needs to know.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from krohn.depth.block_scheme import Word
+from krohn.depth.layer_size import LayerSize
+
+Table = Sequence[Sequence[int]]
+
+MOST_PAIRS = 1_000_000
+
+
+@dataclass(frozen=True)
+class TwoWords:
+    """The shortest two."""
+
+    words: tuple[Word, Word]
+    layers = 1
+
+    def beyond(self, size: LayerSize) -> int:
+        """The longest word that a network without layers may still do, however wide."""
+        return len(self.words[0]) - 1
+
+    def to_json(self, letter_names: tuple[str, ...]) -> dict[str, Any]:
+        """With the names of letters."""
+        return {"kind": "two words", "words": [[letter_names[x] for x in word] for word in self.words]}
+
+    def describe(self, letter_names: tuple[str, ...]) -> str:
+        """One line for people."""
+        one, two = (" ".join(letter_names[x] for x in word) for word in self.words)
+        return f"'{one}' and '{two}' end alike and lead to different states"
+
+
+def find_two_words(table: Table, start: int) -> TwoWords | None:
+    """Breadth-first over pairs of states that words of one length reach; ``None`` if there are none."""
+    letters = range(len(table[0]))
+    came: dict[tuple[int, int], tuple[Word, Word]] = {(start, start): ((), ())}
+    for p, q in (queue := [(start, start)]):
+        one, two = came[p, q]
+        for x in letters:
+            if table[p][x] != table[q][x]:
+                return TwoWords(((*one, x), (*two, x)))
+        for x in letters:
+            for y in letters:
+                after = (table[p][x], table[q][y])
+                if after not in came:
+                    came[after] = ((*one, x), (*two, y))
+                    queue.append(after)
+        if len(queue) > MOST_PAIRS:
+            return None
+    return None
