@@ -34,11 +34,11 @@ names of states and letters count as one. A seeded sample of larger automata fol
 network that `krohn.compile(automaton, {length}, effort={effort:g})` built. Every one of these networks is
 certified for all words of up to {length} letters, and was compared with a naive simulation on all short
 words; its plan works for every length with as many layers. *At least* is a lower bound for long words
-([depth](depth.md)). It is 2 where a scheme proves it: one layer of {size} cannot do words
-beyond {least:,} to {most:,} letters (`lower_beyond` in the data). It is 1 where two words of one length with
-one last letter lead to different states, and 0 where position and last letter decide. For shorter words
-fewer layers may do. The bounds *meet* where they are equal, for words beyond that length. If no shallower
-plan was found, that does not prove that there is none.
+([depth](depth.md)). It is 2 where a scheme proves it: one layer of {size} is
+wrong on some word beyond a length between {least:,} and {most:,} letters (`lower_beyond` in the data).
+It is 1 where two words of one length with one last letter lead to different states, and 0 where position
+and last letter decide. For shorter words fewer layers may do. The bounds *meet* where they are equal, for
+words beyond that length. If no shallower plan was found, that does not prove that there is none.
 """
 
 
@@ -102,8 +102,8 @@ def counted(entries: list[dict[str, Any]]) -> str:
     quasi = sum("quasi-aperiodic" in item["classes"] for item in entries)
     plain = sum("aperiodic" in item["classes"] for item in entries)
     lines.append(
-        f"{quasi} are in AC⁰ (quasi-aperiodic), {quasi - plain} of them not aperiodic: their groups count the "
-        f"length alone. The other {len(entries) - quasi} are in ACC⁰ and not in AC⁰."
+        f"{quasi} are in AC⁰ (quasi-aperiodic), {quasi - plain} of them not aperiodic: their groups count "
+        f"the length alone. The other {len(entries) - quasi} are in ACC⁰ and not in AC⁰."
     )
     unsure = [item["strict"] for item in entries if item["strict"] is not None]
     if unsure:

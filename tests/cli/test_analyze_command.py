@@ -127,3 +127,12 @@ def test_the_paper_s_network_is_no_less_constant_than_ours(capsys: pytest.Captur
     text = capsys.readouterr().out
     assert "depth: 11 layers, and as many for every length; at least 2" in text
     assert "no constant depth" not in text
+
+
+def test_a_pattern_without_its_prefix_is_offered_with_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["analyze", "(a|b)*abb"]) == 2
+    error = capsys.readouterr().err
+    assert "did you mean 'regex:(a|b)*abb'?" in error
+    assert error.count("\n") == 1
+    assert run(["analyze", "((a"]) == 2
+    assert "did you mean" not in capsys.readouterr().err

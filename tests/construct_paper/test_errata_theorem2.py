@@ -130,10 +130,39 @@ def test_erratum_33_group_vectors_are_longer_than_the_sizes_allow() -> None:
         (((5, 5, 3, 1, 4, 0), (3, 5, 4, 2, 0, 2)), 14),
     ],
 )
-def test_erratum_34_there_can_be_more_levels_than_states(letters, levels) -> None:
+def test_erratum_34_the_holonomy_height_can_exceed_the_number_of_states(letters, levels) -> None:
     automaton = Semiautomaton.from_letters(letters)
     cascade = holonomy_cascade(automaton)
     assert cascade.num_levels == levels > automaton.num_states
+    assert_covered_by_smaller_and_smaller_sets(automaton)
+
+
+def assert_covered_by_smaller_and_smaller_sets(automaton: Semiautomaton) -> None:
+    """A cascade of |Q| − 1 levels without the condition on groups: level i has sets of |Q| − i states.
+
+    Each level chooses, inside the set B of the level above, the state to leave out. What a letter does to the
+    choice, given what happens above, is a permutation where it is a bijection of B, and constant elsewhere.
+    """
+    size, tracked = automaton.num_states, 0
+    whole = tuple(range(size))
+    todo = [((whole, whole), 0, letter) for letter in range(automaton.num_letters)]
+    for (before, after), depth, letter in todo:
+        assert len(before) == len(after) == size - depth
+        image = {automaton.step(q, letter) for q in before}
+        assert image <= set(after)
+        if len(before) == 1:
+            tracked += 1
+            assert (automaton.step(before[0], letter),) == after
+            continue
+        moves = []
+        for left in before:
+            chosen = automaton.step(left, letter) if len(image) == len(before) else max(set(after) - image)
+            moves.append(after.index(chosen))
+            smaller = tuple(q for q in before if q != left), tuple(q for q in after if q != chosen)
+            todo.append((smaller, depth + 1, letter))
+        assert sorted(moves) == list(range(len(after))) or len(set(moves)) == 1
+        assert len(moves) <= size
+    assert tracked >= size * automaton.num_letters
 
 
 def test_erratum_35_the_group_of_a_component_is_a_quotient_of_a_subgroup() -> None:

@@ -209,10 +209,20 @@ def _named(name: str) -> tuple[Family, Semiautomaton]:
 
 
 def _near(name: str) -> str:
-    """The listed names that look like this one, as a question; empty if there are none."""
+    """A pattern with its prefix, or the listed names that look like this one, as a question; else nothing."""
+    if _is_pattern(name):
+        return f": did you mean 'regex:{name}'?"
     typed = {known.lower(): known for known in zoo_names()}
     near = [typed[close] for close in get_close_matches(name[:60].lower(), typed)]
     return f": did you mean {' or '.join(near)}?" if near else ""
+
+
+def _is_pattern(text: str) -> bool:
+    """Whether it has the signs of a regular expression, few letters enough to show, and is one."""
+    try:
+        return len(text) <= 60 and bool(set(text) & set("|*+?(){}[]")) and bool(from_regex(text))
+    except KrohnError:
+        return False
 
 
 AutomatonLike = Semiautomaton | str | os.PathLike[str]

@@ -160,6 +160,11 @@ def _text(
     lines.append(f"levels       {'unknown' if levels is None else levels}")
     none = " (none unless TC⁰ = NC¹)" if analysis.complexity == "NC1-complete" else ""
     lines.append(f"depth        {str(depth).replace(' known', f' known{none}')}")
+    if depth.lower > 1:
+        lines.append(
+            f"one layer    of that size can do all words of up to {depth.one_layer_up_to:,} letters "
+            "(docs/width.md)"
+        )
     if depth.witness is not None:
         lines.append(f"witness      {depth.witness.describe(automaton.letter_names)}")
     lines.append(f"complexity   {analysis.complexity}")

@@ -10,6 +10,7 @@ from krohn.construct.compiling import SOURCES, proposals
 from krohn.construct.request import DEFAULT_EFFORT, MAX_LENGTH, Request
 from krohn.depth.layer_size import LayerSize
 from krohn.depth.lower_bound import Witness, find_witness
+from krohn.depth.wide_layer import longest_word
 from krohn.errors import LimitExceeded, Unsupported, counted
 
 USUAL = LayerSize()
@@ -26,11 +27,13 @@ class DepthBounds:
         upper: layers of a plan that works for every length; ``None`` where no such plan is known.
         witness: why fewer layers than ``lower`` cannot do long words; ``None`` where nothing is excluded.
         size: of the layers that the lower bound excludes.
+        letters: how many letters act differently.
     """
 
     upper: int | None
     witness: Witness | None
     size: LayerSize = USUAL
+    letters: int = 2
 
     @property
     def lower(self) -> int:
@@ -41,6 +44,11 @@ class DepthBounds:
     def lower_beyond(self) -> int:
         """The longest word that fewer than ``lower`` layers of this size might still do."""
         return 0 if self.witness is None else self.witness.beyond(self.size)
+
+    @property
+    def one_layer_up_to(self) -> int:
+        """Letters of the longest word that one layer of this size can return whole, if no plan does more."""
+        return longest_word(self.letters, self.size)
 
     @property
     def optimal(self) -> bool:
@@ -68,6 +76,7 @@ class DepthBounds:
             "lower": self.lower,
             "lower_beyond": self.lower_beyond,
             "lower_for": self.size.to_json(),
+            "one_layer_up_to": None if self.upper in (0, 1) else self.one_layer_up_to,
             "optimal": self.optimal and (length is None or length > self.lower_beyond),
             "witness": witness,
         }
@@ -75,7 +84,8 @@ class DepthBounds:
 
 def bounded(automaton: Semiautomaton, upper: int | None, size: LayerSize | None = None) -> DepthBounds:
     """The bounds around a number of layers that suffices for every length, if there is one."""
-    return DepthBounds(upper, find_witness(automaton, most=upper), size or USUAL)
+    letters = len(set(automaton.letters))
+    return DepthBounds(upper, find_witness(automaton, most=upper), size or USUAL, letters)
 
 
 def depth_bounds(

@@ -32,7 +32,8 @@ class BlockScheme:
         """The longest word that one layer of that size may still do: ⌊(T − |z|)/L⌋ ≤ |Σ|·H·(d + 2)·b."""
         letters = len({*self.letters, *self.fillings[0], *self.fillings[1]})
         notes = letters * size.heads * (size.head_dim + 2)
-        return size.largest(lambda bits: len(self.prefix) + self.length * (notes * bits + 1))
+        more = max(0, letters.bit_length() - size.bits)  # to name one of so many letters
+        return size.largest(lambda bits: len(self.prefix) + self.length * (notes * (bits + more) + 1))
 
     def to_json(self, letter_names: tuple[str, ...]) -> dict[str, Any]:
         """With the names of letters; places count from 1."""
