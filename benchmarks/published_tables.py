@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 from claims import claims_table
 from click.testing import CliRunner
+from krohn.experiments.recipes.uniform import DEPTHS, SHEETS
 from learned_depth import blocks
 from size_table import LEAST
 
@@ -22,7 +23,6 @@ import krohn
 from krohn.cli.reproduce import command as reproduce
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Row, cells_of
-from krohn.experiments.recipes.uniform import DEPTHS, SHEETS
 from krohn.experiments.record import Record
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import TASKS
