@@ -3,6 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 STAMP := $(VENV)/.installed
+DEMO := $(VENV)/.demo
 
 .PHONY: help setup demo docs gallery test format lint type browser unit fuzz clean
 
@@ -16,7 +17,13 @@ $(STAMP): pyproject.toml
 
 setup: $(STAMP) ## create .venv and install krohn with its development tools
 
-demo: $(STAMP) ## the main job on a small example
+# No torch and no tools: what the demo needs is some 100 MB, and there at once where all is installed.
+$(DEMO): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	test $(STAMP) -nt pyproject.toml || $(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	touch $(DEMO)
+
+demo: $(DEMO) ## the main job on a small example
 	$(BIN)/python -m krohn.cli.demo
 
 docs: $(STAMP) ## the site, in site/

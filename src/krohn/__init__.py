@@ -74,7 +74,12 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'krohn' has no attribute {name!r}; it has {', '.join(sorted(_PUBLIC))}")
     module, _, attribute = _PUBLIC[name].partition(":")
-    return getattr(import_module(module), attribute)
+    try:
+        return getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        from krohn.errors import missing
+
+        raise missing(error, f"krohn.{name}") or error from error
 
 
 def __dir__() -> list[str]:

@@ -45,6 +45,30 @@ class MissingDependency(KrohnError, ImportError):
     """An optional package is needed; the message names the extra that installs it."""
 
 
+EXTRAS = {
+    "torch": "train",
+    "matplotlib": "train",
+    "transformers": "hf",
+    "onnx": "hf",
+    "pyarrow": "parquet",
+    "automata": "dfa",
+    "starlette": "explore",
+    "uvicorn": "explore",
+    "ray": "cluster",
+    "aalpy": "extract",
+}
+"""Optional packages, as they are imported, and the extra that brings each."""
+
+
+def missing(error: ModuleNotFoundError, what: str) -> MissingDependency | None:
+    """The error as users should read it; ``None`` if the module belongs to no extra."""
+    package = (error.name or "").partition(".")[0]
+    extra = EXTRAS.get(package)
+    if extra is None:
+        return None
+    return MissingDependency(f"{what} needs {package}, which is not installed: pip install 'krohn[{extra}]'")
+
+
 class Interrupted(KeyboardInterrupt):
     """A signal ended the work, and what was done is saved; no error, so no ``KrohnError``.
 

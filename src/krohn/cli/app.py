@@ -13,7 +13,7 @@ import click
 
 from krohn.cli.output import error_line, note, refuse, silence
 from krohn.cli.status_line import OWN, Elapsed
-from krohn.errors import Interrupted, KrohnError
+from krohn.errors import Interrupted, KrohnError, missing
 
 TRACEBACK = "KROHN_TRACEBACK"
 """The environment variable that asks for the traceback of an error."""
@@ -117,6 +117,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # The reader went away (`krohn simulate … | head`): nothing is wrong with us.
         silence(sys.stdout)
         return 0
+    except ModuleNotFoundError as error:
+        _show_traceback()
+        name = next((word for word in given if word in COMMANDS), "")
+        known = error if isinstance(error, KrohnError) else missing(error, f"krohn {name}".strip())
+        return refuse(str(known or f"internal error, please report it: {error}"), as_json=as_json)
     except (KrohnError, OSError, UnicodeDecodeError) as error:
         _show_traceback()
         return refuse(str(error) or type(error).__name__, as_json=as_json)

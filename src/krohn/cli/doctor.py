@@ -12,6 +12,7 @@ from krohn.cli.output import emit, json_option, note, table
 
 PURPOSES = {
     "": "krohn itself",
+    "train": "krohn train, understand, bench, reproduce, and networks on a GPU",
     "parquet": "krohn sample --out words.parquet",
     "dfa": "krohn.from_dfa and krohn.to_dfa for automata-lib",
     "hf": "krohn export to transformers and ONNX",
