@@ -77,9 +77,8 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(module), attribute)
     except ModuleNotFoundError as error:
-        from krohn.errors import missing
-
-        raise missing(error, f"krohn.{name}") or error from error
+        known = import_module("krohn.errors").missing(error, f"krohn.{name}")
+        raise known or error from error
 
 
 def __dir__() -> list[str]:

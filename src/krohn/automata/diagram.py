@@ -34,6 +34,13 @@ def diagram(automaton: Drawable) -> str:
     return _Diagram(automaton).render()
 
 
+def places_of(automaton: Drawable) -> list[Point]:
+    """Where the states of the diagram stand, from (0, 0) to the right and down."""
+    places = _Diagram(automaton).places
+    left, top = min(x for x, _ in places), min(y for _, y in places)
+    return [(x - left + 60.0, y - top + 60.0) for x, y in places]
+
+
 def accepting(automaton: Drawable) -> frozenset[int]:
     """The states that accept: observed as 1, where every observation is 0 or 1."""
     seen = automaton.observe

@@ -1,4 +1,4 @@
-"""The JSON form of an automaton, version 1: errors name the state and letter, files are written whole."""
+"""Automata in files: JSON, version 1, or JFLAP's .jff; errors name what is wrong, files are written whole."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from krohn.atomic import write_json
+from krohn.atomic import write_json, write_text
+from krohn.automata.jflap import MAX_BYTES as JFF_BYTES
+from krohn.automata.jflap import jff_text, parse_jff
 from krohn.automata.semiautomaton import MAX_OBSERVATION, Semiautomaton, check_size, is_name
 from krohn.errors import InvalidAutomaton, LimitExceeded
-from krohn.strict_json import read_json, short, shown
+from krohn.strict_json import read_bytes, read_json, short, shown
 
 VERSION = 1
 MAX_BYTES = 32_000_000
@@ -17,15 +19,23 @@ _REQUIRED = ("krohn", "letters", "states", "start", "next")
 
 
 def load_automaton(path: str | Path) -> Semiautomaton:
-    """The automaton stored in the file."""
+    """The automaton stored in the file: JSON, or JFLAP's form if the name ends in .jff."""
     try:
+        if Path(path).suffix == ".jff":
+            return parse_jff(read_bytes(path, JFF_BYTES), name=Path(path).stem)
         return automaton_from_payload(read_json(path, max_bytes=MAX_BYTES), name=Path(path).stem)
     except (InvalidAutomaton, LimitExceeded) as error:
         raise type(error)(f"{short(path)}: {error}") from error
 
 
 def dump_automaton(automaton: Semiautomaton, path: str | Path) -> None:
-    """Writes the automaton to the file, whole or not at all; what could not be read back is refused."""
+    """Writes the automaton to the file, whole or not at all; what could not be read back is refused.
+
+    A name that ends in .jff gives JFLAP's form, any other one JSON.
+    """
+    if Path(path).suffix == ".jff":
+        write_text(Path(path), jff_text(automaton))
+        return
     payload = automaton_payload(automaton)
     for kind in ("state", "letter"):
         _names(kind, payload[f"{kind}s"])

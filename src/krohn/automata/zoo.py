@@ -204,7 +204,7 @@ def _named(name: str) -> tuple[Family, Semiautomaton]:
                 raise LimitExceeded(f"{error}{_near(name)}") from error
     raise UnknownName(
         "an automaton must be named as krohn zoo lists it (S4, Dyck4,2, C2xC3), or be regex:PATTERN, "
-        f"table:ROWS or a path/to/file.json; got {name[:60]!r}{_near(name)}"
+        f"table:ROWS or a path/to/file.json or .jff; got {name[:60]!r}{_near(name)}"
     )
 
 
@@ -225,6 +225,9 @@ def _is_pattern(text: str) -> bool:
         return False
 
 
+FILES = (".json", ".jff")
+"""Endings by which a string is known as the name of a file."""
+
 AutomatonLike = Semiautomaton | str | os.PathLike[str]
 """What every public function accepts where it needs an automaton."""
 
@@ -241,12 +244,12 @@ def as_automaton(given: AutomatonLike) -> Semiautomaton:
 
 
 def parse_spec(text: str) -> Semiautomaton:
-    """The automaton that ``text`` stands for: ``S4``, ``regex:(ab)*``, ``table:01.10``, ``to/file.json``."""
+    """The automaton that ``text`` stands for: ``S4``, ``regex:(ab)*``, ``table:01.10``, ``file.json``."""
     if text.startswith("regex:"):
         return from_regex(text.removeprefix("regex:"))
     if text.startswith("table:"):
         return _from_table(text)
-    if text.endswith(".json") or os.sep in text:
+    if text.endswith(FILES) or os.sep in text:
         return load_automaton(text)
     return zoo(text)
 
@@ -268,7 +271,7 @@ def _from_table(text: str) -> Semiautomaton:
 def true_name(automaton: Semiautomaton) -> str:
     """The automaton's name if it is a zoo name or a pattern that gives this very automaton; empty if not."""
     name = automaton.name
-    if not name or name.endswith(".json") or os.sep in name.partition("regex:")[0]:
+    if not name or name.endswith(FILES) or os.sep in name.partition("regex:")[0]:
         return ""
     try:
         named = parse_spec(name)

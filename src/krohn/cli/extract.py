@@ -8,6 +8,7 @@ import click
 
 from krohn.atomic import check_output
 from krohn.automata.files import dump_automaton
+from krohn.automata.zoo import FILES
 from krohn.cli.output import emit, json_option, note
 from krohn.cli.search_options import Finite
 from krohn.errors import InvalidInput, MissingDependency, counted
@@ -62,7 +63,7 @@ def command(
     if not directory.is_dir():
         raise InvalidInput(f"{directory} must be the directory of a network; there is none")
     if out is not None:
-        check_output(out, ".json")  # before the work
+        check_output(out, *FILES)  # before the work
     if find_spec("aalpy") is None:
         raise MissingDependency("krohn extract needs AALpy: pip install 'krohn[extract]'")
     from krohn.trained.answers import answers_of

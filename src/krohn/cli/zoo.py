@@ -7,8 +7,9 @@ import click
 
 from krohn.atomic import check_output, write_text
 from krohn.automata.diagram import diagram
+from krohn.automata.files import dump_automaton
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.zoo import FAMILIES, parse_spec, zoo, zoo_names
+from krohn.automata.zoo import FAMILIES, FILES, parse_spec, zoo, zoo_names
 from krohn.cli.output import emit, json_option, note, table
 from krohn.errors import counted
 
@@ -20,26 +21,39 @@ _SHOWN = 40
 @click.option(
     "--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw the automaton into this file."
 )
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the automaton: F.json, or F.jff for JFLAP.",
+)
 @json_option
-def command(spec: str | None, svg: Path | None, as_json: bool) -> None:
+def command(spec: str | None, svg: Path | None, out: Path | None, as_json: bool) -> None:
     """List the named automata, or show one automaton's states, letters and table.
 
     \b
     Example:  krohn zoo
               krohn zoo Dyck4,2@top --svg dyck.svg
+              krohn zoo abab@accept --out abab.jff
     """
     if spec is None and svg is not None:
         raise click.UsageError("--svg draws one automaton; say which: krohn zoo S4 --svg s4.svg")
+    if spec is None and out is not None:
+        raise click.UsageError("--out writes one automaton; say which: krohn zoo S4 --out s4.json")
     if spec is None:
         rows = [_entry(zoo(name)) for name in zoo_names()]
         emit({"automata": rows, "families": _families()}, as_json=as_json, text=lambda: _listing(rows))
         return
     if svg is not None:
         check_output(svg, ".svg")  # before the work
+    if out is not None:
+        check_output(out, *FILES)
     automaton = parse_spec(spec)
     if svg is not None:
         write_text(svg, diagram(automaton))
         note(f"drawn in {svg}")
+    if out is not None:
+        dump_automaton(automaton, out)
+        note(f"written: {out}")
     payload = {
         **_entry(automaton),
         "start": automaton.state_names[automaton.start],
@@ -77,8 +91,8 @@ def _listing(rows: list[dict[str, Any]]) -> str:
             for family in FAMILIES
         ],
     )
-    also = "Also: AxB (direct product), regex:PATTERN, table:ROWS, path/to/file.json. Letters: krohn zoo NAME"
-    return f"{named}\n\n{forms}\n\n{also}"
+    also = "Also: AxB (direct product), regex:PATTERN, table:ROWS, file.json, file.jff (JFLAP)."
+    return f"{named}\n\n{forms}\n\n{also}\nLetters of one: krohn zoo NAME"
 
 
 def _picture(automaton: Semiautomaton) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from krohn.automata.files import automaton_from_payload
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.zoo import parse_spec
+from krohn.automata.zoo import FILES, parse_spec
 from krohn.errors import InvalidInput
 
 MAX_BYTES = 1_000_000
@@ -46,7 +46,7 @@ def read_request(payload: object, *, paths: bool) -> MachineRequest:
     text = spec.strip()
     if file is None and not text:
         raise InvalidInput("type a name (S4), a pattern (regex:(ab)*) or choose a file")
-    is_path = text.endswith(".json") or os.sep in text
+    is_path = text.endswith(FILES) or os.sep in text
     if file is None and is_path and not text.startswith("regex:") and not paths:
         raise InvalidInput("this server does not read files of its own machine: upload the automaton instead")
     return MachineRequest(text, file, length)

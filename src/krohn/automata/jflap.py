@@ -1,0 +1,218 @@
+"""Automata as JFLAP draws them (``.jff``): read with nothing but elements and text, written with places.
+
+JFLAP's automata may be partial and nondeterministic. A missing arrow leads to a new sink; where letters have
+several targets, or arrows read nothing, the subset construction makes an automaton of the same language.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from krohn.automata.diagram import MAX_DRAWN, places_of
+from krohn.automata.semiautomaton import Semiautomaton, check_size, is_name
+from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded
+from krohn.strict_json import shown
+
+MAX_BYTES = 4_000_000
+MAX_DEPTH, MAX_ELEMENTS = 16, 200_000
+MAX_SUBSETS = 4_096
+SINK = "sink"
+
+
+@dataclass
+class _Element:
+    tag: str
+    attributes: dict[str, str]
+    text: str = ""
+    children: list["_Element"] = field(default_factory=list)
+
+    def all(self, tag: str) -> list["_Element"]:
+        return [child for child in self.children if child.tag == tag]
+
+    def one(self, tag: str) -> str | None:
+        """The text of the only child of that name; ``None`` if there is none."""
+        found = self.all(tag)
+        if len(found) > 1:
+            raise InvalidAutomaton(f"a <{self.tag}> must have one <{tag}>; got {len(found)}")
+        return found[0].text.strip() if found else None
+
+
+class _Reader:
+    """A tree of elements; declarations, entities and deep nesting are refused before they are acted upon."""
+
+    def __init__(self) -> None:
+        self.root = _Element("", {})
+        self.open = [self.root]
+        self.count = 0
+        self.parser = expat.ParserCreate()
+        self.parser.StartElementHandler = self._begin
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._say
+        self.parser.StartDoctypeDeclHandler = self._refuse
+        self.parser.EntityDeclHandler = self._refuse
+
+    def read(self, data: bytes) -> _Element:
+        try:
+            self.parser.Parse(data, True)
+        except expat.ExpatError as error:
+            raise InvalidAutomaton(f"a .jff file must be XML; {error}") from error
+        except (ValueError, LookupError) as error:  # an encoding that nobody knows
+            if isinstance(error, InvalidInput):
+                raise
+            raise InvalidAutomaton(f"a .jff file must be XML; {shown(str(error))}") from error
+        return self.root.children[0]
+
+    def _begin(self, tag: str, attributes: dict[str, str]) -> None:
+        self.count += 1
+        if len(self.open) > MAX_DEPTH or self.count > MAX_ELEMENTS:
+            most = f"at most {MAX_ELEMENTS:,} elements, {MAX_DEPTH} deep"
+            raise LimitExceeded(f"a .jff file may have {most}; this one has more")
+        element = _Element(tag, attributes)
+        self.open[-1].children.append(element)
+        self.open.append(element)
+
+    def _end(self, tag: str) -> None:
+        self.open.pop()
+
+    def _say(self, text: str) -> None:
+        self.open[-1].text += text
+
+    def _refuse(self, *given: Any) -> None:
+        raise InvalidAutomaton(
+            "a .jff file must have no document type and no entities; this one declares some"
+        )
+
+
+def parse_jff(data: bytes, name: str = "") -> Semiautomaton:
+    """The automaton in the bytes of a ``.jff`` file; final states are observed as 1."""
+    if len(data) > MAX_BYTES:
+        raise LimitExceeded(f"a .jff file must have at most {MAX_BYTES:,} bytes; it has {len(data):,}")
+    root = _Reader().read(data)
+    kind = root.one("type")
+    if root.tag != "structure" or kind not in {"fa", None}:
+        raise InvalidAutomaton(
+            f"a .jff file must hold a finite automaton (type fa); got {shown(kind or root.tag)}"
+        )
+    inside = root.all("automaton")
+    return _Drawn(inside[0] if inside else root).automaton(name)
+
+
+class _Drawn:
+    """States in the order of the file, arrows by state and letter."""
+
+    def __init__(self, element: _Element) -> None:
+        states = element.all("state") + element.all("block")
+        ids = [state.attributes.get("id", "") for state in states]
+        if not states or len(set(ids)) < len(ids):
+            raise InvalidAutomaton("a .jff file must have states, each with an id of its own")
+        self.number = {name: index for index, name in enumerate(ids)}
+        self.names = [
+            "".join(state.attributes.get("name", f"q{state.attributes['id']}").split()) for state in states
+        ]
+        starts = [index for index, state in enumerate(states) if state.all("initial")]
+        if len(starts) != 1:
+            raise InvalidAutomaton(f"a .jff file must mark one initial state; got {len(starts)}")
+        self.start = starts[0]
+        self.final = {index for index, state in enumerate(states) if state.all("final")}
+        self.arrows: dict[tuple[int, str], set[int]] = {}
+        for arrow in element.all("transition"):
+            source, target = (self._state(arrow, end) for end in ("from", "to"))
+            self.arrows.setdefault((source, arrow.one("read") or ""), set()).add(target)
+        self.letters = sorted({letter for _, letter in self.arrows if letter})
+        wrong = [letter for letter in self.letters if not is_name(letter)]
+        if not self.letters or wrong:
+            given = shown(wrong[0]) if wrong else "none"
+            raise InvalidAutomaton(f"arrows must read letters without spaces; got {given}")
+
+    def _state(self, arrow: _Element, end: str) -> int:
+        given = arrow.one(end)
+        if given is None or given not in self.number:
+            raise InvalidAutomaton(f"<{end}> of a transition must be the id of a state; got {shown(given)}")
+        return self.number[given]
+
+    def automaton(self, name: str) -> Semiautomaton:
+        single = all(len(targets) == 1 for targets in self.arrows.values())
+        if single and not any(letter == "" for _, letter in self.arrows):
+            groups = [frozenset([state]) for state in range(len(self.names))]
+        else:
+            groups = list(self._subsets())
+        return self._built(groups, name)
+
+    def _closed(self, states: set[int]) -> frozenset[int]:
+        """With what arrows that read nothing lead to."""
+        found, waiting = set(states), list(states)
+        while waiting:
+            for target in self.arrows.get((waiting.pop(), ""), ()):
+                if target not in found:
+                    found.add(target)
+                    waiting.append(target)
+        return frozenset(found)
+
+    def _after(self, group: frozenset[int], letter: str) -> frozenset[int]:
+        return self._closed({t for state in group for t in self.arrows.get((state, letter), ())})
+
+    def _subsets(self) -> Iterator[frozenset[int]]:
+        """The sets of states that words lead to, breadth first; the empty one is the sink."""
+        start = self._closed({self.start})
+        seen, waiting = {start}, [start]
+        for group in waiting:
+            if group:
+                yield group
+            for letter in self.letters:
+                after = self._after(group, letter)
+                if after not in seen:
+                    seen.add(after)
+                    waiting.append(after)
+            if len(seen) > MAX_SUBSETS:
+                raise LimitExceeded(
+                    f"a nondeterministic automaton may become at most {MAX_SUBSETS:,} sets of states; this "
+                    "one becomes more: make it deterministic first"
+                )
+
+    def _built(self, groups: list[frozenset[int]], name: str) -> Semiautomaton:
+        place = {group: index for index, group in enumerate(groups)}
+        sink = len(groups)
+        check_size("the file's automaton", sink + 1, len(self.letters))
+        table = [[place.get(self._after(group, letter), sink) for letter in self.letters] for group in groups]
+        partial = any(target == sink for row in table for target in row)
+        names = [",".join(self.names[state] for state in sorted(group)) for group in groups]
+        observe = [int(bool(group & self.final)) for group in groups]
+        if partial:
+            table.append([sink] * len(self.letters))
+            names.append(SINK)
+            observe.append(0)
+        fit = len(set(names)) == len(names) and all(map(is_name, names))
+        return Semiautomaton(
+            np.array(table, dtype=np.int32),
+            start=place[self._closed({self.start})],
+            state_names=tuple(names) if fit else (),
+            letter_names=tuple(self.letters),
+            observe=tuple(observe) if self.final else None,
+            name=name,
+        )
+
+
+def jff_text(automaton: Semiautomaton) -> str:
+    """The automaton for JFLAP; states observed as 1 are final. Letters are written as they are named."""
+    seen = automaton.observe or (0,) * automaton.num_states
+    if not set(seen) <= {0, 1}:
+        raise InvalidInput(
+            "JFLAP marks states as final or not, so observations must be 0 or 1; write .json, which keeps all"
+        )
+    places = places_of(automaton) if automaton.num_states <= MAX_DRAWN else None
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<!-- by krohn -->", "<structure>", "<type>fa</type>"]
+    lines.append("<automaton>")
+    for state, name in enumerate(automaton.state_names):
+        x, y = places[state] if places else (120.0 * (state % 30), 120.0 * (state // 30))
+        marks = ("<initial/>" if state == automaton.start else "") + ("<final/>" if seen[state] else "")
+        inside = f"<x>{x:.1f}</x><y>{y:.1f}</y>{marks}"
+        lines.append(f'<state id="{state}" name={quoteattr(name)}>{inside}</state>')
+    for state, row in enumerate(automaton.table.tolist()):
+        for letter, target in zip(automaton.letter_names, row, strict=True):
+            ends = f"<from>{state}</from><to>{target}</to>"
+            lines.append(f"<transition>{ends}<read>{escape(letter)}</read></transition>")
+    return "\n".join([*lines, "</automaton>", "</structure>", ""])
