@@ -36,7 +36,7 @@ FUNCTION = 0x1  # inspect.CO_OPTIMIZED: set for functions, not for the bodies of
 
 LATER = {
     "the small checker, and the search for its witnesses": "check certify.proof certify.identity "
-    "certify.theorem3_proof certify.witness_*",
+    "certify.witness_*",
     "recurrent architectures: verdicts, weights, proofs, training": "recurrent cli.recurrent "
     "models.recurrent_stack models.architectures.deltaproduct models.architectures.diagonal "
     "models.architectures.gru models.architectures.rankone models.kernels.delta_* models.kernels.linear_scan "

@@ -41,9 +41,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "exporting": CORE | {"certify", "check", "models", "tasks", "training", "evaluate"},
     "understanding": CORE | {"models", "tasks", "training", "evaluate", "exporting"},
     "testbed": CORE | {"construct", "exporting"},
-    "web": CORE | {"construct", "certify"},
+    "compilation": CORE | {"construct", "recurrent"},
+    "verification": CORE | {"construct", "certify", "check", "evaluate", "exporting", "recurrent", "trained"},
+    "web": CORE | {"construct", "certify", "verification"},
     "cli": CORE
-    | {"construct", "depth", "certify", "models", "tasks", "bridge", "training", "evaluate", "figures"}
+    | {"construct", "depth", "certify", "verification", "models", "tasks", "bridge", "training", "evaluate"}
+    | {"figures"}
     | {"experiments", "exporting", "recurrent", "trained", "understanding", "testbed", "web"},
     "__init__": set(),
     "__main__": {"cli"},

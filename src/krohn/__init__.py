@@ -16,10 +16,10 @@ Algebra
     analyze           semigroup, groups, and the circuit class of the word problem
     decompose         the Krohn–Rhodes cascade, proved and shortened
 Networks
-    compile           the explicit weights of a Transformer that simulates the automaton
+    compile           the explicit weights of a Transformer (or an LSTM, …) that simulates the automaton
     CompiledNetwork   those weights and what they mean: ``run``, ``explain``, ``sizes``
     save, load        a compiled network to and from a directory
-    verify            a certificate: right on every word up to a length, rounding included
+    verify            whether any network is proved right on every word, rounding included
     export            a network for transformers, TransformerLens or ONNX
 Training
     train             trains networks on an automaton, several replicates at once
@@ -53,11 +53,11 @@ _PUBLIC = {
     "sample": "krohn.automata.sampling:sample",
     "analyze": "krohn.algebra.analysis:analyze",
     "decompose": "krohn.construct.decomposing:decompose",
-    "compile": "krohn.construct.compiling:compile",
+    "compile": "krohn.compilation:compile",
     "CompiledNetwork": "krohn.network.compiled:CompiledNetwork",
     "load": "krohn.network.storage:load",
     "save": "krohn.network.storage:save",
-    "verify": "krohn.certify.verification:verify",
+    "verify": "krohn.verification:verify",
     "export": "krohn.exporting.driver:export",
     "KrohnError": "krohn.errors:KrohnError",
     "RunConfig": "krohn.training.config:RunConfig",

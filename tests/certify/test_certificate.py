@@ -12,13 +12,13 @@ import pytest
 import krohn
 from certify.built_networks import compiled
 from krohn.certify.argument import explain
-from krohn.certify.recheck import recheck
-from krohn.certify.verification import claim_of, verify
+from krohn.certify.verification import claim_of
 from krohn.check.__main__ import main
 from krohn.check.folder import read_net
 from krohn.cli.app import run
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.storage import save
+from krohn.verification import verify
 
 
 def test_verify_is_public_and_takes_networks_and_directories(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_certificate_file_can_be_checked_again(tmp_path: Path, capsys: pytest.
     save(compiled("Grid4", 16, "scan"), tmp_path / "net")
     claim = tmp_path / "certificate.json"
     assert run(["verify", str(tmp_path / "net"), "--dtype", "float32", "--out", str(claim)]) == 0
-    assert recheck(claim, tmp_path / "net").certified
+    assert verify(tmp_path / "net", certificate=claim).certified
     assert run(["verify", str(tmp_path / "net"), "--recheck", str(claim)]) == 0
     capsys.readouterr()
 
@@ -100,7 +100,7 @@ def test_a_forged_certificate_is_noticed(
     capsys.readouterr()
     assert main([str(tmp_path / "net"), str(claim)]) == 1
     assert "\nno: " in capsys.readouterr().out
-    assert not recheck(claim, tmp_path / "net").certified
+    assert not verify(tmp_path / "net", certificate=claim).certified
     assert run(["verify", str(tmp_path / "net"), "--recheck", str(claim)]) == 1
 
 
@@ -120,8 +120,9 @@ def test_a_certificate_of_an_earlier_version_names_the_command_that_renews_it(
 
 def test_something_else_is_not_a_certificate(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
+    save(compiled("Parity", 16), tmp_path / "net")
     with pytest.raises(InvalidFile, match="must be a certificate"):
-        recheck(tmp_path / "x.json", tmp_path)
+        verify(tmp_path / "net", certificate=tmp_path / "x.json")
 
 
 @pytest.mark.parametrize(("spec", "method"), [("D6", "cascade"), ("Grid4", "scan"), ("abab", "paper")])

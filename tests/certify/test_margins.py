@@ -10,7 +10,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.bridge import to_torch
 from krohn.certify.arithmetic import arithmetic
-from krohn.certify.verification import attempt
+from krohn.certify.proof import attempt
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 
 

@@ -7,7 +7,7 @@ import pytest
 from certify.built_networks import compiled
 from certify.mutants import is_wrong, mutants
 from krohn.certify.arithmetic import arithmetic
-from krohn.certify.verification import attempt
+from krohn.certify.proof import attempt
 
 CASES = [
     ("FlipFlop", "cascade", "float32"),

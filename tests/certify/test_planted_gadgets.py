@@ -1,5 +1,6 @@
 """A bug in any function of the compiler that makes weights, plans of weights or programs is caught."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,13 +10,14 @@ from certify.mutants import Mutant, is_wrong
 from certify.planting import gadgets, planted
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.arithmetic import arithmetic
-from krohn.certify.verification import attempt, verify
+from krohn.certify.proof import RUN_ONLY, attempt
 from krohn.construct.lowering import map_gadgets
 from krohn.construct.lowering.assembly import lower
 from krohn.network.attention_operations import PrefixSum
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Linear
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
+from krohn.verification import verify
 
 Network = tuple[str, str, dict[str, Any]]
 
@@ -116,6 +118,8 @@ def refused(network: CompiledNetwork) -> None:
     assert is_wrong(mutant, network.length, "float64"), "the bug must have an effect"
     refusal = attempt(mutant.network, mutant.automaton, network.length, arithmetic("float64"))[1]
     assert refusal is not None
+    if RUN_ONLY in refusal.reason:  # refused whatever it computes: the run must show the bug
+        assert verify(replace(network, program=None), largest=False).counterexample is not None
 
 
 def built(network: Network) -> CompiledNetwork:

@@ -9,8 +9,9 @@ import pytest
 from certify.built_networks import PROGRAMS, compiled, lowered
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.arithmetic import arithmetic
-from krohn.certify.verification import attempt, verify
+from krohn.certify.proof import attempt
 from krohn.network.compiled import CompiledNetwork
+from krohn.verification import verify
 
 
 def refusal(

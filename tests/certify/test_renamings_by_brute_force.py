@@ -6,14 +6,11 @@ from random import Random
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
-from krohn.certify.certificate import Record, Refuted
 from krohn.certify.identity import identify, listed_as, renaming
 from krohn.certify.search import all_words, candidates, first_wrong, prefixes
-from krohn.certify.stream import Machine, check_simulation, standing
 
 STATES, LETTERS = 3, 2
 States = npt.NDArray[np.int64]
@@ -86,64 +83,6 @@ def test_the_users_order_of_names_is_put_into_the_files_order_without_changing_a
         other = Semiautomaton(blank, state_names=("x", *states[1:]), letter_names=tuple(letters))
         assert listed_as(mine, other) is None
         assert identify(other, mine).mismatch
-
-
-def random_machine(dice: np.random.Generator, states: int, classes: int, letters: int) -> Machine:
-    return Machine(
-        dice.integers(states, size=(states, letters)),
-        dice.integers(classes, size=(states, letters)),
-        np.zeros((states, letters, 0), dtype=np.int64),
-    )
-
-
-def shown(machine: Machine, word: tuple[int, ...]) -> list[int]:
-    state, seen = 0, []
-    for letter in word:
-        seen.append(int(machine.shown[state, letter]))
-        state = int(machine.follow[state, letter])
-    return seen
-
-
-@pytest.mark.parametrize("length", [1, 2, 5])
-def test_a_machine_simulates_an_automaton_exactly_where_no_short_word_shows_another_state(
-    length: int,
-) -> None:
-    """The word of a refusal is among the shortest that go wrong, and does."""
-    dice, refused = np.random.default_rng(length), 0
-    for seed in range(60):
-        automaton = random_automaton(Random(seed))
-        if seed % 2:  # the automaton itself as a machine, started at 0, and one entry changed now and then
-            order = [automaton.start, *(q for q in range(STATES) if q != automaton.start)]
-            place = np.argsort(order)
-            follow, states = place[automaton.table[order]], automaton.table[order].astype(np.int64)
-            states[dice.integers(STATES), dice.integers(LETTERS)] = dice.integers(STATES)
-            machine = Machine(follow, states, np.zeros((STATES, LETTERS, 0), dtype=np.int64))
-        else:
-            machine = random_machine(dice, 4, STATES, LETTERS)
-        wrong = [
-            word
-            for count in range(1, length + 1)
-            for word in product(range(LETTERS), repeat=count)
-            if shown(machine, word)[-1] != automaton.run(word)[-1]
-        ]
-        if not wrong:
-            check_simulation(machine, np.arange(STATES), automaton, length, Record())
-            continue
-        refused += 1
-        with pytest.raises(Refuted) as refusal:
-            check_simulation(machine, np.arange(STATES), automaton, length, Record())
-        assert refusal.value.word in wrong
-        assert len(refusal.value.word) == len(wrong[0])
-    assert 0 < refused < 60
-
-
-def test_classes_stand_where_some_word_shows_them() -> None:
-    dice = np.random.default_rng(0)
-    for _ in range(30):
-        machine = random_machine(dice, 4, 5, LETTERS)
-        runs = [shown(machine, word) for word in product(range(LETTERS), repeat=5)]
-        for number, row in enumerate(standing(machine, 5)):
-            assert row.tolist() == [any(run[t] == number for run in runs) for t in range(5)]
 
 
 def test_prefixes_and_what_follows_them_are_all_words_once() -> None:

@@ -9,7 +9,7 @@ from certify.built_networks import compiled
 from krohn.certify import search
 from krohn.certify.arithmetic import arithmetic
 from krohn.certify.search import all_words, exhaustive, run_in
-from krohn.certify.verification import verify
+from krohn.verification import verify
 
 CASES = [
     ("Parity", "cascade", 7, "float64"),

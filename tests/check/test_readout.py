@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import krohn
 from krohn.certify.arithmetic import arithmetic
-from krohn.certify.proof import small_attempt
+from krohn.certify.proof import attempt
 
 
 def refusal(network: krohn.CompiledNetwork, dtype: str, **changed: object) -> str:
     transformer = replace(network.transformer, **changed)  # type: ignore[arg-type]
-    return str(small_attempt(transformer, network.automaton, network.length, arithmetic(dtype))[1])
+    return str(attempt(transformer, network.automaton, network.length, arithmetic(dtype))[1])
 
 
 def test_equal_columns_are_a_fault_of_the_weights() -> None:

@@ -1,10 +1,12 @@
 """Files made to harm or to deceive: one clear line and exit status 2, in bounded time and memory."""
 
 import json
+import os
 import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -201,3 +203,130 @@ def test_exported_results_do_not_replace_their_store(
         capsys, "results", "export", "--store", str(store), "--out", str(store)
     )
     assert store.read_bytes() == before
+
+
+SECONDS, KILOBYTES = 10, 1_000_000
+
+
+def survived(*command: str, folder: Path) -> str:
+    """The one line of a program that refuses; it took at most 10 seconds of a processor and 1 GB."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=12 * SECONDS,  # what waits for ever uses no processor
+    )
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 2, done
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+    assert used.ru_utime - before < SECONDS
+    assert used.ru_maxrss < KILOBYTES
+    return done.stderr
+
+
+def linked(folder: Path, honest: Path, name: str, target: str) -> None:
+    """A copy of the network in which one file leads elsewhere."""
+    for file in honest.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    (folder / name).unlink()
+    (folder / name).symlink_to(target)
+
+
+PROGRAMS = (("krohn", "verify", "net"), ("krohn", "run", "net"), ("krohn.check", "net", "certificate.json"))
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "krohn.json"])
+@pytest.mark.parametrize("target", ["/dev/zero", "/dev/random", "pipe"])
+def test_devices_and_pipes_in_the_place_of_a_file(
+    name: str, target: str, honest: Path, tmp_path: Path
+) -> None:
+    krohn.verify(honest).save(tmp_path / "certificate.json")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "net").mkdir()
+    linked(tmp_path / "net", honest, name, str(tmp_path / "pipe") if target == "pipe" else target)
+    for program in PROGRAMS:
+        assert "it is a pipe or a device" in survived(*program, folder=tmp_path)
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "pipe"])
+def test_devices_and_pipes_in_the_place_of_a_certificate_a_store_or_an_automaton(
+    target: str, honest: Path, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "x.json").symlink_to(target)
+    commands = (
+        ("krohn", "verify", str(honest), "--recheck", "x.json"),
+        ("krohn.check", str(honest), "x.json"),
+        ("krohn", "results", "import", "x.json", "--store", "store.sqlite"),
+        ("krohn", "results", "list", "--store", "x.json"),
+        ("krohn", "analyze", "./x.json"),
+    )
+    for command in commands:
+        survived(*command, folder=tmp_path)
+
+
+def test_a_file_of_tensors_larger_than_its_header_says_is_refused_unread(
+    honest: Path, tmp_path: Path
+) -> None:
+    linked(tmp_path, honest, "model.safetensors", "large")
+    (tmp_path / "large").write_bytes((honest / "model.safetensors").read_bytes())
+    os.truncate(tmp_path / "large", 1 << 30)
+    assert "tensors must leave no gaps" in survived("krohn", "verify", str(tmp_path), folder=tmp_path)
+    os.truncate(tmp_path / "large", 1 << 40)
+    assert "must have at most" in survived("krohn", "verify", str(tmp_path), folder=tmp_path)
+
+
+def test_json_that_lists_more_than_memory_holds_is_refused(honest: Path, tmp_path: Path) -> None:
+    linked(tmp_path, honest, "krohn.json", "large")
+    (tmp_path / "large").write_text("[" + "[]," * 20_000_000 + "[]]")
+    assert "must list at most" in survived("krohn", "verify", str(tmp_path), folder=tmp_path)
+
+
+def swollen(witness: dict[str, Any], letters: int, depth: int) -> dict[str, Any]:
+    """The same witness, its first machine with states that also hold the last letters: true, and large."""
+    whole: dict[str, Any] = json.loads(json.dumps(witness))
+    place = next(n for n, step in enumerate(whole["steps"]) if step["kind"] == "attention")
+    step = whole["steps"][place]
+    states: list[tuple[int, tuple[int, ...]]] = [(0, ())]
+    number, follow = {states[0]: 0}, []
+    for state, past in states:
+        row = []
+        for letter in range(letters):
+            after = (step["follow"][state][letter], (*past, letter)[-depth:])
+            if after not in number:
+                number[after] = len(states)
+                states.append(after)
+            row.append(number[after])
+        follow.append(row)
+    old = [state for state, _ in states]
+    step.update(follow=follow, base=[step["base"][s] for s in old], shown=[step["shown"][s] for s in old])
+    for head in step["heads"]:
+        head["held"] = [head["held"][s] for s in old]
+        head["offset"]["shape"][0] = len(old)
+    classes = list(range(1 + max(max(row) for row in step["shown"])))
+    nothing = whole["steps"][0]
+    merge = {"kind": "merge", "states": old, "classes": classes, "turn": nothing["turn"]}
+    whole["steps"].insert(place + 1, {**merge, "wide": nothing["wide"]})
+    return whole
+
+
+def test_a_witness_of_88573_states_is_refused(tmp_path: Path) -> None:
+    network = krohn.compile("FlipFlop", 16, method="cascade")
+    krohn.save(network, tmp_path / "net")
+    found = krohn.verify(network, "float32")
+    assert found.certificate is not None
+    for depth, refused_ in ((4, False), (10, True)):
+        made = replace(found.certificate, witness=swollen(found.witness, 3, depth))
+        (tmp_path / "certificate.json").write_text(json.dumps(made.to_json()))
+        if refused_:
+            for command in (
+                ("krohn.check", "net", "certificate.json"),
+                ("krohn", "verify", "net", "--recheck", "certificate.json"),
+            ):
+                assert "transitions; got 265,7" in survived(*command, folder=tmp_path)
+        else:  # the same witness with fewer letters is a proof: it is the size that is refused
+            assert krohn.verify(tmp_path / "net", certificate=tmp_path / "certificate.json").certified

@@ -12,12 +12,12 @@ from krohn.automata.zoo import parse_spec
 from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import checkable
 from krohn.certify.search import exhaustive
-from krohn.certify.verification import verify
 from krohn.check.checker import check
 from krohn.construct.compiling import compile
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import load, save
+from krohn.verification import verify
 
 LENGTH = 12
 CASES = {  # heads in the layer that has most of them

@@ -5,12 +5,12 @@ import pytest
 
 from construct_paper.lemmas import interpolation_nd_meaning, modular_meaning
 from krohn.automata.zoo import parse_spec
-from krohn.certify.verification import verify
 from krohn.construct.compiling import compile
 from krohn.construct.paper.attention_lemmas import modular_mlp
 from krohn.construct.paper.grid_heads import circular_mlp
 from krohn.construct.paper.interpolation import saturating_nd
 from krohn.network.transformer import Mlp
+from krohn.verification import verify
 
 
 def in_float32(mlp: Mlp, inputs: np.ndarray) -> np.ndarray:

@@ -67,10 +67,7 @@ class Record:
 
     layer: int = 0  # from 1; 0 for what holds of the whole, one more than there are for the read-out
     checks: list[Check] = field(default_factory=list)
-    guesses: bool = False  # whether a sum was clamped and the machine tries all that may come next
-    proof: str = ""  # who proved it: the small checker, or what stands outside it
     witness: dict[str, Any] | None = None  # what the small checker was shown
-    streams: list[Any] = field(default_factory=list)  # the abstract stream at every moment of the layout
 
     def require(self, name: str, bound: float, limit: float, text: str) -> None:
         """Notes ``bound < limit`` and stops the proof if it does not hold (or is not a number)."""
@@ -103,7 +100,7 @@ class Counterexample:
             "word": list(self.word),
             "letters": [automaton.letter_names[letter] for letter in self.word],
             "expected": automaton.output_names[self.expected],
-            "got": automaton.output_names[self.got],
+            "got": automaton.output_names[self.got] if self.got >= 0 else "another token",
         }
 
 

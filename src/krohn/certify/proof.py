@@ -1,14 +1,11 @@
-"""From a network to a verdict: a witness for the small checker; Theorem 3 has its own last layer."""
+"""From a network to a verdict: every witness that the search finds, until the checker accepts one."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.arithmetic import Arithmetic
 from krohn.certify.certificate import Record, Refuted
-from krohn.certify.stream import streams_of
-from krohn.certify.theorem3_proof import prove_theorem3
 from krohn.certify.witness_search import (
     Walk,
     compares_repeating_codes,
@@ -26,7 +23,10 @@ from krohn.errors import LimitExceeded
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 
-SMALL = "small checker"
+RUN_ONLY = (
+    "heads of the last layer return positions, which no finite machine holds: such a network (Theorem 3 as "
+    "printed) is run, not proved; the variant mod of --method grid is proved"
+)
 SCAN_WORK = 5e9
 SHORT = 4
 """Words up to here are few: a machine can hold whatever a head returns."""
@@ -36,37 +36,31 @@ WALK_WORK = 4e8
 Outcome = tuple[Record, Refuted | None, float]
 
 
-def attempt(network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic) -> Outcome:
-    """The small checker; for heads that return positions the proof of Theorem 3 is asked first: it is short.
-
-    Where that theorem is found, no machine holds what heads return, and a long search would find nothing.
-    """
-    stopped = None
-    if returns_positions(network):
-        stopped = prove_theorem3(network, checkable(network, automaton)[0], automaton, length, arith)
-        if stopped[1] is None or (stopped[0].proof and length > SHORT):
-            return stopped
-    return small_attempt(network, automaton, length, arith)
+def attempt(network: Transformer, automaton: Semiautomaton, length: int, dtype: str) -> Outcome:
+    """Every witness that the search finds; of those that are refused, the one that came furthest."""
+    checked, table = checkable(network, automaton)
+    if length > SHORT and returns_positions(network):
+        record = Record(layer=network.depth)
+        return record, record.refuse("search", RUN_ONLY), 0.0
+    return furthest(checked, table, length, dtype)
 
 
 def returns_positions(network: Transformer) -> bool:
-    """Whether values of the last layer read a channel in which positions have codes, as in Theorem 3."""
+    """Whether three heads or more of the last layer return positions, as the last visits of Theorem 3 do.
+
+    One or two are compared with each other, or with where they stand; for more the search finds nothing.
+    """
     codes = (network.positions != network.positions[-1:]).any(axis=0)
     heads = network.layers[-1].heads if network.layers else ()
-    return any(bool((codes & (head.value != 0).any(axis=1)).any()) for head in heads)
-
-
-def small_attempt(network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic) -> Outcome:
-    """Every witness that the search finds; of those that are refused, the one that came furthest."""
-    return furthest(*checkable(network, automaton), length, arith)
+    return sum(bool((codes & (head.value != 0).any(axis=1)).any()) for head in heads) > 2
 
 
 def furthest(
-    checked: Network, table: Automaton, length: int, arith: Arithmetic, searched: Network | None = None
+    checked: Network, table: Automaton, length: int, dtype: str, searched: Network | None = None
 ) -> Outcome:
     """Every witness that the search finds, in the network itself or in one of the same structure."""
     stopped: Outcome | None = None
-    for outcome in _attempts(checked, searched or checked, table, length, arith):
+    for outcome in _attempts(checked, searched or checked, table, length, dtype):
         if outcome[1] is None:
             return outcome
         if stopped is None or stopped[1] is None or outcome[1].layer >= stopped[1].layer:
@@ -90,15 +84,15 @@ def checkable_table(automaton: Semiautomaton) -> Automaton:
 
 
 def _attempts(
-    checked: Network, searched: Network, table: Automaton, length: int, arith: Arithmetic
+    checked: Network, searched: Network, table: Automaton, length: int, dtype: str
 ) -> Iterator[Outcome]:
     """The small checker on every witness the search finds."""
     for scan in scans(searched):
         record, plain = Record(), witness_json(scan)
-        verdict = check(checked, table, arith.name, length, plain, SCAN_WORK)
+        verdict = check(checked, table, dtype, length, plain, SCAN_WORK)
         if verdict.certified:
             note_scan(record, scan, len(checked.layers), verdict.margin)
-            record.proof, record.witness = SMALL, plain
+            record.witness = plain
         yield record, _refuted(record, verdict, len(checked.layers)), verdict.margin
         if verdict.layer > 1 and length > SHORT:
             return  # a scan, though not one that is proved here: no machine holds its maps
@@ -109,9 +103,9 @@ def _attempts(
         record, walk = Record(), None
         try:
             walk = walk_through(
-                searched, arith.name, length, choices=choices, work=WALK_WORK, joined=joined, clock=clock
+                searched, dtype, length, choices=choices, work=WALK_WORK, joined=joined, clock=clock
             )
-            verdict = check(checked, table, arith.name, length, witness_json(walk.witness))
+            verdict = check(checked, table, dtype, length, witness_json(walk.witness))
         except LimitExceeded as error:
             verdict = Verdict(False, 0.0, str(error))
         except Exception as error:  # the search is not trusted: what it stumbles over is a refusal
@@ -129,8 +123,7 @@ def _walked(record: Record, walk: Walk, verdict: Verdict, table: Automaton, leng
     word = None if verdict.certified else differing_word(walk, table, length)
     if verdict.certified:
         note_steps(record, walk, verdict.margin)
-        record.proof, record.witness = SMALL, witness_json(walk.witness)
-        record.streams += streams_of(walk.moments, walk.network)
+        record.witness = witness_json(walk.witness)
     return record, _refuted(record, verdict, depth, word), verdict.margin
 
 

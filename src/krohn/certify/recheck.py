@@ -5,7 +5,6 @@ the claim's automaton is compared with the one that the user means, or that the 
 """
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -13,24 +12,8 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import Check, Verification
 from krohn.certify.identity import identify
 from krohn.certify.proof import checkable_table
-from krohn.check.claim import Certificate, check_certificate, read_certificate
-from krohn.check.folder import read_net
+from krohn.check.claim import Certificate, check_certificate
 from krohn.check.net import Net
-from krohn.network.storage import load
-
-
-def recheck(
-    path: str | Path,
-    directory: str | Path,
-    *,
-    automaton: Semiautomaton | None = None,
-    renamed: bool = False,
-) -> Verification:
-    """Whether the certificate in a file proves its claim about the network in a directory."""
-    certificate = read_certificate(path)
-    return recheck_net(
-        read_net(directory), load(directory).automaton, certificate, automaton, renamed=renamed
-    )
 
 
 def recheck_net(

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import right_outputs
-from krohn.certify.arithmetic import Arithmetic
 from krohn.certify.certificate import Counterexample, SecondOpinion
 from krohn.network.forward import Cast, Floats, apply_mlp, caster, logits
 from krohn.network.transformer import Head, Transformer
@@ -29,13 +28,13 @@ SEARCH_WORK, DESCENT_WORK = 2 * 10**10, 2 * 10**9
 """Multiplications that the search over patterns, and then that by margins, may cost."""
 
 
-def runner(network: Transformer, arith: Arithmetic) -> Runner:
+def runner(network: Transformer, dtype: str) -> Runner:
     """The network as a function from words to states, a batch at a time."""
     work = max(1, network.num_parameters) * (network.num_padding + 1)
 
     def run(words: Words) -> npt.NDArray[np.int64]:
         rows = max(1, BATCH_WORK // (work * max(1, words.shape[1])))
-        parts = [run_in(network, words[at : at + rows], arith) for at in range(0, len(words), rows)]
+        parts = [run_in(network, words[at : at + rows], dtype) for at in range(0, len(words), rows)]
         return np.concatenate(parts) if parts else np.zeros_like(words)
 
     return run
@@ -65,12 +64,12 @@ def all_words(letters: int, length: int) -> Words:
 def search(
     network: Transformer,
     automaton: Semiautomaton,
-    arith: Arithmetic,
+    dtype: str,
     length: int,
     hint: tuple[int, ...] | None,
 ) -> Counterexample | None:
     """Tries the hint and its continuations, patterns, random words, then words whose margins shrink."""
-    run = runner(network, arith)
+    run = runner(network, dtype)
     left = SEARCH_WORK // (max(1, network.num_parameters) * (network.num_padding + length))
     for batch in candidates(automaton.num_letters, length, hint):
         words = batch[: max(left, 0)]
@@ -78,7 +77,7 @@ def search(
         found, _ = first_wrong(run, automaton, words)
         if found is not None:
             return found
-    return descend(network, automaton, arith, length)
+    return descend(network, automaton, dtype, length)
 
 
 def candidates(letters: int, length: int, hint: tuple[int, ...] | None = None) -> Iterator[Words]:
@@ -104,29 +103,27 @@ def candidates(letters: int, length: int, hint: tuple[int, ...] | None = None) -
     yield np.take_along_axis(pairs, runs, axis=1)
 
 
-def descend(
-    network: Transformer, automaton: Semiautomaton, arith: Arithmetic, length: int
-) -> Counterexample | None:
+def descend(network: Transformer, automaton: Semiautomaton, dtype: str, length: int) -> Counterexample | None:
     """Changes words at random and keeps what brings the right logit closer to the others."""
     dice, letters = np.random.default_rng(1), automaton.num_letters
     words = dice.integers(letters, size=(POPULATION, length))
-    best, found = _closeness(network, automaton, arith, words)
+    best, found = _closeness(network, automaton, dtype, words)
     cost = max(1, network.num_parameters) * POPULATION * (network.num_padding + length)
     for _ in range(min(ROUNDS, DESCENT_WORK // cost)):
         if found is not None:
             return found
         fresh = _varied(words, letters, dice)
-        close, found = _closeness(network, automaton, arith, fresh)
+        close, found = _closeness(network, automaton, dtype, fresh)
         words = np.where((close <= best)[:, None], fresh, words)
         best = np.minimum(best, close)
     return found
 
 
 def _closeness(
-    network: Transformer, automaton: Semiautomaton, arith: Arithmetic, words: Words
+    network: Transformer, automaton: Semiautomaton, dtype: str, words: Words
 ) -> tuple[npt.NDArray[np.float64], Counterexample | None]:
     """The least margin of every word, and a counterexample if one of them is run wrong."""
-    out = logits_in(network, words, arith).astype(np.float64)
+    out = logits_in(network, words, dtype).astype(np.float64)
     wanted, got = right_outputs(automaton, words)[..., None], out.argmax(axis=-1)
     right = np.take_along_axis(out, wanted, axis=-1)[..., 0]
     np.put_along_axis(out, wanted, -np.inf, axis=-1)
@@ -165,15 +162,15 @@ def _patterns(letters: int, length: int) -> Words:
     return np.array(made, dtype=np.int64).reshape(len(made), length)
 
 
-def run_in(network: Transformer, words: npt.NDArray[Any], arith: Arithmetic) -> npt.NDArray[np.int64]:
+def run_in(network: Transformer, words: npt.NDArray[Any], dtype: str) -> npt.NDArray[np.int64]:
     """The states the network outputs for words ``[batch, length]`` in this arithmetic."""
-    states: npt.NDArray[np.int64] = logits_in(network, words, arith).argmax(axis=-1)
+    states: npt.NDArray[np.int64] = logits_in(network, words, dtype).argmax(axis=-1)
     return states
 
 
-def logits_in(network: Transformer, words: npt.NDArray[Any], arith: Arithmetic) -> npt.NDArray[Any]:
+def logits_in(network: Transformer, words: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
     """The read-out ``[batch, length, states]`` in this arithmetic."""
-    return logits(network, words, arith.name)
+    return logits(network, words, dtype)
 
 
 MAX_WORK = 5 * 10**10
@@ -207,15 +204,15 @@ class _Errors:
 
 
 def exhaustive(
-    network: Transformer, automaton: Semiautomaton, arith: Arithmetic, length: int, max_work: float = MAX_WORK
+    network: Transformer, automaton: Semiautomaton, dtype: str, length: int, max_work: float = MAX_WORK
 ) -> tuple[SecondOpinion, Counterexample | None]:
     """All words of the largest length that fits; they contain all shorter ones as beginnings."""
-    longest, why = _longest(network, automaton.num_letters, arith, length, max_work)
+    longest, why = _longest(network, automaton.num_letters, dtype, length, max_work)
     if longest == 0:
         return SecondOpinion(0, 0, 0, why), None
     with np.errstate(all="ignore"):
         parts = [
-            _errors(automaton, outputs_below(network, prefix, below, arith))
+            _errors(automaton, outputs_below(network, prefix, below, dtype))
             for prefix, below in prefixes(automaton.num_letters, longest)
         ]
     found = [part.found for part in parts if part.found is not None]
@@ -224,20 +221,18 @@ def exhaustive(
     return SecondOpinion(longest, words, wrong, why), first
 
 
-def _longest(
-    network: Transformer, letters: int, arith: Arithmetic, length: int, max_work: float
-) -> tuple[int, str]:
+def _longest(network: Transformer, letters: int, dtype: str, length: int, max_work: float) -> tuple[int, str]:
     """The largest length to run, and what stops a larger one (nothing: empty)."""
     for longest in range(1, length + 1):
         if letters**longest > MAX_WORDS:
             return longest - 1, f"there are more than {MAX_WORDS:,} words of length {longest}"
-        if work_of(network, letters, longest, arith) > max_work:
+        if work_of(network, letters, longest, dtype) > max_work:
             size = sum(matrix.size for _, matrix in network.named_parameters())
             return longest - 1, f"longer words would take too long with {size:,} weights"
     return length, ""
 
 
-def work_of(network: Transformer, letters: int, length: int, arith: Arithmetic) -> float:
+def work_of(network: Transformer, letters: int, length: int, dtype: str) -> float:
     """The cost of all words of a length, in multiplications."""
     prefixes_ = sum(letters**level for level in range(1, length + 1))
     weights = sum(matrix.size for _, matrix in network.named_parameters()) + network.readout.size
@@ -246,7 +241,7 @@ def work_of(network: Transformer, letters: int, length: int, arith: Arithmetic) 
     units = sum(sum(layer.mlp.hidden_widths) for layer in network.layers)
     each = weights + PER_SCORE * heads * (network.num_padding + length)
     each += PER_UNIT * units + PER_MATRIX * (matrices + 1)
-    return float(prefixes_ * each * FACTORS[arith.name])
+    return float(prefixes_ * each * FACTORS[dtype])
 
 
 def _errors(automaton: Semiautomaton, run: Subtree) -> _Errors:
@@ -294,9 +289,9 @@ def prefixes(letters: int, length: int) -> Iterator[tuple[tuple[int, ...], int]]
     yield from ((prefix, below) for prefix in product(range(letters), repeat=length - below))
 
 
-def outputs_below(network: Transformer, prefix: tuple[int, ...], below: int, arith: Arithmetic) -> Subtree:
+def outputs_below(network: Transformer, prefix: tuple[int, ...], below: int, dtype: str) -> Subtree:
     """The states the network outputs along a prefix and for all its continuations by ``below`` letters."""
-    tree, cast = _embedded(network, prefix, below, arith), caster(arith.name)
+    tree, cast = _embedded(network, prefix, below, dtype), caster(dtype)
     for layer in network.layers:
         keep, keep_mlp, mlp = cast(layer.keep_attention), cast(layer.keep_mlp), layer.mlp
         mixed = _each(tree, lambda x, keep=keep: x * keep)  # type: ignore[misc]
@@ -313,8 +308,8 @@ def outputs_below(network: Transformer, prefix: tuple[int, ...], below: int, ari
     return Subtree(prefix, decode(tree.path[network.num_padding :]), [decode(level) for level in tree.levels])
 
 
-def _embedded(network: Transformer, prefix: tuple[int, ...], below: int, arith: Arithmetic) -> _Tree:
-    cast = caster(arith.name)
+def _embedded(network: Transformer, prefix: tuple[int, ...], below: int, dtype: str) -> _Tree:
+    cast = caster(dtype)
     letters, places = cast(network.embedding), cast(network.positions)
     tokens = np.concatenate([cast(network.padding), letters[list(prefix)]])
     levels = [

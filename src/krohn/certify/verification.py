@@ -1,24 +1,22 @@
-"""``verify``, the one entry point: proof first, then hints, then an independent run for a wrong word."""
+"""A compiled network: proof first, then its description, then an independent run for a wrong word."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.zoo import parse_spec
-from krohn.certify.arithmetic import Arithmetic, arithmetic
+from krohn.certify.arithmetic import arithmetic
 from krohn.certify.certificate import Check, Record, Refuted, Verification, place
 from krohn.certify.hints import check_hints
 from krohn.certify.identity import Identity, identify
-from krohn.certify.proof import SMALL, attempt, checkable_table
+from krohn.certify.proof import attempt, checkable_table
 from krohn.certify.search import exhaustive, search
 from krohn.check.claim import RULES, Certificate, Claim
 from krohn.check.folder import compiled_net
 from krohn.check.net import Net
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.storage import load, tensors_of
+from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 
 RULE_SET = "transformer"
@@ -26,66 +24,74 @@ OWN_PLACES = ("layer ", "read-out", "embedding", "proof")
 """How refusals of the small checker begin: they name their place themselves."""
 
 
-def verify(
-    network: CompiledNetwork | str | Path,
+def verify_compiled(
+    compiled: CompiledNetwork,
     dtype: str = "float64",
     length: int | None = None,
     *,
-    automaton: Semiautomaton | str | None = None,
+    automaton: Semiautomaton | None = None,
     renamed: bool = False,
     second_opinion: bool = True,
     largest: bool = True,
+    lowers_again: bool = False,
 ) -> Verification:
     """Decides from the weights whether the network is right on every word of length ≤ ``length``.
 
     Args:
-        network: a compiled network, or the directory it was saved in.
+        compiled: the network.
         dtype: the arithmetic: float64, float32, bfloat16 or float16.
         length: at most the length it was built for, which is the default.
-        automaton: the automaton that you mean, as an object or as ``parse_spec`` reads it; by default the one
-            that the file claims, which is then the file's word.
+        automaton: the automaton that is meant; by default the one that the file claims.
         renamed: allow that the network's states and letters have other names than those of ``automaton``.
         second_opinion: also run all short words, independently of the proof.
         largest: if it is refused, find the largest length that is certified.
+        lowers_again: whether its program, lowered again, gives its tensors: then the description fits.
     """
-    compiled = network if isinstance(network, CompiledNetwork) else load(network)
-    arith = arithmetic(dtype)
+    dtype = arithmetic(dtype)
     wanted = compiled.length if length is None else length
     if not 1 <= wanted <= compiled.length:
         raise InvalidInput(f"the length must lie in 1..{compiled.length}, as built; got {wanted}")
-    meant = parse_spec(automaton) if isinstance(automaton, str) else automaton
-    identity = identify(compiled.automaton, meant, renamed=renamed)
+    identity = identify(compiled.automaton, automaton, renamed=renamed)
     if identity.mismatch:
-        return _another(identity, claim_of(compiled, compiled.automaton, arith.name, wanted)[1], compiled)
-    return _certificate(compiled, identity, arith, wanted, second_opinion=second_opinion, largest=largest)
+        return _another(identity, claim_of(compiled, compiled.automaton, dtype, wanted)[1], compiled)
+    return _certificate(
+        compiled,
+        identity,
+        dtype,
+        wanted,
+        second_opinion=second_opinion,
+        largest=largest,
+        lowers_again=lowers_again,
+    )
 
 
 def _certificate(
     compiled: CompiledNetwork,
     identity: Identity,
-    arith: Arithmetic,
+    dtype: str,
     wanted: int,
     *,
     second_opinion: bool,
     largest: bool,
+    lowers_again: bool,
 ) -> Verification:
     matrices, automaton = compiled.transformer, identity.automaton
     compiled = replace(compiled, automaton=automaton)  # what the file describes is held against it too
-    record, failure, margin = attempt(matrices, automaton, wanted, arith)
+    record, failure, margin = attempt(matrices, automaton, wanted, dtype)
     unproved = failure is not None
     if failure is None:
-        failure = _hint_failure(compiled, wanted, record)
-    opinion, found = exhaustive(matrices, automaton, arith, wanted) if second_opinion else (None, None)
+        failure = _hint_failure(compiled, wanted, record, lowers_again=lowers_again)
+    opinion, found = exhaustive(matrices, automaton, dtype, wanted) if second_opinion else (None, None)
     if found is not None and failure is None:
         failure = Refuted("exhaustive run", matrices.depth + 1, "a short word is run wrong", found.word)
         record.checks.append(Check(failure.name, failure.layer, 1.0, 0.0, False, failure.reason))
     if failure is not None and found is None:
-        found = search(matrices, automaton, arith, wanted, failure.word)
-    claim = claim_of(compiled, automaton, arith.name, wanted)[1]
+        found = search(matrices, automaton, dtype, wanted, failure.word)
+    claim = claim_of(compiled, automaton, dtype, wanted)[1]
     shown = Certificate(claim, RULE_SET, RULES[RULE_SET].version, record.witness)
     best = wanted if failure is None else 0
     if unproved and largest and found is None:
-        best = _largest(matrices, automaton, wanted, arith)
+        best = _largest(matrices, automaton, wanted, dtype)
     return Verification(
         certified=failure is None,
         claim=claim,
@@ -97,7 +103,7 @@ def _certificate(
         second_opinion=opinion,
         depth=matrices.depth,
         identity=identity,
-        certificate=shown if failure is None and record.proof == SMALL else None,
+        certificate=shown if failure is None else None,
     )
 
 
@@ -143,7 +149,13 @@ def _another(identity: Identity, claim: Claim, compiled: CompiledNetwork) -> Ver
     )
 
 
-def _hint_failure(compiled: CompiledNetwork, length: int, record: Record) -> Refuted | None:
+def _hint_failure(
+    compiled: CompiledNetwork, length: int, record: Record, *, lowers_again: bool
+) -> Refuted | None:
+    if lowers_again:
+        record.layer = 0
+        record.note("hints", "lowering the program again gives these tensors and this description")
+        return None
     try:
         with np.errstate(all="ignore"):
             check_hints(compiled, length, record)
@@ -152,12 +164,12 @@ def _hint_failure(compiled: CompiledNetwork, length: int, record: Record) -> Ref
     return None
 
 
-def _largest(network: Transformer, automaton: Semiautomaton, length: int, arith: Arithmetic) -> int:
+def _largest(network: Transformer, automaton: Semiautomaton, length: int, dtype: str) -> int:
     """By bisection: errors only grow with the length."""
     low, high = 0, length
     while high - low > 1:
         middle = (low + high) // 2
-        if attempt(network, automaton, middle, arith)[1] is None:
+        if attempt(network, automaton, middle, dtype)[1] is None:
             low = middle
         else:
             high = middle

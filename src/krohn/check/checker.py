@@ -34,6 +34,7 @@ from krohn.check.witness import (
     Witness,
     witness_from,
 )
+from krohn.errors import LimitExceeded
 
 WORK = 2e10
 
@@ -46,6 +47,8 @@ def check(
         with np.errstate(all="ignore"):
             proof = witness_from(witness)
             return Verdict(True, margin_of(network, automaton, dtype, length, proof, work), "")
+    except LimitExceeded:  # no verdict: the witness is larger than anything that is read
+        raise
     except Exception as error:  # whatever a witness provokes is a refusal
         return refusal_of(error)
 

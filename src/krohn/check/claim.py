@@ -19,7 +19,7 @@ from krohn.check.files import read_json, short, shown
 from krohn.check.net import COMPILED, Net
 from krohn.check.reader import MAX_OUTPUT, Automaton, Network, need, network_of
 from krohn.check.verdict import Refused, Verdict, refusal_of, require
-from krohn.errors import InvalidFile
+from krohn.errors import InvalidFile, LimitExceeded
 
 VERSION = 2
 KEYS = {"krohn", "claim", "rules", "version", "witness"}
@@ -244,6 +244,8 @@ def check_certificate(net: Net, certificate: Certificate, work: float | None = N
         with np.errstate(all="ignore"):
             rules = fitting_rules(net, certificate)
             return rules.prove(net, certificate.claim, certificate.witness, work)
+    except LimitExceeded:
+        raise
     except Exception as error:  # whatever a certificate provokes is a refusal
         return refusal_of(error)
 
@@ -302,8 +304,14 @@ def transformer_of(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
 
 
 def _of_transformers(net: Net, claim: Claim) -> tuple[str, ...]:
-    return ("sum", "exp", "softmax-kernel")
+    waves = any(name.endswith(".activation") and tensor.any() for name, tensor in net.tensors.items())
+    only = {"half": claim.dtype in HALF, "sine": waves, "root": net.kind != COMPILED}
+    only["layer-norm"] = net.kind == "gpt2"
+    used = ("rounding", "sum", "exp", "softmax", "softmax-kernel")
+    return (*used, *(name for name, applies in only.items() if applies))
 
+
+HALF = ("bfloat16", "float16")
 
 RULES: dict[str, RuleSet] = {
     "transformer": RuleSet(1, (COMPILED, "gpt2", "transformer-lens"), _of_transformers, _transformer),

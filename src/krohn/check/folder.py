@@ -3,13 +3,14 @@
 A field of a configuration is read, or known to change no answer, or the folder is refused.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from krohn.check.files import Tensors, read_json, read_tensors, short
-from krohn.check.net import COMPILED, MODEL, Net, listed
+from krohn.check.net import COMPILED, MODEL, RECURRENT, TRAINED, Net, listed
 from krohn.check.reader import automaton_of, need
 from krohn.errors import InvalidFile
 
@@ -67,5 +68,55 @@ def _export(folder: Path, replicate: int) -> Net:
     return read_export(folder)
 
 
-READERS: dict[str, Callable[[Path, int], Net]] = {"krohn.json": _compiled, "export.json": _export}
+def _recurrent(folder: Path, replicate: int) -> Net:
+    """What krohn compile --architecture writes."""
+    fields = {"krohn": ..., "architecture": ..., "options": ..., "automaton": ...}
+    found = listed(
+        read_json(folder / "recurrent.json"), "recurrent.json", fields, frozenset({"name", "digest"})
+    )
+    need(found["krohn"] == 2 and type(found["krohn"]) is int, "recurrent.json must have version 2")
+    automaton_of(found["automaton"])
+    names = found["automaton"]["letters"], found["automaton"]["states"]
+    return recurrent_net(read_tensors(folder / MODEL), found["architecture"], found["options"], *names)
+
+
+def recurrent_net(
+    tensors: Tensors, architecture: str, options: Mapping[str, Any], letters: list[str], states: list[str]
+) -> Net:
+    """A recurrent network by what decides its answers; the rules read architecture and options."""
+    need(isinstance(architecture, str) and isinstance(options, Mapping), "architecture and options must fit")
+    about = {"architecture": architecture, "options": dict(options), "target": "state"}
+    return Net(RECURRENT, {**about, "letters": letters, "states": states}, tensors)
+
+
+OF_TRAINING = frozenset(
+    {"optimizer", "evaluation", "replicates", "steps", "precision", "seed", "curriculum", "halving"}
+)
+
+
+def _trained(folder: Path, replicate: int) -> Net:
+    """One replicate of a run of krohn train."""
+    fields = {"task": ..., "model": ...}
+    found = listed(read_json(folder / "config.json"), "config.json", fields, OF_TRAINING)
+    stacked = read_tensors(folder / "weights.safetensors")
+    fits = all(tensor.ndim and 0 <= replicate < len(tensor) for tensor in stacked.values())
+    need(fits and stacked, f"there must be a replicate {replicate}")
+    tensors = {name: tensor[replicate] for name, tensor in stacked.items()}
+    return trained_net(tensors, found["model"], found["task"], replicate)
+
+
+def trained_net(tensors: Tensors, model: Any, task: Any, replicate: int) -> Net:
+    """A trained network by what decides its answers; the rules read the fields of the model."""
+    fields = {"spec": ..., "target": "state", "scratchpad": False, "bos": False}
+    found = listed(task, "config.json: task", fields, frozenset({"length", "reveal", "distribution"}))
+    need(isinstance(model, Mapping), "config.json: model must be an object")
+    return Net(TRAINED, {"model": dict(model), **found, "replicate": replicate}, tensors)
+
+
+READERS: dict[str, Callable[[Path, int], Net]] = {
+    "krohn.json": _compiled,
+    "recurrent.json": _recurrent,
+    "export.json": _export,
+    "weights.safetensors": _trained,
+}
 """By the file that tells a kind of folder from the others."""

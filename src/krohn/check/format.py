@@ -35,14 +35,6 @@ BEND = 8.0  # roundings of 1 that tanh and sigmoid may be off
 ROOT = 4.0  # roundings that a square root, or one over it, may be off
 MOMENTS = 12.0  # roundings besides the sum that the variance of LayerNorm may pass
 ASSUMPTIONS = {
-    "sum": "sums are added in any order, with fused multiplications or without",
-    "exp": "exp is within 32 units in the last place",
-    "sine": "sine is within 16 units of roundoff of 1",
-    "softmax-kernel": "softmax subtracts the largest score of its row and divides by one sum",
-}
-"""What is taken for granted of libraries, by the names that claims use."""
-
-ASSUMPTIONS = {
     "rounding": "numbers are rounded to nearest, ties to even, and subnormal numbers are kept; no TF32",
     "sum": "sums and products are added in any order, fused or not; those of half types in float32",
     "half": "every tensor of a half type is rounded to it; scores and softmax are computed in float32",

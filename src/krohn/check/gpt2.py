@@ -16,6 +16,7 @@ from krohn.check.files import Tensors, read_json, read_tensors
 from krohn.check.net import MODEL, Net, listed
 from krohn.check.reader import Automaton, Head, Layer, Network, automaton_of, need, network_that_fits
 from krohn.check.real import Array
+from krohn.check.verdict import require
 
 GPT2, LENS = "gpt2", "transformer-lens"
 TYPES = (None, "float64", "float32", "bfloat16", "float16")
@@ -173,9 +174,6 @@ def export_net(
     need(isinstance(config, dict), "config.json must be an object")
     kind = GPT2 if "model_type" in config else LENS
     found = listed(config, "config.json", READ[kind], PASSED[kind])
-    for name, value in EXACTLY[kind].items():
-        same = type(found[name]) is type(value) and found[name] == value
-        need(same, f"config.json must have {name} {value}; it has {found[name]!r:.40}")
     need(found.get("dtype") in TYPES and found.get("torch_dtype") in TYPES, "config.json: dtype is unknown")
     marks: dict[str, list[int]] = {}
     for part in ("prompt", "letters", "states"):
@@ -202,7 +200,10 @@ def read_export(folder: Path, replicate: int = 0) -> Net:
 def export_network(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
     """The decoder as the checker reads it, and what it must show: a token, of all that there are."""
     about, tokens = net.configuration, net.configuration["tokens"]
-    own = net.tensors if net.kind == GPT2 else _named_as_gpt2(net.tensors)
+    for name, value in EXACTLY[net.kind].items():
+        same = type(about[name]) is type(value) and about[name] == value
+        require(same, f"config.json must have {name} {value}; it has {about[name]!r:.40}")
+    own = net.tensors if net.kind == GPT2 else named_as_gpt2(net.tensors)
     sizes = [about[name] for name in SIZES[net.kind]]
     need(
         all(type(size) is int and size > 0 for size in sizes), "sizes in config.json must be positive numbers"
@@ -240,7 +241,7 @@ def token_automaton(automaton: Automaton, outputs: Sequence[int], words: int) ->
     return Automaton(table.astype(np.int64), automaton.start, shows)
 
 
-def _named_as_gpt2(tensors: Tensors) -> Tensors:
+def named_as_gpt2(tensors: Tensors) -> Tensors:
     """TransformerLens keeps queries, keys and values apart, and linear maps out × in."""
     left, made = dict(tensors), dict[str, npt.NDArray[Any]]()
 

@@ -15,7 +15,7 @@ import numpy as np
 from krohn.check.files import Tensors, shown
 from krohn.check.reader import need
 
-COMPILED = "compiled"
+COMPILED, RECURRENT, TRAINED = "compiled", "recurrent", "trained"
 MODEL = "model.safetensors"
 
 

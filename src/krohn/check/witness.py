@@ -12,8 +12,11 @@ import numpy.typing as npt
 
 from krohn.check.real import Array, Flags, Integers
 from krohn.check.verdict import Refused, require
+from krohn.errors import LimitExceeded
 
 MAX_ENTRIES = 20_000_000
+MAX_TRANSITIONS = 150_000
+"""Of all machines of a witness together: some seconds of work in a network of moderate size."""
 MAX_NUMBER = 1 << 40
 EMPTY, UNKNOWN = -1, -2
 
@@ -162,7 +165,13 @@ def witness_from(payload: object) -> Witness:
         require(isinstance(steps, list), "witness: steps must be a list")
         clock = payload.get("clock", True)  # type: ignore[attr-defined]
         require(isinstance(clock, bool), "witness: clock must be true or false")
-        return Layered(tuple(_one_of(STEPS, step) for step in steps), clock)
+        made = tuple(_one_of(STEPS, step) for step in steps)
+        size = sum(step.lift.follow.size for step in made if not isinstance(step, Merge))
+        if size > MAX_TRANSITIONS:
+            raise LimitExceeded(
+                f"the machines of a witness may have {MAX_TRANSITIONS:,} transitions; got {size:,}"
+            )
+        return Layered(made, clock)
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, RecursionError) as error:
         raise Refused(f"witness: malformed ({type(error).__name__})") from error
 

@@ -9,11 +9,10 @@ from krohn.automata.zoo import parse_spec
 from krohn.certify.argument import explain
 from krohn.certify.arithmetic import ARITHMETICS
 from krohn.certify.certificate import Verification, place
-from krohn.certify.recheck import recheck
-from krohn.certify.verification import verify
 from krohn.cli.output import emit, json_option, note
 from krohn.cli.search_options import Finite
 from krohn.network.storage import MEANING, MODEL, is_run, is_witness
+from krohn.verification import verify
 
 
 @click.command()
@@ -96,18 +95,22 @@ def command(
         if failed or (claim and not payload["every_length_in_training"]):
             raise click.exceptions.Exit(1)
         return
-    if claim is not None:
-        certificate = recheck(claim, directory, automaton=automaton, renamed=renamed)
-    else:
-        certificate = verify(directory, dtype, length, automaton=automaton, renamed=renamed)
-    if out is not None and certificate.certificate is not None:
-        certificate.save(out)
+    typed = click.get_current_context().get_parameter_source("dtype") is ParameterSource.COMMANDLINE
+    wanted = dtype if typed else None
+    found = verify(directory, wanted, length, automaton=automaton, renamed=renamed, certificate=claim)
+    report(found, out, as_argument=as_argument, as_json=as_json)
+
+
+def report(found: Verification, out: Path | None, *, as_argument: bool, as_json: bool) -> None:
+    """Writes the certificate if there is one, prints the verdict; exit status 1 if it is not proved."""
+    if out is not None and found.certificate is not None:
+        found.save(out)
         note(f"wrote {out}")
     elif out is not None:
         note(f"nothing written to {out}: only a proof is")
-    text = explain(certificate) if as_argument else summary(certificate)
-    emit(certificate.to_json(), as_json=as_json, text=lambda: text)
-    if not certificate.certified:
+    text = explain(found) if as_argument else summary(found)
+    emit(found.to_json(), as_json=as_json, text=lambda: text)
+    if not found.certified:
         raise click.exceptions.Exit(1)
 
 

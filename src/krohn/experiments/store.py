@@ -61,6 +61,8 @@ class Store:
 
     def _connect(self, writable: bool) -> sqlite3.Connection:
         if writable:
+            if self.path.exists() and not self.path.is_file():
+                raise InvalidFile(f"a store must be a regular file; {self.path} is none")
             self.path.parent.mkdir(parents=True, exist_ok=True)
             return sqlite3.connect(self.path, timeout=60, isolation_level=None)
         if not self.path.is_file():

@@ -13,7 +13,6 @@ from safetensors.numpy import load as load_tensors
 
 from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.certificate import Check
 from krohn.certify.proof import checkable_table, furthest
 from krohn.certify.verification import RULE_SET, said
@@ -99,7 +98,7 @@ def checkable_decoder(decoder: Decoder) -> Network:
 
 def _attempt(checked: Network, decoder: Decoder, automaton: Semiautomaton, length: int) -> Proof:
     table, searched = token_table(decoder, automaton), without_norms(checked)
-    record, failure, margin = furthest(checked, table, length, arithmetic(DTYPE), searched)
+    record, failure, margin = furthest(checked, table, length, DTYPE, searched)
     if failure is not None:
         return unproved(said(failure, decoder.layers))
     return Proof(record.witness, length, margin, "", tuple(record.checks))

@@ -10,7 +10,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from krohn.automata.simulation import right_outputs
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.search import all_words, candidates
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.lowering import Measured, lowered
@@ -19,7 +18,7 @@ from krohn.exporting.rounding import rounded_logits
 from krohn.exporting.standard_blocks import StandardBlocks, standard_blocks
 from krohn.exporting.vocabulary import vocabulary_of
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.forward import Activations
+from krohn.network.forward import Activations, caster
 from krohn.network.forward import logits as paper_logits
 from krohn.network.transformer import Layer, Mlp, Transformer
 
@@ -61,10 +60,10 @@ class Stored(Plain):
 
 def stored_logits(name: str, decoder: Decoder, words: Words) -> Array:
     """``logits`` of a network that was loaded in bfloat16 or float16; not a number where it overflows."""
-    stored = arithmetic(name)
+    stored = caster(name)
 
     def cast(values: Array) -> Array:
-        out: Array = stored.cast(values).astype(np.float32)
+        out: Array = stored(values).astype(np.float32)
         return out
 
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,17 +1,19 @@
-"""A directory of ``krohn export --to hf`` read back as a decoder; nothing in it is executed."""
+"""A directory of ``krohn export`` read back as a decoder; nothing in it is executed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton, Target
+from krohn.check.folder import read_net
+from krohn.check.gpt2 import EXACTLY, GPT2, SIZES, named_as_gpt2
+from krohn.check.net import Net
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.exporting.decoder import Decoder
+from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.exporting.token_words import automaton_of_export, facts_of_export
 from krohn.exporting.vocabulary import Vocabulary
-from krohn.strict_json import read_json, read_tensors
 
 ACTIVATIONS = ("relu", "gelu_new")
 
@@ -33,46 +35,43 @@ def is_export(directory: Path) -> bool:
 def read_export(directory: Path) -> ReadExport:
     """The network of an export as GPT-2; anything that does not fit is refused in one line."""
     facts = facts_of_export(directory)
-    path = directory / "config.json"
-    if facts["tokens"] is None or not path.exists():
+    if facts["tokens"] is None or not (directory / "config.json").exists():
         raise InvalidFile(f"{directory} must be an export as GPT-2; this one is not: krohn export … --to hf")
-    automaton = automaton_of_export(directory, facts)
-    config = _config(path)
+    automaton, net = automaton_of_export(directory, facts), read_net(directory)
     try:
-        tensors = read_tensors(directory / "model.safetensors")
-        decoder = Decoder(
-            layers=config["n_layer"],
-            heads=config["n_head"],
-            width=config["n_embd"] // config["n_head"],
-            activation=config["activation_function"],
-            normalized=True,
-            vocabulary=_vocabulary(directory, facts["tokens"], config["vocab_size"]),
-            tensors={name: tensor.astype(np.float32) for name, tensor in tensors.items()},
-        )
-    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        return ReadExport(decoder_of_net(net), automaton, facts["target"])
+    except (ValueError, KeyError, TypeError, IndexError) as error:
         if isinstance(error, InvalidFile):
             raise
         raise InvalidFile(f"{directory} must hold the weights that config.json describes; {error}") from error
-    return ReadExport(decoder, automaton, facts["target"])
 
 
-def _config(path: Path) -> dict[str, Any]:
-    found = read_json(path)
-    sizes = ("n_layer", "n_head", "n_embd", "vocab_size")
-    if not isinstance(found, dict) or found.get("model_type") != "gpt2":
-        raise InvalidFile(f"{path} must describe a gpt2; it does not: krohn export … --to hf")
-    if any(type(found.get(name)) is not int or not 0 < found[name] < 2**20 for name in sizes):
-        raise InvalidFile(f"{path} must have positive numbers {', '.join(sizes)}")
-    if found.get("activation_function") not in ACTIVATIONS:
-        raise InvalidFile(f"{path} must have an activation_function of {', '.join(ACTIVATIONS)}")
-    return found
+def decoder_of_net(net: Net) -> Decoder:
+    """The decoder that the files describe; another arithmetic than GPT-2's is refused."""
+    about, tensors = net.configuration, net.tensors if net.kind == GPT2 else named_as_gpt2(net.tensors)
+    wanted = {**EXACTLY[net.kind], **({"layer_norm_epsilon": LAYER_NORM_EPSILON} if net.kind == GPT2 else {})}
+    layers, heads, dim, _, _, words = (about[name] for name in SIZES[net.kind])
+    activation = "activation_function" if net.kind == GPT2 else "act_fn"
+    for name, value in wanted.items():
+        if about[name] != value and not (name == activation and about[name] in ACTIVATIONS):
+            raise InvalidFile(f"config.json must have {name} {value}; it has {about[name]!r:.40}")
+    sizes = (layers, heads, dim, words)
+    if any(type(size) is not int or not 0 < size < 2**20 for size in sizes):
+        raise InvalidFile("config.json must have sizes between 1 and 2^20")
+    return Decoder(
+        layers=layers,
+        heads=heads,
+        width=dim // heads if net.kind == GPT2 else about["d_head"],
+        activation=about[activation],
+        normalized=net.kind == GPT2,
+        vocabulary=_vocabulary(about["tokens"], words),
+        tensors={name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()},
+    )
 
 
-def _vocabulary(directory: Path, tokens: dict[str, Any], count: int) -> Vocabulary:
+def _vocabulary(tokens: Mapping[str, list[int]], count: int) -> Vocabulary:
     prompt, letters, states = (tuple(tokens[part]) for part in ("prompt", "letters", "states"))
-    pad, unknown = tokens["pad"], tokens["unknown"]
-    numbers = (*prompt, *letters, *states, pad, unknown)
-    if any(type(number) is not int or not 0 <= number < count for number in numbers):
-        raise InvalidInput(f"{directory}: export.json must name tokens below {count}")
+    if any(not 0 <= number < count for number in (*prompt, *letters, *states)):
+        raise InvalidInput(f"export.json must name tokens below {count}")
     names = tuple(str(number) for number in range(count))
-    return Vocabulary(names, prompt, pad, unknown, letters, states)
+    return Vocabulary(names, prompt, len(prompt), len(prompt) + 1, letters, states)

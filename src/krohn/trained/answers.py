@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.arithmetic import ARITHMETICS
 from krohn.certify.search import all_words, runner
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.evaluate.trained_states import TrainedStates, trained_states
@@ -49,7 +48,7 @@ def answers_of(directory: Path, effort: float = 1.0, device: str = "cpu") -> Ans
     network = load(directory)
     if network.automaton.target != "state":
         raise InvalidInput(f"{directory} must hold a network that outputs states; it outputs observations")
-    run = runner(network.transformer, ARITHMETICS["float64"])
+    run = runner(network.transformer, "float64")
     return Answers(run, _by_words(run, network.automaton, effort), network.automaton, network.length)
 
 

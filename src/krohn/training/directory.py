@@ -20,7 +20,7 @@ from torch import Tensor
 from krohn import atomic
 from krohn.errors import InvalidFile, Unsupported
 from krohn.models.network import Layout
-from krohn.strict_json import read_json
+from krohn.strict_json import opened, read_json
 from krohn.training.config import RunConfig
 from krohn.training.device import changes
 
@@ -129,6 +129,7 @@ class RunDirectory:
         path = self.path / STATE
         if not path.exists():
             return None
+        opened(path).close()  # a pipe or a device is refused
         try:
             with safe_open(path, framework="pt", device=str(device)) as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -167,6 +168,7 @@ def write_weights(path: Path, weights: dict[str, Tensor]) -> None:
 def read_weights(path: Path, replicate: int, layout: Layout | None = None) -> dict[str, Tensor]:
     """Best weights of one replicate in float32, from a run directory; they must be those of ``layout``."""
     file = path / WEIGHTS
+    opened(file).close()  # a pipe or a device is refused
     try:
         with safe_open(file, framework="pt") as tensors:
             slices = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118

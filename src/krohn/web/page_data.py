@@ -10,13 +10,13 @@ from krohn.algebra.analysis import analyze
 from krohn.automata.diagram import MAX_DRAWN, accepting, diagram
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import Verification
-from krohn.certify.verification import verify
 from krohn.construct.compiling import compile
 from krohn.construct.decomposing import decompose
 from krohn.construct.paper.bounds import size_report
 from krohn.errors import KrohnError, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
+from krohn.verification import verify
 from krohn.web.plain_words import about, register_words
 
 LENGTH = 64

@@ -1,0 +1,80 @@
+"""``krohn.compile``: an automaton in, a network with explicit weights out, of the architecture asked for."""
+
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+
+from krohn.automata.semiautomaton import Target
+from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.construct.compiling import compile as compile_transformer
+from krohn.construct.lowering.mlp_builder import Activation
+from krohn.construct.paper.theorem1 import Gadget, Positions
+from krohn.construct.paper.theorem3 import Variant
+from krohn.construct.request import Method, Objective
+from krohn.errors import InvalidInput, UnknownName
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.transformer import Mask
+
+if TYPE_CHECKING:
+    from krohn.recurrent.witness_files import Witness
+
+
+class TransformerOptions(TypedDict, total=False):
+    """Options of Transformers, as ``krohn.construct.compiling.compile`` explains them."""
+
+    method: Method
+    mask: Mask
+    activation: Activation
+    objective: Objective
+    target: Target
+    dtype: str | None
+    gadget: Gadget | None
+    positions: Positions | None
+    variant: Variant | None
+    effort: float
+    time_limit: float | None
+    max_sets: int
+    max_rows: int
+
+
+@overload
+def compile(
+    automaton: AutomatonLike,
+    length: int,
+    *,
+    architecture: Literal["transformer"] = ...,
+    **options: Unpack[TransformerOptions],
+) -> CompiledNetwork: ...
+
+
+@overload
+def compile(automaton: AutomatonLike, length: None = ..., *, architecture: str) -> "Witness": ...
+
+
+def compile(
+    automaton: AutomatonLike, length: int | None = None, *, architecture: str = "transformer", **options: Any
+) -> "CompiledNetwork | Witness":
+    """A network that outputs the states of ``automaton``: ``compile("S4", 64)``.
+
+    Args:
+        automaton: what to simulate, from its own start state: an object, a name or a file.
+        length: the longest word of a Transformer; recurrent networks read words of every length.
+        architecture: ``transformer``, ``deltaproduct``, ``deltanet``, ``diagonal``, ``rankone``, ``lstm``
+            or ``gru``.
+        options: of a Transformer: ``method`` (auto, cascade, scan, paper or grid), ``mask``,
+            ``activation``, ``objective``, ``target``, ``dtype``, ``gadget``, ``positions``, ``variant``,
+            ``effort``, ``time_limit``, ``max_sets``, ``max_rows``; see ``krohn compile --help``.
+    """
+    if architecture == "transformer":
+        if length is None:
+            raise InvalidInput("a Transformer is built for words up to a length; give length=")
+        return compile_transformer(automaton, length, **options)
+    from krohn.recurrent.witness_files import Witness
+    from krohn.recurrent.witnesses import WITNESSES
+
+    if architecture not in WITNESSES:
+        known = ", ".join(["transformer", *WITNESSES])
+        raise UnknownName(f"the architecture must be one of {known}; got {architecture!r:.40}")
+    given = [*(["length"] if length is not None else []), *options]
+    if given:
+        raise InvalidInput(f"{given[0]} is for Transformers; a recurrent network reads words of every length")
+    meant = as_automaton(automaton)
+    return Witness(WITNESSES[architecture](meant), meant)

@@ -1,0 +1,139 @@
+"""An export as a folder: proved from its own files, and run on all short words and some long ones."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.semiautomaton import Semiautomaton, asked
+from krohn.certify.certificate import Check, Counterexample, SecondOpinion, Verification
+from krohn.certify.identity import Identity, identify
+from krohn.certify.proof import furthest
+from krohn.certify.search import all_words, candidates, first_wrong
+from krohn.certify.verification import RULE_SET, said
+from krohn.check.claim import RULES, Certificate, check_certificate, read_certificate, transformer_of
+from krohn.check.folder import read_net
+from krohn.check.gpt2 import GPT2, LENS, SIZES
+from krohn.check.net import Net
+from krohn.errors import InvalidInput, KrohnError
+from krohn.exporting.export_proof import DTYPE, claim_about, without_norms
+from krohn.exporting.reading import decoder_of_net
+from krohn.exporting.reference import logits
+from krohn.exporting.token_words import automaton_of_export, facts_of_export
+
+CERTIFICATE = "certificate.json"
+POSITIONS = {GPT2: "transformer.wpe.weight", LENS: "pos_embed.weight"}
+SHORT_WORDS, LONG_WORDS = 2_000, 16
+
+
+def named_automaton(folder: Path) -> Semiautomaton:
+    """The automaton that the files of an export name, with its target."""
+    facts = facts_of_export(folder)
+    return asked(automaton_of_export(folder, facts), facts["target"])
+
+
+def verify_export(
+    folder: Path,
+    dtype: str | None = None,
+    length: int | None = None,
+    meant: Semiautomaton | None = None,
+    *,
+    renamed: bool = False,
+) -> Verification:
+    """Proves the export again from its files; the witness beside it is tried first."""
+    net, named = read_net(folder), named_automaton(folder)
+    identity = identify(named, meant, renamed=renamed)
+    automaton = named if identity.mismatch else identity.automaton
+    longest = len(net.tensors[POSITIONS[net.kind]]) - len(net.configuration["tokens"]["prompt"])
+    wanted = longest if length is None else length
+    if not 1 <= wanted <= longest:
+        raise InvalidInput(f"the length must lie in 1..{longest}, as built; got {wanted}")
+    claim = claim_about(net, automaton, wanted, dtype or DTYPE)
+    certificate = Certificate(claim, RULE_SET, RULES[RULE_SET].version, _kept(folder))
+    if identity.mismatch:
+        return _outcome(net, certificate, identity, f"identity: {identity.mismatch}")
+    verdict = check_certificate(net, certificate)
+    if verdict.certified:
+        return _outcome(net, certificate, identity, "", margin=verdict.margin)
+    return _searched(net, certificate, identity)
+
+
+def _searched(net: Net, certificate: Certificate, identity: Identity) -> Verification:
+    claim = certificate.claim
+    try:
+        network, table = transformer_of(net, claim.automaton)
+    except KrohnError as error:
+        return _outcome(net, certificate, identity, str(error))
+    record, failure, _ = furthest(network, table, claim.up_to or 1, claim.dtype, without_norms(network))
+    if failure is not None:
+        return _outcome(net, certificate, identity, said(failure, len(network.layers)), failure.word)
+    made = replace(certificate, witness=record.witness)
+    verdict = check_certificate(net, made)
+    return _outcome(net, made, identity, verdict.reason, margin=verdict.margin, checks=tuple(record.checks))
+
+
+def _kept(folder: Path) -> object:
+    """The witness that was written with the export; nothing in it is believed."""
+    try:
+        return read_certificate(folder / CERTIFICATE).witness
+    except KrohnError:
+        return None
+
+
+def _outcome(
+    net: Net,
+    certificate: Certificate,
+    identity: Identity,
+    reason: str,
+    word: tuple[int, ...] | None = None,
+    *,
+    margin: float = 0.0,
+    checks: tuple[Check, ...] = (),
+) -> Verification:
+    """The verdict with words run beside it; a wrong one refutes whatever was proved."""
+    claim, opinion, found = certificate.claim, None, None
+    if not identity.mismatch:
+        opinion, found = _run(net, identity.automaton, claim.up_to or 1, word)
+    if found is not None and not reason:
+        reason = "exhaustive run: a word is run wrong"
+    return Verification(
+        certified=not reason,
+        claim=claim,
+        margin=0.0 if reason else margin,
+        checks=checks,
+        counterexample=found,
+        largest=0 if reason else claim.up_to or 0,
+        reason=reason,
+        second_opinion=opinion,
+        depth=int(net.configuration[SIZES[net.kind][0]]),
+        identity=identity,
+        certificate=None if reason else certificate,
+    )
+
+
+def _run(
+    net: Net, automaton: Semiautomaton, length: int, word: tuple[int, ...] | None
+) -> tuple[SecondOpinion | None, Counterexample | None]:
+    """All short words, long ones of many kinds, and the one at which the proof stopped, in float32."""
+    try:
+        decoder = decoder_of_net(net)
+    except KrohnError:
+        return None, None  # another arithmetic than that of GPT-2: nothing here runs it
+
+    def states(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        shown = logits(decoder, words).argmax(axis=-1)
+        outputs = np.full(len(decoder.vocabulary.tokens), -1)
+        outputs[list(decoder.vocabulary.states)] = np.arange(len(decoder.vocabulary.states))
+        found: npt.NDArray[np.int64] = outputs[shown]
+        return found
+
+    letters, short = automaton.num_letters, 1
+    while letters > 1 and short < length and letters ** (short + 1) <= SHORT_WORDS:
+        short += 1
+    first, wrong = first_wrong(states, automaton, all_words(letters, short))
+    longer = (words[:LONG_WORDS] for words in candidates(letters, length, word))
+    found = first or next(
+        (one for words in longer if (one := first_wrong(states, automaton, words)[0])), None
+    )
+    return SecondOpinion(short, letters**short, wrong), found

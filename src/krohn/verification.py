@@ -1,0 +1,174 @@
+"""``verify``: one question and one form of answer, whatever kind of network it is asked about."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.certify.certificate import Verification
+from krohn.certify.recheck import recheck_net
+from krohn.check.claim import Certificate, read_certificate
+from krohn.check.folder import read_net
+from krohn.check.net import COMPILED, RECURRENT, TRAINED, Net
+from krohn.errors import InvalidFile, InvalidInput
+from krohn.network.compiled import CompiledNetwork
+from krohn.strict_json import short
+
+if TYPE_CHECKING:
+    from krohn.recurrent.witness_files import Witness
+
+EXPORT = "export"
+KINDS = {"krohn.json": COMPILED, "recurrent.json": RECURRENT, "export.json": EXPORT}
+KINDS["weights.safetensors"] = TRAINED
+"""Kinds of folders by the file that only they have."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about a network of any kind.
+
+    Attributes:
+        dtype: the float format; by default float64 for compiled networks and float32 for others.
+        length: the longest words; by default as long as the network was built for, or of every length.
+        automaton: the automaton that is meant; by default the one that the files name.
+        renamed: allow that it has other names of states and letters than the network.
+        second_opinion: also run all short words, independently of the proof.
+        largest: if it is refused, find the largest length that is proved.
+        effort: for a trained network: how many words to run.
+        device: where a trained network is run.
+    """
+
+    dtype: str | None = None
+    length: int | None = None
+    automaton: Semiautomaton | None = None
+    renamed: bool = False
+    second_opinion: bool = True
+    largest: bool = True
+    effort: float = 1.0
+    device: str = "cpu"
+
+
+def verify(
+    network: "CompiledNetwork | Witness | str | Path",
+    dtype: str | None = None,
+    length: int | None = None,
+    *,
+    automaton: AutomatonLike | None = None,
+    renamed: bool = False,
+    certificate: Certificate | str | Path | None = None,
+    second_opinion: bool = True,
+    largest: bool = True,
+    effort: float = 1.0,
+    device: str = "cpu",
+) -> Verification:
+    """Whether a network is proved right: compiled, exported, recurrent or trained; an object or its folder.
+
+    Args:
+        network: what ``compile`` returns, or the folder of a compiled network, of an export for
+            ``transformers`` or TransformerLens, recurrent weights, or a training run (its best replicate).
+        dtype: the float format: float64, float32, bfloat16 or float16; by default float64 for compiled
+            networks and float32 for all others.
+        length: the longest words; by default those it was built for, and words of every length for recurrent
+            networks and trained ones.
+        automaton: the automaton that you mean (object, name or file); by default the one that the files
+            name, which is then their word.
+        renamed: allow that the network's states and letters have other names than those of ``automaton``.
+        certificate: check this again, and search nothing.
+        second_opinion: also run all short words, independently of the proof.
+        largest: if it is refused, find the largest length that is proved.
+        effort: for a trained network: how many words to run; 1 is a few seconds.
+        device: where a trained network is run.
+    """
+    meant = None if automaton is None else as_automaton(automaton)
+    if length is not None and length < 1:
+        raise InvalidInput(f"the length must be at least 1; got {length}")
+    if certificate is not None:
+        return _rechecked(network, certificate, meant, renamed=renamed)
+    asked = Question(dtype, length, meant, renamed, second_opinion, largest, effort, device)
+    return VERIFIERS[kind_of(network)](network, asked)
+
+
+def kind_of(network: Any) -> str:
+    """Which kind of network it is: by its type, or by the files of its folder."""
+    if isinstance(network, CompiledNetwork):
+        return COMPILED
+    if not isinstance(network, str | Path):
+        return RECURRENT
+    found = [kind for name, kind in KINDS.items() if (Path(network) / name).exists()]
+    if not found and not Path(network).exists():
+        raise InvalidFile(f"{short(network)} must exist (the folder of a network); it does not")
+    if not found:
+        raise InvalidFile(
+            f"{short(network)} must be the folder of a network, with one of {', '.join(KINDS)}; it has none: "
+            "krohn compile, export and train write such folders"
+        )
+    return found[0]
+
+
+def _compiled(network: Any, asked: Question) -> Verification:
+    from krohn.certify.verification import verify_compiled
+    from krohn.construct.lowering.again import lowers_again
+
+    compiled = _loaded(network)
+    return verify_compiled(
+        compiled,
+        asked.dtype or "float64",
+        asked.length,
+        automaton=asked.automaton,
+        renamed=asked.renamed,
+        second_opinion=asked.second_opinion,
+        largest=asked.largest,
+        lowers_again=lowers_again(compiled),
+    )
+
+
+def _loaded(network: Any) -> CompiledNetwork:
+    from krohn.network.storage import load
+
+    return network if isinstance(network, CompiledNetwork) else load(network)
+
+
+def _export(network: Any, asked: Question) -> Verification:
+    from krohn.exporting.export_verdict import verify_export
+
+    return verify_export(Path(network), asked.dtype, asked.length, asked.automaton, renamed=asked.renamed)
+
+
+def _rechecked(
+    network: Any, given: Certificate | str | Path, meant: Semiautomaton | None, *, renamed: bool
+) -> Verification:
+    certificate = given if isinstance(given, Certificate) else read_certificate(given)
+    net, named = _net_and_automaton(network, certificate)
+    return recheck_net(net, named, certificate, meant, renamed=renamed)
+
+
+def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Semiautomaton]:
+    """The network as the checker reads it, and the automaton that its files name."""
+    kind = kind_of(network)
+    if isinstance(network, CompiledNetwork):
+        from krohn.certify.verification import claim_of
+
+        return claim_of(network, network.automaton, "float64", 1)[0], network.automaton
+    replicate = certificate.claim.configuration.get("replicate", 0)
+    net = read_net(network, replicate if type(replicate) is int else 0)
+    if kind == COMPILED:
+        return net, _loaded(network).automaton
+    if kind == EXPORT:
+        from krohn.exporting.export_verdict import named_automaton
+
+        return net, named_automaton(Path(network))
+    if kind == RECURRENT:
+        from krohn.recurrent.witness_files import load
+
+        return net, load(network).automaton
+    from krohn.evaluate.trained_states import trained_states
+
+    return net, trained_states(Path(network)).automaton
+
+
+VERIFIERS: dict[str, Callable[[Any, Question], Verification]] = {
+    COMPILED: _compiled,
+    EXPORT: _export,
+}
