@@ -20,11 +20,12 @@ import numpy as np
 import torch
 
 from krohn.automata.simulation import simulate
+from krohn.check.boxes import Boxes, Words, boxes_from, check
+from krohn.check.claim import read_certificate
 from krohn.evaluate.trained_states import TrainedStates, trained_states
-from krohn.trained.box_certificate import NAME, load_certificate
-from krohn.trained.box_check import Boxes, check
-from krohn.trained.box_search import Claim, Contexts, contexts, search
-from krohn.trained.proving import cell_of, claim_of, tensors_of
+from krohn.trained.box_certificate import NAME
+from krohn.trained.box_search import Contexts, contexts, search
+from krohn.trained.proving import cell_of, meant, tensors_of
 from krohn.trained.sampled import habitual, uniform
 
 PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
@@ -104,10 +105,10 @@ CHANGES: tuple[Change, ...] = (weight, noise, read_out, cut, exchanged, letter, 
 
 
 def outcome(
-    mutant: TrainedStates, boxes: Boxes, claim: Claim, found: Contexts, words: np.ndarray, wanted: np.ndarray
+    mutant: TrainedStates, boxes: Boxes, claim: Words, found: Contexts, words: np.ndarray, wanted: np.ndarray
 ) -> str:
     cell = cell_of(mutant)
-    proved = check(cell, boxes, claim.table, claim.start, claim.allowed).proved
+    proved = check(cell, boxes, claim).proved
     proved = proved or search(cell, claim, found, rounds=100)[1].proved
     good = mutant.forward(words) == wanted
     judged = "right" if good.all() else "late" if good[:, :SHORT].all() and not proved else "wrong"
@@ -117,10 +118,10 @@ def outcome(
 def mutants(folder: Path, count: int, tally: dict[str, Counter[str]]) -> None:
     """So many mutants of each kind of one network."""
     trained = trained_states(folder)
-    claim = claim_of(trained, trained.automaton, "all")
+    claim = meant(trained, trained.automaton, "all")
     found = contexts(claim)
     assert found is not None
-    boxes = load_certificate(folder / NAME).boxes
+    boxes = boxes_from(read_certificate(folder / NAME).witness)
     words = np.concatenate([uniform(trained.automaton, LONG)[:256], habitual(trained.automaton, LONG)])
     wanted, rng = np.asarray(simulate(trained.automaton, words)), np.random.default_rng(0)
     for change in CHANGES:

@@ -21,7 +21,7 @@ from certify_all import PAPER
 
 from krohn.automata.zoo import parse_spec
 from krohn.trained.box_certificate import NAME
-from krohn.trained.box_search import all_words, contexts
+from krohn.trained.box_search import contexts, words_of
 from krohn.trained.codes import code_of
 from krohn.trained.provable_run import FOLDER, make_provable
 from krohn.training.loop import train
@@ -46,7 +46,7 @@ def one(folder: Path, name: str) -> dict[str, Any]:
     way, kind, spec, *rest = name.split(":")
     seed = int(rest[0]) if rest else 0
     automaton = parse_spec(spec)
-    found = contexts(all_words(automaton))
+    found = contexts(words_of(automaton))
     assert found is not None
     units = code_of(automaton, found).shape[1]
     hidden = int(rest[1]) if len(rest) > 1 else units if way == "code" else max(32, WIDER * units)

@@ -10,6 +10,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.evaluate.witness_networks import in_training
 from krohn.recurrent.closure import close
 from krohn.recurrent.horizon import certified_horizon
+from krohn.recurrent.running import logits_of
 from krohn.recurrent.witnesses import WITNESSES
 
 PROVED = [
@@ -52,10 +53,7 @@ def chunks(letters: int = 20_000, compared: int = 5_000) -> None:
         with torch.no_grad():
             found = network.logits(weights, torch.from_numpy(word)[None, None])[0, 0].numpy()
         wrong = int((found.argmax(-1) != np.array(automaton.run(word))).sum())
-        states, gap = np.zeros((1, cell.size), np.float32), 0.0
-        for place, letter in enumerate(word[:compared]):
-            states, logits = cell.answer(states, int(letter))
-            gap = max(gap, float(np.abs(logits[0] - found[place]).max()))
+        gap = float(np.abs(logits_of(cell, word[None, :compared])[0] - found[:compared]).max())
         print(f"{name}, chunks: {wrong} of {letters:,} wrong, logits differ by up to {gap:.1e}", flush=True)
 
 

@@ -218,7 +218,7 @@ def test_the_demo_writes_where_it_says_and_stops_at_the_first_failure(
 def test_a_proof_by_boxes_is_told_with_what_it_assumes_and_what_is_left_if_it_fails() -> None:
     automaton = krohn.zoo("C3")
     proof: dict[str, Any] = {"words": "all", "proved": True, "boxes": 3, "steps": 2, "margin": 1.25}
-    proof |= {"widest": 0.5, "assumes": "float32", "failure": "", "rounded": None}
+    proof |= {"widest": 0.5, "assumes": "float32", "failure": ""}
     told = _proof_text(proof, automaton)
     assert told.startswith("certified: C3, words of every length, float32")
     assert "3 boxes closed under 2 steps; logit margin 1.25, widest side 0.5\nassumed: float32" in told
@@ -226,9 +226,3 @@ def test_a_proof_by_boxes_is_told_with_what_it_assumes_and_what_is_left_if_it_fa
     assert _proof_text(failed, automaton) == (
         "not proved for words of every length, of those that training draws: a box grew"
     )
-    rounded = {"bits": 8, "every_length": True, "states": 1_200, "reason": "", "wrong_word": None}
-    assert "right on words of every length: 1,200 states" in _proof_text(
-        failed | {"words": "all", "rounded": rounded}, automaton
-    )
-    wrong = rounded | {"every_length": False, "wrong_word": [0, 1, 2]}
-    assert "a wrong word of 3 letters" in _proof_text(failed | {"rounded": wrong}, automaton)

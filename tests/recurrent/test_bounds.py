@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 from krohn.automata.zoo import parse_spec
-from krohn.recurrent.balls import Ball, DiagonalBalls, TooWide, _relu
-from krohn.recurrent.cells import Sums
-from krohn.recurrent.chunks import _carried_back
-from krohn.recurrent.closure import UNKNOWN, Machine
+from krohn.check.balls import Ball, DiagonalBalls, _relu
+from krohn.check.chunks import _carried_back
+from krohn.check.closure import UNKNOWN, Mealy
+from krohn.check.real import point
+from krohn.check.sums import Notes
+from krohn.check.verdict import Refused
+from krohn.recurrent.running import logits_of
 from krohn.recurrent.witnesses import diagonal
 
 
@@ -16,16 +19,10 @@ def test_balls_hold_what_floats_do(name: str) -> None:
     automaton, rng = parse_spec(name), np.random.default_rng(0)
     cell = diagonal(automaton)
     balls = DiagonalBalls(cell, "float32")
-    carried, floats = balls.start(), np.zeros((1, cell.size), np.float32)
-    for letter in rng.integers(automaton.num_letters, size=40):
+    carried, word = balls.start(), rng.integers(automaton.num_letters, size=(1, 40))
+    for letter, found in zip(word[0], logits_of(cell, word)[0], strict=True):
         carried, logits = balls.step(carried, int(letter))
-        floats, found = cell.answer(floats, int(letter))
         assert (np.abs(found - logits.middle) <= logits.radius).all()
-        for i, (memory, _, _) in enumerate(carried):
-            own = floats[:, i * cell.memory : (i + 1) * cell.memory]
-            if cell.gate == "complex":
-                own = own[:, : cell.memory // 2] + 1j * own[:, cell.memory // 2 :]
-            assert (np.abs(own - memory.middle) <= memory.radius).all()
     rounded = name in ("C5", "D10")
     assert any(memory.radius.any() for memory, _, _ in carried) is rounded
 
@@ -50,13 +47,13 @@ def test_sums_in_any_order_stay_in_their_ball(dtype: str) -> None:
 
 def test_a_unit_at_its_bend_is_refused() -> None:
     wide, on = Ball(np.array([[-1.0]]), np.array([[2.0]])), Ball(np.array([[1.0]]), np.array([[2.0]]))
-    with pytest.raises(TooWide):
+    with pytest.raises(Refused):
         _relu(wide)
     assert _relu(on).radius[0, 0] == 2.0
     assert _relu(Ball(np.array([[-3.0]]), np.array([[2.0]]))).radius[0, 0] == 0.0
 
 
-def handed(machine: Machine, word: list[int]) -> list[int | None]:
+def handed(machine: Mealy, word: list[int]) -> list[int | None]:
     """What a machine hands on, ``None`` once it is not known."""
     state, seen = 0, []
     for letter in word:
@@ -70,7 +67,7 @@ def test_a_merged_machine_hands_on_the_same_and_no_two_of_its_states_do(seed: in
     rng = np.random.default_rng(seed)
     count = 9
     follow = rng.integers(-1 if seed % 3 == 0 else 0, count, (count, 2))
-    machine = Machine(follow, rng.integers(2, size=(count, 2)), np.zeros((2, 1), np.float32), count)
+    machine = Mealy(follow, rng.integers(2, size=(count, 2)), point(np.zeros((2, 1))), count)
     merged = machine.forgetting()
     words = [rng.integers(2, size=count).tolist() for _ in range(60)]
     assert all(handed(machine, word) == handed(merged, word) for word in words)
@@ -101,10 +98,10 @@ def test_rows_carried_back_are_those_of_every_inverse() -> None:
 
 
 def test_what_is_remembered_is_each_step_once() -> None:
-    sums = Sums()
+    notes = Notes()
     for _ in range(3):
-        sums.remember(
-            "mix", np.array([[1.0, 2.0], [1.0, 2.0], [0.5, 0.0]], np.float32), np.array([[0.25, -3.0]])
-        )
-    assert len(sums.steps["mix"]) == 2
-    assert sums.sizes["mix"] == (3.0, 0.25)
+        steps = point([[1.0, 2.0], [1.0, 2.0], [0.5, 0.0]])
+        notes.take("mix", point([[0.25, -3.0]]), [steps[:, :1], steps[:, 1:]])
+    assert len(notes.steps["mix"]) == 2
+    assert notes.sizes["mix"] == (3.0, 0.25)
+    assert notes.exact

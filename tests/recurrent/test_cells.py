@@ -1,5 +1,6 @@
-"""Cells letter by letter against their definitions and torch; settled sums against all orders of adding."""
+"""Cells letter by letter against their definitions and torch; sums against all orders of adding."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
@@ -9,26 +10,39 @@ import pytest
 import torch
 
 from krohn.automata.zoo import parse_spec
+from krohn.check.balls import Ball, DiagonalBalls
+from krohn.check.cells import Cell, Gru, Lstm
+from krohn.check.closure import leads
+from krohn.check.format import FORMATS
+from krohn.check.real import Real, between, point
+from krohn.check.stacks import DeltaStack, DiagonalStack, RankOneStack
+from krohn.check.sums import ANY, LEFT, Sums
+from krohn.check.verdict import Refused
 from krohn.errors import InvalidInput
-from krohn.recurrent.balls import Ball, DiagonalBalls, TooWide, _bfloat16
-from krohn.recurrent.cells import Cell, Gru, Lstm, Sums, grain_of, sigmoid
-from krohn.recurrent.closure import _fits, _lead
-from krohn.recurrent.linear_cells import DeltaStack, DiagonalStack
-from krohn.recurrent.rankone_witness import RankOneStack
+from krohn.recurrent.running import logits_of
 from krohn.recurrent.witness_files import CELLS
 from krohn.recurrent.witnesses import WITNESSES, diagonal
+from recurrent.judge import gated_logits
 from recurrent.naive_stacks import DIM, HEADS, STATES, naive_logits, random_stack
 
 KINDS = ["deltaproduct", "rankone", "unit", "signed", "complex"]
 WORD = [0, 1, 1, 0, 1, 0, 0]
+SINGLE, HALF = Sums(FORMATS["float32"]), Sums(FORMATS["bfloat16"])
 
 
 def answers(cell: Cell, word: list[int]) -> np.ndarray:
-    states, found = np.zeros((1, cell.size), np.float32), []
+    return logits_of(cell, np.array([word]))[0]
+
+
+def enclosed(cell: Cell, word: list[int], sums: Sums) -> Iterator[Real]:
+    """What the checker says the logits may be, letter by letter."""
+    stages, rows = cell.stages(sums), cell.letters(sums)
+    carried = [point(np.zeros((1, stage.size))) for stage in stages]
     for letter in word:
-        states, logits = cell.answer(states, letter)
-        found.append(logits[0])
-    return np.array(found)
+        handed = rows[[letter]]
+        for number, stage in enumerate(stages):
+            carried[number], handed = stage.step(handed, carried[number])
+        yield handed
 
 
 @pytest.mark.parametrize(("conv", "mlp"), [(1, True), (2, True), (2, False)])
@@ -36,27 +50,37 @@ def answers(cell: Cell, word: list[int]) -> np.ndarray:
 def test_a_stack_is_what_its_definition_says(kind: str, conv: int, mlp: bool) -> None:
     cell = random_stack(kind, conv=conv, mlp=mlp)
     assert np.allclose(answers(cell, WORD), naive_logits(cell, WORD), atol=2e-5)
-    assert not cell.sums.settled
+
+
+@pytest.mark.parametrize("kind", ["unit", "signed", "complex"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_intervals_of_a_stack_hold_what_torch_computes(kind: str, dtype: str) -> None:
+    from recurrent.judge import stack_logits
+
+    cell = random_stack(kind)
+    found = stack_logits(cell, WORD, dtype)
+    with np.errstate(all="ignore"):
+        for logits, box in zip(found, enclosed(cell, WORD, Sums(FORMATS[dtype])), strict=True):
+            assert ((logits >= box.lo[0]) & (logits <= box.hi[0])).all()
+            assert (box.hi - box.lo > 0).all()
+
+
+@pytest.mark.parametrize("kind", ["deltaproduct", "rankone"])
+def test_keys_of_other_lengths_are_not_proved(kind: str) -> None:
+    with pytest.raises(Refused, match=r"length of a key|known to the last bit"):
+        next(enclosed(random_stack(kind), WORD, SINGLE))
 
 
 @pytest.mark.parametrize("only_read_out", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_stage_after_stage_is_the_whole(kind: str, only_read_out: bool) -> None:
+def test_only_channels_that_are_looked_at_are_handed_on(kind: str, only_read_out: bool) -> None:
     """Also where a channel is looked at by no later block, but by the read-out."""
     cell = random_stack(kind, seed=1)
     for name, value in cell.tensors.items():
         if only_read_out and name.startswith("h.1.") and len(value) == 2 * DIM:
             value[[2, DIM + 2]] = 0
-    stages = cell.stages()
-    carried = [np.zeros((1, stage.size), np.float32) for stage in stages]
-    found = []
-    for letter in WORD:
-        handed = cell.letters()[[letter]]
-        for number, stage in enumerate(stages):
-            carried[number], handed = stage.step(handed.copy(), carried[number])
-        found.append(handed[0])
-    assert len(stages) == 2
-    assert np.allclose(np.array(found), answers(cell, WORD), atol=1e-6)
+    assert np.allclose(answers(cell, WORD), naive_logits(cell, WORD), atol=2e-5)
+    assert len(cell.stages(SINGLE)) == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -75,7 +99,6 @@ def test_only_what_is_looked_back_at_is_carried(kind: str) -> None:
     one = type(cell).of(cell.tensors, cell.options)
     assert one.size == same.size + 1
     assert np.allclose(answers(one, WORD), naive_logits(one, WORD), atol=2e-5)
-    assert not np.allclose(answers(one, WORD), answers(same, WORD[:1] * len(WORD)))
 
 
 def random_cell(kind: type[Lstm] | type[Gru], hidden: int = 4) -> Cell:
@@ -94,28 +117,16 @@ def random_cell(kind: type[Lstm] | type[Gru], hidden: int = 4) -> Cell:
 @pytest.mark.parametrize("kind", [Lstm, Gru])
 def test_gated_cells_are_those_of_torch(kind: type[Lstm] | type[Gru]) -> None:
     cell = random_cell(kind)
-    t = {name: torch.tensor(value) for name, value in cell.tensors.items()}
-    own = (torch.nn.LSTMCell if kind is Lstm else torch.nn.GRUCell)(3, 4)
-    with torch.no_grad():
-        own.weight_ih.copy_(t["weight_ih"].T)
-        own.weight_hh.copy_(t["weight_hh"].T)
-        own.bias_ih.copy_(t["bias"] if kind is Lstm else t["bias_ih"])
-        own.bias_hh.copy_(torch.zeros(16) if kind is Lstm else t["bias_hh"])
-        h, c = torch.zeros(1, 4), torch.zeros(1, 4)
-        found = []
-        for letter in WORD:
-            if kind is Lstm:
-                h, c = own(t["wte"][[letter]], (h, c))
-            else:
-                h = own(t["wte"][[letter]], h)
-            found.append((h @ t["head.weight"] + t["head.bias"])[0].numpy())
-    assert np.allclose(answers(cell, WORD), np.array(found), atol=1e-5)
-    (stage,) = cell.stages()
-    both, logits = stage.step(np.array([[0.0], [1.0]], np.float32), np.zeros((2, cell.size), np.float32))
-    for letter in (0, 1):
-        after, wanted = cell.answer(np.zeros((1, cell.size), np.float32), letter)
-        assert np.array_equal(both[letter], after[0])
-        assert np.array_equal(logits[letter], wanted[0])
+    assert np.allclose(answers(cell, WORD), gated_logits(cell.kind, dict(cell.tensors), WORD), atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("kind", [Lstm, Gru])
+def test_intervals_of_gated_cells_hold_what_torch_computes(kind: type[Lstm] | type[Gru], dtype: str) -> None:
+    cell, word = random_cell(kind), WORD[:3]  # boxes of a network that does not contract grow
+    found = gated_logits(cell.kind, dict(cell.tensors), word, dtype)
+    for logits, box in zip(found, enclosed(cell, word, Sums(FORMATS[dtype])), strict=True):
+        assert ((logits >= box.lo[0]) & (logits <= box.hi[0])).all()
 
 
 @pytest.mark.parametrize("kind", [*CELLS])
@@ -159,121 +170,147 @@ def test_tensors_that_do_not_fit_are_named(kind: str) -> None:
     assert HEADS == 2
 
 
-def exact(x: np.ndarray, w: np.ndarray) -> list[list[Fraction]]:
-    return [
-        [sum((Fraction(float(a)) * Fraction(float(b)) for a, b in zip(row, column, strict=True)), Fraction(0))
-         for column in w.T]
-        for row in x
-    ]  # fmt: skip
+def orders(terms: list[np.float32]) -> set[float]:
+    """All results of adding float32 numbers one after the other."""
+    found = set()
+    for order in permutations(terms):
+        total = np.float32(0)
+        for term in order:
+            total = np.float32(total + term)
+        found.add(float(total))
+    return found
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_a_settled_product_is_exact_in_every_order(seed: int) -> None:
-    """Multiples of one power of two that fit are the same in any order; where they do not, it says so."""
+@pytest.mark.parametrize("seed", range(40))
+def test_products_hold_every_order_and_are_points_where_nothing_is_rounded(seed: int) -> None:
     rng = np.random.default_rng(seed)
     bits = int(rng.integers(2, 16))
     x = (rng.integers(-(2**bits), 2**bits, (2, 4)) * 2.0 ** int(rng.integers(-8, 8))).astype(np.float32)
     w = (rng.integers(-(2**bits), 2**bits, (4, 2)) * 2.0 ** int(rng.integers(-8, 8))).astype(np.float32)
-    sums = Sums()
-    found = sums.product(x, w)
-    whole = exact(x, w)
-    same = True
-    for i, j in np.ndindex(2, 2):
-        for order in permutations(range(4)):
+    made = SINGLE.product(point(x), w.astype(np.float64))
+    left = Sums(FORMATS["float32"], LEFT).product(point(x), w.astype(np.float64))
+    with np.errstate(over="ignore"):
+        for i, j in np.ndindex(2, 2):
+            found = orders([np.float32(a * b) for a, b in zip(x[i], w[:, j], strict=True)])
+            assert made.lo[i, j] <= min(found) <= max(found) <= made.hi[i, j]
             total = np.float32(0)
-            for k in order:
-                total = np.float32(total + np.float32(x[i, k] * w[k, j]))
-            same &= Fraction(float(total)) == whole[i][j]
-        if sums.settled:
-            assert Fraction(float(found[i, j])) == whole[i][j]
-    assert same or not sums.settled
+            for a, b in zip(x[i], w[:, j], strict=True):
+                total = np.float32(total + np.float32(a * b))
+            assert left.lo[i, j] == left.hi[i, j] == total
+            whole = sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x[i], w[:, j], strict=True))
+            if made.known[i, j]:
+                assert found == {float(whole)} == {made.lo[i, j]}
     if bits <= 10:
-        assert sums.settled
+        assert made.known.all()
+    same = SINGLE.dot(point(x[:, :, None]), point(w[None]), 1)
+    assert (same.known == made.known).all()
+    assert (np.minimum(same.lo, made.lo) <= np.minimum(same.hi, made.hi)).all()
 
 
-def test_some_products_are_settled_and_some_are_not() -> None:
-    big, one = np.array([[2.0**24, 1.0]], np.float32), np.ones((2, 1), np.float32)
-    for x, settled in (
-        (big, False),
-        (np.array([[2.0**23, 1.0]], np.float32), True),
-        (np.zeros((1, 2), np.float32), True),
-    ):
-        sums = Sums()
-        sums.product(x, one)
-        assert sums.settled is settled
-    coarse = Sums(bits=8)
-    coarse.product(np.array([[256.0, 1.0]], np.float32), one)
-    assert not coarse.settled
+def test_some_products_are_points_and_some_are_not() -> None:
+    one = np.ones((2, 1))
+    for x, known in (([2.0**24, 1.0], False), ([2.0**23, 1.0], True), ([0.0, 0.0], True)):
+        assert SINGLE.product(point([x]), one).known.all() == known
+        assert SINGLE.total((point(x[:1]), point(1.0)), (point(x[1:]), point(1.0))).known.all() == known
+    assert (
+        HALF.product(point([[256.0, 1.0]]), one).lo[0, 0]
+        <= 256
+        <= HALF.product(point([[256.0, 1.0]]), one).hi[0, 0]
+    )
 
 
-@pytest.mark.parametrize("name", ["times", "plus"])
-def test_what_is_rounded_is_not_settled(name: str) -> None:
+@pytest.mark.parametrize("sums", [SINGLE, HALF, Sums(FORMATS["float32"], LEFT)])
+def test_no_partial_sum_may_overflow(sums: Sums) -> None:
+    """2^127 + 2^127 − 2^127 fits, and so does each term; the first two together do not."""
+    terms, ones = point([[2.0**127, 2.0**127, -(2.0**127)]]), np.ones((3, 1))
+    with pytest.raises(Refused, match="overflow"):
+        sums.product(terms, ones)
+    with pytest.raises(Refused, match="overflow"):
+        sums.dot(terms, point(1.0), 1)
+    with pytest.raises(Refused, match="overflow"):
+        sums.plus(terms, terms)
+    assert sums.product(point(terms.lo / 4), ones).known.all()
+
+
+def test_products_below_the_least_number_are_not_exact() -> None:
+    small = point([[2.0**-100]])
+    assert not SINGLE.product(small, np.array([[2.0**-60]])).known.all()
+    assert not SINGLE.total((small, point(2.0**-60))).known.all()
+    assert SINGLE.product(small, np.array([[2.0**-49]])).known.all()
+
+
+@pytest.mark.parametrize("name", ["total", "plus"])
+def test_what_is_rounded_is_not_a_point(name: str) -> None:
     rng = np.random.default_rng(1)
     for _ in range(200):
         x, y = (np.array([rng.integers(1, 2 ** rng.integers(1, 20))], np.float32) for _ in range(2))
         y = y * np.float32(2.0 ** -int(rng.integers(0, 12)))
-        sums = Sums()
-        found = getattr(sums, name)(x, y)
         a, b = Fraction(float(x[0])), Fraction(float(y[0]))
-        whole = a * b if name == "times" else a + b
-        assert sums.settled == (Fraction(float(found[0])) == whole)
-        assert found.dtype == np.float32
+        whole = a * b if name == "total" else a + b
+        found = SINGLE.total((point(x), point(y))) if name == "total" else SINGLE.plus(point(x), point(y))
+        computed = x * y if name == "total" else x + y
+        assert bool(found.known[0]) == (Fraction(float(computed[0])) == whole)
+        assert found.lo[0] <= computed[0] <= found.hi[0]
 
 
-def test_grains_are_the_largest_powers_of_two_that_divide() -> None:
-    rng = np.random.default_rng(2)
-    numbers = rng.integers(-1000, 1000, (40, 5)) * 2.0 ** rng.integers(-20, 20, (40, 1))
-    numbers[0] = 0
-    for row, found in zip(numbers, grain_of(numbers, 1), strict=True):
-        parts = [Fraction(float(value)) for value in row if value]
-        if not parts:
-            assert found == 2.0**100
-            continue
-        grain = Fraction(float(found))
-        assert all((part / grain).denominator == 1 for part in parts)
-        assert any((part / (2 * grain)).denominator == 2 for part in parts)
+@pytest.mark.parametrize("name", ["sigmoid", "tanh"])
+def test_library_functions_are_known_only_where_they_are_exact(name: str) -> None:
+    numbers = np.array([-1e30, -110, -109, -5, 0, 5, 109, 110, 1e30])
+    found = getattr(SINGLE, name)(point(numbers))
+    assert found.known.tolist() == [True, True, False, False, True, False, False, True, True]
+    low, middle = (0.0, 0.5) if name == "sigmoid" else (-1.0, 0.0)
+    assert found.lo[[0, 1, 4, 7, 8]].tolist() == [low, low, middle, 1.0, 1.0]
+    x = np.random.default_rng(0).uniform(-20, 20, 20_000).astype(np.float32)
+    box, torchs = getattr(SINGLE, name)(point(x)), getattr(torch, name)(torch.tensor(x)).numpy()
+    assert ((torchs >= box.lo) & (torchs <= box.hi)).all()
+    assert (box.hi - box.lo).max() < 2e-6
+    across = getattr(SINGLE, name)(between([-120.0, 100.0], [120.0, 120.0]))
+    assert not across.known.any()
 
 
-def test_gates_are_settled_only_far_beyond_their_bend() -> None:
-    one = np.ones((1, 1), np.float32)
-    for size, settled in ((109.0, False), (111.0, True), (-111.0, True), (0.0, False)):
-        sums = Sums()
-        found = sums.gates([(one, np.array([[size]], np.float32))])
-        assert (sums.settled, float(found[0, 0])) == (settled, size)
-    cancelling = Sums()  # 2^30 − 2^30 + 200: other orders may lose the 200
-    cancelling.gates([(np.array([[2.0**30, -(2.0**30), 200.0]], np.float32), np.ones((3, 1), np.float32))])
-    assert not cancelling.settled
+def test_a_gate_that_is_the_exponential_of_a_logarithm_is_not_exactly_a_half() -> None:
+    assert not SINGLE.gate(point([0.0])).known.any()
+    assert SINGLE.gate(point([-200.0, 200.0])).lo.tolist() == [0.0, 1.0]
 
 
-def test_saturated_gates_are_exact_and_never_warn() -> None:
-    z = np.array([-1e30, -110, -5, 0, 5, 110, 1e30], np.float32)
-    found = sigmoid(z)
-    assert found[[0, 3, 5, 6]].tolist() == [0.0, 0.5, 1.0, 1.0]
-    assert np.allclose(found, torch.sigmoid(torch.tensor(z)).numpy(), atol=1e-7)
-    assert found[1] < 1e-40
+def test_a_mixture_holds_both_ways_to_compute_it() -> None:
+    rng = np.random.default_rng(0)
+    share = np.concatenate([rng.random(2000), [0.0, 1.0]]).astype(np.float32)
+    new, old = (rng.uniform(-2, 2, len(share)).astype(np.float32) for _ in range(2))
+    box = SINGLE.mixed(point(share), point(new), point(old))
+    one = np.float32(1)
+    for found in ((one - share) * new + share * old, new + share * (old - new)):
+        assert ((found >= box.lo) & (found <= box.hi)).all()
+    assert box.lo[-2] == box.hi[-2] == new[-2]
+    assert box.lo[-1] <= old[-1] <= box.hi[-1]
 
 
-def test_bfloat16_is_that_of_torch() -> None:
-    rng = np.random.default_rng(3)
-    values = np.concatenate([rng.normal(size=500), [1 + 2.0**-8, 1 + 3 * 2.0**-8, 0.0, -0.0, 2.0**-130]])
-    numbers = values.astype(np.float32)
-    assert np.array_equal(_bfloat16(numbers), torch.tensor(numbers).bfloat16().float().numpy())
-    short = _bfloat16(numbers)
-    assert _fits(short, 8)
-    assert not _fits(numbers, 8)
-    assert _fits(numbers, 24)
+@pytest.mark.parametrize("order", [ANY, LEFT])
+def test_turns_hold_what_torch_computes_and_quarter_turns_are_points(order: str) -> None:
+    sums, rng = Sums(FORMATS["float32"], order), np.random.default_rng(0)
+    z = rng.normal(0, 2, (500, 2)).astype(np.float32)
+    z[:4] = [[3, 0], [0, -7], [0.5, 0], [0, 0]]
+    found = torch.complex(*torch.tensor(z).T)
+    size = (found.real.square() + found.imag.square()).clamp(min=1.0).sqrt()
+    turned = torch.view_as_real(found / size).numpy()
+    x, y = sums.disc(point(z[:, 0]), point(z[:, 1]))
+    assert (x.known & y.known)[:4].all()
+    if order == ANY:
+        assert not (x.known & y.known)[4:].all()
+        for box, value in ((x, turned[:, 0]), (y, turned[:, 1])):
+            assert ((value >= box.lo) & (value <= box.hi)).all()
+    assert x.lo[:4].tolist() == [1.0, 0.0, 0.5, 0.0]
+    assert y.lo[:4].tolist() == [0.0, -1.0, 0.0, 0.0]
 
 
 def test_a_lead_is_over_every_other_logit() -> None:
-    logits = np.array([[1, 3, 2], [5, 5, 0], [np.nan, 1, 0], [0, np.nan, 9], [np.inf, np.inf, 0]], np.float32)
+    logits = np.array([[1, 3, 2], [5, 5, 0], [np.nan, 1, 0], [0, np.nan, 9], [np.inf, np.inf, 0]], float)
     with np.errstate(invalid="ignore"):
-        lead, got = _lead(logits, np.array([1, 0, 0, 2, 0]))
+        lead = leads(point(logits), np.array([1, 0, 0, 2, 0]))
     assert (lead > 0).tolist() == [True, False, False, False, False]
     assert lead[:2].tolist() == [1.0, 0.0]
-    assert got[0] == 1
-    assert got[1] == 1  # a tie is not answered by the right one
-    single, _ = _lead(np.zeros((2, 1), np.float32), np.zeros(2, int))
-    assert (single > 0).all()
+    assert leads(between(logits[:1], logits[:1] + 0.75), np.array([1])).tolist() == [0.25]
+    assert (leads(point(np.zeros((2, 1))), np.zeros(2, int)) > 0).all()
 
 
 @pytest.mark.parametrize("gate", ["unit", "signed", "complex"])
@@ -295,8 +332,8 @@ def test_gates_of_balls_hold_the_gates_of_their_points(gate: str) -> None:
             value = np.tanh(point) if gate == "signed" else 0.5 * (1 + np.tanh(point / 2))
         assert (np.abs(value - found.middle) <= found.radius + 1e-12).all()
     beyond = np.array([[1.0, 1, 0, 0]]) if gate == "complex" else np.full((1, 4), 200.0)
-    with pytest.raises(TooWide):  # on an axis, but perhaps inside the circle; saturated, but perhaps not
-        balls.gates(Ball(beyond, np.array([[2.0, 0, 0, 0]])))
+    with pytest.raises(Refused):  # on an axis, but perhaps inside the circle; saturated, but perhaps not
+        balls.gates(Ball(beyond, np.array([[2.0 if gate == "complex" else 95.0, 0, 0, 0]])))
 
 
 @pytest.mark.parametrize("gate", ["unit", "signed", "complex"])

@@ -11,13 +11,17 @@ import pytest
 from cascade.random_automata import random_automaton
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
+from krohn.check import closure
+from krohn.check.balls import Ball, DiagonalBalls, _leads, horizon, joined, points
+from krohn.check.cells import Stage
+from krohn.check.closure import UNKNOWN, Mealy, _numbered, beside_automaton
+from krohn.check.real import Real, between, point
+from krohn.check.sums import ANY, LEFT
+from krohn.check.verdict import Budget, Refused
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.network.storage import MODEL, is_witness
-from krohn.recurrent import closure
-from krohn.recurrent.balls import Ball, DiagonalBalls
-from krohn.recurrent.cells import Stage
-from krohn.recurrent.closure import UNKNOWN, Closure, Machine, _compared, _numbered, behind, close
-from krohn.recurrent.horizon import _flat, _joined, _leads, _points, certified_horizon
+from krohn.recurrent.closure import Closure, checkable, close
+from krohn.recurrent.horizon import certified_horizon, horizon_of
 from krohn.recurrent.witness_files import MEANING, Witness, load, run_all, save
 from krohn.recurrent.witnesses import WITNESSES, diagonal, lstm
 
@@ -61,28 +65,32 @@ def test_all_words_of_the_largest_length_are_run() -> None:
 def counter_stage(modulus: int) -> Stage:
     """Carries how many ones it was handed, modulo a number, and hands this on twice."""
 
-    def step(given: np.ndarray, carried: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        after = (carried + given[:, :1]) % modulus
-        return after.astype(np.float32), np.hstack([after, after]).astype(np.float32)
+    def step(given: Real, carried: Real) -> tuple[Real, Real]:
+        after = (carried.lo + given.lo[:, :1]) % modulus
+        return point(after), point(np.hstack([after, after]))
 
     return Stage(1, step)
 
 
-def run_machine(machine: Machine, word: tuple[int, ...]) -> list[list[float]]:
+def behind(machine: Mealy, stage: Stage, limit: int) -> Mealy:
+    return closure.behind(machine, stage, limit, Budget(1e9))
+
+
+def run_machine(machine: Mealy, word: tuple[int, ...]) -> list[list[float]]:
     state, seen = 0, []
     for letter in word:
-        seen.append(machine.vectors[machine.given[state, letter]].tolist())
+        seen.append(machine.vectors.lo[machine.given[state, letter]].tolist())
         state = int(machine.follow[state, letter])
     return seen
 
 
-LETTERS = Machine(np.zeros((1, 2), np.int64), np.arange(2)[None], np.array([[0.0], [1.0]], np.float32), 1)
+LETTERS = Mealy(np.zeros((1, 2), np.int64), np.arange(2)[None], point([[0.0], [1.0]]), 1)
 
 
 def test_a_search_finds_every_pair_and_hands_on_the_same() -> None:
-    counting = behind(LETTERS, counter_stage(3), 100, lambda: False)
+    counting = behind(LETTERS, counter_stage(3), 100)
     assert counting.reached == len(counting.follow) == 3
-    twice = behind(counting, counter_stage(4), 100, lambda: False)
+    twice = behind(counting, counter_stage(4), 100)
     assert twice.reached == 12  # a residue modulo 3, and the sum of these modulo 4
     for word in product(range(2), repeat=6):
         total = sums = 0
@@ -95,23 +103,33 @@ def test_a_search_finds_every_pair_and_hands_on_the_same() -> None:
 
 
 def test_a_search_that_is_cut_off_says_which_states_it_does_not_know() -> None:
-    cut = behind(LETTERS, counter_stage(50), 5, lambda: False)
+    cut = behind(LETTERS, counter_stage(50), 5)
     assert cut.reached > 5
     assert (cut.follow == UNKNOWN).any()
     assert (cut.follow < len(cut.follow)).all()
     word = (1,) * len(cut.follow)
     assert run_machine(cut, word) == [[t + 1.0] * 2 for t in range(len(word))]
-    after = behind(cut, counter_stage(2), 1000, lambda: False)
+    after = behind(cut, counter_stage(2), 1000)
     assert (after.follow == UNKNOWN).any()  # what is unknown above stays unknown below
-    hopeless = behind(LETTERS, counter_stage(50), 1000, lambda: True)
-    assert len(hopeless.follow) == 1
 
 
-def test_levels_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_levels_and_work_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closure, "MAX_LEVELS", 4)
-    cut = behind(LETTERS, counter_stage(50), 1000, lambda: False)
+    cut = behind(LETTERS, counter_stage(50), 1000)
     assert len(cut.follow) == 4
     assert cut.reached == 5
+    with pytest.raises(Refused, match="more work than it is given"):
+        closure.behind(LETTERS, counter_stage(50), 1000, Budget(10))
+
+
+def test_what_a_linear_recurrence_carries_must_be_a_point() -> None:
+    def step(given: Real, carried: Real) -> tuple[Real, Real]:
+        wide = between(given.lo, given.lo + 1e-9)
+        return wide, wide
+
+    assert behind(LETTERS, Stage(1, step), 10).reached == 3  # the start, and a box for each letter
+    with pytest.raises(Refused, match="a memory is rounded"):
+        behind(LETTERS, Stage(1, step, linear=1), 10)
 
 
 def test_rows_are_numbered_as_they_come() -> None:
@@ -120,37 +138,40 @@ def test_rows_are_numbered_as_they_come() -> None:
     assert count == 3
 
 
-def parity_machine(logits: list[list[float]], follow: list[list[int]]) -> Machine:
+def parity_machine(logits: Real, follow: list[list[int]]) -> Mealy:
     given = np.array([[0, 1], [1, 0]])
-    return Machine(np.array(follow), given, np.array(logits, np.float32), 2)
+    return Mealy(np.array(follow), given, logits, 2)
 
 
 def test_a_machine_beside_the_automaton() -> None:
-    automaton = parse_spec("C2")
-    right = parity_machine([[2, 0], [0, 3]], [[0, 1], [1, 0]])
-    found = _compared(right, automaton, (2,), any_order=True)
-    assert (found.every_length, found.margin, found.any_order, found.horizon) == (True, 2.0, True, None)
-    stuck = parity_machine([[2, 0], [0, 3]], [[0, 1], [1, 1]])  # after two ones it stays
-    wrong = _compared(stuck, automaton, (2,), any_order=True)
-    assert wrong.counterexample is not None
-    word, got = wrong.counterexample
-    assert (len(word), wrong.horizon) == (3, 2)
-    assert got != automaton.run(word)[-1]
-    cut = parity_machine([[2, 0], [0, 3]], [[0, 1], [1, UNKNOWN]])
-    short = _compared(cut, automaton, (2,), any_order=True)
-    assert (short.every_length, short.horizon, short.counterexample) == (False, 2, None)
+    automaton, logits = checkable(parse_spec("C2")), point([[2.0, 0.0], [0.0, 3.0]])
+    turns = [[0, 1], [1, 0]]
+    found = beside_automaton(parity_machine(logits, turns), automaton, Budget(1e9))
+    assert found == (True, 2.0, 2, None)
+    wide = between(logits.lo - 0.9, logits.hi + 0.9)
+    proved, margin, _, _ = beside_automaton(parity_machine(wide, turns), automaton, Budget(1e9))
+    assert (proved, round(margin, 9)) == (True, 0.2)
+    for spread in (1.0, 1.1):  # two answers may be alike, or the wrong one is larger
+        wider = between(logits.lo - spread, logits.hi + spread)
+        proved, _, length, doubt = beside_automaton(parity_machine(wider, turns), automaton, Budget(1e9))
+        assert (proved, length, doubt) == (False, 0, (0,))
+    stuck = parity_machine(logits, [[0, 1], [1, 1]])  # after two ones it stays
+    proved, _, length, doubt = beside_automaton(stuck, automaton, Budget(1e9))
+    assert (proved, length, len(doubt or ())) == (False, 2, 3)
+    cut = parity_machine(logits, [[0, 1], [1, UNKNOWN]])
+    assert beside_automaton(cut, automaton, Budget(1e9))[::2] == (False, 2)
 
 
 def test_a_counterexample_has_names() -> None:
     automaton = parse_spec("abab")
-    said = Closure(False, (3, 4), 0.0, False, 1, ((0, 1), 2)).to_json(automaton)
+    said = Closure(False, (3, 4), 0.0, ANY, 1, ((0, 1), 2)).to_json(automaton)
     assert said["counterexample"] == {
         "letters": [automaton.letter_names[0], automaton.letter_names[1]],
         "got": automaton.state_names[2],
         "expected": automaton.state_names[automaton.run([0, 1])[-1]],
     }
     assert (said["certified"], said["vectors"], said["vectors_by_layer"]) == (False, 7, [3, 4])
-    assert Closure(True, (3,), 1.0, True, None, None).to_json(automaton)["counterexample"] is None
+    assert Closure(True, (3,), 1.0, LEFT).to_json(automaton)["counterexample"] is None
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -227,15 +248,46 @@ def test_right_logits_must_lead_wherever_they_are() -> None:
     assert not _leads(Ball(middle, np.zeros((2, 3))), np.array([0, 1]))
 
 
-def test_rows_of_balls_are_taken_and_joined() -> None:
+def test_rows_of_balls_are_joined() -> None:
     balls = DiagonalBalls(diagonal(parse_spec("D10")), "float32")
-    first = balls.start()
-    ends = [balls.step(first, letter)[0] for letter in (0, 1)]
-    joined = _joined(ends)
-    assert np.array_equal(_flat(joined), np.concatenate([_flat(end) for end in ends]))
-    picked = _points(joined, [1, 1, 0])
-    assert np.array_equal(_flat(picked), _flat(joined)[[1, 1, 0]])
-    assert not any(ball.radius.any() for block in picked for ball in block)
+    ends = [balls.step(balls.start(), letter)[0] for letter in (0, 1)]
+    both = joined([points(end) for end in ends])
+    for block, first, second in zip(both, *ends, strict=True):
+        for ball, one, other in zip(block, first, second, strict=True):
+            assert np.array_equal(ball.middle, np.concatenate([one.middle, other.middle]))
+            assert not ball.radius.any()
+
+
+def test_a_horizon_is_checked_from_its_witness_alone() -> None:
+    automaton = parse_spec("C5")
+    cell, found = diagonal(automaton), horizon_of(diagonal(automaton), automaton)
+    assert found is not None
+    own, witness = checkable(automaton), found.witness
+
+    def letters(**change: object) -> int:
+        return horizon(cell, own, "float32", {**witness, **change}, Budget(1e12))
+
+    assert letters() == found.length > 10_000
+    assert letters(allowed=[size / 10 for size in witness["allowed"]]) < found.length
+    other = [row[:] for row in witness["follow"]]
+    other[1][0] = (other[1][0] + 1) % len(other)
+    with pytest.raises(Refused, match="one of another state"):
+        letters(follow=other)
+    with pytest.raises(Refused, match=r"does not lead|may be on|may lie"):
+        letters(allowed=[3.0])
+    with pytest.raises(Refused, match=r"nothing is rounded|must be exact"):
+        letters(allowed=[0.0])
+    for change in (
+        {"references": [[9, 0]]},
+        {"references": [[0, 0.5]]},
+        {"follow": [[0]]},
+        {"allowed": [float("nan")]},
+        {"allowed": []},
+    ):
+        with pytest.raises(InvalidFile, match="witness"):
+            letters(**change)
+    with pytest.raises(InvalidFile, match="must have references, follow and allowed"):
+        letters(more=1)
 
 
 def test_a_horizon_is_for_diagonal_stacks_whose_floats_do_not_close() -> None:

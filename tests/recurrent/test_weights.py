@@ -9,14 +9,18 @@ from cascade.random_automata import random_automaton
 from krohn.algebra.analysis import analyze
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
+from krohn.check.format import FORMATS
+from krohn.check.real import point
 from krohn.recurrent import verdicts as rows_module
 from krohn.recurrent.capability import capability
 from krohn.recurrent.delta_witness import DeltaCode, moved
 from krohn.recurrent.diagonal_witness import DiagonalCode
 from krohn.recurrent.rankone_witness import HEADS, RankOneCode, rankone
+from krohn.recurrent.running import PlainSums, logits_of
 from krohn.recurrent.verdicts import verdicts
 from krohn.recurrent.witnesses import WITNESSES, gru, lstm
 
+FLOATS = PlainSums(FORMATS["float32"])
 AUTOMATA = [random_automaton(seed, smallest=2, largest=4) for seed in (1, 3, 5)] + [parse_spec("Dyck1,2")]
 
 
@@ -32,10 +36,11 @@ def test_the_unit_that_is_on_is_that_of_the_state_before_and_the_letter(
     cell = make(automaton)
     on, off = (np.tanh(np.float32(1)), 0.0) if make is lstm else (1.0, -1.0)
     for word in words_of(automaton):
-        states, before = np.zeros((1, cell.size), np.float32), automaton.start
+        (stage,), rows = cell.stages(FLOATS), cell.letters(FLOATS)
+        states, before = point(np.zeros((1, cell.size))), automaton.start
         for letter in word:
-            states = cell.step(states, letter)
-            units = cell.visible(states)[0]
+            states, _ = stage.step(rows[[letter]], states)
+            units = states.lo[0, : cell.hidden]
             wanted = np.full(automaton.num_states * automaton.num_letters, off, np.float32)
             wanted[before * automaton.num_letters + letter] = on
             assert np.array_equal(units[:-1], wanted)
@@ -157,10 +162,9 @@ def test_logits_of_a_stack_are_one_for_the_state_and_zero_elsewhere(kind: str, n
     automaton = parse_spec(name)
     cell = WITNESSES[kind](automaton)
     for word in words_of(automaton, count=2):
-        states = np.zeros((1, cell.size), np.float32)
-        for letter, state in zip(word, automaton.run(word), strict=True):
-            states, logits = cell.answer(states, letter)
-            assert np.array_equal(logits[0], np.eye(automaton.num_states, dtype=np.float32)[state])
+        found = logits_of(cell, np.array([word]))[0]
+        for logits, state in zip(found, automaton.run(word), strict=True):
+            assert np.array_equal(logits, np.eye(automaton.num_states, dtype=np.float32)[state])
 
 
 def test_without_a_cascade_rows_say_that_the_number_of_layers_is_not_known(

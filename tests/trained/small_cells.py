@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from krohn.trained.box_check import CELLS, Boxes, Cell
-from krohn.trained.box_search import Claim
+from krohn.check.boxes import BoxCell, Boxes, Words, gated
+from krohn.check.reader import Automaton
 
 Tensors = dict[str, np.ndarray]
 KINDS = ("lstm", "gru")
@@ -31,16 +31,22 @@ def zeros(kind: str, hidden: int, **sizes: int) -> Tensors:
     return {name: np.zeros(shape, np.float32) for name, shape in shapes(kind, hidden, **sizes).items()}
 
 
-def cell(kind: str, tensors: Tensors) -> Cell:
-    return CELLS[kind](tensors, len(tensors["wte"]), len(tensors["head.bias"]))
+def cell(kind: str, tensors: Tensors) -> BoxCell:
+    return BoxCell(gated(kind, tensors, len(tensors["wte"]), len(tensors["head.bias"])), "float32")
 
 
-def always_zero(letters: int = 2) -> Claim:
+def words_about(table: np.ndarray, start: int = 0, allowed: np.ndarray | None = None) -> Words:
+    """All words, or those whose letters are allowed."""
+    every = np.ones(table.shape, dtype=bool)
+    return Words(Automaton(table, start, np.arange(len(table))), every if allowed is None else allowed)
+
+
+def always_zero(letters: int = 2) -> Words:
     """The automaton that never leaves its first of two states."""
-    return Claim(np.array([[0] * letters, [1] * letters]), 0, np.ones((2, letters), dtype=bool))
+    return words_about(np.array([[0] * letters, [1] * letters]))
 
 
-def quiet_proof() -> tuple[Cell, Boxes, Claim]:
+def quiet_proof() -> tuple[BoxCell, Boxes, Words]:
     """A cell whose state only shrinks, which always answers 0, and one box that proves it."""
     tensors = zeros("lstm", 2)
     tensors["head.bias"][0] = 1.0

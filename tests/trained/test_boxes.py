@@ -6,30 +6,37 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.numpy import save
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
+from krohn.check.boxes import Boxes, BoxVerdict, Words, boxes_from, check
+from krohn.check.claim import check_certificate, read_certificate
+from krohn.check.folder import read_net
+from krohn.check.format import BEND, FORMATS
 from krohn.cli.app import run
-from krohn.errors import InvalidFile
 from krohn.evaluate.trained_states import TrainedStates, trained_states
-from krohn.trained.box_certificate import NAME, BoxCertificate, load_certificate
-from krohn.trained.box_check import ACTIVATION, CELLS, Boxes, check
-from krohn.trained.box_search import Claim, contexts, search, shortened, told
-from krohn.trained.proving import Proof, cell_of, certificate_of, claim_of, tensors_of
+from krohn.trained.box_certificate import NAME
+from krohn.trained.box_search import SHORT, contexts, search, shortened, told
+from krohn.trained.proving import Proof, cell_of, certificate_of, meant, tensors_of
 from krohn.trained.sampled import habitual, uniform
+from trained.small_cells import cell as made_cell
+from trained.small_cells import words_about
 
 KEPT = Path(__file__).parents[2] / "results" / "networks" / "grid4-lstm-proved"
 
 
 @pytest.fixture(scope="module")
-def kept() -> tuple[TrainedStates, Boxes, Claim]:
+def kept() -> tuple[TrainedStates, Boxes, Words]:
     trained = trained_states(KEPT)
-    return trained, load_certificate(KEPT / NAME).boxes, claim_of(trained, trained.automaton, "all")
+    return (
+        trained,
+        boxes_from(read_certificate(KEPT / NAME).witness),
+        meant(trained, trained.automaton, "all"),
+    )
 
 
-def proved(cell: object, boxes: Boxes, claim: Claim) -> bool:
-    return check(cell, boxes, claim.table, claim.start, claim.allowed).proved  # type: ignore[arg-type]
+def proved(cell: object, boxes: Boxes, claim: Words) -> bool:
+    return check(cell, boxes, claim).proved  # type: ignore[arg-type]
 
 
 def random_cell(kind: str, hidden: int, scale: float, seed: int) -> tuple[dict[str, np.ndarray], object]:
@@ -38,7 +45,7 @@ def random_cell(kind: str, hidden: int, scale: float, seed: int) -> tuple[dict[s
     sizes |= {"head.weight": (hidden, 2), "head.bias": (2,)}
     sizes |= dict.fromkeys(["bias"] if kind == "lstm" else ["bias_ih", "bias_hh"], (gates * hidden,))
     tensors = {name: rng.normal(0, scale, size).astype(np.float32) for name, size in sizes.items()}
-    return tensors, CELLS[kind](tensors, 2, 2)
+    return tensors, made_cell(kind, tensors)
 
 
 def torch_step(kind: str, w: dict[str, np.ndarray], letter: int, points: np.ndarray) -> np.ndarray:
@@ -81,7 +88,10 @@ def test_library_functions_keep_the_assumed_accuracy() -> None:
     x = np.random.default_rng(0).uniform(-20, 20, 300_000).astype(np.float32)
     exact = {"tanh": np.tanh(x.astype(float)), "sigmoid": 1 / (1 + np.exp(-x.astype(float)))}
     for name, value in exact.items():
-        assert np.abs(getattr(torch, name)(torch.tensor(x)).numpy() - value).max() < ACTIVATION / 2
+        assert (
+            np.abs(getattr(torch, name)(torch.tensor(x)).numpy() - value).max()
+            < BEND * FORMATS["float32"].inner.unit / 2
+        )
 
 
 @pytest.mark.parametrize("file", sorted(KEPT.parent.glob(f"*-proved/{NAME}")), ids=lambda f: f.parent.name)
@@ -99,13 +109,13 @@ def test_a_proof_is_found_and_written(capsys: pytest.CaptureFixture[str], tmp_pa
     assert run(["verify", str(KEPT), "--recheck", str(tmp_path / "b")]) == 0
 
 
-@pytest.mark.parametrize("sides", [np.float16, np.float32])
+@pytest.mark.parametrize("name", ["f2", "f4"])
 def test_boxes_in_short_floats_hold_the_boxes_and_are_a_proof(
-    sides: type[np.float16], kept: tuple[TrainedStates, Boxes, Claim], tmp_path: Path
+    name: str, kept: tuple[TrainedStates, Boxes, Words]
 ) -> None:
     trained, boxes, claim = kept
     cell = cell_of(trained)
-    short = shortened(cell, boxes, sides)
+    short, sides = shortened(cell, boxes, name), SHORT[name]
     assert (short.low <= boxes.low).all()
     assert (short.high >= boxes.high).all()
     assert (short.low == short.low.astype(sides)).all()
@@ -113,41 +123,20 @@ def test_boxes_in_short_floats_hold_the_boxes_and_are_a_proof(
     assert proved(cell, short, claim)
     inwards = np.nextafter(short.low.astype(sides), sides(np.inf)).astype(float)
     assert not proved(cell, Boxes(short.state, short.follower, inwards, short.high), claim)
-    about = ("lstm", trained.automaton.digest, "weights", "all")
-    BoxCertificate(short, *about, sides).save(tmp_path / "short")
-    again = load_certificate(tmp_path / "short").boxes
-    assert (again.low == short.low).all()
-    assert (again.high == short.high).all()
-    assert again.low.dtype == np.float64
 
 
 def test_a_written_certificate_has_the_shortest_floats_that_prove(
-    kept: tuple[TrainedStates, Boxes, Claim],
+    kept: tuple[TrainedStates, Boxes, Words],
 ) -> None:
-    trained, boxes, claim = kept
-    verdict = check(cell_of(trained), boxes, claim.table, claim.start, claim.allowed)
-    made = certificate_of(trained, trained.automaton, Proof("all", boxes, verdict))
-    assert made.sides is np.float16
-    assert proved(cell_of(trained), made.boxes, claim)
+    trained, boxes, _ = kept
+    made = certificate_of(KEPT, trained, trained.automaton, Proof("all", boxes, BoxVerdict("")))
+    assert made.witness["sides"] == "f2"
+    assert check_certificate(read_net(KEPT), made).certified
+    assert (made.claim.up_to, made.claim.allowed, made.claim.order) == (None, None, "any")
+    assert set(made.claim.assumptions) == {"rounding", "sum", "saturation", "sigmoid", "tanh"}
 
 
-def test_sides_of_another_kind_are_bad_input(
-    kept: tuple[TrainedStates, Boxes, Claim], tmp_path: Path
-) -> None:
-    _, boxes, _ = kept
-    tensors = {name: getattr(boxes, name) for name in ("state", "follower", "low", "high")}
-    about = {"krohn": "1", "kind": "lstm", "automaton": "a", "weights": "w", "words": "all"}
-    for name, value in (
-        ("low", boxes.low.astype(np.int64)),
-        ("high", boxes.high[0]),
-        ("state", boxes.low[0]),
-    ):
-        (tmp_path / "bad").write_bytes(save({**tensors, name: np.ascontiguousarray(value)}, about))
-        with pytest.raises(InvalidFile, match=f"{name} must have"):
-            load_certificate(tmp_path / "bad")
-
-
-def test_real_runs_stay_inside_the_boxes(kept: tuple[TrainedStates, Boxes, Claim]) -> None:
+def test_real_runs_stay_inside_the_boxes(kept: tuple[TrainedStates, Boxes, Words]) -> None:
     trained, boxes, _ = kept
     words, w = habitual(trained.automaton, 200), {n: torch.tensor(v) for n, v in tensors_of(trained).items()}
     key = np.zeros(len(words), dtype=np.int64)
@@ -161,7 +150,7 @@ def test_real_runs_stay_inside_the_boxes(kept: tuple[TrainedStates, Boxes, Claim
         assert ((state >= boxes.low[key]) & (state <= boxes.high[key])).all()
 
 
-def test_broken_certificates_are_refused(kept: tuple[TrainedStates, Boxes, Claim]) -> None:
+def test_broken_certificates_are_refused(kept: tuple[TrainedStates, Boxes, Words]) -> None:
     trained, boxes, claim = kept
     cell, b = cell_of(trained), boxes
     assert proved(cell, b, claim)
@@ -182,11 +171,11 @@ def test_broken_certificates_are_refused(kept: tuple[TrainedStates, Boxes, Claim
     ]
     for number, certificate in enumerate(broken):
         assert not proved(cell, certificate, claim), number
-    other = Claim(claim.table[:, ::-1].copy(), claim.start, claim.allowed)
+    other = words_about(claim.table[:, ::-1].copy(), claim.automaton.start)
     assert not proved(cell, b, other)
 
 
-def test_mutants_are_never_proved_and_wrong(kept: tuple[TrainedStates, Boxes, Claim]) -> None:
+def test_mutants_are_never_proved_and_wrong(kept: tuple[TrainedStates, Boxes, Words]) -> None:
     trained, boxes, claim = kept
     rng, original = np.random.default_rng(3), tensors_of(trained)
     found = contexts(claim)
@@ -214,11 +203,11 @@ def test_a_memory_that_never_fades_is_not_proved() -> None:
     """A cell that only adds up: every word moves it further, and no box can hold it."""
     tensors, _ = random_cell("lstm", 4, 0.1, 0)
     tensors["bias"][4:8] = 60.0  # forget gates are 1
-    claim = Claim(np.array([[0, 0], [1, 1]]), 0, np.ones((2, 2), dtype=bool))
+    claim = words_about(np.array([[0, 0], [1, 1]]))
     found = contexts(claim)
     assert found is not None
     tensors["head.bias"][0] = 5.0  # right on short words: the state never changes
-    boxes, verdict = search(CELLS["lstm"](tensors, 2, 2), claim, found)
+    boxes, verdict = search(made_cell("lstm", tensors), claim, found)
     assert not verdict.proved
     automaton = Semiautomaton(((0, 1), (0, 1)), state_names=("left", "right"), letter_names=("x", "y"))
     assert told(boxes, verdict, automaton).endswith(
@@ -230,10 +219,14 @@ def test_a_certificate_of_other_weights_is_bad_input(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bad").write_bytes(b"nothing")
-    for file, says in ((tmp_path / "bad", "must be a certificate of boxes"), (tmp_path / "none", "none")):
+    for file, says in ((tmp_path / "bad", "bad"), (tmp_path / "none", "none")):
         assert run(["verify", str(KEPT), "--recheck", str(file)]) == 2
         assert says in capsys.readouterr().err
-    other = KEPT.parent / "c2-lstm"
+    old = tmp_path / "boxes.safetensors"
+    old.write_bytes(b"")
+    assert run(["verify", str(KEPT), "--recheck", str(old)]) == 2
+    assert "renew it: krohn verify RUN --out certificate.json" in capsys.readouterr().err
+    other = KEPT.parent / "grid4-lstm-broken"
     assert run(["verify", str(other), "--recheck", str(KEPT / NAME)]) == 2
     assert "must be about this network" in capsys.readouterr().err
     assert run(["verify", str(KEPT.parent / "c2-gpt"), "--recheck", str(KEPT / NAME)]) == 2

@@ -7,7 +7,7 @@ import pytest
 
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
-from krohn.trained.box_search import all_words, contexts
+from krohn.trained.box_search import contexts, words_of
 from krohn.trained.codes import code_of
 from krohn.trained.provable_run import make_provable
 from krohn.training.loop import train
@@ -25,10 +25,10 @@ def test_a_run_becomes_provable(kind: str, tmp_path: Path, capsys: pytest.Captur
     assert made["accuracy"] == 1.0
     folder = Path(made["folder"])
     assert folder == out / "provable"
-    assert run(["verify", str(folder), "--recheck", str(folder / "boxes.safetensors"), "--json"]) == 0
+    assert run(["verify", str(folder), "--recheck", str(folder / "certificate.json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["every_length"] is True
     # What was trained before is still there, and is another network.
-    assert run(["verify", str(out), "--recheck", str(folder / "boxes.safetensors")]) == 2
+    assert run(["verify", str(out), "--recheck", str(folder / "certificate.json")]) == 2
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_too_many_boxes_are_refused_before_training(
 def test_units_of_a_code_are_thresholds(spec: str) -> None:
     """Whether a unit is on after a letter is an "or" of units before it; states are told apart."""
     automaton = parse_spec(spec)
-    found = contexts(all_words(automaton))
+    found = contexts(words_of(automaton))
     assert found is not None
     code = code_of(automaton, found)
     assert len({(*row, state) for row, state in zip(code.tolist(), found.state, strict=True)}) == len(

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from krohn.check.boxes import Boxes, BoxVerdict, boxes_from, check
+from krohn.check.claim import read_certificate
 from krohn.errors import Unsupported
 from krohn.evaluate.trained_states import TrainedStates, trained_states
 from krohn.trained import provable_run
-from krohn.trained.box_certificate import NAME, load_certificate
-from krohn.trained.box_check import Boxes, BoxVerdict, check
-from krohn.trained.box_search import all_words, contexts
+from krohn.trained.box_certificate import NAME
+from krohn.trained.box_search import contexts, words_of
 from krohn.trained.code_training import GATES
 from krohn.trained.code_training import _Loss as CodeLoss
 from krohn.trained.codes import code_of
@@ -29,10 +30,10 @@ KEPT = Path(__file__).parents[2] / "results" / "networks" / "grid4-lstm-proved"
 @pytest.fixture(scope="module")
 def kept() -> tuple[TrainedStates, Goal, Boxes]:
     trained = trained_states(KEPT)
-    claim = all_words(trained.automaton)
+    claim = words_of(trained.automaton)
     found = contexts(claim)
     assert found is not None
-    boxes = load_certificate(KEPT / NAME).boxes
+    boxes = boxes_from(read_certificate(KEPT / NAME).witness)
     assert np.array_equal(boxes.follower, found.follower)
     return trained, Goal("lstm", trained.automaton, claim, found), boxes
 
@@ -79,9 +80,8 @@ def test_a_guess_near_a_proof_is_made_one(kept: tuple[TrainedStates, Goal, Boxes
     centre = torch.tensor((boxes.low + boxes.high) / 2)
     radius = torch.tensor((boxes.high - boxes.low) / 2)
     found, verdict = _proof(goal, weights, centre, radius, from_nothing=False)
-    claim = goal.claim
     assert verdict.proved
-    assert check(cell_of(goal, weights), found, claim.table, claim.start, claim.allowed).proved
+    assert check(cell_of(goal, weights), found, goal.words).proved
     assert not found.low[0].any()  # the empty word is a point
     far = _proof(goal, weights, centre + 5, radius, from_nothing=False)[1]
     assert not far.proved
@@ -108,7 +108,7 @@ def test_the_loss_of_a_code_counts_gates_that_are_not_decided(kind: str) -> None
     from krohn.automata.zoo import parse_spec
 
     automaton = parse_spec("C2")
-    claim = all_words(automaton)
+    claim = words_of(automaton)
     found = contexts(claim)
     assert found is not None
     code = code_of(automaton, found)

@@ -11,15 +11,18 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from krohn.check.files import read_json, short, shown
-from krohn.check.net import COMPILED, Net
+from krohn.check.net import COMPILED, RECURRENT, TRAINED, Net
 from krohn.check.reader import MAX_OUTPUT, Automaton, Network, need, network_of
 from krohn.check.verdict import Refused, Verdict, refusal_of, require
 from krohn.errors import InvalidFile, LimitExceeded
+
+if TYPE_CHECKING:
+    from krohn.check.recurrent_rules import Asked
 
 VERSION = 2
 KEYS = {"krohn", "claim", "rules", "version", "witness"}
@@ -231,6 +234,10 @@ def certificate_from(payload: Any, name: str = "the certificate") -> Certificate
 
 def read_certificate(path: str | Path) -> Certificate:
     """The certificate in a file, of bounded size."""
+    if Path(path).suffix == ".safetensors":
+        raise InvalidFile(
+            f"{short(path)} is of an earlier version; renew it: krohn verify RUN --out certificate.json"
+        )
     try:
         return certificate_from(read_json(path), short(path))
     except InvalidFile as error:
@@ -313,7 +320,31 @@ def _of_transformers(net: Net, claim: Claim) -> tuple[str, ...]:
 
 HALF = ("bfloat16", "float16")
 
+
+def _recurrent(name: str) -> RuleSet:
+    """A rule set of recurrent networks, loaded where it is used."""
+
+    def asked(claim: Claim) -> "Asked":
+        from krohn.check.recurrent_rules import Asked
+
+        lengths = claim.allowed, claim.up_to
+        return Asked(claim.automaton, claim.letters, *lengths, claim.dtype, claim.order)
+
+    def assumptions(net: Net, claim: Claim) -> tuple[str, ...]:
+        from krohn.check.recurrent_rules import assumed
+
+        return assumed(net, asked(claim))
+
+    def prove(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
+        from krohn.check.recurrent_rules import RULES
+
+        return RULES[name](net, asked(claim), witness, work)
+
+    return RuleSet(1, (RECURRENT, TRAINED) if name == "boxes" else (RECURRENT,), assumptions, prove)
+
+
 RULES: dict[str, RuleSet] = {
     "transformer": RuleSet(1, (COMPILED, "gpt2", "transformer-lens"), _of_transformers, _transformer),
+    **{name: _recurrent(name) for name in ("closure", "balls", "boxes")},
 }
 """By the name that a certificate gives."""

@@ -206,18 +206,18 @@ class Format:
         """tanh of computed numbers."""
         return self._bent(box, np.tanh(box.lo), np.tanh(box.hi), (-1.0, 0.0, 1.0))
 
-    def sigmoid(self, box: Real) -> Real:
-        """1 / (1 + exp(-x)) of computed numbers."""
+    def sigmoid(self, box: Real, *, half: bool = True) -> Real:
+        """1 / (1 + exp(-x)) of computed numbers; as exp of its logarithm it is not ``half`` at 0."""
         lo, hi = (0.5 + 0.5 * np.tanh(0.5 * side) for side in (box.lo, box.hi))
-        return self._bent(box, lo, hi, (0.0, 0.5, 1.0))
+        return self._bent(box, lo, hi, (0.0, 0.5 if half else None, 1.0))
 
-    def _bent(self, box: Real, lo: Array, hi: Array, ends: tuple[float, float, float]) -> Real:
+    def _bent(self, box: Real, lo: Array, hi: Array, ends: tuple[float, float | None, float]) -> Real:
         """A rising function from its values at both ends; far below 0, at 0 and far above it is exact."""
         off = BEND * (self.inner.unit + 2 * OWN.unit) + self.rounding(np.ones_like(lo)) + OWN.tiny
         made = Real(lo - off, hi + off).outward(off)
         far = self.saturated
         for where, value in zip((box.hi <= -far, box.size == 0, box.lo >= far), ends, strict=True):
-            made = point(np.full_like(lo, value)).where(where, made)
+            made = made if value is None else point(np.full_like(lo, value)).where(where, made)
         return made
 
     def root(self, box: Real) -> Real:

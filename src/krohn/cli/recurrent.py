@@ -8,7 +8,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.identity import Identity, identify
 from krohn.cli.output import emit, note
 from krohn.errors import InvalidInput
-from krohn.recurrent.closure import BITS, Closure, close
+from krohn.recurrent.closure import DTYPES, Closure, close
 from krohn.recurrent.horizon import certified_horizon
 from krohn.recurrent.witness_files import Witness, check_target, load, run_all, save
 from krohn.recurrent.witnesses import WITNESSES
@@ -54,8 +54,8 @@ def verify_witness(directory: Path, asked: WitnessRequest, *, as_json: bool) -> 
         )
     if asked.length is not None and asked.length < 1:
         raise InvalidInput(f"--length must be at least 1; got {asked.length}")
-    if asked.dtype not in BITS:
-        raise InvalidInput(f"recurrent networks are proved in {' or '.join(BITS)}; got {asked.dtype}")
+    if asked.dtype not in DTYPES:
+        raise InvalidInput(f"recurrent networks are proved in {' or '.join(DTYPES)}; got {asked.dtype}")
     witness = load(directory)
     identity = identify(witness.automaton, asked.meant, renamed=asked.renamed)
     if identity.mismatch:
@@ -117,7 +117,7 @@ _CHUNKS = {
 
 def _decided(name: str, closure: Closure, payload: dict[str, Any]) -> str:
     if closure.every_length:
-        order = "any order of adding" if closure.any_order else "sums rounded once, as this check adds them"
+        order = "any order of adding" if closure.any_order else "sums added from left to right, not fused"
         return (
             f"certified: {name}, words of every length, {payload['dtype']}, {order}\n"
             f"{closure.vectors} vectors are reached by all words; logit margin {closure.margin:.4g}"
@@ -128,7 +128,7 @@ def _decided(name: str, closure: Closure, payload: dict[str, Any]) -> str:
     if payload["counterexample"] is not None:
         wrong = payload["counterexample"]
         shown = f"{' '.join(wrong['letters'])} → {wrong['got']}, must be {wrong['expected']}"
-        return f"not certified: a shortest wrong word was found\ncounterexample: {shown}"
+        return f"not certified: a wrong word was found\ncounterexample: {shown}"
     if payload["length"] is not None:
         return (
             f"not certified for every length: {closure.vectors:,} vectors and no end; certified up to "
@@ -136,8 +136,5 @@ def _decided(name: str, closure: Closure, payload: dict[str, Any]) -> str:
             "rounding adds up"
         )
     if closure.horizon is None:
-        return f"not certified: a number needs more than the 8 bits of {payload['dtype']}"
-    return (
-        f"not certified: more than {closure.vectors - 1:,} vectors are reached; "
-        f"every word of at most {closure.horizon} letters is right"
-    )
+        return f"not certified: {closure.reason}"
+    return f"not certified: {closure.reason}; every word of at most {closure.horizon} letters is right"

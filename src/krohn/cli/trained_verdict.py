@@ -45,7 +45,7 @@ def trained_verdict(directory: Path, asked: TrainedRequest) -> tuple[dict[str, A
     if (asked.claim or asked.out) and not provable(trained):
         raise InvalidInput("a certificate of boxes needs an lstm or gru run that reads letters alone")
     if asked.claim is not None:
-        return _rechecked(recheck(trained, automaton, asked.claim), automaton)
+        return _rechecked(recheck(directory, trained, automaton, asked.claim), automaton)
     report = examine_run(trained, automaton, asked.length, asked.effort)
     proofs = _proofs(trained, automaton, report, directory)
     found = report.counterexample
@@ -58,7 +58,7 @@ def trained_verdict(directory: Path, asked: TrainedRequest) -> tuple[dict[str, A
         "counterexample": None if found is None else found.to_json(trained.automaton),
     }
     if asked.out is not None:
-        _write(trained, automaton, proofs, asked.out)
+        _write(directory, trained, automaton, proofs, asked.out)
     return payload, _text(payload, automaton)
 
 
@@ -88,13 +88,16 @@ def _proofs(
     return proofs
 
 
-def _write(trained: "TrainedStates", automaton: Semiautomaton, proofs: "list[Proof]", out: Path) -> None:
+def _write(
+    directory: Path, trained: "TrainedStates", automaton: Semiautomaton, proofs: "list[Proof]", out: Path
+) -> None:
+    from krohn.trained.box_certificate import save_certificate
     from krohn.trained.proving import certificate_of
 
     done = [proof for proof in proofs if proof.verdict.proved]
     if not done:
         raise InvalidInput("there is no proof to write; krohn verify without --out says why")
-    certificate_of(trained, automaton, done[0]).save(out)
+    save_certificate(certificate_of(directory, trained, automaton, done[0]), out)
     note(f"wrote {out}")
 
 
@@ -131,17 +134,7 @@ def _proof_text(proof: dict[str, Any], automaton: Semiautomaton) -> str:
             f"logit margin {proof['margin']:.4g}, widest side {proof['widest']:.3g}\n"
             f"assumed: {proof['assumes']}"
         )
-    lines = [f"not proved for {which}: {proof['failure']}"]
-    rounded = proof["rounded"]
-    if rounded is not None and rounded["every_length"]:
-        lines.append(
-            f"with its state rounded to multiples of 2^-{rounded['bits']} it is right on {which}: "
-            f"{rounded['states']:,} states are reached"
-        )
-    elif rounded is not None:
-        why = rounded["reason"] or f"a wrong word of {len(rounded['wrong_word'])} letters"
-        lines.append(f"nor with its state rounded to multiples of 2^-{rounded['bits']}: {why}")
-    return "\n".join(lines)
+    return f"not proved for {which}: {proof['failure']}"
 
 
 def _all_words(ran: dict[str, Any], which: str) -> str:

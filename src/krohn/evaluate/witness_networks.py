@@ -7,10 +7,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from krohn.check.cells import Cell
 from krohn.errors import InvalidInput, Unsupported
 from krohn.models.network import Network
 from krohn.models.registry import kinds, model_config
-from krohn.recurrent.cells import Cell
 from krohn.training.device import choose_device
 
 

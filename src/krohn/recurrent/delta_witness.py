@@ -15,8 +15,8 @@ from krohn.algebra.permutation import Permutation, is_permutation
 from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
+from krohn.check.stacks import DeltaStack
 from krohn.recurrent.elementary import swaps_and_merges
-from krohn.recurrent.linear_cells import DeltaStack
 from krohn.recurrent.small_action import small_action
 from krohn.recurrent.stack_weights import (
     Action,

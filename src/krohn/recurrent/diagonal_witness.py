@@ -15,9 +15,9 @@ import numpy as np
 from krohn.algebra.solvable import CounterTower, counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import holonomy_cascade
+from krohn.check.stacks import DiagonalStack
 from krohn.errors import Unsupported
 from krohn.recurrent.counted_levels import Counted, Residues
-from krohn.recurrent.linear_cells import DiagonalStack
 from krohn.recurrent.stack_weights import Action, Array, Code, Value, stack_weights
 from krohn.work import UNITS, Work
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import holonomy_cascade
+from krohn.check.stacks import DeltaStack
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent.delta_witness import Columns, Places, in_columns, moved
 from krohn.recurrent.elementary import swaps_and_merges
-from krohn.recurrent.linear_cells import DeltaStack
 from krohn.recurrent.reflected_counters import reflected
 from krohn.recurrent.stack_weights import Action, Cascaded, Values, all_actions
 from krohn.work import UNITS, Work

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.check.cells import Tensors
 from krohn.errors import LimitExceeded
-from krohn.recurrent.cells import Tensors
 
 Array = npt.NDArray[np.float64]
 Value = Any

@@ -12,11 +12,12 @@ from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import checked_words
 from krohn.automata.zoo import true_name
+from krohn.check.cells import Cell, Gru, Lstm, Tensors
+from krohn.check.stacks import DeltaStack, DiagonalStack, RankOneStack
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.storage import MODEL, OF_WITNESSES, is_witness
-from krohn.recurrent.cells import Cell, Gru, Lstm, Tensors
-from krohn.recurrent.linear_cells import DeltaStack, DiagonalStack
-from krohn.recurrent.rankone_witness import RankOneStack
+from krohn.recurrent.closure import SHORT_WORDS, all_words
+from krohn.recurrent.running import states_of
 from krohn.strict_json import read_json, read_tensors, require_keys, short, shown
 
 MEANING = OF_WITNESSES
@@ -36,16 +37,7 @@ class Witness:
 
     def run(self, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """States after each letter of words ``[batch, length]``, one letter after the other."""
-        words = np.asarray(checked_words(self.automaton, words), dtype=np.int64)
-        answers = np.zeros(words.shape, dtype=np.int64)
-        rows = np.zeros((len(words), self.cell.size), dtype=np.float32)
-        for t in range(words.shape[1]):
-            for letter in np.unique(words[:, t]):
-                chosen = words[:, t] == letter
-                with np.errstate(all="ignore"):
-                    rows[chosen], logits = self.cell.answer(rows[chosen], int(letter))
-                    answers[chosen, t] = logits.argmax(axis=1)
-        return answers
+        return states_of(self.cell, np.asarray(checked_words(self.automaton, words), dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -61,18 +53,10 @@ class ExactRun:
         return {"length": self.length, "words": self.words, "wrong": self.wrong}
 
 
-def run_all(witness: Witness, automaton: Semiautomaton, most: int = 5_000) -> ExactRun:
+def run_all(witness: Witness, automaton: Semiautomaton, most: int = SHORT_WORDS) -> ExactRun:
     """Runs every word of the largest length that has at most ``most`` words (but 1 letter at least)."""
-    letters, length = automaton.num_letters, 1
-    while letters > 1 and letters ** (length + 1) <= most:
-        length += 1
-    codes = np.arange(letters**length)
-    words = codes[:, None] // letters ** np.arange(length)[::-1] % letters
-    truth = np.empty_like(words)
-    state = np.full(len(words), automaton.start)
-    for t in range(length):
-        state = truth[:, t] = automaton.table[state, words[:, t]]
-    return ExactRun(length, len(words), int((witness.run(words) != truth).any(axis=1).sum()))
+    words, truth = all_words(automaton, most)
+    return ExactRun(words.shape[1], len(words), int((witness.run(words) != truth).any(axis=1).sum()))
 
 
 def check_target(folder: Path) -> None:

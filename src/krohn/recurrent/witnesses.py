@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.check.cells import Cell, Gru, Lstm, Tensors
 from krohn.errors import LimitExceeded
-from krohn.recurrent.cells import Cell, Gru, Lstm, Tensors
 from krohn.recurrent.delta_witness import deltaproduct
 from krohn.recurrent.diagonal_witness import diagonal
 from krohn.recurrent.one_step import deltanet

@@ -1,90 +1,68 @@
-"""The boxes of a proof on disk: one safetensors file that says which weights and automaton it is about."""
+"""The certificate of a training run: the boxes that prove it, with the claim about its weights."""
 
-import hashlib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
-from krohn.atomic import write_bytes
+from krohn.atomic import write_json
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.check.boxes import Boxes, Words, boxes_from, witness_of
+from krohn.check.claim import ANY, RULES, Certificate, Claim, fitting_rules, read_certificate
+from krohn.check.net import Net
+from krohn.check.recurrent_rules import Asked, allowed_of
+from krohn.check.verdict import Refused
 from krohn.errors import InvalidFile
-from krohn.strict_json import short, shown, with_sorted_metadata
-from krohn.trained.box_check import Boxes
 
-NAME = "boxes.safetensors"
-VERSION = "1"
-NUMBERS, SIDES = (np.dtype(np.int64),), tuple(map(np.dtype, (np.float16, np.float32, np.float64)))
-SHAPES = {"state": (NUMBERS, 1), "follower": (NUMBERS, 2), "low": (SIDES, 2), "high": (SIDES, 2)}
-"""Kinds of numbers and axes; sides may be short floats, for which boxes are rounded outwards."""
-WORDS = ("all", "training")
+NAME = "certificate.json"
+BEFORE = "boxes.safetensors"
+"""Where earlier versions kept boxes; they are looked for again."""
 
 
-@dataclass(frozen=True, eq=False)
-class BoxCertificate:
-    """Boxes, and what they are said to prove.
-
-    Attributes:
-        kind: of the cell.
-        automaton: its digest.
-        weights: digest of the tensors as stored.
-        words: all, or those that training draws.
-        sides: the floats in which the sides of the boxes are written; they must hold them exactly.
-    """
-
-    boxes: Boxes
-    kind: str
-    automaton: str
-    weights: str
-    words: str
-    sides: type[np.floating[Any]] = np.float64
-
-    def save(self, path: Path) -> None:
-        """Writes the file whole."""
-        tensors = {name: np.ascontiguousarray(getattr(self.boxes, name)) for name in SHAPES}
-        for name in ("low", "high"):
-            tensors[name] = tensors[name].astype(self.sides)
-            assert np.array_equal(tensors[name], getattr(self.boxes, name))
-        about = {name: getattr(self, name) for name in ("kind", "automaton", "weights", "words")}
-        write_bytes(path, with_sorted_metadata(save(tensors, {"krohn": VERSION, **about})))
-
-
-def load_certificate(path: Path) -> BoxCertificate:
-    """The certificate in a file; anything that does not fit is refused in one line."""
-    try:
-        with safe_open(path, framework="np") as file:
-            about = file.metadata() or {}
-            names = set(file.keys())
-            if about.get("krohn") != VERSION or names != set(SHAPES) or about.get("words") not in WORDS:
-                raise InvalidFile(
-                    f"{short(path)} must be a certificate of boxes, version {VERSION}; "
-                    f"got {shown(sorted(names))}"
-                )
-            tensors = {name: file.get_tensor(name) for name in SHAPES}
-    except (OSError, SafetensorError) as error:
-        raise InvalidFile(f"{short(path)} must be a certificate of boxes; {error}") from error
-    for name, (dtypes, axes) in SHAPES.items():
-        if tensors[name].dtype not in dtypes or tensors[name].ndim != axes:
-            wanted = " or ".join(dtype.name for dtype in dtypes)
-            raise InvalidFile(f"{short(path)}: {name} must have {axes} axes of {wanted}")
-    named: tuple[str, str, str, str] = (
-        about.get("kind", ""),
-        about.get("automaton", ""),
-        about.get("weights", ""),
-        about["words"],
+def certificate_of(net: Net, automaton: Semiautomaton, words: Words, boxes: Boxes, sides: str) -> Certificate:
+    """The boxes, and what they are said to prove of a run; ``sides``: the floats they are written in."""
+    every = bool(words.allowed.all())
+    allowed = tuple(tuple(np.flatnonzero(row).tolist()) for row in words.allowed)
+    rules = RULES["boxes"]
+    claim = Claim(
+        kind=net.kind,
+        network=net.digest,
+        configuration=net.configuration,
+        letters=automaton.letter_names,
+        states=automaton.state_names,
+        automaton=words.automaton,
+        target="state",
+        up_to=None,
+        dtype="float32",
+        order=ANY,
+        allowed=None if every else allowed,
     )
-    sides = tensors["low"].dtype.type
-    tensors |= {name: tensors[name].astype(np.float64) for name in ("low", "high")}
-    return BoxCertificate(Boxes(**tensors), *named, sides)
+    named = Claim(**{**vars(claim), "assumptions": rules.assumptions(net, claim)})
+    return Certificate(named, "boxes", rules.version, witness_of(boxes, sides))
 
 
-def digest(tensors: dict[str, npt.NDArray[np.float32]]) -> str:
-    """SHA-256 of tensors by name, shape and bytes."""
-    found = hashlib.sha256()
-    for name in sorted(tensors):
-        found.update(f"{name} {tensors[name].shape}\n".encode())
-        found.update(np.ascontiguousarray(tensors[name]).tobytes())
-    return found.hexdigest()
+def save_certificate(certificate: Certificate, path: Path) -> None:
+    """Writes the file whole."""
+    write_json(path, certificate.to_json())
+
+
+def boxes_about(net: Net, automaton: Semiautomaton, path: Path) -> tuple[Boxes, Words, str]:
+    """The boxes in a certificate, the words it is about, and why its claim is not one about this run."""
+    certificate = read_certificate(path)
+    claim = certificate.claim
+    if certificate.rules != "boxes":
+        raise InvalidFile(f"the certificate of a run must have the rules boxes; it has {certificate.rules}")
+    same = np.array_equal(claim.automaton.table, automaton.table) and claim.automaton.start == automaton.start
+    if not same or claim.states != automaton.state_names or claim.letters != automaton.letter_names:
+        raise InvalidFile("the certificate must be about this automaton; it is about another one")
+    if claim.network != net.digest:
+        raise InvalidFile(
+            f"the certificate must be about this network; it is about {claim.network[:12]}, "
+            f"this one is {net.digest[:12]}"
+        )
+    asked = Asked(claim.automaton, claim.letters, claim.allowed, claim.up_to, claim.dtype, claim.order)
+    words = Words(claim.automaton, allowed_of(asked))
+    try:
+        fitting_rules(net, certificate)
+    except Refused as refusal:
+        return boxes_from(certificate.witness), words, str(refusal)
+    return boxes_from(certificate.witness), words, ""

@@ -1,4 +1,4 @@
-"""Finds boxes for ``box_check``: nothing here is trusted.
+"""Finds boxes for ``check.boxes``: nothing here is trusted.
 
 A box stands for a state of the automaton and the last letters read. One box for each state alone is not
 enough: letters enter the gates of a cell additively, and a network that holds a state and corrects errors
@@ -11,50 +11,47 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.trained.box_check import Box, Boxes, BoxVerdict, Cell, Floats, Ints, check, margins
+from krohn.check.boxes import MAX_BOXES, BoxCell, Boxes, BoxVerdict, Words, check
+from krohn.check.reader import Automaton
+from krohn.check.real import Array, Integers
+from krohn.check.verdict import Refused
 
+Box = tuple[Array, Array]
 Short = type[np.float16] | type[np.float32]
+SHORT: dict[str, Short] = {"f2": np.float16, "f4": np.float32}
+"""Short floats for the sides of boxes, by the names that witnesses give."""
 
-MAX_BOXES = 4096
 GROWTH, STEP = 0.05, 1e-6
 """A side that moves is pushed further by this share, and by this much: else it converges for ever."""
 
 
-@dataclass(frozen=True, eq=False)
-class Claim:
-    """An automaton and the words that are claimed: those whose letters are all allowed [state, letter]."""
-
-    table: Ints
-    start: int
-    allowed: npt.NDArray[np.bool_]
-
-
-def all_words(automaton: Semiautomaton) -> Claim:
-    """The claim about every word."""
+def words_of(automaton: Semiautomaton, allowed: npt.NDArray[np.bool_] | None = None) -> Words:
+    """All words, or those whose letters are all allowed [state, letter]."""
     table = automaton.table.astype(np.int64)
-    return Claim(table, int(automaton.start), np.ones(table.shape, dtype=bool))
+    own = Automaton(table, int(automaton.start), np.arange(len(table)))
+    return Words(own, np.ones(table.shape, dtype=bool) if allowed is None else allowed)
 
 
 @dataclass(frozen=True, eq=False)
 class Contexts:
     """States with the last letters read, each a box to be; number 0 is the empty word."""
 
-    state: Ints
-    follower: Ints
-    last: Ints  # the last letter, −1 for the empty word
+    state: Integers
+    follower: Integers
+    last: Integers  # the last letter, −1 for the empty word
 
 
-def contexts(claim: Claim, letters: int = 1) -> Contexts | None:
+def contexts(words: Words, letters: int = 1) -> Contexts | None:
     """All reachable pairs of a state and at most so many last letters; none if they are too many."""
-    first: tuple[int, tuple[int, ...]] = (claim.start, ())
+    first: tuple[int, tuple[int, ...]] = (words.automaton.start, ())
     number, order, rows = {(first, True): 0}, [first], []
     for state, word in order:  # grows while it is read
         row = []
-        for letter in range(claim.table.shape[1]):
-            if not claim.allowed[state, letter]:
+        for letter in range(words.table.shape[1]):
+            if not words.allowed[state, letter]:
                 row.append(-1)
                 continue
-            key = (int(claim.table[state, letter]), (*word, letter)[-letters:])
+            key = (int(words.table[state, letter]), (*word, letter)[-letters:])
             if (key, False) not in number:
                 number[key, False] = len(order)
                 order.append(key)
@@ -67,7 +64,7 @@ def contexts(claim: Claim, letters: int = 1) -> Contexts | None:
 
 
 def search(
-    cell: Cell, claim: Claim, found: Contexts, begin: Box | None = None, rounds: int = 300
+    cell: BoxCell, words: Words, found: Contexts, begin: Box | None = None, rounds: int = 300
 ) -> tuple[Boxes, BoxVerdict]:
     """Grows boxes from the empty word, or from a guess, until no letter leaves them; then checks them."""
     count = len(found.state)
@@ -76,33 +73,45 @@ def search(
     if begin is not None:
         low, high, dirty = begin[0].copy(), begin[1].copy(), np.ones(count, bool)
     low[0] = high[0] = 0.0
-    with np.errstate(all="ignore"):
-        for turn in range(rounds):
-            grown = _grow(cell, found.follower, low, high, dirty)
-            dirty = np.isin(np.arange(count), grown)
-            if not dirty.any():
-                break
-            seen = np.isfinite(low[:, 0]) & (np.arange(count) > 0)
-            if turn % 5 == 4 and not (margins(cell, low[seen], high[seen], found.state[seen]) > 0).all():
-                break
-    boxes = Boxes(found.state, found.follower, low, high)
-    return boxes, check(cell, boxes, claim.table, claim.start, claim.allowed)
+    try:
+        with np.errstate(all="ignore"):
+            _closed(cell, found, low, high, dirty, rounds)
+            boxes = Boxes(found.state, found.follower, low, high)
+            return boxes, check(cell, boxes, words)
+    except Refused as refusal:
+        return Boxes(found.state, found.follower, low, high), BoxVerdict(str(refusal))
 
 
-def shortened(cell: Cell, boxes: Boxes, sides: Short, rounds: int = 60) -> Boxes:
+def _closed(
+    cell: BoxCell, found: Contexts, low: Array, high: Array, dirty: npt.NDArray[np.bool_], rounds: int
+) -> None:
+    """Lets boxes grow until no letter leaves them, or until the read-out is not sure any more."""
+    numbers = np.arange(len(low))
+    for turn in range(rounds):
+        grown = _grow(cell, found.follower, low, high, dirty)
+        dirty = np.isin(numbers, grown)
+        if not dirty.any():
+            break
+        seen = np.isfinite(low[:, 0]) & (numbers > 0)
+        if turn % 5 == 4 and not (cell.margins(low[seen], high[seen], found.state[seen]) > 0).all():
+            break
+
+
+def shortened(cell: BoxCell, boxes: Boxes, sides: str, rounds: int = 60) -> Boxes:
     """Boxes whose sides are short floats: rounded outwards, and grown until no letter leaves them."""
-    low, high = _outwards(boxes.low, boxes.high, sides)
+    kind = SHORT[sides]
+    low, high = _outwards(boxes.low, boxes.high, kind)
     dirty = np.ones(len(low), bool)
     for _ in range(rounds):
         grown = _grow(cell, boxes.follower, low, high, dirty)
         if not len(grown):
             break
-        low, high = _outwards(low, high, sides)
+        low, high = _outwards(low, high, kind)
         dirty = np.isin(np.arange(len(low)), grown)
     return Boxes(boxes.state, boxes.follower, low, high)
 
 
-def _outwards(low: Floats, high: Floats, sides: Short) -> Box:
+def _outwards(low: Array, high: Array, sides: Short) -> Box:
     """The nearest short floats that do not lie inside."""
     with np.errstate(over="ignore"):
         down, up = (side.astype(sides).astype(np.float64) for side in (low, high))
@@ -127,7 +136,7 @@ def told(boxes: Boxes, verdict: BoxVerdict, automaton: Semiautomaton) -> str:
 
 
 def _grow(
-    cell: Cell, follower: Ints, low: Floats, high: Floats, dirty: npt.NDArray[np.bool_]
+    cell: BoxCell, follower: Integers, low: Array, high: Array, dirty: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.intp]:
     """Encloses the images of the dirty boxes; which boxes became larger."""
     new_low, new_high = np.full_like(low, np.inf), np.full_like(high, -np.inf)

@@ -54,7 +54,7 @@ def learn_code(
     tell: Callable[[int, float], None] = lambda step, violation: None,
 ) -> FineTuned:
     """Trains first weights until a search proves the network with some margin, or for so many steps."""
-    letters = goal.claim.table.shape[1]
+    letters = goal.words.table.shape[1]
     given = {**weights, "wte": _embedding(weights["wte"], letters, seed)}
     tuned = {name: value.detach().clone().requires_grad_(name != "wte") for name, value in given.items()}
     moving = [value for value in tuned.values() if value.requires_grad]
@@ -71,7 +71,7 @@ def learn_code(
         if step % EVERY == 0 or step == steps:
             tell(step, float(loss.detach()))
             now = {name: value.detach().clone() for name, value in tuned.items()}
-            found = FineTuned(now, step, *search(cell_of(goal, now), goal.claim, goal.found))
+            found = FineTuned(now, step, *search(cell_of(goal, now), goal.words, goal.found))
             if best is None or found.verdict.proved or not best.verdict.proved:
                 best = found
             if found.verdict.proved and found.verdict.margin >= ENOUGH:

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from krohn.trained.box_check import Boxes, BoxVerdict, Floats
+from krohn.check.boxes import Boxes, BoxVerdict
+from krohn.check.real import Array
 from krohn.trained.box_loss import IMAGES, memory_gate, worst_leads
 from krohn.trained.box_search import search
 from krohn.trained.goal import FineTuned, Goal, Weights, cell_of
@@ -102,11 +103,11 @@ def _radius(kind: str, shape: Tensor, hidden: int) -> Tensor:
     return torch.cat((shown, memory), 1)
 
 
-def _centres(goal: Goal, weights: Weights, seed: int) -> Floats:
+def _centres(goal: Goal, weights: Weights, seed: int) -> Array:
     """Where the network is after each context, on average over words with and without habits."""
     cell = cell_of(goal, weights)
     words = np.concatenate([make(goal.automaton, 64, seed)[:128] for make in (uniform, habitual)])
-    words = legal(goal.automaton, words, goal.claim.allowed, seed)
+    words = legal(goal.automaton, words, goal.words.allowed, seed)
     total, count = np.zeros((len(goal.found.state), cell.size)), np.zeros(len(goal.found.state))
     point, key = np.zeros((len(words), cell.size)), np.zeros(len(words), dtype=np.int64)
     for column in words.T:
@@ -125,7 +126,7 @@ def _proof(
 ) -> tuple[Boxes, BoxVerdict]:
     cell = cell_of(goal, weights)
     middle, half = (value.detach().double().numpy() for value in (centre, radius))
-    found = search(cell, goal.claim, goal.found, (middle - half, middle + half), rounds=60)
+    found = search(cell, goal.words, goal.found, (middle - half, middle + half), rounds=60)
     if not found[1].proved and from_nothing:
-        return search(cell, goal.claim, goal.found)
+        return search(cell, goal.words, goal.found)
     return found

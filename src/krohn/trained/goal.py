@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.trained.box_check import CELLS, Boxes, BoxVerdict, Cell
-from krohn.trained.box_search import Claim, Contexts
+from krohn.check.boxes import BoxCell, Boxes, BoxVerdict, Words, gated
+from krohn.trained.box_search import Contexts
 
 Weights = dict[str, Tensor]
 
@@ -17,7 +17,7 @@ class Goal:
 
     kind: str
     automaton: Semiautomaton
-    claim: Claim
+    words: Words
     found: Contexts
 
 
@@ -31,8 +31,8 @@ class FineTuned:
     verdict: BoxVerdict
 
 
-def cell_of(goal: Goal, weights: Weights) -> Cell:
+def cell_of(goal: Goal, weights: Weights) -> BoxCell:
     """The weights as the checker reads them."""
-    states, letters = goal.claim.table.shape
+    states, letters = goal.words.table.shape
     arrays = {name: value.detach().numpy() for name, value in weights.items()}
-    return CELLS[goal.kind](arrays, letters, states)
+    return BoxCell(gated(goal.kind, arrays, letters, states), "float32")

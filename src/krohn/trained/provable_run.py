@@ -10,11 +10,11 @@ import torch
 
 from krohn import atomic, streams
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.check.boxes import CELLS, MAX_BOXES
 from krohn.errors import Unsupported
 from krohn.evaluate.trained_states import TrainedStates, trained_states
-from krohn.trained.box_certificate import NAME
-from krohn.trained.box_check import CELLS
-from krohn.trained.box_search import MAX_BOXES, all_words, contexts, told
+from krohn.trained.box_certificate import BEFORE, NAME, save_certificate
+from krohn.trained.box_search import contexts, told, words_of
 from krohn.trained.code_training import learn_code
 from krohn.trained.codes import code_of
 from krohn.trained.examined import kind_of
@@ -71,7 +71,7 @@ def provable_reasons(config: RunConfig, automaton: Semiautomaton) -> list[str]:
         "--provable needs words of letters alone: leave out --scratchpad and --bos": task.scratchpad
         or task.bos,
         "--provable needs --target state": task.target != "state",
-        TOO_MANY: contexts(all_words(automaton)) is None,
+        TOO_MANY: contexts(words_of(automaton)) is None,
     }
     return [reason for reason, holds in reasons.items() if holds]
 
@@ -81,11 +81,11 @@ def make_provable(
 ) -> ProvableRun:
     """Fine-tunes the best replicate of a run; writes it, with its boxes if it is proved, into a subfolder."""
     trained, config = trained_states(directory), read_config(directory)
-    claim = all_words(trained.automaton)
-    found = contexts(claim)
+    words = words_of(trained.automaton)
+    found = contexts(words)
     if found is None:
         raise Unsupported(TOO_MANY)
-    goal = Goal(kind_of(trained), trained.automaton, claim, found)
+    goal = Goal(kind_of(trained), trained.automaton, words, found)
     began, seed, code = perf_counter(), config.seed, code_of(trained.automaton, found)
     first, tuned, way = _used(trained), None, "network"
     fits = "code" in ways and code.shape[1] <= first["weight_hh"].shape[0]
@@ -135,12 +135,13 @@ def _write(
     made = ProvableRun(folder, way, tuned, seconds, scores["accuracy"], why)
     entry = {"status": "proved" if tuned.verdict.proved else "not proved", **scores}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / NAME).unlink(missing_ok=True)
+    for name in (NAME, BEFORE):
+        (folder / name).unlink(missing_ok=True)
     atomic.write_json(folder / CONFIG, config.to_dict())
     write_weights(folder, weights)
     if tuned.verdict.proved:
         proof = Proof("all", tuned.boxes, tuned.verdict)
-        certificate_of(proved, trained.automaton, proof).save(folder / NAME)
+        save_certificate(certificate_of(folder, proved, trained.automaton, proof), folder / NAME)
     about = made.to_json()
     del about["folder"]
     result = {"run": config.run_id, "replicate": trained.replicate, "replicates": [entry], "finished": True}

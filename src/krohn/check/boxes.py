@@ -1,0 +1,232 @@
+"""The proof for every length of a trained LSTM or GRU: boxes that every letter maps into each other.
+
+A witness names boxes of the hidden state. Box 0 holds the state before the first letter; each box belongs
+to a state of the automaton and names, for each letter, the box that follows. Proved is that the follower
+belongs to the right state, that one step of the network from any point of a box ends inside the follower,
+and that on every follower the read-out answers its state. By induction the network is right on words of
+every length.
+
+Hypotheses, and where they are asked for: every number is finite (``Sums``, ``Rounding.error``); the start
+is in box 0, followers belong to the right states, every allowed letter has one (``ill_formed``); steps end
+inside (``check``); the right logit leads (``margins``).
+"""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.check.cells import Gated, Gru, Lstm
+from krohn.check.format import FORMATS
+from krohn.check.reader import Automaton, need
+from krohn.check.real import Array, Flags, Integers, Real, point, terms_of
+from krohn.check.sums import Sums
+from krohn.check.verdict import Budget, Refused, require
+
+LARGEST = 1e12
+"""Sides of boxes must be smaller."""
+MAX_BOXES = 4096
+CELLS: dict[str, type[Gated]] = {"lstm": Lstm, "gru": Gru}
+SIDES = {"f2": "<f2", "f4": "<f4", "f8": "<f8"}
+"""Floats in which sides are written; boxes are rounded outwards to them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """``state`` [K], ``follower`` [K, A] (−1: the letter is not allowed), sides [K, D]."""
+
+    state: Integers
+    follower: Integers
+    low: Array
+    high: Array
+
+
+@dataclass(frozen=True)
+class BoxVerdict:
+    """``failure`` is empty if the boxes are a proof.
+
+    Attributes:
+        margin: least lead of the right answer over any other, on all boxes, all errors taken off.
+        steps: pairs of a box and a letter whose image was enclosed.
+        widest: the largest side of a box.
+        at: the box that fails, and the letter that leads out of it; −1 if it is the read-out.
+    """
+
+    failure: str
+    margin: float = 0.0
+    steps: int = 0
+    widest: float = 0.0
+    at: tuple[int, int] | None = None
+
+    @property
+    def proved(self) -> bool:
+        """Whether every check passed."""
+        return not self.failure
+
+
+class BoxCell:
+    """A gated cell on boxes of its state, in any order of adding."""
+
+    def __init__(self, cell: Gated, dtype: str) -> None:
+        self.cell, self.sums = cell, Sums(FORMATS[dtype])
+        self.weights, self.rows = cell.stored(self.sums), cell.letters(self.sums)
+        self.hidden, self.size = cell.hidden, cell.size
+
+    def image(self, low: Array, high: Array, letter: int) -> tuple[Array, Array]:
+        """Boxes that hold every result of one step from the given boxes [N, D]."""
+        after = self.cell.after(self.sums, self.weights, self.rows[letter : letter + 1], Real(low, high))
+        return after.lo, after.hi
+
+    def margins(self, low: Array, high: Array, right: Integers) -> Array:
+        """The least lead of the answers ``right`` [N] over every other, on each box, errors taken off."""
+        h = Real(low[:, : self.hidden], high[:, : self.hidden])
+        weight, bias = self.weights["head.weight"], self.weights["head.bias"]
+        self.sums.product(h, weight, bias)
+        fmt, size = self.sums.fmt, h.size @ np.abs(weight) + np.abs(bias)
+        rounds, faint = terms_of(h.size, weight, bias)
+        error = fmt.inner.error(size, rounds, faint)
+        error = error + 2 * fmt.rounding(size + error)
+        least = np.full(len(low), np.inf)
+        for answer in np.unique(right):
+            rows = right == answer
+            for other in range(len(bias)):
+                if other == answer:
+                    continue
+                lead = (h[rows] @ (weight[:, [answer]] - weight[:, [other]])).lo[:, 0]
+                apart = (
+                    (point(bias[answer]) - point(bias[other])).lo - error[rows, answer] - error[rows, other]
+                )
+                least[rows] = np.minimum(least[rows], lead + apart)
+        return least
+
+
+def gated(kind: str, tensors: Mapping[str, npt.NDArray[Any]], letters: int, states: int) -> Gated:
+    """The cell of a run; rows of letters and columns of states that are not there are padding."""
+    need(kind in CELLS, f"boxes are for {' and '.join(CELLS)} networks")
+    used = dict(tensors)
+    names = {
+        "wte": (slice(letters),),
+        "head.weight": (slice(None), slice(states)),
+        "head.bias": (slice(states),),
+    }
+    for name, part in names.items():
+        need(name in used and used[name].ndim == len(part) + (name == "wte"), f"the cell must have {name}")
+        used[name] = used[name][part]
+    return CELLS[kind](used)
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """An automaton, and the words that are meant: those whose letters are all allowed [state, letter]."""
+
+    automaton: Automaton
+    allowed: Flags
+
+    @property
+    def table(self) -> Integers:
+        """The state after each state and letter."""
+        return self.automaton.table
+
+
+def check(cell: BoxCell, boxes: Boxes, words: Words, budget: Budget | None = None) -> BoxVerdict:
+    """Whether the boxes prove the cell right on every word whose letters are allowed [state, letter]."""
+    automaton, allowed = words.automaton, words.allowed
+    failure = ill_formed(cell, boxes, automaton, allowed)
+    if failure:
+        return BoxVerdict(failure)
+    state, follower, low, high = boxes.state, boxes.follower, boxes.low, boxes.high
+    reached, steps = np.zeros(len(state), dtype=bool), 0
+    for letter in range(automaton.table.shape[1]):
+        source = np.flatnonzero(allowed[state, letter])
+        if not len(source):
+            continue
+        if budget is not None:
+            budget.spend(len(source) * cell.cell.num_parameters, "images of boxes")
+        target = follower[source, letter]
+        try:
+            image_low, image_high = cell.image(low[source], high[source], letter)
+        except Refused as refusal:
+            return BoxVerdict(f"letter {letter}: {refusal}")
+        inside = (image_low >= low[target]) & (image_high <= high[target])  # false where something is NaN
+        if not inside.all():
+            row, unit = np.argwhere(~inside)[0]
+            return BoxVerdict(
+                f"letter {letter} must map box {source[row]} into box {target[row]}; "
+                f"coordinate {unit} leaves it",
+                at=(int(source[row]), letter),
+            )
+        reached[target] = True
+        steps += len(source)
+    shown = np.flatnonzero(reached)
+    leads = cell.margins(low[shown], high[shown], automaton.shows[state[shown]])
+    if not (leads > 0).all():
+        worst = int(shown[np.argmin(leads)])
+        failure = f"the read-out must answer state {state[worst]} on all of box {worst}; it may not"
+        return BoxVerdict(failure, at=(worst, -1))
+    return BoxVerdict("", float(leads.min()) if steps else 0.0, steps, float((high - low).max()))
+
+
+def ill_formed(cell: BoxCell, boxes: Boxes, automaton: Automaton, allowed: Flags) -> str:
+    """What is malformed in the witness, before any number is computed."""
+    count, (states, letters) = len(boxes.state), automaton.table.shape
+    if (cell.cell.num_letters, cell.cell.num_states) != (letters, int(automaton.shows.max()) + 1):
+        return "the network must have the automaton's letters and states"
+    if boxes.low.shape != (count, cell.size) or boxes.high.shape != boxes.low.shape or not count:
+        return f"boxes must have {cell.size} sides each, and there must be one at least"
+    if boxes.follower.shape != (count, letters) or allowed.shape != automaton.table.shape:
+        return f"every box must name a follower for each of {letters} letters"
+    if not (np.abs(boxes.low) <= LARGEST).all() or not (np.abs(boxes.high) <= LARGEST).all():
+        return "sides of boxes must be numbers of moderate size"
+    if not (boxes.low <= boxes.high).all():
+        return "no box may be empty"
+    if not ((boxes.state >= 0) & (boxes.state < states)).all() or boxes.state[0] != automaton.start:
+        return "boxes must belong to states of the automaton, box 0 to its start"
+    source, letter = np.nonzero(allowed[boxes.state])
+    target = boxes.follower[source, letter]
+    if not ((target >= 0) & (target < count)).all():
+        return "every allowed letter must have a follower"
+    if (boxes.state[target] != automaton.table[boxes.state[source], letter]).any():
+        return "a follower must belong to the state that the automaton moves to"
+    if not ((boxes.low[0] <= 0) & (boxes.high[0] >= 0)).all():
+        return "box 0 must hold the state before the first letter, all zeros"
+    return ""
+
+
+def witness_of(boxes: Boxes, sides: str = "f8") -> dict[str, Any]:
+    """The boxes as plain values; sides in short floats, which must hold them exactly."""
+    parts = {}
+    for name in ("low", "high"):
+        value = getattr(boxes, name).astype(SIDES[sides])
+        require(value == getattr(boxes, name), f"{sides} does not hold the sides of the boxes")
+        parts[name] = base64.b64encode(value.tobytes()).decode()
+    lists = {"state": boxes.state.tolist(), "follower": boxes.follower.tolist()}
+    return {**lists, "sides": sides, "width": int(boxes.low.shape[1]), **parts}
+
+
+def boxes_from(witness: Any) -> Boxes:
+    """The boxes in a witness; anything malformed is named."""
+    wanted = {"state", "follower", "sides", "width", "low", "high"}
+    need(isinstance(witness, dict) and set(witness) == wanted, f"boxes must have {', '.join(sorted(wanted))}")
+    state, follower, width = witness["state"], witness["follower"], witness["width"]
+    fits = isinstance(state, list) and 0 < len(state) <= MAX_BOXES and all(type(n) is int for n in state)
+    fits = fits and isinstance(follower, list) and len(follower) == len(state)
+    fits = fits and all(isinstance(row, list) and len(row) == len(follower[0]) for row in follower)
+    fits = fits and all(type(n) is int and abs(n) <= MAX_BOXES for row in (state, *follower) for n in row)
+    need(fits, f"boxes must be at most {MAX_BOXES}, each with a state and followers")
+    need(witness["sides"] in SIDES and type(width) is int and width > 0, "boxes: sides must be f2, f4 or f8")
+    low, high = (_decoded(witness[name], witness["sides"], len(state), width) for name in ("low", "high"))
+    return Boxes(np.array(state, dtype=np.int64), np.array(follower, dtype=np.int64), low, high)
+
+
+def _decoded(text: Any, sides: str, count: int, width: int) -> Array:
+    kind = np.dtype(SIDES[sides])
+    need(isinstance(text, str), "boxes: sides must be base64 text")
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError:
+        data = b""
+    need(len(data) == count * width * kind.itemsize, f"boxes must have {width} sides each, in base64")
+    return np.frombuffer(data, dtype=kind).reshape(count, width).astype(np.double)

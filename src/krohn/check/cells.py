@@ -1,0 +1,195 @@
+"""Recurrent networks: tensors by name, a state that starts from zero, one step for each letter.
+
+A step is written once, for any arithmetic: ``Sums`` proves with it, and whoever wants to run a network
+hands in plain floats. Here are the gated cells; ``stacks`` has the linear recurrences.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.check.real import Array, Real, point
+from krohn.check.sums import ANY, Sums, beside, split
+from krohn.errors import InvalidInput
+
+Tensors = Mapping[str, npt.NDArray[np.single]]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of a network that reads what the part before hands on, one position after the other.
+
+    Attributes:
+        size: numbers that it carries from letter to letter.
+        step: what is handed to it [many, …] and what it carries [many, size], to what it carries afterwards
+            and what it hands on; the last stage hands on logits.
+        linear: how many of the first numbers a linear recurrence carries, whose errors never shrink.
+    """
+
+    size: int
+    step: Callable[[Real, Real], tuple[Real, Real]]
+    linear: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Cell(ABC):
+    """A recurrent layer with its linear read-out; ``ranks`` says which tensors there must be."""
+
+    kind: ClassVar[str]
+    orders: ClassVar[tuple[str, ...]] = (ANY,)
+    tensors: Tensors
+
+    def __post_init__(self) -> None:
+        wanted = self.ranks()
+        if set(self.tensors) != set(wanted):
+            raise InvalidInput(f"{self.kind} needs the tensors {', '.join(sorted(wanted))}")
+        for name, array in self.tensors.items():
+            if array.dtype != np.single or array.ndim != wanted[name] or not np.isfinite(array).all():
+                raise InvalidInput(f"{name} must be finite float32 with {wanted[name]} axes; it is not")
+        wrong = [name for name, shape in self.shapes().items() if self.tensors[name].shape != shape]
+        if wrong:
+            raise InvalidInput(f"the tensors of {self.kind} must fit together; {wrong[0]} does not")
+
+    @abstractmethod
+    def ranks(self) -> dict[str, int]:
+        """The tensors and their numbers of axes."""
+
+    @abstractmethod
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Sizes that tensors must have, given those of the others."""
+
+    @abstractmethod
+    def stages(self, sums: Sums) -> list[Stage]:
+        """The network in parts, of which each sees the parts before it alone."""
+
+    @property
+    @abstractmethod
+    def options(self) -> dict[str, Any]:
+        """The options of the training architecture that the tensors fit."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """The library functions that a step calls."""
+        return ("sigmoid", "tanh")
+
+    @classmethod
+    def of(cls, tensors: Tensors, options: Mapping[str, Any]) -> "Cell":
+        """The cell with these options of its training architecture; most follow from the sizes."""
+        return cls(tensors)
+
+    def stored(self, sums: Sums) -> dict[str, Array]:
+        """The tensors as the format holds them."""
+        return {name: sums.fmt.stores(array.astype(np.float64), name) for name, array in self.tensors.items()}
+
+    def letters(self, sums: Sums) -> Real:
+        """What each letter hands to the first stage: a row of the embedding is taken, not computed."""
+        return point(sums.fmt.stores(self.tensors["wte"].astype(np.float64), "wte"))
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Numbers that are carried from letter to letter."""
+
+    @property
+    def num_letters(self) -> int:
+        """Letters it reads."""
+        return len(self.tensors["wte"])
+
+    @property
+    def num_states(self) -> int:
+        """Automaton states it tells apart."""
+        return len(self.tensors["head.bias"])
+
+    @property
+    def num_parameters(self) -> int:
+        """Numbers in all tensors."""
+        return sum(array.size for array in self.tensors.values())
+
+
+class Gated(Cell):
+    """One layer of units with gates, and its read-out."""
+
+    gates: ClassVar[int]
+    biases: ClassVar[tuple[str, ...]]
+
+    def ranks(self) -> dict[str, int]:
+        """See ``Cell``."""
+        return {
+            **dict.fromkeys(("wte", "weight_ih", "weight_hh", "head.weight"), 2),
+            **dict.fromkeys((*self.biases, "head.bias"), 1),
+        }
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """See ``Cell``."""
+        width, embedding = self.gates * self.hidden, self.tensors["wte"].shape[1]
+        return {
+            "weight_hh": (self.hidden, width),
+            "weight_ih": (embedding, width),
+            "head.weight": (self.hidden, self.num_states),
+            **dict.fromkeys(self.biases, (width,)),
+        }
+
+    @property
+    def hidden(self) -> int:
+        """Units."""
+        return len(self.tensors["weight_hh"])
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """See ``Cell``."""
+        return {"embedding": self.tensors["wte"].shape[1], "hidden": self.hidden}
+
+    @property
+    def size(self) -> int:
+        """See ``Cell``: h, and c if there are four gates."""
+        return self.hidden * (2 if self.gates == 4 else 1)
+
+    @abstractmethod
+    def after(self, sums: Sums, w: Mapping[str, Array], row: Real, carried: Real) -> Real:
+        """The state after a letter."""
+
+    def stages(self, sums: Sums) -> list[Stage]:
+        """See ``Cell``: it is one, and h stands first in what it carries."""
+        w = self.stored(sums)
+
+        def step(given: Real, carried: Real) -> tuple[Real, Real]:
+            after = self.after(sums, w, given, carried)
+            return after, sums.product(after[:, : self.hidden], w["head.weight"], w["head.bias"])
+
+        return [Stage(self.size, step)]
+
+
+class Lstm(Gated):
+    """torch's LSTM (gates i, f, g, o), matrices as [in, out]; the state is (h, c)."""
+
+    kind, gates, biases = "lstm", 4, ("bias",)
+
+    def after(self, sums: Sums, w: Mapping[str, Array], row: Real, carried: Real) -> Real:
+        """c ← σ(f)·c + σ(i)·tanh(g), h ← σ(o)·tanh(c)."""
+        h, c = split(carried, self.hidden)
+        z = sums.products((row, w["weight_ih"], w["bias"]), (h, w["weight_hh"], None))
+        i, f, g, o = split(z, *(self.hidden * n for n in (1, 2, 3)))
+        c = sums.total((sums.sigmoid(f), c), (sums.sigmoid(i), sums.tanh(g)))
+        return beside([sums.total((sums.sigmoid(o), sums.tanh(c))), c])
+
+
+class Gru(Gated):
+    """torch's GRU (gates r, z, n; the reset gate acts on W h + b), matrices as [in, out]."""
+
+    kind, gates, biases = "gru", 3, ("bias_ih", "bias_hh")
+
+    def after(self, sums: Sums, w: Mapping[str, Array], row: Real, carried: Real) -> Real:
+        """n = tanh(x + σ(r)·y), h ← (1 − σ(z))·n + σ(z)·h."""
+        n, parts = self.hidden, ((row, "ih"), (carried, "hh"))
+        gates = [(x, w[f"weight_{name}"][:, : 2 * n], w[f"bias_{name}"][: 2 * n]) for x, name in parts]
+        inward, recurrent = (
+            sums.product(x, w[f"weight_{name}"][:, 2 * n :], w[f"bias_{name}"][2 * n :]) for x, name in parts
+        )
+        both = sums.products(*gates)
+        r, z = split(sums.sigmoid(both), n)
+        fresh = sums.tanh(sums.total((inward, point(1.0)), (r, recurrent)))
+        return sums.mixed(z, fresh, carried)

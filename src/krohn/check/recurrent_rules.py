@@ -1,0 +1,123 @@
+"""The three rule sets for recurrent networks: from a claim about a folder to the proof that decides it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from krohn.check.balls import horizon
+from krohn.check.boxes import BoxCell, Words, boxes_from, check, gated
+from krohn.check.cells import Cell, Gated, Gru, Lstm
+from krohn.check.chunks import same_in_chunks
+from krohn.check.closure import WORK, close
+from krohn.check.format import FORMATS
+from krohn.check.net import RECURRENT, Net
+from krohn.check.reader import Automaton
+from krohn.check.real import Flags
+from krohn.check.stacks import DeltaStack, DiagonalStack, RankOneStack
+from krohn.check.sums import ANY, CHUNKS
+from krohn.check.verdict import Budget, Verdict, require
+
+CELLS: dict[str, type[Cell]] = {
+    cell.kind: cell for cell in (DeltaStack, DiagonalStack, RankOneStack, Lstm, Gru)
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The parts of a claim that these rules read."""
+
+    automaton: Automaton
+    letters: tuple[str, ...]
+    allowed: tuple[tuple[int, ...], ...] | None
+    up_to: int | None
+    dtype: str
+    order: str
+
+
+def cell_of(net: Net, claim: Asked) -> Cell:
+    """The network as the rules read it; every field of its configuration must be one they know."""
+    letters, states = claim.automaton.table.shape[::-1]
+    if net.kind == RECURRENT:
+        kind, options = net.configuration["architecture"], net.configuration["options"]
+        require(kind in CELLS, f"the architecture must be one of {', '.join(CELLS)}; got {str(kind)[:40]}")
+        cell = CELLS[kind].of(net.tensors, options)
+        require(cell.options == options, "the options must be those of the tensors")
+        return cell
+    model = net.configuration["model"]
+    known = isinstance(model, dict) and set(model) == {"kind", "embedding", "hidden"}
+    require(known, "a run is proved if its model has kind, embedding and hidden, and nothing else")
+    own = gated(model["kind"], net.tensors, letters, states)
+    require(
+        own.options == {name: model[name] for name in own.options}, "the sizes must be those of the tensors"
+    )
+    for name in ("scratchpad", "bos"):
+        require(
+            net.configuration[name] is False, f"a run is proved if it reads letters alone, without {name}"
+        )
+    return own
+
+
+def assumed(net: Net, claim: Asked) -> tuple[str, ...]:
+    """The assumptions that a claim must name: of rounding, of sums, and of the functions that are called."""
+    cell, coarse = cell_of(net, claim), FORMATS[claim.dtype].coarse if claim.dtype in FORMATS else False
+    own = ("saturation", *cell.assumptions) if cell.assumptions else ("root",)
+    return (
+        "rounding",
+        *(("sum",) if claim.order in (ANY, CHUNKS) else ()),
+        *(("half",) if coarse else ()),
+        *own,
+    )
+
+
+def closure_rules(net: Net, claim: Asked, witness: object, work: float | None) -> Verdict:
+    """Every length: all that any word reaches is a finite set, and every answer in it is right."""
+    require(claim.up_to is None, "a closure is about words of every length")
+    require(claim.allowed is None, "a closure is about all words")
+    require(witness is None, "a closure needs no witness")
+    cell, order = cell_of(net, claim), ANY if claim.order == CHUNKS else claim.order
+    found = close(cell, claim.automaton, claim.dtype, order, budget=Budget(work or WORK))
+    if found.doubt is not None:
+        word = " ".join(claim.letters[letter] for letter in found.doubt)
+        return Verdict(False, 0.0, f"the right logit does not lead after the word {word}")
+    require(found.proved, f"more than {sum(found.layers) - 1:,} vectors are reached")
+    chunked = claim.order != CHUNKS or same_in_chunks(cell, found.notes)
+    require(chunked, "in chunks the sums may be rounded otherwise")
+    return Verdict(True, found.margin, "")
+
+
+def balls_rules(net: Net, claim: Asked, witness: object, work: float | None) -> Verdict:
+    """Up to a length: rounding takes a diagonal stack no further from what short words leave than it may."""
+    require(claim.up_to is not None, "a horizon is about words up to a length")
+    require(
+        claim.allowed is None and claim.order == ANY, "a horizon is about all words and any order of sums"
+    )
+    cell = cell_of(net, claim)
+    require(isinstance(cell, DiagonalStack), "a horizon is for diagonal networks")
+    if isinstance(cell, DiagonalStack):
+        longest = horizon(cell, claim.automaton, claim.dtype, witness, Budget(work or WORK))
+        require(longest >= (claim.up_to or 0), f"every word is right up to {longest:,} letters only")
+    return Verdict(True, 0.0, "")
+
+
+def boxes_rules(net: Net, claim: Asked, witness: object, work: float | None) -> Verdict:
+    """Every length: boxes of the state that letters map into each other."""
+    require(claim.up_to is None, "boxes are about words of every length")
+    require(claim.order == ANY, "boxes hold for any order of sums; the claim must say so")
+    cell = cell_of(net, claim)
+    require(isinstance(cell, Gated), "boxes are for lstm and gru networks")
+    words = Words(claim.automaton, allowed_of(claim))
+    if isinstance(cell, Gated):
+        found = check(BoxCell(cell, claim.dtype), boxes_from(witness), words, Budget(work or WORK))
+        return Verdict(found.proved, found.margin, found.failure)
+    return Verdict(False, 0.0, "")
+
+
+def allowed_of(claim: Asked) -> Flags:
+    """The letters that may follow in each state, as flags [state, letter]."""
+    allowed = np.zeros(claim.automaton.table.shape, dtype=bool)
+    for state, letters in enumerate(claim.allowed or ()):
+        allowed[state, list(letters)] = True
+    return allowed if claim.allowed is not None else ~allowed
+
+
+RULES = {"closure": closure_rules, "balls": balls_rules, "boxes": boxes_rules}

@@ -1,0 +1,97 @@
+"""Networks that an earlier version called proved and that torch answers wrongly: none may be proved again."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.zoo import parse_spec
+from krohn.check.cells import Gru, Lstm
+from krohn.recurrent.closure import close
+from krohn.recurrent.witnesses import gru
+from recurrent.judge import gated_logits, right
+
+
+def with_units_in_front(cell: Gru, copies: int) -> dict[str, np.ndarray]:
+    """The same network, and before its units so many that are 1 after every letter and that nobody reads."""
+    old, n = cell.tensors, len(cell.tensors["weight_hh"])
+    made = {name: value.copy() for name, value in old.items()}
+    parts = {name: np.split(old[name], 3, axis=-1) for name in ("weight_ih", "bias_ih", "bias_hh")}
+    held = np.float32([512.0, -512.0, 512.0])  # reset 1, update 0, candidate 1
+    made["weight_ih"] = np.concatenate(
+        [np.hstack([np.zeros((len(part), copies), np.float32), part]) for part in parts["weight_ih"]], axis=1
+    )
+    made["bias_ih"] = np.concatenate(
+        [
+            np.concatenate([np.full(copies, bias), part])
+            for bias, part in zip(held, parts["bias_ih"], strict=True)
+        ]
+    )
+    made["bias_hh"] = np.concatenate(
+        [np.concatenate([np.zeros(copies, np.float32), part]) for part in parts["bias_hh"]]
+    )
+    recurrent = np.zeros((n + copies, 3, n + copies), np.float32)
+    recurrent[copies:, :, copies:] = old["weight_hh"].reshape(n, 3, n)
+    made["weight_hh"] = recurrent.reshape(n + copies, -1)
+    head = old["head.weight"]
+    made["head.weight"] = np.vstack([np.zeros((copies, head.shape[1]), np.float32), head])
+    return made
+
+
+def test_a_read_out_whose_partial_sums_overflow_is_not_proved() -> None:
+    """2^127 + 2^127 − 2^127 has one significant bit, and a sum that begins with the first two is infinite."""
+    automaton = parse_spec("C2")
+    tensors = with_units_in_front(gru(automaton), 3)
+    harmless = Gru({name: value.copy() for name, value in tensors.items()})
+    tensors["head.weight"][3:] *= np.float32(2.0**110)
+    tensors["head.bias"] *= np.float32(2.0**110)
+    tensors["head.weight"][:3] = np.float32([2.0**127, 2.0**127, -(2.0**127)])[:, None]
+    word = [1, 0, 1, 1]
+    assert right(gated_logits("gru", harmless.tensors, word), automaton, word)
+    assert not right(gated_logits("gru", tensors, word), automaton, word)
+    assert close(harmless, automaton).every_length
+    assert not close(Gru(tensors), automaton).every_length
+
+
+def last_bit_of_tanh() -> tuple[np.float32, np.float32]:
+    """A number, and torch's tanh of tanh of it, which is less than numpy's."""
+    numbers = (np.arange(1, 4000) / 256).astype(np.float32)
+    inner = torch.tanh(torch.tensor(numbers)).numpy()
+    same = inner == np.tanh(numbers)
+    ours, torchs = np.tanh(inner), torch.tanh(torch.tensor(inner)).numpy()
+    found = np.flatnonzero(same & (torchs < ours))
+    if not len(found):
+        pytest.skip("numpy and torch agree on every tanh that was tried here")
+    return numbers[found[0]], torchs[found[0]]
+
+
+def line() -> Semiautomaton:
+    """One letter, which leads to the second state for ever."""
+    return Semiautomaton.from_letters([[1, 1]])
+
+
+def held_lstm(candidate: np.float32, rival: np.float32) -> Lstm:
+    """h = tanh tanh candidate after every letter, and the other state's logit is a constant."""
+    zeros = np.zeros
+    return Lstm(
+        {
+            "wte": zeros((1, 1), np.float32),
+            "weight_ih": zeros((1, 4), np.float32),
+            "weight_hh": zeros((1, 4), np.float32),
+            "bias": np.float32([512.0, -512.0, candidate, 512.0]),
+            "head.weight": np.float32([[0.0, 1.0]]),
+            "head.bias": np.array([rival, 0.0], np.float32),
+        }
+    )
+
+
+def test_a_proof_that_needs_the_last_bit_of_tanh_is_none() -> None:
+    candidate, rival = last_bit_of_tanh()
+    cell, automaton = held_lstm(candidate, rival), line()
+    assert not right(gated_logits("lstm", cell.tensors, [0]), automaton, [0])
+    assert not close(cell, automaton).every_length
+    further = replace(cell, tensors={**cell.tensors, "head.bias": np.array([rival * 0.99, 0], np.float32)})
+    assert right(gated_logits("lstm", further.tensors, [0]), automaton, [0])
+    assert close(further, automaton).every_length
