@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
-from krohn.automata.zoo import zoo
+from krohn.automata.zoo import parse_spec, zoo
 from krohn.depth.block_check import check_block_scheme
 from krohn.depth.block_scheme import BlockScheme
 from krohn.depth.last_block import LastBlockScheme, check_last_block_scheme, find_last_block_scheme
 from krohn.depth.layer_size import LayerSize
 from krohn.depth.lower_bound import find_two_layer_witness, find_witness
-from krohn.depth.two_words import find_two_words
+from krohn.depth.two_words import TwoWords, find_two_words
 from krohn.work import Work
 
 ATLAS = json.loads((Path(__file__).parents[2] / "docs" / "atlas.json").read_text())
@@ -140,6 +141,28 @@ def test_products_and_large_groups_have_the_schemes_of_what_two_letters_reach(na
     assert isinstance(found, BlockScheme)
     assert check_block_scheme(automaton.table.tolist(), automaton.start, found).holds
     assert len(found.letters) == 2
+
+
+def test_for_observations_words_must_look_different_and_the_bound_counts_more_notes() -> None:
+    """The last letter but two: the state shows itself at once, the observation three letters later."""
+    automaton = minimize(parse_spec("regex:(a|b)*a(a|b)(a|b)"))
+    state, seen = (find_witness(automaton, most=1, observed=observed) for observed in (False, True))
+    assert isinstance(state, TwoWords)
+    assert isinstance(seen, TwoWords)
+    assert (state.beyond(LayerSize()), seen.beyond(LayerSize())) == (1, 2)
+    observe = automaton.observe
+    assert observe is not None
+    one, two = (observe[automaton.run(word)[-1]] for word in seen.words)
+    assert one != two
+    scheme = BlockScheme((0,), 2, (0,), ((0,), (1,)), (0, 1))
+    size = LayerSize(1, 1, 24)
+    beyond = scheme.beyond(size, letters=3, states=5)
+    for length, allowed in ((beyond, True), (beyond + 1, False)):
+        notes = 3 * 5 * 3 * (24 + length.bit_length() + 3)
+        assert ((length - 1 - 4) // 2 <= notes) == allowed
+    run = Semiautomaton(LAST_RUN, 0, observe=(0, 0, 1))
+    assert isinstance(find_witness(run), LastBlockScheme)
+    assert isinstance(find_witness(run, observed=True), TwoWords)
 
 
 def test_a_known_depth_limits_the_search_and_the_search_its_work() -> None:

@@ -14,7 +14,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.output import emit, json_option, note, table
-from krohn.construct.depth_bounds import DepthBounds, depth_bounds
+from krohn.construct.depth_bounds import MOST_STATES, DepthBounds, depth_bounds
 from krohn.errors import LimitExceeded, counted
 from krohn.recurrent.verdicts import Verdict, verdicts
 
@@ -64,6 +64,10 @@ def command(
     if svg is not None:
         write_text(svg, eggbox_svg(parts))
         note(f"wrote {svg}")
+    if automaton.num_states > MOST_STATES:
+        note(
+            f"no plan of constant depth is looked for beyond {MOST_STATES} states; krohn compile may find one"
+        )
     depth = depth_bounds(automaton, solvable=analysis.complexity != "NC1-complete")
     families = verdicts(automaton, analysis, transformer_layers=depth.upper)
     payload = {

@@ -93,17 +93,18 @@ def command(
     for text in network.notes:
         note(text)
     report = size_report(network)
-    depth = _bounds(network, options["dtype"])
+    depth = _bounds(network, options["dtype"], observed=options["target"] == "observation")
     known = depth.to_json(network.automaton.letter_names, network.length)
     payload = {**_payload(network, report, out), "depth_bounds": known}
     emit(payload, as_json=as_json, text=lambda: _text(network, report, depth))
 
 
-def _bounds(network: CompiledNetwork, dtype: str | None) -> DepthBounds:
+def _bounds(network: CompiledNetwork, dtype: str | None, *, observed: bool) -> DepthBounds:
     """What is known of the least depth, for layers as wide as these; a scan's depth grows with the length."""
     shape = network.transformer
     size = LayerSize(max(shape.heads, 1), max(shape.head_dim, 1), BITS[dtype or "float32"])
-    return bounded(network.automaton, None if network.method == "scan" else shape.depth, size)
+    lasting = None if network.method == "scan" else shape.depth
+    return bounded(network.automaton, lasting, size, observed=observed)
 
 
 def _depth(network: CompiledNetwork, depth: DepthBounds) -> str:

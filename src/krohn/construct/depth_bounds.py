@@ -28,12 +28,14 @@ class DepthBounds:
         witness: why fewer layers than ``lower`` cannot do long words; ``None`` where nothing is excluded.
         size: of the layers that the lower bound excludes.
         letters: how many letters act differently.
+        states: of the minimal automaton whose observation is asked for; 1 if it is the state.
     """
 
     upper: int | None
     witness: Witness | None
     size: LayerSize = USUAL
     letters: int = 2
+    states: int = 1
 
     @property
     def lower(self) -> int:
@@ -43,7 +45,9 @@ class DepthBounds:
     @property
     def lower_beyond(self) -> int:
         """The longest word that fewer than ``lower`` layers of this size might still do."""
-        return 0 if self.witness is None else self.witness.beyond(self.size)
+        if self.witness is None:
+            return 0
+        return self.witness.beyond(self.size, self.letters if self.states > 1 else 0, self.states)
 
     @property
     def one_layer_up_to(self) -> int:
@@ -82,10 +86,16 @@ class DepthBounds:
         }
 
 
-def bounded(automaton: Semiautomaton, upper: int | None, size: LayerSize | None = None) -> DepthBounds:
-    """The bounds around a number of layers that suffices for every length, if there is one."""
-    letters = len(set(automaton.letters))
-    return DepthBounds(upper, find_witness(automaton, most=upper), size or USUAL, letters)
+def bounded(
+    automaton: Semiautomaton, upper: int | None, size: LayerSize | None = None, *, observed: bool = False
+) -> DepthBounds:
+    """The bounds around a number of layers that suffices for every length, if there is one.
+
+    With ``observed``, for what the automaton shows, which must be minimal, instead of its state.
+    """
+    witness = find_witness(automaton, most=upper, observed=observed)
+    states = automaton.num_states if observed else 1
+    return DepthBounds(upper, witness, size or USUAL, len(set(automaton.letters)), states)
 
 
 def depth_bounds(

@@ -28,12 +28,17 @@ class BlockScheme:
     letters: tuple[int, ...]
     layers = 2
 
-    def beyond(self, size: LayerSize) -> int:
-        """The longest word that one layer of that size may still do: ⌊(T − |z|)/L⌋ ≤ |Σ|·H·(d + 2)·b."""
-        letters = len({*self.letters, *self.fillings[0], *self.fillings[1]})
-        notes = letters * size.heads * (size.head_dim + 2)
-        more = max(0, letters.bit_length() - size.bits)  # to name one of so many letters
-        return size.largest(lambda bits: len(self.prefix) + self.length * (notes * (bits + more) + 1))
+    def beyond(self, size: LayerSize, letters: int = 0, states: int = 1) -> int:
+        """The longest word that one layer of that size may still do: ⌊(T − |z|)/L⌋ ≤ |Σ|·H·(d + 2)·b.
+
+        If observations are asked for, of a minimal automaton of so many ``letters`` and ``states``, they tell
+        states apart after fewer than ``states`` more letters, and there are notes for each of these places.
+        """
+        asked = max(letters, len({*self.letters, *self.fillings[0], *self.fillings[1]}))
+        notes = states * asked * size.heads * (size.head_dim + 2)
+        more = max(0, asked.bit_length() - size.bits)  # to name one of so many letters
+        start = len(self.prefix) + states - 1
+        return size.largest(lambda bits: start + self.length * (notes * (bits + more) + 1))
 
     def to_json(self, letter_names: tuple[str, ...]) -> dict[str, Any]:
         """With the names of letters; places count from 1."""

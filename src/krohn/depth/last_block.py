@@ -30,8 +30,9 @@ class LastBlockScheme:
     after: tuple[int, int]
     layers = 2
 
-    def beyond(self, size: LayerSize) -> int:
-        """The longest word that one layer of that size may still do."""
+    def beyond(self, size: LayerSize, letters: int = 0, states: int = 1) -> int:
+        """The longest word that one layer of that size may still do; for states only, not observations."""
+        assert states == 1
         heads, length = size.heads, len(self.fillings[0])
         segments = heads**2 + 1
         return size.largest(

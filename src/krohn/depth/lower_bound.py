@@ -67,10 +67,17 @@ def _of_letters(automaton: Semiautomaton, letters: tuple[int, ...]) -> Semiautom
     return reachable(Semiautomaton(np.ascontiguousarray(automaton.table[:, letters]), automaton.start))
 
 
-def find_witness(automaton: Semiautomaton, *, most: int | None = None) -> Witness | None:
-    """The witness of the largest lower bound found, of at most the layers that are known to suffice."""
+def find_witness(
+    automaton: Semiautomaton, *, most: int | None = None, observed: bool = False
+) -> Witness | None:
+    """The witness of the largest lower bound found, of at most the layers that are known to suffice.
+
+    With ``observed``, what a minimal automaton shows is asked for instead of its state; a last-block scheme
+    says nothing of that.
+    """
     if most is None or most >= 2:
         found = find_two_layer_witness(automaton)
-        if found is not None:
+        if found is not None and not (observed and isinstance(found, LastBlockScheme)):
             return found
-    return None if most == 0 else find_two_words(automaton.table.tolist(), automaton.start)
+    shown = automaton.observe if observed else None
+    return None if most == 0 else find_two_words(automaton.table.tolist(), automaton.start, shown)

@@ -23,7 +23,7 @@ class TwoWords:
     words: tuple[Word, Word]
     layers = 1
 
-    def beyond(self, size: LayerSize) -> int:
+    def beyond(self, size: LayerSize, letters: int = 0, states: int = 1) -> int:
         """The longest word that a network without layers may still do, however wide."""
         return len(self.words[0]) - 1
 
@@ -37,14 +37,17 @@ class TwoWords:
         return f"'{one}' and '{two}' end alike and lead to different states"
 
 
-def find_two_words(table: Table, start: int) -> TwoWords | None:
-    """Breadth-first over pairs of states that words of one length reach; ``None`` if there are none."""
-    letters = range(len(table[0]))
+def find_two_words(table: Table, start: int, shown: Sequence[int] | None = None) -> TwoWords | None:
+    """Breadth-first over pairs of states that words of one length reach; ``None`` if there are none.
+
+    ``shown`` is what the states show, if that is asked for instead of the state.
+    """
+    letters, seen = range(len(table[0])), range(len(table)) if shown is None else shown
     came: dict[tuple[int, int], tuple[Word, Word]] = {(start, start): ((), ())}
     for p, q in (queue := [(start, start)]):
         one, two = came[p, q]
         for x in letters:
-            if table[p][x] != table[q][x]:
+            if seen[table[p][x]] != seen[table[q][x]]:
                 return TwoWords(((*one, x), (*two, x)))
         for x in letters:
             for y in letters:

@@ -93,7 +93,7 @@ MOST_IN_TWO_LAYERS = 16
 """States up to which one layer, and at effort 1 two layers, are looked for."""
 
 FEW_STATES = 100
-"""With more states a proof that one layer is not enough is found sooner than the search ends."""
+"""With more states a proof that no plan of one layer works is found sooner than the search ends."""
 
 
 class Search(Protocol):
@@ -121,7 +121,7 @@ def one_layer_proposals(request: Request, work: Work) -> Iterator[Proposal]:
     if exchange_conflict(request.automaton, strict=request.mask == "strict"):
         raise Unsupported("the state does not follow from counts and from first, last and nearby letters")
     if request.automaton.num_states > FEW_STATES and find_block_scheme(request.automaton) is not None:
-        raise Unsupported("a block scheme shows that one layer is not enough")
+        raise Unsupported("a block scheme shows that no plan of one layer works for every length")
     yield from _proposed(request, one_layer_plan, ONE_LAYER, work)
 
 
