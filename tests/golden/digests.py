@@ -61,6 +61,13 @@ ARCHITECTURES = {
     "gru": "C2 S3 abab",
 }
 DATA = ("S5 --length 40", "Dyck4,2 --length 30", "Grid9 --length 20", "abab --length 25", "C5:01 --length 7")
+FORMATS = {
+    "float64": "C2 Q8 S4 Grid9 Dyck4,2 abab",
+    "float32": "C2 Q8 S4 A5 abab",
+    "bfloat16": "C2 Grid4",
+    "float16": "C2 Grid4 Q8",
+}
+METHODS_PROVED = (("scan", "S3"), ("cascade", "D6"), ("features", "Add"), ("paper", "D6"), ("grid", "Grid4"))
 
 
 def networks() -> Iterator[str]:
@@ -85,7 +92,32 @@ def data() -> Iterator[str]:
     yield "sample C2 --length 9 --count 100 --distribution bernoulli:0.3 --seed 5 --out words.jsonl"
 
 
-KINDS = {"networks": networks, "recurrent": recurrent, "data": data}
+def exports() -> Iterator[str]:
+    """Networks in the formats of others, with what is proved and measured of them."""
+    for name, kind in product(("C2", "D6"), ("hf", "transformer-lens", "onnx")):
+        yield f"compile {name} --length 10 --dtype float64 --out net && export net --to {kind} --out export"
+    yield "compile C3 --length 10 --out net && export net --to hf --dtype bfloat16 --out export"
+
+
+def certificates() -> Iterator[str]:
+    """What is proved: by each method and in each float format."""
+    for dtype, names in FORMATS.items():
+        for name in names.split():
+            yield (
+                f"compile {name} --length 12 --dtype {dtype} --out net && "
+                f"verify net --dtype {dtype} --out certificate.json"
+            )
+    for method, name in METHODS_PROVED:
+        yield (f"compile {name} --length 12 --method {method} --out net && verify net --out certificate.json")
+
+
+KINDS = {
+    "networks": networks,
+    "recurrent": recurrent,
+    "data": data,
+    "exports": exports,
+    "certificates": certificates,
+}
 
 
 def digests(line: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from krohn.check.reader import Head, Layer
 from krohn.check.real import Array, Flags, Integers
 from krohn.check.verdict import require
 from krohn.check.witness import EMPTY, UNKNOWN, Attention, Back, Cells, Lift, Race, Rule, Silent, Sum
+from krohn.nearest_float import few_bits
 
 MAX_BACK = 64
 CLOSE = 1e-3
@@ -176,7 +177,7 @@ def measure(numbers: Array) -> tuple[float, Integers] | None:
     for parts in range(1, 65):
         multiples = np.rint(numbers / (least / parts))
         if np.abs(numbers / (least / parts) - multiples).max() < 1e-3:
-            return float(least / parts), multiples.astype(np.int64)
+            return few_bits(float(least / parts), 32), multiples.astype(np.int64)
     return None
 
 

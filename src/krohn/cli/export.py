@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from krohn.cli.output import emit, json_option, note, table
-from krohn.exporting.card import floor, outcome
+from krohn.exporting.card import outcome
 from krohn.exporting.driver import FORMATS, Exported, check_target, prepare, refusal, write
 from krohn.exporting.from_compiled import HALF_TYPES
 
@@ -137,8 +137,7 @@ def _text(to: str, exported: Exported, unchecked: bool) -> str:
 
 def _proof(proof: dict[str, Any]) -> str:
     if proof["certified"]:
-        lead = floor(proof["margin"])
-        return f"proved in {proof['dtype']}: on every word the right state leads by {lead} or more"
+        return f"proved in {proof['dtype']}: on every word the right state leads by {proof['margin']} or more"
     some = f" beyond {proof['largest']} letters" if proof.get("largest") else ""
     return f"tested, not proved{some}: {proof['reason']}"
 

@@ -6,7 +6,7 @@ largest length that holds.
 """
 
 from collections.abc import Iterator
-from math import cos, log, pi
+from math import pi
 
 from krohn.algebra.permutation import prime_factors
 from krohn.cascade.holonomy import holonomy_cascade
@@ -19,6 +19,7 @@ from krohn.construct.paper.theorem2 import build_paper, cascade_refusals
 from krohn.construct.paper.theorem3 import build_grid
 from krohn.construct.request import Request
 from krohn.errors import Unsupported
+from krohn.nearest_float import cos, log
 from krohn.network.compiled import CompiledNetwork
 
 # The longest words that the paper's heads support in a float format: estimates, made before building.

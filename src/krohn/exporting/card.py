@@ -1,7 +1,6 @@
 """What an export says about itself: where it comes from, what was checked, in which types it is right."""
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -140,7 +139,7 @@ class Card:
         proof = self._proof
         if self.proved:
             yield f"**Proved** in {proof['dtype']}: on every word up to this length the right state leads by"
-            yield f"{floor(proof['margin'])} or more, whatever the order of sums, for readers that take the"
+            yield f"{proof['margin']} or more, whatever the order of sums, for readers that take the"
             yield "softmax and then the weighted sum; `certificate.json` is the certificate. It was also run"
             yield "on words:\n"
         else:
@@ -180,13 +179,7 @@ def outcome(seen: Mapping[str, Any]) -> str:
     """How a run on words ended, in words."""
     if seen["wrong"]:
         return f"{seen['wrong']:,} wrong"
-    return f"0 wrong; the right state leads by {floor(seen['least_lead'])} or more"
-
-
-def floor(lead: float) -> float:
-    """Two digits, and never more than what was found."""
-    hundredths = math.floor(100 * lead)  # the product may be rounded up to the next one
-    return hundredths / 100 if hundredths / 100 <= lead else (hundredths - 1) / 100
+    return f"0 wrong; the right state leads by {seen['least_lead']} or more"
 
 
 def _head(library: str) -> str:

@@ -24,10 +24,13 @@ from krohn.exporting.from_compiled import (
 )
 from krohn.exporting.ground_truth import meaning_of
 from krohn.exporting.rounding import SAFETY
+from krohn.nearest_float import at_least
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import is_run, load
 from krohn.strict_json import read_json
 
+NOISE = 2.0**-7
+"""What float32 may lose of a lead of logits in another order of sums, with much to spare."""
 NAMES = frozenset({"automaton.json", "export.json", "README.md", "meaning.json", "model.safetensors"})
 NAMES |= {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}
 NAMES |= {"names.json", "model.onnx", "certificate.json"}
@@ -221,7 +224,7 @@ def _examined(
 
 
 def _proved(proof: Proof) -> dict[str, Any]:
-    known = {"certified": proof.certified, "dtype": DTYPE, "margin": proof.margin}
+    known = {"certified": proof.certified, "dtype": DTYPE, "margin": at_least(proof.margin, 4)}
     found = {**known, "reason": proof.reason[:300]}
     return {**found, "largest": proof.largest}
 
@@ -250,7 +253,8 @@ def _findings(decoder: Decoder, network: CompiledNetwork, dtype: str) -> dict[st
 
 
 def _counts(checked: Checked) -> dict[str, Any]:
-    return {"words": checked.words, "wrong": checked.wrong, "least_lead": checked.least_lead}
+    lead = at_least(checked.least_lead, 2, NOISE)
+    return {"words": checked.words, "wrong": checked.wrong, "least_lead": lead}
 
 
 def export_run(

@@ -17,6 +17,7 @@ from krohn.exporting.reference import Array, Plain, Words, logits
 from krohn.exporting.rounding import rounded_logits
 from krohn.exporting.standard_blocks import StandardBlocks, standard_blocks
 from krohn.exporting.vocabulary import vocabulary_of
+from krohn.nearest_float import few_bits
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import Activations, caster
 from krohn.network.forward import logits as paper_logits
@@ -226,7 +227,8 @@ def measured(blocks: StandardBlocks, network: CompiledNetwork) -> Measured:
             leads.append(float((found[..., -1] - found[..., -2]).min()))
     least = min(leads, default=1.0)
     # A network whose logits tie is wrong; the check shows it, on whatever scale.
-    return Measured(max(sizes), least if least > 0.0 else 1.0, max(largest))
+    measures = (max(sizes), least if least > 0.0 else 1.0, max(largest))
+    return Measured(*(few_bits(value, 12) for value in measures))  # enough to scale by
 
 
 def _long_words(network: CompiledNetwork, most: int) -> Iterator[Words]:

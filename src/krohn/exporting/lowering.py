@@ -56,8 +56,8 @@ def lowered(
         width = max(math.ceil((blocks.dim + extra) / heads), widest)
         dim = heads * width
     else:  # a width whose root is a power of two: dividing by it is exact, and a proof need not know of it
-        width, dim = 4 ** math.ceil(math.log(widest, 4)), blocks.dim + extra
-    constant = 2.0 ** math.ceil(math.log2(above * max(seen.stream, 1.0))) if normalized else 1.0
+        width, dim = 4 ** ((widest - 1).bit_length() + 1 >> 1), blocks.dim + extra
+    constant = _power_of_two(above * max(seen.stream, 1.0)) if normalized else 1.0
     stream = _Stream(blocks.dim, dim, width, constant, normalized)
     inner = max(block.into.shape[1] for block in blocks.blocks)
     tensors = stream.outside(blocks, vocabulary, seen)
@@ -79,6 +79,12 @@ def _sizes_for_half_types(channels: int, heads: int, widest: int) -> tuple[int, 
     """Heads and their width: the gain C√(2/d) and the root of the width become powers of two, and exact."""
     enough = next(2 * 4**power for power in range(16) if 2 * 4**power >= heads)
     return enough, next(4**power for power in range(16) if 4**power >= max(widest, channels / enough))
+
+
+def _power_of_two(least: float) -> float:
+    """The least power of two that is not below."""
+    fraction, power = math.frexp(least)
+    return math.ldexp(1.0, power - (fraction == 0.5))
 
 
 def outer_channels(plain: int) -> tuple[int, int, int, int]:

@@ -1,5 +1,6 @@
 """Explicit weights of recurrent networks that track an automaton on words of every length."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -26,7 +27,7 @@ def lstm(automaton: Semiautomaton) -> Lstm:
     comes, starts, letters = _conditions(automaton)
     units = len(comes) + 1
     _check_size(units * 4 * units)
-    high = np.float64(np.float32(np.tanh(np.float32(1))))
+    high = np.float64(np.float32(math.tanh(1.0)))
     recurrent = np.zeros((units, 4 * units))
     recurrent[:-1, : units - 1] = comes.T * GAIN / high
     recurrent[-1, : units - 1] = -starts * GAIN / high

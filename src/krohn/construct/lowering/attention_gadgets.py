@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, cos, exp, log, pi, sin, sqrt
+from math import ceil, frexp, pi, sqrt
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from krohn.nearest_float import cos, each, exp, log, sin
 from krohn.network.attention_operations import (
     EndWrite,
     LatestMatch,
@@ -68,13 +69,12 @@ class PositionCodes:
         if name == "recency":
             return positions / self.scale
         if name == "log":
-            logarithm: npt.NDArray[np.float64] = np.log(self.scale - self._visible())
-            return logarithm
+            return each(log, self.scale - self._visible())
         kind, _, number = name.partition(" ")
         if kind == "log":
-            return np.asarray(np.log(self.scale - self._visible_flagged(number)), dtype=np.float64)
+            return each(log, self.scale - self._visible_flagged(number))
         turn = 2 * pi * positions / self.base ** (int(number) + 1)
-        code: npt.NDArray[np.float64] = np.cos(turn) if kind == "cos" else np.sin(turn)
+        code = each(cos if kind == "cos" else sin, turn)
         code[0] = 0.0
         return code
 
@@ -151,7 +151,7 @@ def copies(
     sources: tuple[str, ...], targets: tuple[str, ...], scale: float = 1.0
 ) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
     """Value and output columns that copy registers, times ``scale`` split between the two."""
-    inner = 2.0 ** (np.log2(scale) // 2)
+    inner = 2.0 ** ((frexp(scale)[1] - 1) // 2)
     values = tuple({Channel(register=name): scale / inner} for name in sources)
     return values, tuple({Channel(register=name): inner} for name in targets)
 

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from itertools import islice, permutations, product
-from math import ceil, cos, isqrt, pi, sin
+from math import ceil, isqrt, pi
 
 import numpy as np
 import numpy.typing as npt
 
 from krohn.construct.lowering.mlp_builder import MapContext, MlpBuilder, Signal, require_entries, staircase
+from krohn.nearest_float import cos, sin
 from krohn.network.position_maps import Clamp, Modulo, Select, Table
 from krohn.network.transformer import SIN, Channel
 

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import cos, frexp, pi, sin
+from math import frexp, pi
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from krohn.errors import LimitExceeded
+from krohn.nearest_float import cos, sin
 from krohn.network.program import Program
 from krohn.network.transformer import RELU, Channel, Mlp
 
@@ -253,4 +254,4 @@ def _step(builder: MlpBuilder, code: Signal, left: float, right: float) -> dict[
 
 def ramp_width(distance: float) -> float:
     """The largest power of two that leaves a quarter of the distance flat on each side."""
-    return float(2.0 ** np.floor(np.log2(distance / 2)))
+    return float(2.0 ** (frexp(distance / 2)[1] - 1))

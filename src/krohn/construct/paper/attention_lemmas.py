@@ -10,6 +10,7 @@ import numpy.typing as npt
 from krohn.construct.paper.blocks import basis, lift_mlp
 from krohn.construct.paper.interpolation import interpolate_1d
 from krohn.errors import InvalidInput
+from krohn.nearest_float import cos, each, log, sin
 from krohn.network.transformer import SIN, Head, Layer, Matrix, Mlp
 
 # Proposition "Circular embeddings": positions as points on a circle, looked back at by a rotation.
@@ -21,12 +22,12 @@ from krohn.network.transformer import SIN, Head, Layer, Matrix, Mlp
 def circle(indices: npt.ArrayLike, count: int) -> Matrix:
     """Points ``[len(indices), 2]``: index i sits at angle 2πi/count."""
     angle = 2.0 * math.pi * np.asarray(indices, dtype=np.float64) / count
-    return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    return np.stack([each(cos, angle), each(sin, angle)], axis=-1)
 
 
 def rotation(angle: float) -> Matrix:
     """ρ = [[cos, sin], [−sin, cos]]: a row vector times ρ is turned by +angle."""
-    cosine, sine = math.cos(angle), math.sin(angle)
+    cosine, sine = cos(angle), sin(angle)
     return np.array([[cosine, sine], [-sine, cosine]])
 
 
@@ -42,7 +43,7 @@ def absorber(positions: int, total: int) -> Matrix:
     Erratum 16: Theorem 3 reads γ as a recency key, and the printed γ_⊥ = 0 makes ⊥ look like the newest
     position.
     """
-    return np.log(2.0 * total - np.arange(positions, dtype=np.float64))
+    return each(log, 2.0 * total - np.arange(positions))
 
 
 def prefix_sum_head(dim: int, source: int, target: int, flag: int, gamma: int) -> Head:
@@ -97,7 +98,7 @@ def binary_code(positions: int) -> PositionCode:
     """Circles of periods 2, 4, …, at least ``positions``."""
     if positions < 1:
         raise InvalidInput(f"there must be at least one position; got {positions}")
-    count = max(1, math.ceil(math.log2(positions)))
+    count = max(1, (positions - 1).bit_length())
     periods = tuple(2.0**k for k in range(1, count + 1))
     points = np.concatenate([circle(np.arange(positions), int(p)) for p in periods], axis=1)
     return PositionCode(np.round(points, 15), periods, math.sqrt(EXACT_GAP / 2))
@@ -154,16 +155,19 @@ def _steps(modulus: int, length: int, start: int) -> Mlp:
 
 
 def _sines(modulus: int, length: int, start: int) -> Mlp:
-    """Fourier series of the table, then Lemma 1D to round it."""
-    spectrum = np.fft.rfft((np.arange(modulus) + start) % modulus) / modulus
+    """Fourier series of the table, then Lemma 1D to round it.
+
+    Σ_k k·z^k = n/(z − 1) for a root of unity z = exp(−2πiw/n): wave w of the table (k + q₀) mod n has the
+    amplitude 1/(2 sin(πw/n)), and as a sine the phase πw(2q₀ + 1)/n − π.
+    """
     waves = np.arange(1, modulus // 2 + 1)
     # Both signs of a frequency fold into one real wave, but the Nyquist wave of an even modulus stands alone.
-    amplitude = np.where(2 * waves == modulus, 1.0, 2.0) * np.abs(spectrum[1:])
-    phase = np.angle(spectrum[1:]) + math.pi / 2.0
+    amplitude = np.where(2 * waves == modulus, 0.5, 1.0) / each(sin, math.pi * waves / modulus)
+    phase = math.pi * ((waves * (2 * start + 1)) % (2 * modulus) - modulus) / modulus
     frequency = 2.0 * math.pi * waves * 2.0 * length / modulus
     rounding = interpolate_1d(list(range(modulus)), list(range(modulus)))
     second = amplitude[:, None] @ rounding.weights[0]
-    bias = rounding.biases[0] + float(spectrum[0].real) * rounding.weights[0][0]
+    bias = rounding.biases[0] + 0.5 * (modulus - 1) * rounding.weights[0][0]
     codes = (np.full(len(waves), SIN), np.zeros(len(bias), dtype=np.int64))
     return Mlp((frequency[None, :], second, rounding.weights[1]), (phase, bias, np.zeros(1)), codes)
 
@@ -191,7 +195,7 @@ def counter_layer(modulus: int, length: int, start: int = 0, counting: str = "re
 
 def memory_score(states: int, length: int, sharp: bool = False) -> float:
     """c: T·log(16·|Q|·T) as printed; T·log(1 + 8·|Q|) is enough, for errors fall geometrically with age."""
-    return length * math.log(1.0 + 8.0 * states if sharp else 16.0 * states * length)
+    return length * log(1.0 + 8.0 * states if sharp else 16.0 * states * length)
 
 
 def memory_head(dim: int, idle: int, recency: int, one: int, score: float, copies: dict[int, int]) -> Head:

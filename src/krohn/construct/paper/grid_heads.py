@@ -8,7 +8,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import log
 from typing import Literal, get_args
 
 import numpy as np
@@ -19,6 +18,7 @@ from krohn.construct.paper.attention_lemmas import prefix_sum_head, rotation
 from krohn.construct.paper.blocks import basis, lift_mlp
 from krohn.construct.paper.interpolation import interpolate_1d, interpolate_nd
 from krohn.errors import InvalidInput
+from krohn.nearest_float import cos, each, log, sin
 from krohn.network.transformer import SIN, Head, Layer, Matrix, Mlp
 
 # Which comparison bits can occur in Theorem 3: the rows of variant (ii).
@@ -254,7 +254,7 @@ def circular_mlp(total: int, period: float, embedding: str = "relu") -> Mlp:
     sums = np.arange(-total, total + 1)
     # Reduced first: sums of one residue class get equal numbers, not only nearly equal ones.
     angle = 2.0 * math.pi * np.mod(sums, period) / period
-    values = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    values = np.stack([each(cos, angle), each(sin, angle)], axis=1)
     if embedding == "clamped":
         return _clamped(sums, total, values)
     return interpolate_1d((sums / (2.0 * total)).tolist(), values, gap=1.0 / (2.0 * total))
@@ -301,7 +301,7 @@ def mod_axis(walls: int, total: int, embedding: str, summed: bool) -> Axis:
 
 def key_gap(walls: int) -> float:
     """c: half of what a wrong residue loses; recency costs at most c, so it never beats a match."""
-    return (1.0 - math.cos(2.0 * math.pi / (walls + 1))) / 2.0
+    return (1.0 - cos(2.0 * math.pi / (walls + 1))) / 2.0
 
 
 def _mod_head(walls: int, total: int, shift: int, target: int, dim: int, at: Places) -> Head:
@@ -367,7 +367,7 @@ def visit_head(walls: int, total: int, number: int, dim: int) -> Head:
     """Score β·[cos(π(x_t + (s−S)/2T′ − x_i)) − c·γ_i]: matched sums first, the newest among them."""
     at = places_of(PAPER_SHARED)
     # Erratum 24: the gap is 1 − cos(π/2T′) itself, which is less than the printed π²/8T².
-    recency = (1.0 - math.cos(math.pi / (2.0 * total))) / (2.0 * math.log(2.0))
+    recency = (1.0 - cos(math.pi / (2.0 * total))) / (2.0 * log(2.0))
     scale = math.sqrt(2.0 * total * PAPER_LOGIT_GAP / recency)
     query = query_block(recency, math.pi * (number - walls) / (2.0 * total), dim)
     key = basis(dim, [at["log"], at["cos"], at["sin"]])

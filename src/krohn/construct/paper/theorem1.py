@@ -8,7 +8,6 @@ channels (5), an arbitrary coordinate is read out although position T never meet
 padding positions and a power of two are asked for where one padding position and any T do (10).
 """
 
-import math
 from collections.abc import Callable
 from typing import Literal, get_args
 
@@ -19,6 +18,7 @@ from krohn.construct.paper.attention_lemmas import PositionCode, binary_code, ci
 from krohn.construct.paper.blocks import basis, integer_readout, lift_mlp
 from krohn.construct.paper.interpolation import CORNERS, SIGNS
 from krohn.errors import InvalidInput, LimitExceeded
+from krohn.nearest_float import log
 from krohn.network.attention_operations import LookBack
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Select
@@ -145,7 +145,7 @@ def _direct(states: int) -> Mlp:
 
 def _scale(states: int) -> float:
     """The power of two nearest to |Q| from above, at most 2|Q|."""
-    return 2.0 ** int(np.ceil(np.log2(states)))
+    return 2.0 ** (states - 1).bit_length()
 
 
 # The discrete meaning of Theorem 1: look back, compose, twice as far each time.
@@ -221,7 +221,7 @@ def scan_gamma(states: int, length: int) -> float:
     Erratum 9: right maps are passed on without rounding, so the errors of all layers add up. The text asks
     for 0.1 per layer, too much from three layers on; this γ gives 0.1/T.
     """
-    return 100.0 * length**2 * (math.log(max(states, 2)) + math.log(length))
+    return 100.0 * length**2 * (log(max(states, 2)) + log(length))
 
 
 def scan_transformer(

@@ -1,0 +1,127 @@
+"""Logarithm, exponential, sine and cosine as the float nearest to the true value: the same bits everywhere.
+
+The functions of the C library, and the vector instructions that numpy takes instead where there are some, may
+be off in the last bit, each in its own way. Weights that are promised byte for byte are computed here, in
+integers and decimals of many digits.
+"""
+
+from collections.abc import Callable
+from decimal import ROUND_FLOOR, Context, Decimal
+from functools import cache
+from math import frexp, inf, isfinite, ldexp
+
+import numpy as np
+import numpy.typing as npt
+
+BITS = 192
+"""Binary places: enough for results near 0, and for those nearly half-way between two floats."""
+DIGITS = Context(prec=45, Emin=-999999, Emax=999999)
+PARTS = 256
+"""Logarithms of so many fractions are kept; what is left is small."""
+TINY = 2.0**-40
+"""Below this sin x = x and cos x = 1, to the nearest float."""
+
+
+def log(x: float) -> float:
+    """The natural logarithm of a positive number."""
+    assert 0 < x < inf
+    fraction, power = frexp(x)  # x = fraction · 2^power, 1/2 ≤ fraction < 1
+    near = int(fraction * PARTS + 0.5)
+    over, under = (fraction - near / PARTS).as_integer_ratio()  # the difference is exact
+    both = (near << BITS) // PARTS + (int(ldexp(fraction, 53)) << (BITS - 53))
+    rest = _artanh((over << 2 * BITS) // (under * both))  # of (fraction − near)/(fraction + near)
+    return (_log_of(near, PARTS) + rest - power * _log_of(1, 2)) / (1 << BITS)
+
+
+def exp(x: float) -> float:
+    """e to the power of x."""
+    return float(DIGITS.exp(Decimal(float(x))))
+
+
+def sin(x: float) -> float:
+    """The sine of a finite angle of at most a few million."""
+    return float(x) if abs(x) < TINY else _wave(float(x), 0)
+
+
+def cos(x: float) -> float:
+    """The cosine of a finite angle of at most a few million."""
+    return 1.0 if abs(x) < TINY else _wave(float(x), 1)
+
+
+def each(function: Callable[[float], float], values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """The function of every entry."""
+    array = np.asarray(values, dtype=np.float64)
+    return np.array([function(value) for value in array.ravel().tolist()]).reshape(array.shape)
+
+
+def few_bits(value: float, bits: int) -> float:
+    """The nearest number of so many bits: measured with other rounding errors it is the same."""
+    fraction, power = frexp(value)
+    return ldexp(round(ldexp(fraction, bits)), power - bits)
+
+
+def at_least(value: float, digits: int = 6, noise: float = 2.0**-30) -> float:
+    """A lower bound in few decimal digits, of a value that is known up to ``noise``·value.
+
+    Twice the noise comes off first, so that values around a round number do not fall to both sides of it.
+    """
+    if not isfinite(value):
+        return value
+    below = Decimal(value) - abs(Decimal(value)) * Decimal(2 * noise)
+    unit = Decimal(1).scaleb(below.adjusted() + 1 - digits)
+    return float((below / unit).to_integral_value(ROUND_FLOOR) * unit)
+
+
+def _wave(x: float, quarters: int) -> float:
+    """sin(x + quarters·π/2): the angle less the nearest multiple of π/2, then the series."""
+    assert isfinite(x)
+    over, under = x.as_integer_ratio()
+    scaled, half = (over << BITS) // under, _pi() >> 1
+    turns = (2 * scaled + half) // (2 * half)
+    rest, quarter = scaled - turns * half, (turns + quarters) % 4
+    found = _series(rest, quarter % 2)
+    return (-found if quarter >= 2 else found) / (1 << BITS)
+
+
+def _series(rest: int, even: int) -> int:
+    """Taylor's series of sine (or cosine, if ``even``) at an angle of at most π/4, in units of 2^-BITS."""
+    square, degree = rest * rest >> BITS, 1 - even
+    term = 1 << BITS if even else rest
+    total = 0
+    while term:
+        total += term
+        term = -(term * square >> BITS) // ((degree + 1) * (degree + 2))
+        if term == -1:  # what is left of a negative number that is shifted for ever
+            break
+        degree += 2
+    return total
+
+
+def _artanh(z: int) -> int:
+    """2·artanh z = 2z + 2z³/3 + …, in units of 2^-BITS."""
+    square, power, total, odd = z * z >> BITS, 2 * abs(z), 0, 1
+    while power:
+        total += power // odd
+        power, odd = power * square >> BITS, odd + 2
+    return total if z > 0 else -total
+
+
+@cache
+def _log_of(over: int, under: int) -> int:
+    """log(over/under) in units of 2^-BITS, for a fraction between 1/2 and 1."""
+    return _artanh(((over - under) << BITS) // (over + under))
+
+
+@cache
+def _pi() -> int:
+    """π in units of 2^-BITS, by Machin: 16 arctan(1/5) − 4 arctan(1/239)."""
+    return (16 * _arc(5) - 4 * _arc(239)) >> 32
+
+
+def _arc(x: int) -> int:
+    """arctan(1/x) in units of 2^-(BITS + 32)."""
+    power, total, odd = (1 << (BITS + 32)) // x, 0, 1
+    while power:
+        total += power // odd if odd % 4 == 1 else -(power // odd)
+        power, odd = power // (x * x), odd + 2
+    return total
