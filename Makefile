@@ -5,7 +5,7 @@ PYTHON ?= python3
 STAMP := $(VENV)/.installed
 DEMO := $(VENV)/.demo
 
-.PHONY: help setup demo docs gallery test format lint type browser unit fuzz clean
+.PHONY: help setup demo docs gallery test release format lint type browser unit fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -55,6 +55,15 @@ unit: $(STAMP) browser ## the tests
 
 fuzz: $(STAMP) ## 5,000 seeded command lines and damaged files, each judged (about half an hour)
 	$(BIN)/python benchmarks/fuzz.py --count 5000
+
+release: ## wheel, source archive, checksums and notes in dist/, ready to upload
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[release]'
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+	$(BIN)/python -m twine check --strict dist/*
+	awk '/^## /{n++} n==1' CHANGELOG.md > dist/NOTES.md
+	cd dist && sha256sum *.whl *.tar.gz > SHA256SUMS && cat SHA256SUMS
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist

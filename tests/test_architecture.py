@@ -49,6 +49,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"construct", "depth", "certify", "verification", "models", "tasks", "bridge", "training", "evaluate"}
     | {"figures"}
     | {"experiments", "exporting", "recurrent", "trained", "understanding", "testbed", "web"},
+    "functions": CORE | {"construct", "experiments", "trained", "web"},
     "__init__": set(),
     "__main__": {"cli"},
 }

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import krohn
+from krohn.cli.app import COMMANDS
 
 LONGEST = 200
 
@@ -25,7 +27,7 @@ def stored(tmp_path: Path) -> Path:
 
 def test_a_name_a_file_and_an_object_give_the_same(stored: Path) -> None:
     for given in ("abab", stored, str(stored), krohn.zoo("abab")):
-        assert krohn.analyze(given).complexity == "ACC0"
+        assert krohn.analyze(given).complexity == krohn.analyze("abab").complexity
         assert krohn.decompose(given).levels == krohn.decompose("abab").levels
         assert krohn.compile(given, length=4).sizes() == krohn.compile("abab", length=4).sizes()
         assert krohn.simulate(given, ["abab"]).tolist() == [krohn.zoo("abab").run("abab")]
@@ -34,7 +36,7 @@ def test_a_name_a_file_and_an_object_give_the_same(stored: Path) -> None:
 
 @pytest.mark.parametrize("function", [krohn.analyze, krohn.decompose])
 def test_what_is_no_automaton_is_refused(function: object) -> None:
-    with pytest.raises(krohn.KrohnError, match="must be a Semiautomaton, a name or a file; got int"):
+    with pytest.raises(krohn.KrohnError, match="a name, a file, a dictionary or a table; got int"):
         function(7)  # type: ignore[operator]
 
 
@@ -144,3 +146,86 @@ def test_training_takes_an_automaton_and_settings_by_name(stored: Path) -> None:
     nameless = krohn.Semiautomaton(np.array([[1], [0]]))
     with pytest.raises(krohn.KrohnError, match="must be able to name its automaton"):
         krohn.train(nameless, length=6)
+
+
+def test_a_network_is_called_saved_exported_and_made_a_module(
+    network: krohn.CompiledNetwork, tmp_path: Path
+) -> None:
+    assert network("abab").tolist() == network.run("abab").tolist() == krohn.zoo("abab").run("abab")
+    network.save(tmp_path / "net")
+    assert krohn.load(tmp_path / "net")("ab").tolist() == network("ab").tolist()
+    done = network.export("hf", tmp_path / "gpt2", proof=False)
+    assert (tmp_path / "gpt2" / "config.json").is_file()
+    assert done.findings["checked"]["wrong"] == 0
+    for dtype in (torch.float32, "fp32", "float32", "bf16", torch.float64):
+        module = network.to_torch(dtype)
+        assert isinstance(module, torch.nn.Module)
+        assert module.states(torch.tensor([[0, 1, 0, 1]]))[0].tolist() == network("abab").tolist()
+    own, torchs = network.state_dict(), network.to_torch().state_dict()
+    assert set(torchs) <= set(own)
+    for name, tensor in torchs.items():
+        assert (tensor.numpy() == own[name]).all()
+    with pytest.raises(krohn.KrohnError, match=r"dtype must be one of .*; got 'int8'"):
+        network.to_torch("int8")
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, "bf16", "bfloat16"])
+def test_a_float_format_has_its_short_name_and_its_torch_type(
+    dtype: object, network: krohn.CompiledNetwork
+) -> None:
+    words = np.random.default_rng(0).integers(2, size=(50, 8))
+    assert (network.run(words, dtype) == network.run(words, "bfloat16")).all()
+    assert (
+        krohn.compile("C3", length=4, dtype=dtype).sizes() == krohn.compile("C3", 4, dtype="bfloat16").sizes()
+    )
+
+
+def test_the_zoo_lists_its_names() -> None:
+    assert "S4" in krohn.zoo()
+    assert all(krohn.zoo(name).name == name for name in krohn.zoo()[:5])
+
+
+def test_an_automaton_is_a_dictionary_or_a_table() -> None:
+    moves = {"even": {"0": "even", "1": "odd"}, "odd": {"0": "odd", "1": "even"}}
+    table = [[0, 1], [1, 0]]
+    parity = krohn.automaton(moves, accept=["odd"])
+    assert parity.run("1101") == [1, 0, 0, 1]
+    assert parity.observe == (0, 1)
+    assert krohn.automaton(moves, start="odd").run("1") == [0]
+    assert krohn.automaton(table).run([1, 1]) == krohn.automaton(np.array(table)).run([1, 1]) == [1, 0]
+    for given in (moves, table, np.array(table)):
+        assert krohn.analyze(given).complexity == "ACC0"
+        assert krohn.compile(given, length=4).run([[1, 1, 0, 1]]).tolist() == [[1, 0, 0, 1]]
+    assert krohn.automaton("S4").num_states == 24
+    for wrong, said in [
+        ({"p": {"a": "q"}}, "state 'p', letter 'a' must lead to one of the states"),
+        ({"p": {"a": "p"}, "q": {}}, "letter 'a'"),
+        ({"p": "q"}, "from states to letters to next states"),
+        ({}, "from states to letters to next states"),
+        ([[0, 1], [0]], "a row for each state"),
+        ([0, 1], "a row for each state"),
+        ([[0.5]], "a row for each state"),
+        ([[7]], "7"),
+    ]:
+        with pytest.raises(krohn.KrohnError, match=re.escape(said)):
+            krohn.automaton(wrong)
+    with pytest.raises(krohn.KrohnError, match="a state must be one of even odd; got 'none'"):
+        krohn.automaton(moves, start="none")
+
+
+def test_every_command_is_a_function(network: krohn.CompiledNetwork, tmp_path: Path) -> None:
+    """Those that look at the machine, at stored runs, or at a module of one's own have other names."""
+    others = {"doctor", "results", "bench"}
+    assert {name for name in COMMANDS if name not in others} <= set(krohn.__all__)
+    network.save(tmp_path / "net")
+    assert krohn.run(tmp_path / "net", "abab").tolist() == network("abab").tolist()
+    assert krohn.explain(network, "abab").states == network.explain("abab").states
+    rows = krohn.atlas(2, 1)
+    assert [row["table"] for row in rows] == [[[1], [0]], [[1], [1]]] or len(rows) == 2
+    assert krohn.circuit("C2", length=3).gates == krohn.circuit(krohn.compile("C2", 3)).gates
+    page = krohn.explore("C2", length=4, out=tmp_path / "c2.html")
+    assert (tmp_path / "c2.html").read_text() == page
+    assert krohn.extract(tmp_path / "net", 4).difference is None
+    assert krohn.barrington("x & y").accepts({"x": True, "y": True})
+    with pytest.raises(krohn.KrohnError, match="a store must exist"):
+        krohn.reproduce("depth", store=tmp_path / "none.sqlite", show=True)

@@ -1,32 +1,46 @@
 """krohn: finite automata, their Krohn–Rhodes cascades, and the shallow Transformers that simulate them.
 
-Wherever an automaton is needed, an object, a name ("S4", "regex:(ab)*") or a file is accepted.
+Wherever an automaton is needed, an object, a name ("S4", "regex:(ab)*"), a file, a dictionary or a table is
+accepted. Every command is a function of the same name.
 
 Automata
     Semiautomaton     states, letters, a transition table; ``run`` gives the states of a word
-    zoo               the automaton of that name: ``zoo("S4")``
+    automaton         one of your own, from a dictionary, a table, a name or a file
+    zoo               the automaton of that name: ``zoo("S4")``; ``zoo()`` lists the names
     from_regex        the minimal automaton of a regular expression
     from_dfa, to_dfa  from and to the DFA objects of automata-lib
     parse_spec        the automaton that a string stands for, as on the command line
-    load_automaton    the automaton in a JSON file
-    dump_automaton    writes an automaton to a JSON file
+    load_automaton    the automaton in a file: JSON, or JFLAP's .jff
+    dump_automaton    writes an automaton to a file: JSON, or JFLAP's .jff
     simulate          the states of many words at once
-    sample            random words with their states
+    sample, Sample    random words with their states
 Algebra
     analyze           semigroup, groups, and the circuit class of the word problem
+    Analysis          what it found
     decompose         the Krohn–Rhodes cascade, proved and shortened
+    Decomposition     what it found
+    atlas             all small automata with their classes and the layers they need
+    barrington        a Boolean formula as a word problem
 Networks
     compile           the explicit weights of a Transformer (or an LSTM, …) that simulates the automaton
-    CompiledNetwork   those weights and what they mean: ``run``, ``explain``, ``sizes``
+    CompiledNetwork   those weights: ``net("abab")``, ``save``, ``export``, ``to_torch``, ``state_dict``
     save, load        a compiled network to and from a directory
+    run, explain      a network at work on words; what its parts mean and hold on one
+    Explanation       what they hold
     verify            whether any network is proved right on every word, rounding included
+    Verification      what was proved, or not
     export            a network for transformers, TransformerLens or ONNX
+    explore           the page that runs networks in a browser
+    circuit           a network as threshold gates
 Training
     train             trains networks on an automaton, several replicates at once
+    TrainResult       what came of it
     RunConfig         everything that decides a training run
+    reproduce         an experiment of the paper: runs, table and figures
     state_tracking    a torch module of your own on automata: can it, did it learn, how far
 Understanding
     understand        which variables of the algebra a network uses in which layer, by interventions
+    extract           the automaton that a network computes
     suite             networks whose algorithm is known, with circuits; scores hypotheses about them
 Errors
     KrohnError        the root of all errors; the message is one line
@@ -37,7 +51,7 @@ The names are imported on first use, so that ``import krohn`` stays instant.
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public name -> "module:attribute". A module of the package never has one of these names.
 _PUBLIC = {
@@ -63,6 +77,21 @@ _PUBLIC = {
     "RunConfig": "krohn.training.config:RunConfig",
     "train": "krohn.training.loop:train",
     "understand": "krohn.understanding.understand:understand",
+    "run": "krohn.functions:run",
+    "explain": "krohn.functions:explain",
+    "circuit": "krohn.functions:circuit",
+    "barrington": "krohn.functions:barrington",
+    "atlas": "krohn.functions:atlas",
+    "explore": "krohn.functions:explore",
+    "extract": "krohn.functions:extract",
+    "reproduce": "krohn.functions:reproduce",
+    "automaton": "krohn.automata.zoo:automaton",
+    "Analysis": "krohn.algebra.analysis:Analysis",
+    "Decomposition": "krohn.cascade.decomposition:Decomposition",
+    "Explanation": "krohn.network.explanation:Explanation",
+    "Sample": "krohn.automata.sampling:Sample",
+    "TrainResult": "krohn.training.loop:TrainResult",
+    "Verification": "krohn.certify.certificate:Verification",
     "suite": "krohn.testbed.public:suite",
     "state_tracking": "krohn.evaluate.harness:state_tracking",
 }

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.forward import caster
+from krohn.network.forward import caster, float_name
 from krohn.network.transformer import SIN, Head, Layer, Mlp, Transformer
 
 # Entries of the score matrices held at once: long words are attended to in blocks of rows.
@@ -136,10 +136,14 @@ class TorchNetwork(nn.Module):
 def to_torch(
     network: CompiledNetwork | Transformer,
     *,
-    dtype: torch.dtype = torch.float64,
+    dtype: torch.dtype | str = torch.float64,
     device: torch.device | str = "cpu",
 ) -> TorchNetwork:
     """The network as a module. On CUDA keep TF32 off: ten bits of mantissa do not carry long sums."""
+    if not isinstance(dtype, torch.dtype):
+        caster(dtype)  # refuses what is no float format
+        dtype = getattr(torch, float_name(dtype))
+    assert isinstance(dtype, torch.dtype)
     matrices = network.transformer if isinstance(network, CompiledNetwork) else network
     return TorchNetwork(matrices, dtype).to(device)
 

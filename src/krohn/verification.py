@@ -14,6 +14,7 @@ from krohn.check.folder import read_net
 from krohn.check.net import COMPILED, RECURRENT, TRAINED, Net
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.forward import float_name
 from krohn.strict_json import short
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Question:
 
 def verify(
     network: "CompiledNetwork | Witness | str | Path",
-    dtype: str | None = None,
+    dtype: Any = None,
     length: int | None = None,
     *,
     automaton: AutomatonLike | None = None,
@@ -68,8 +69,8 @@ def verify(
     Args:
         network: what ``compile`` returns, or the folder of a compiled network, of an export for
             ``transformers`` or TransformerLens, recurrent weights, or a training run (its best replicate).
-        dtype: the float format: float64, float32, bfloat16 or float16; by default float64 for compiled
-            networks and float32 for all others.
+        dtype: the float format, by name (float32, bf16) or as a type of torch; by default float64 for
+            compiled networks and float32 for all others.
         length: the longest words; by default those it was built for, and words of every length for recurrent
             networks and trained ones.
         automaton: the automaton that you mean (object, name or file); by default the one that the files
@@ -86,7 +87,8 @@ def verify(
         raise InvalidInput(f"the length must be at least 1; got {length}")
     if certificate is not None:
         return _rechecked(network, certificate, meant, renamed=renamed)
-    asked = Question(dtype, length, meant, renamed, second_opinion, largest, effort, device)
+    named = None if dtype is None else float_name(dtype)
+    asked = Question(named, length, meant, renamed, second_opinion, largest, effort, device)
     return VERIFIERS[kind_of(network)](network, asked)
 
 

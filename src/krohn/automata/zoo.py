@@ -5,11 +5,13 @@ Every public function accepts an automaton as an object, a name or a file (``as_
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.automata import observations
 from krohn.automata.families import (
@@ -26,7 +28,7 @@ from krohn.automata.families import (
     quaternion,
     write_once,
 )
-from krohn.automata.files import load_automaton
+from krohn.automata.files import automaton_from_payload, load_automaton
 from krohn.automata.permutations import alternating, permutation_reset, symmetric
 from krohn.automata.products import direct_product
 from krohn.automata.regular import from_regex
@@ -163,14 +165,20 @@ FAMILIES = (
 _PRODUCTS = ("C2xC2", "C2xC2xC2")
 
 
-def zoo(name: str) -> Semiautomaton:
-    """The automaton of that name: ``zoo("S4")``, ``zoo("C2xC2")``, ``zoo("Dyck4,8@top")``.
+@overload
+def zoo() -> tuple[str, ...]: ...
+@overload
+def zoo(name: str) -> Semiautomaton: ...
+def zoo(name: str | None = None) -> Semiautomaton | tuple[str, ...]:
+    """The automaton of that name: ``zoo("S4")``, ``zoo("C2xC2")``, ``zoo("Dyck4,8@top")``; all names without.
 
     Example:
         >>> grid = krohn.zoo("Grid4")
         >>> grid.num_states, grid.letter_names, grid.run([1, 1, 0])
         (4, ('L', 'R'), [1, 2, 1])
     """
+    if name is None:
+        return zoo_names()
     text, at, observation = name.partition("@")
     # A product sign stands before the next factor's first letter; the one in Grid3x4 stands before a digit.
     factors = re.split(r"x(?=[A-Z]|abab)", text)
@@ -228,7 +236,7 @@ def _is_pattern(text: str) -> bool:
 FILES = (".json", ".jff")
 """Endings by which a string is known as the name of a file."""
 
-AutomatonLike = Semiautomaton | str | os.PathLike[str]
+AutomatonLike = Semiautomaton | str | os.PathLike[str] | Mapping[Any, Any] | Sequence[Any] | npt.NDArray[Any]
 """What every public function accepts where it needs an automaton."""
 
 
@@ -240,7 +248,83 @@ def as_automaton(given: AutomatonLike) -> Semiautomaton:
         return parse_spec(given)
     if isinstance(given, os.PathLike):
         return load_automaton(os.fspath(given))
-    raise InvalidInput(f"an automaton must be a Semiautomaton, a name or a file; got {type(given).__name__}")
+    if isinstance(given, Mapping | Sequence | np.ndarray):
+        return automaton(given)
+    raise InvalidInput(
+        "an automaton must be a Semiautomaton, a name, a file, a dictionary or a table; "
+        f"got {type(given).__name__}"
+    )
+
+
+def automaton(
+    given: AutomatonLike, *, start: Any = None, accept: Iterable[Any] | None = None, name: str = ""
+) -> Semiautomaton:
+    """An automaton from a dictionary or a table; a name, a file or an object is taken as it is.
+
+    Args:
+        given: ``{"even": {"a": "odd"}, "odd": {"a": "even"}}``, from states to letters to next states; the
+            payload of a file; or rows of next states, one for each state and in it one for each letter.
+        start: the start state, by name or number; the first one by default.
+        accept: the states that accept, by name or number.
+        name: what to call it.
+
+    Example:
+        >>> light = krohn.automaton({"off": {"push": "on"}, "on": {"push": "off"}}, accept=["on"])
+        >>> light.run("push push push"), light.observe
+        ([1, 0, 1], (0, 1))
+    """
+    found = _from_mapping(given, name) if isinstance(given, Mapping) else None
+    if isinstance(given, np.ndarray) or (isinstance(given, Sequence) and not isinstance(given, str)):
+        found = _from_rows(given, name)
+    if found is None:
+        found = as_automaton(given)
+    if start is not None:
+        found = replace(found, start=_state(found, start))
+    if accept is not None:
+        chosen = {_state(found, state) for state in accept}
+        found = replace(found, observe=tuple(int(state in chosen) for state in range(found.num_states)))
+    return found
+
+
+def _from_mapping(given: Mapping[Any, Any], name: str) -> Semiautomaton:
+    if "krohn" in given and "next" in given:
+        return automaton_from_payload(dict(given), name)
+    states = [str(state) for state in given]
+    rows = [row if isinstance(row, Mapping) else None for row in given.values()]
+    if not states or any(row is None for row in rows):
+        raise InvalidInput(
+            "a dictionary must lead from states to letters to next states, as "
+            '{"p": {"a": "q"}, "q": {"a": "p"}}'
+        )
+    letters = list(dict.fromkeys(str(letter) for row in rows for letter in row or ()))
+    moves = {
+        state: {str(letter): str(target) for letter, target in (row or {}).items()}
+        for state, row in zip(states, rows, strict=True)
+    }
+    payload = {"krohn": 1, "letters": letters, "states": states, "start": states[0], "next": moves}
+    return automaton_from_payload(payload, name)
+
+
+def _from_rows(rows: Any, name: str) -> Semiautomaton:
+    try:
+        table = np.array(rows)
+    except ValueError as error:
+        raise InvalidInput("a table must have a row for each state, all of one length") from error
+    if table.ndim != 2 or table.dtype.kind not in "iu":
+        raise InvalidInput(
+            "a table must have a row for each state and in it the number of the next state for each letter; "
+            f"got an array of {table.dtype} with shape {table.shape}"
+        )
+    return Semiautomaton(table, name=name)
+
+
+def _state(automaton: Semiautomaton, given: Any) -> int:
+    """A state by name, or by number where it is no name."""
+    if str(given) in automaton.state_names:
+        return automaton.state_names.index(str(given))
+    if isinstance(given, int | np.integer) and 0 <= given < automaton.num_states:
+        return int(given)
+    raise InvalidInput(f"a state must be one of {' '.join(automaton.state_names[:20])}; got {given!r:.60}")
 
 
 def parse_spec(text: str) -> Semiautomaton:

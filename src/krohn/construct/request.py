@@ -17,6 +17,7 @@ from krohn.construct.lowering.mlp_builder import Activation
 from krohn.construct.paper.theorem1 import Gadget, Positions
 from krohn.construct.paper.theorem3 import Variant
 from krohn.errors import InvalidInput
+from krohn.network.forward import float_name
 from krohn.network.program import Program
 from krohn.network.transformer import Mask
 from krohn.work import UNITS, Work
@@ -69,6 +70,8 @@ class Request:
         given: Any = self.length
         if isinstance(given, np.integer):  # a number out of an array is a number
             object.__setattr__(self, "length", int(given))
+        if self.dtype is not None:
+            object.__setattr__(self, "dtype", float_name(self.dtype))
         wrong = list(_faults(self))
         if wrong:
             raise InvalidInput("; ".join(wrong))

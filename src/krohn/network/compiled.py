@@ -2,12 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers, word_array
-from krohn.errors import InvalidInput, counted
+from krohn.errors import InvalidInput, counted, missing
 from krohn.network.explanation import Explanation, explain_word
 from krohn.network.forward import run
 from krohn.network.program import Program
@@ -55,7 +59,7 @@ class CompiledNetwork:
     def run(
         self,
         words: str | Iterable[Word] | npt.NDArray[np.integer],
-        dtype: npt.DTypeLike = np.float64,
+        dtype: Any = np.float64,
     ) -> npt.NDArray[np.int64]:
         """States after each letter of words ``[batch, length]``, by a plain forward pass.
 
@@ -65,6 +69,27 @@ class CompiledNetwork:
         batch = [letter_numbers(words, self.automaton.letter_names)] if isinstance(words, str) else words
         states = run(self.transformer, word_array(batch, self.automaton.letter_names), dtype)
         return states[0] if single else states
+
+    __call__ = run
+
+    def state_dict(self) -> dict[str, npt.NDArray[Any]]:
+        """Every matrix by its name in ``model.safetensors``, and in the ``state_dict`` of ``to_torch()``."""
+        storage = import_module("krohn.network.storage")
+        return dict(storage.tensors_of(self.transformer))
+
+    # What follows belongs to parts that are built on this one: they are loaded when they are asked for.
+
+    def save(self, directory: str | Path) -> None:
+        """Writes the network to a directory, as ``krohn compile --out`` does."""
+        import_module("krohn.network.storage").save(self, directory)
+
+    def to_torch(self, dtype: Any = "float64", device: Any = "cpu") -> Any:
+        """The network as a ``torch.nn.Module``; ``dtype`` is one of torch, or a name such as ``bf16``."""
+        return _part("krohn.bridge", "to_torch").to_torch(self, dtype=dtype, device=device)
+
+    def export(self, to: str, directory: str | Path, **options: Any) -> Any:
+        """Writes it as ``hf``, ``transformer-lens`` or ``onnx``; options are those of ``krohn.export``."""
+        return _part("krohn.exporting.driver", "export").export(self, directory, to=to, **options)
 
     def explain(self, word: Word) -> Explanation:
         """Register values and attention weights by layer and position, from a real forward pass."""
@@ -104,6 +129,13 @@ class CompiledNetwork:
             "max_weight": net.max_weight,
             "num_parameters": net.num_parameters,
         }
+
+
+def _part(module: str, what: str) -> ModuleType:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise missing(error, f"{what} of a network") or error from error
 
 
 def _mismatches(net: CompiledNetwork) -> Iterable[str]:

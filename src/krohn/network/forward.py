@@ -21,9 +21,28 @@ Cast = Callable[[npt.NDArray[Any]], Floats]
 """Rounds weights and activations to the stored type; half types come back as float32, which holds them."""
 
 
-def caster(dtype: npt.DTypeLike) -> Cast:
-    """The rounding of a format: float64, float32, float16, or the name bfloat16."""
-    name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
+SHORT = {
+    **{"fp64": "float64", "f64": "float64", "double": "float64"},
+    **{"fp32": "float32", "f32": "float32", "float": "float32", "single": "float32"},
+    **{"bf16": "bfloat16", "fp16": "float16", "f16": "float16", "half": "float16"},
+}
+"""Short names of float formats."""
+
+
+def float_name(dtype: Any) -> str:
+    """The name of a float format, from a name, a short one, or a type of numpy or torch."""
+    text = str(dtype)
+    if isinstance(dtype, str) or text.startswith("torch."):
+        return SHORT.get(text.removeprefix("torch."), text.removeprefix("torch."))
+    try:
+        return str(np.dtype(dtype).name)
+    except TypeError:
+        return text
+
+
+def caster(dtype: Any) -> Cast:
+    """The rounding of a format: float64, float32, float16 or bfloat16, by name or as a type."""
+    name = float_name(dtype)
     if name not in CASTS:
         raise InvalidInput(f"dtype must be one of {', '.join(CASTS)}; got {name!r}")
     return CASTS[name]

@@ -1,0 +1,120 @@
+"""What commands do beyond one call of the parts, as functions of the same names."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.atomic import check_output, write_text
+from krohn.automata.semiautomaton import Word
+from krohn.automata.small import require_listable, sampled_automata, small_automata
+from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.construct import barrington as formulas
+from krohn.construct.compiling import compile
+from krohn.construct.depth_bounds import atlas as atlas_of
+from krohn.construct.threshold_circuit import threshold_circuit
+from krohn.construct.threshold_gates import Circuit
+from krohn.errors import InvalidInput
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.explanation import Explanation
+from krohn.network.storage import load
+from krohn.web.page_data import LENGTH, build_machine
+from krohn.web.standalone_page import render_page
+
+if TYPE_CHECKING:
+    from krohn.experiments.reproduction import Reproduction
+    from krohn.trained.extraction import Extracted
+
+Network = CompiledNetwork | str | Path
+"""A compiled network, or the directory that holds one."""
+
+
+def run(network: Network, words: str | Iterable[Word], dtype: Any = np.float64) -> npt.NDArray[np.int64]:
+    """The states after each letter, by a compiled network."""
+    return _loaded(network).run(words, dtype)
+
+
+def explain(network: Network, word: Word) -> Explanation:
+    """What registers and heads of a compiled network hold and see on a word."""
+    return _loaded(network).explain(word)
+
+
+def circuit(network: AutomatonLike | CompiledNetwork, length: int | None = None) -> Circuit:
+    """A compiled network, or that of an automaton, as threshold gates for words of one length."""
+    if isinstance(network, CompiledNetwork):
+        return threshold_circuit(network, length)
+    if isinstance(network, str | Path) and (Path(network) / "krohn.json").is_file():
+        return threshold_circuit(load(network), length)
+    if length is None:
+        raise InvalidInput("a circuit reads words of one length; choose it with length=")
+    return threshold_circuit(compile(network, length), length)
+
+
+def barrington(formula: str, automaton: AutomatonLike | None = None) -> formulas.BarringtonProgram:
+    """A Boolean formula as a word problem over an automaton that is not solvable, A5 by default."""
+    return formulas.barrington(formula, None if automaton is None else as_automaton(automaton))
+
+
+def atlas(
+    states: int, letters: int, *, sample: int | None = None, seed: int = 0, effort: float = 1.0
+) -> list[dict[str, Any]]:
+    """All automata of 2 to ``states`` states up to isomorphism, or a sample: rows with class and depth.
+
+    The rows are what ``krohn atlas --json`` lists, and what ``pandas.DataFrame`` takes.
+    """
+    if sample is not None:
+        chosen = sampled_automata(states, letters, sample, seed)
+    else:
+        require_listable(states, letters)  # before the smaller ones are listed
+        chosen = [automaton for count in range(2, states + 1) for automaton in small_automata(count, letters)]
+    return [entry.to_json() for entry in atlas_of(chosen, effort)]
+
+
+def explore(*automata: AutomatonLike, out: str | Path | None = None, length: int = LENGTH) -> str:
+    """The page that runs the compiled networks of automata in a browser; written to ``out`` if given."""
+    if out is not None:
+        check_output(Path(out), ".html")  # before the work
+    chosen = [as_automaton(each) for each in automata or ("S4",)]
+    page = render_page({"machines": [build_machine(each, length) for each in chosen]})
+    if out is not None:
+        write_text(Path(out), page)
+    return page
+
+
+def extract(
+    network: str | Path, length: int, *, max_states: int = 100, effort: float = 1.0, device: str = "cpu"
+) -> "Extracted":
+    """The automaton that the network in a directory computes, compared on all words of up to ``length``."""
+    from krohn.trained.answers import answers_of
+    from krohn.trained.extraction import extract as learned
+
+    return learned(answers_of(Path(network), effort, device), length, max_states)
+
+
+def reproduce(
+    name: str,
+    scale: str = "smoke",
+    *,
+    store: str | Path = "runs/results.sqlite",
+    figures: str | Path | None = None,
+    show: bool = False,
+    **options: Any,
+) -> "Reproduction":
+    """One experiment of the paper: runs what is missing in the store, then makes table and figures.
+
+    With ``show`` nothing is run. ``options`` are those of ``krohn.experiments.sweep.SweepOptions``.
+    """
+    from krohn.experiments.reproduction import reproduce as made
+    from krohn.experiments.store import Store
+    from krohn.experiments.sweep import SweepOptions
+
+    path = Path(store)
+    with Store(path, writable=not show) as opened:
+        place = Path(figures) if figures is not None else path.parent / "figures"
+        return made(name, scale, opened, figures=place, options=None if show else SweepOptions(**options))
+
+
+def _loaded(network: Network) -> CompiledNetwork:
+    return network if isinstance(network, CompiledNetwork) else load(network)
