@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "depth": GROUND | {"automata"},
     "network": GROUND | {"automata"},
     "construct": CORE | {"depth"},
-    "recurrent": CORE | {"check"},
+    "recurrent": CORE | {"certify", "check"},
     "check": {"errors"},
     "certify": GROUND | {"automata", "algebra", "network", "check"},
     "models": GROUND,
@@ -46,7 +46,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "verification": CORE | {"construct", "certify", "check", "evaluate", "exporting", "recurrent", "trained"},
     "web": CORE | {"construct", "certify", "verification"},
     "cli": CORE
-    | {"construct", "depth", "certify", "verification", "models", "tasks", "bridge", "training", "evaluate"}
+    | {
+        "construct",
+        "depth",
+        "certify",
+        "check",
+        "verification",
+        "models",
+        "tasks",
+        "bridge",
+        "training",
+        "evaluate",
+    }
     | {"figures"}
     | {"experiments", "exporting", "recurrent", "trained", "understanding", "testbed", "web"},
     "functions": CORE | {"construct", "experiments", "trained", "web"},

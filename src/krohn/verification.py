@@ -97,7 +97,11 @@ def kind_of(network: Any) -> str:
     if isinstance(network, CompiledNetwork):
         return COMPILED
     if not isinstance(network, str | Path):
-        return RECURRENT
+        from krohn.recurrent.witness_files import Witness
+
+        if isinstance(network, Witness):
+            return RECURRENT
+        raise InvalidInput(f"verify takes a network or its folder; got {type(network).__name__}")
     found = [kind for name, kind in KINDS.items() if (Path(network) / name).exists()]
     if not found and not Path(network).exists():
         raise InvalidFile(f"{short(network)} must exist (the folder of a network); it does not")
@@ -153,6 +157,10 @@ def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Sem
         from krohn.certify.verification import claim_of
 
         return claim_of(network, network.automaton, "float64", 1)[0], network.automaton
+    if not isinstance(network, str | Path):
+        from krohn.recurrent.recurrent_verdict import net_of
+
+        return net_of(network), network.automaton
     replicate = certificate.claim.configuration.get("replicate", 0)
     net = read_net(network, replicate if type(replicate) is int else 0)
     if kind == COMPILED:
@@ -170,7 +178,26 @@ def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Sem
     return net, trained_states(Path(network)).automaton
 
 
+def _recurrent(network: Any, asked: Question) -> Verification:
+    from krohn.recurrent.recurrent_verdict import verify_recurrent
+    from krohn.recurrent.witness_files import Witness, load
+
+    witness = network if isinstance(network, Witness) else load(network)
+    return verify_recurrent(witness, asked.dtype, asked.length, asked.automaton, renamed=asked.renamed)
+
+
+def _trained(network: Any, asked: Question) -> Verification:
+    from krohn.trained.trained_verdict import verify_trained
+
+    wanted = asked.dtype, asked.length, asked.automaton
+    return verify_trained(
+        Path(network), *wanted, renamed=asked.renamed, effort=asked.effort, device=asked.device
+    )
+
+
 VERIFIERS: dict[str, Callable[[Any, Question], Verification]] = {
     COMPILED: _compiled,
     EXPORT: _export,
+    RECURRENT: _recurrent,
+    TRAINED: _trained,
 }

@@ -218,11 +218,11 @@ def test_the_demo_writes_where_it_says_and_stops_at_the_first_failure(
 def test_a_proof_by_boxes_is_told_with_what_it_assumes_and_what_is_left_if_it_fails() -> None:
     automaton = krohn.zoo("C3")
     proof: dict[str, Any] = {"words": "all", "proved": True, "boxes": 3, "steps": 2, "margin": 1.25}
-    proof |= {"widest": 0.5, "assumes": "float32", "failure": ""}
-    told = _proof_text(proof, automaton)
+    proof |= {"widest": 0.5, "failure": ""}
+    told = _proof_text(proof, automaton.name)
     assert told.startswith("certified: C3, words of every length, float32")
-    assert "3 boxes closed under 2 steps; logit margin 1.25, widest side 0.5\nassumed: float32" in told
+    assert "3 boxes closed under 2 steps; logit margin 1.25, widest side 0.5" in told
     failed = proof | {"proved": False, "failure": "a box grew", "words": "training"}
-    assert _proof_text(failed, automaton) == (
+    assert _proof_text(failed, automaton.name) == (
         "not proved for words of every length, of those that training draws: a box grew"
     )

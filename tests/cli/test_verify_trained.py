@@ -28,7 +28,8 @@ def test_a_trained_run_is_examined(kind: str, tmp_path: Path, capsys: pytest.Cap
     payload = json.loads(capsys.readouterr().out)
     assert payload["certified"] is False
     assert payload["examined"] is True
-    assert payload["exact"]["length"] == payload["length"] == 6
+    assert payload["exact"]["length"] == payload["sample"]["length"] == 6
+    assert payload["claim"]["lengths"] == ("every" if kind == "lstm" else {"up_to": 6})
     assert payload["exact"]["words"] == 64
     sample = payload["sample"]
     assert 0 <= sample["low"] <= sample["right"] / sample["words"] <= sample["high"] <= 1

@@ -32,13 +32,13 @@ def test_every_length_and_all_short_words(architecture: str, tmp_path: Path, cap
     status, answer = verified(compiled("C2", architecture, tmp_path / "net"), capsys)
     assert (status, answer["certified"], answer["every_length"]) == (0, True, True)
     assert answer["exact"] == {"length": 12, "words": 2**12, "wrong": 0}
-    assert (answer["automaton"]["name"], answer["automaton"]["claimed_by"]) == ("C2", "file")
+    assert (answer["identity"]["name"], answer["identity"]["claimed_by"]) == ("C2", "file")
 
 
 def test_the_automaton_that_is_meant(tmp_path: Path, capsys: Capture) -> None:
     folder = compiled("S4", "deltaproduct", tmp_path / "net")
     status, answer = verified(folder, capsys, "--automaton", "S4")
-    assert (status, answer["automaton"]["claimed_by"]) == (0, "user")
+    assert (status, answer["identity"]["claimed_by"]) == (0, "user")
     status, answer = verified(folder, capsys, "--automaton", "S5")
     assert (status, answer["certified"], answer["every_length"]) == (1, False, False)
     assert answer["reason"].startswith("identity: ")
@@ -48,9 +48,9 @@ def test_a_name_that_is_not_its_own_is_not_repeated(tmp_path: Path, capsys: Capt
     meaning = compiled("C2", "gru", tmp_path / "net") / "recurrent.json"
     meaning.write_text(meaning.read_text().replace('"name": "C2"', '"name": "Rubik"'))
     status, answer = verified(tmp_path / "net", capsys)
-    assert (status, answer["automaton"]["name"]) == (0, None)
+    assert (status, answer["identity"]["name"]) == (0, None)
     assert (
-        verified(tmp_path / "net", capsys, "--automaton", "Parity", "--renamed")[1]["automaton"]["renamed"]
+        verified(tmp_path / "net", capsys, "--automaton", "Parity", "--renamed")[1]["identity"]["renamed"]
         is None
     )
 
@@ -59,7 +59,7 @@ def test_a_horizon_suffices_for_the_length_that_is_asked(tmp_path: Path, capsys:
     folder = compiled("C5", "diagonal", tmp_path / "net")
     status, answer = verified(folder, capsys, "--dtype", "bfloat16")
     assert (status, answer["certified"]) == (1, False)
-    longest = answer["length"]
+    longest = answer["largest_length"]
     for length, holds in ((longest, True), (longest + 1, False)):
         status, answer = verified(folder, capsys, "--dtype", "bfloat16", "--length", str(length))
         assert (status, answer["certified"], answer["every_length"]) == (int(not holds), holds, False)

@@ -215,7 +215,7 @@ def test_a_memory_that_never_fades_is_not_proved() -> None:
     )
 
 
-def test_a_certificate_of_other_weights_is_bad_input(
+def test_a_certificate_of_other_weights_proves_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bad").write_bytes(b"nothing")
@@ -227,7 +227,6 @@ def test_a_certificate_of_other_weights_is_bad_input(
     assert run(["verify", str(KEPT), "--recheck", str(old)]) == 2
     assert "renew it: krohn verify RUN --out certificate.json" in capsys.readouterr().err
     other = KEPT.parent / "grid4-lstm-broken"
-    assert run(["verify", str(other), "--recheck", str(KEPT / NAME)]) == 2
-    assert "must be about this network" in capsys.readouterr().err
-    assert run(["verify", str(KEPT.parent / "c2-gpt"), "--recheck", str(KEPT / NAME)]) == 2
-    assert "needs an lstm or gru run" in capsys.readouterr().err
+    for folder in (other, KEPT.parent / "c2-gpt"):
+        assert run(["verify", str(folder), "--recheck", str(KEPT / NAME)]) == 1
+        assert capsys.readouterr().out.startswith("not certified: ")

@@ -20,7 +20,8 @@ from krohn.trained import box_search
 from krohn.trained.box_certificate import NAME, certificate_of, save_certificate
 from krohn.trained.box_loss import IMAGES, memory_gate, worst_leads
 from krohn.trained.box_search import _outwards, contexts, search, words_of
-from krohn.trained.proving import Proof, meant, provable, prove, recheck
+from krohn.trained.proving import Proof, meant, provable, prove
+from krohn.verification import verify
 from trained.small_cells import (
     KINDS,
     always_zero,
@@ -316,10 +317,9 @@ def test_a_certificate_is_used_only_if_it_is_about_the_network(tmp_path: Path) -
     for name in ("config.json", "weights.safetensors", "result.json"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     save_certificate(certificate_of(net, trained.automaton, which, spoiled, "f8"), tmp_path / NAME)
-    found = recheck(folder, trained, trained.automaton, tmp_path / NAME)
-    assert not found.verdict.proved
-    assert found.to_json()["failure"] == found.failure != ""
-    assert "letter" in found.failure
+    found = verify(folder, certificate=tmp_path / NAME)
+    assert not found.certified
+    assert "letter" in found.reason
     again = prove(
         trained, trained.automaton, "all", near=tmp_path
     )  # the file is no proof: boxes are searched

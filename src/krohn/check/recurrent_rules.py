@@ -70,12 +70,14 @@ def assumed(net: Net, claim: Asked) -> tuple[str, ...]:
 
 
 def closure_rules(net: Net, claim: Asked, witness: object, work: float | None) -> Verdict:
-    """Every length: all that any word reaches is a finite set, and every answer in it is right."""
-    require(claim.up_to is None, "a closure is about words of every length")
+    """All that any word reaches is a finite set, and every answer in it is right; or up to a length."""
     require(claim.allowed is None, "a closure is about all words")
     require(witness is None, "a closure needs no witness")
     cell, order = cell_of(net, claim), ANY if claim.order == CHUNKS else claim.order
     found = close(cell, claim.automaton, claim.dtype, order, budget=Budget(work or WORK))
+    if claim.up_to is not None and not found.proved and found.horizon >= claim.up_to:
+        require(claim.order != CHUNKS, "up to a length words are read one letter after the other")
+        return Verdict(True, 0.0, "")
     if found.doubt is not None:
         word = " ".join(claim.letters[letter] for letter in found.doubt)
         return Verdict(False, 0.0, f"the right logit does not lead after the word {word}")

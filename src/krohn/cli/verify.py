@@ -1,28 +1,28 @@
-"""``krohn verify``: the certificate of a directory."""
+"""``krohn verify``: whether a network of any kind is proved right, and its certificate."""
 
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
-from krohn.automata.zoo import parse_spec
 from krohn.certify.argument import explain
-from krohn.certify.arithmetic import ARITHMETICS
 from krohn.certify.certificate import Verification, place
+from krohn.check.format import FORMATS
+from krohn.check.net import COMPILED, RECURRENT, TRAINED
 from krohn.cli.output import emit, json_option, note
 from krohn.cli.search_options import Finite
-from krohn.network.storage import MEANING, MODEL, is_run, is_witness
 from krohn.verification import verify
+
+OWN_FILES = ("model.safetensors", "krohn.json", "recurrent.json", "config.json", "export.json")
+RUN_FILES = ("automaton.json", "weights.safetensors", "state.safetensors", "result.json")
+"""Files of a network that a certificate must not replace."""
 
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option(
     "--dtype",
-    type=click.Choice(list(ARITHMETICS)),
-    default="float64",
-    show_default=True,
-    help="The float format to certify for.",
+    type=click.Choice(list(FORMATS)),
+    help="The float format.  [default: float64 for compiled networks, float32 for others]",
 )
 @click.option("--length", "-T", type=int, help="Certify only words up to this length.  [default: as built]")
 @click.option("--automaton", "spec", help="The automaton you mean.  [default: the one the file claims]")
@@ -51,7 +51,7 @@ from krohn.verification import verify
 @json_option
 def command(
     directory: Path,
-    dtype: str,
+    dtype: str | None,
     length: int | None,
     spec: str | None,
     renamed: bool,
@@ -62,42 +62,32 @@ def command(
     device: str,
     as_json: bool,
 ) -> None:
-    """Decide from the weights in DIRECTORY whether the network is right on every word up to the length.
+    """Decide from the files in DIRECTORY whether the network is proved right on every word.
 
-    Exit status 0: certified. 1: not certified, with a counterexample where one was found. 2: bad files.
-    A run of krohn train is examined: all words of the largest length that --effort allows, and samples of
-    longer ones; for lstm and gru a proof for words of every length is looked for. Exit status 0: no error was
-    found. 1: there is a wrong word.
+    DIRECTORY is a compiled network, an export, recurrent weights, or a training run (its best replicate).
+    Compiled networks and exports are proved up to a length, recurrent networks and trained ones for words of
+    every length. A trained network is also run: all words of the largest length that --effort allows, and
+    samples of longer ones; words without an error are no proof.
+
+    Exit status 0: proved. 1: not proved, with a counterexample where one was found. 2: bad files.
 
     \b
     Example:  krohn compile S4 --length 128 --out s4 && krohn verify s4 --automaton S4 --dtype float32
     """
     if renamed and spec is None:
         raise click.UsageError("--renamed needs --automaton SPEC")
-    if out is not None and any(_is_same(out, directory / name) for name in (MODEL, MEANING)):
+    if out is not None and any(_is_same(out, directory / name) for name in OWN_FILES + RUN_FILES):
         raise click.UsageError("--out must not be a file of the network itself")
-    automaton = None if spec is None else parse_spec(spec)
-    if is_witness(directory):
-        from krohn.cli.recurrent import WitnessRequest, verify_witness  # only who has one waits for it
-
-        typed = click.get_current_context().get_parameter_source("dtype") is ParameterSource.COMMANDLINE
-        request = WitnessRequest(automaton, renamed, dtype if typed else "float32", length, out, claim)
-        if not verify_witness(directory, request, as_json=as_json):
-            raise click.exceptions.Exit(1)
-        return
-    if is_run(directory):
-        from krohn.cli.trained_verdict import TrainedRequest, trained_verdict
-
-        asked = TrainedRequest(length, automaton, renamed, effort, device, out, claim)
-        payload, text = trained_verdict(directory, asked)
-        emit(payload, as_json=as_json, text=lambda: text)
-        failed = payload["counterexample"] is not None or "reason" in payload
-        if failed or (claim and not payload["every_length_in_training"]):
-            raise click.exceptions.Exit(1)
-        return
-    typed = click.get_current_context().get_parameter_source("dtype") is ParameterSource.COMMANDLINE
-    wanted = dtype if typed else None
-    found = verify(directory, wanted, length, automaton=automaton, renamed=renamed, certificate=claim)
+    found = verify(
+        directory,
+        dtype,
+        length,
+        automaton=spec,
+        renamed=renamed,
+        certificate=claim,
+        effort=effort,
+        device=device,
+    )
     report(found, out, as_argument=as_argument, as_json=as_json)
 
 
@@ -118,35 +108,45 @@ def _is_same(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and one.samefile(other)
 
 
-def summary(certificate: Verification) -> str:
+def summary(found: Verification) -> str:
     """A few lines."""
-    automaton = certificate.automaton
+    automaton = found.automaton
     name = automaton.name or f"an automaton of {automaton.num_states} states"
-    opinion = certificate.second_opinion
-    if certificate.certified:
-        tight = certificate.tightest
-        lines = [
-            f"certified: {name}, {certificate.words}, {certificate.dtype}",
-            f"assumed: {', '.join(certificate.claim.assumptions)}; python -m krohn.check says what they are",
-            f"logit margin {certificate.margin:.4g} after all errors; {len(certificate.checks)} checks"
-            + (f"; tightest: {tight.name}, {place(tight.layer, certificate.depth)}" if tight else ""),
-        ]
-    else:
-        lines = [f"not certified: {certificate.reason}"]
-        if certificate.identity.mismatch:
-            return lines[0]
-        if certificate.counterexample is not None:
-            shown = certificate.counterexample.to_json(certificate.automaton)
-            lines.append(
-                f"counterexample: {' '.join(shown['letters'])} → {shown['got']}, must be {shown['expected']}"
-            )
-        elif certificate.largest:
-            lines.append(f"certified in {certificate.dtype} up to length {certificate.largest}")
-        else:
-            lines.append("no counterexample found: undecided")
-    lines.append(certificate.identity.sentence())
-    if opinion is not None and opinion.length:
+    if found.identity.mismatch:
+        return f"not certified: {found.reason}"
+    lines = [_verdict(found, name)]
+    if found.counterexample is not None:
+        wrong = found.counterexample.to_json(automaton)
+        shown = f"{' '.join(wrong['letters'])} → {wrong['got']}, must be {wrong['expected']}"
+        lines.append(f"counterexample: {shown}")
+    elif not found.certified and found.claim.kind not in (RECURRENT, TRAINED):
+        known = f"certified in {found.dtype} up to length {found.largest}"
+        lines.append(known if found.largest else "no counterexample found: undecided")
+    lines.append(found.identity.sentence())
+    opinion = found.second_opinion
+    if opinion is not None and opinion.length and found.claim.kind != TRAINED:
         ran = f"all {opinion.words:,} words of length {opinion.length} and their beginnings"
         lines.append(f"independently run: {ran}, {opinion.wrong:,} wrong")
         lines += [f"no longer ones: {opinion.limit}"] if opinion.limit else []
     return "\n".join(lines)
+
+
+def _verdict(found: Verification, name: str) -> str:
+    """Certified or not, and what a reader must take for granted."""
+    assumed = f"assumed: {', '.join(found.claim.assumptions)}; python -m krohn.check says what they are"
+    if found.claim.kind == TRAINED and "proofs" in found.more:
+        from krohn.cli.trained_verdict import trained_text
+
+        return trained_text(found.to_json(), name)
+    if found.claim.kind == RECURRENT and found.more:
+        from krohn.cli.recurrent import recurrent_text
+
+        text = recurrent_text(found, name)
+        return f"{text}\n{assumed}" if found.certified else text
+    if not found.certified:
+        return f"not certified: {found.reason}"
+    tight = found.tightest if found.claim.kind == COMPILED else None
+    checks = f"; {len(found.checks)} checks" if found.checks else ""
+    where = f"; tightest: {tight.name}, {place(tight.layer, found.depth)}" if tight else ""
+    margin = f"logit margin {found.margin:.4g} after all errors{checks}{where}"
+    return f"certified: {name}, {found.words}, {found.dtype}\n{assumed}\n{margin}"

@@ -42,7 +42,6 @@ class Proof:
             "margin": found.margin,
             "widest": found.widest,
             "dtype": "float32",
-            "assumes": "sigmoid and tanh are off by at most 2^-21",
             "failure": self.failure or found.failure or None,
         }
 
@@ -109,14 +108,6 @@ def certificate_of(
         if check(cell, boxes, which).proved:
             return box_certificate.certificate_of(net, automaton, which, boxes, sides)
     return box_certificate.certificate_of(net, automaton, which, proof.boxes, "f8")
-
-
-def recheck(directory: Path, trained: TrainedStates, automaton: Semiautomaton, file: Path) -> Proof:
-    """Runs the checker alone on the certificate in a file."""
-    boxes, words, refusal = boxes_about(read_net(directory, trained.replicate), automaton, file)
-    which = "all" if words.allowed.all() else "training"
-    found = BoxVerdict(refusal) if refusal else check(cell_of(trained), boxes, words)
-    return Proof(which, boxes, found, failure=told(boxes, found, automaton))
 
 
 def _no_boxes(cell: BoxCell, words: Words) -> Boxes:
