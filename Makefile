@@ -5,7 +5,7 @@ PYTHON ?= python3
 STAMP := $(VENV)/.installed
 DEMO := $(VENV)/.demo
 
-.PHONY: help setup demo docs gallery test release format lint type browser unit fuzz clean
+.PHONY: help setup demo docs gallery test release format lint type browser unit portable fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -52,6 +52,9 @@ browser: ## Chromium for the tests of pages, where it may be installed
 
 unit: $(STAMP) browser ## the tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+portable: $(STAMP) ## the kept bytes under other settings: vector instructions, BLAS, threads, locale (about 15 minutes)
+	$(BIN)/python tests/golden/portable.py
 
 fuzz: $(STAMP) ## 5,000 seeded command lines and damaged files, each judged (about half an hour)
 	$(BIN)/python benchmarks/fuzz.py --count 5000

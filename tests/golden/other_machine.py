@@ -132,8 +132,4 @@ def _plain(function: Callable[..., Any]) -> Callable[..., float]:
 if __name__ == "__main__":
     disturb()
     sys.argv = sys.argv[1:]
-    if sys.argv[0] == "-m":
-        sys.argv = sys.argv[1:]
-        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
-    else:
-        runpy.run_path(sys.argv[0], run_name="__main__")
+    runpy.run_path(sys.argv[0], run_name="__main__")

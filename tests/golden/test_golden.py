@@ -1,11 +1,18 @@
 """Every file that is promised byte for byte has the bytes it had when its digest was kept."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from golden import portable
 from golden.digests import KEPT, KINDS, differences, digests
+from golden.other_machine import moved, product, reduced
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -36,3 +43,46 @@ def test_only_what_the_last_command_wrote_is_counted(tmp_path: Path, monkeypatch
     assert list(digests(line)) == ["b.jsonl"]
     with pytest.raises(SystemExit, match="krohn compile nothing: error: "):
         digests("compile nothing")
+
+
+def test_the_other_machine_rounds_differently_where_it_may() -> None:
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(40, 50)), rng.normal(size=(50, 30))
+    assert not np.array_equal(product(left, right), left @ right)
+    assert np.allclose(product(left, right), left @ right, rtol=1e-12)
+    assert np.array_equal(product(np.eye(50), right), right)  # one term each: nothing to round
+    assert np.array_equal(product(left[0], right[:, 0]), left[0, ::-1] @ right[::-1, 0])
+    assert not np.array_equal(reduced("sum", left, axis=1), left.sum(axis=1))
+    assert np.allclose(reduced("sum", left, axis=1), left.sum(axis=1), rtol=1e-12)
+    assert moved(np.exp)(1.0) == np.nextafter(np.exp(1.0), 9)
+    assert moved(np.exp)(np.zeros(2)).tolist() == [1.0, 1.0]  # what every machine knows
+    assert np.shares_memory(moved(np.exp)(left, out=left), left)
+
+
+def test_modules_of_krohn_are_summed_backwards_on_the_other_machine(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(
+        "import krohn.network.forward as it, numpy as np\n"
+        "print(it.__reduced__.__name__, it.__product__.__name__, np.exp(1.0) > 2.7182818284590452)\n"
+    )
+    command = [sys.executable, str(ROOT / "tests/golden/other_machine.py"), str(tmp_path / "script.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["reduced", "product", "True"]
+
+
+def test_every_setting_changes_something_and_is_named_once() -> None:
+    found = list(portable.settings())
+    assert len({setting.name for setting in found}) == len(found)
+    assert all(setting.variables or setting.other or setting.odd for setting in found[1:])
+    assert {"PYTHONHASHSEED", "LC_ALL", "TZ", "HOME", "ATEN_CPU_CAPABILITY"} <= {
+        name for setting in found for name in setting.variables
+    }
+
+
+def test_a_setting_in_which_bytes_differ_is_red(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = portable.odd_copy(tmp_path)
+    kept = copy / "tests" / "golden" / "digests.json"
+    kept.write_text(kept.read_text().replace('": "', '": "0'))
+    monkeypatch.setattr(portable, "ROOT", copy)
+    good, printed, _ = portable.run(portable.Setting("spoiled"), 200, tmp_path)
+    assert not good
+    assert "differs: krohn " in printed
