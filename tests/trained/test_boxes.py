@@ -1,6 +1,8 @@
 """Boxes prove what they say: against the cells of torch, broken certificates and broken networks."""
 
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +15,14 @@ from krohn.check.boxes import Boxes, BoxVerdict, Words, boxes_from, check
 from krohn.check.claim import check_certificate, read_certificate
 from krohn.check.folder import read_net
 from krohn.check.format import BEND, FORMATS
+from krohn.check.verdict import Refused
 from krohn.cli.app import run
 from krohn.evaluate.trained_states import TrainedStates, trained_states
 from krohn.trained.box_certificate import NAME
 from krohn.trained.box_search import SHORT, contexts, search, shortened, told
 from krohn.trained.proving import Proof, cell_of, certificate_of, meant, tensors_of
 from krohn.trained.sampled import habitual, uniform
+from recurrent.judge import gated_logits, right
 from trained.small_cells import cell as made_cell
 from trained.small_cells import words_about
 
@@ -230,3 +234,49 @@ def test_a_certificate_of_other_weights_proves_nothing(
     for folder in (other, KEPT.parent / "c2-gpt"):
         assert run(["verify", str(folder), "--recheck", str(KEPT / NAME)]) == 1
         assert capsys.readouterr().out.startswith("not certified: ")
+
+
+def large_read_out(w: dict[str, np.ndarray]) -> None:
+    """Logits beyond the largest number."""
+    w["head.weight"] *= np.float32(2.0**125)
+
+
+def no_number_in_a_silent_unit(w: dict[str, np.ndarray]) -> None:
+    """A unit that nobody reads is no number: its gates overflow to both sides."""
+    hidden = len(w["weight_hh"])
+    w["weight_hh"][0], w["head.weight"][0] = 0.0, 0.0
+    columns = np.arange(4) * hidden
+    w["weight_ih"][:, columns] = 3e38 * np.sign(w["weight_ih"][:, columns])
+    w["wte"] *= np.float32(2.0)
+
+
+def unread_letter_sum(w: dict[str, np.ndarray]) -> None:
+    """The gates of a unit that nobody reads: large numbers that cancel for one letter, and not for sums."""
+    hidden = len(w["weight_hh"])
+    w["weight_hh"][1], w["head.weight"][1] = 0.0, 0.0
+    w["bias"][np.arange(4) * hidden + 1] = np.float32(3e38)
+    w["weight_hh"][:, np.arange(4) * hidden + 1] = np.float32(-3e38)
+    w["weight_ih"][:, np.arange(4) * hidden + 1] = np.float32(3e38)
+
+
+@pytest.mark.parametrize("spoil", [large_read_out, no_number_in_a_silent_unit, unread_letter_sum])
+def test_boxes_need_every_number_to_be_finite(
+    spoil: Callable[[dict[str, np.ndarray]], None], kept: tuple[TrainedStates, Boxes, Words]
+) -> None:
+    """torch's own cell answers wrongly, or with no number; neither the old boxes nor new ones prove it."""
+    trained, boxes, claim = kept
+    tensors = {name: value.copy() for name, value in tensors_of(trained).items()}
+    states, letters = claim.table.shape
+    tensors["wte"], tensors["head.bias"] = tensors["wte"][:letters], tensors["head.bias"][:states]
+    tensors["head.weight"] = np.ascontiguousarray(tensors["head.weight"][:, :states])
+    word = habitual(trained.automaton, 40)[0].tolist()
+    assert right(gated_logits("lstm", tensors, word), trained.automaton, word)
+    spoil(tensors)
+    assert not right(gated_logits("lstm", tensors, word), trained.automaton, word)
+    found = contexts(claim)
+    assert found is not None
+    with np.errstate(all="ignore"):
+        cell = made_cell("lstm", tensors)
+        with suppress(Refused):
+            assert not check(cell, boxes, claim).proved
+        assert not search(cell, claim, found, rounds=40)[1].proved
