@@ -43,9 +43,9 @@ def held(form: Affine, symbols: list[Fraction], values: Array) -> None:
 
 
 def symbols_of(form: Affine, before: list[Fraction], values: Array) -> list[Fraction]:
-    """The next layer has a symbol for what each unit has for itself."""
+    """An opened form has a symbol for what each unit has for itself."""
     rest = zip(apart(form, before, values), form.own[0].tolist(), strict=True)
-    return [*before, *(off / Fraction(own) for off, own in rest if own)]
+    return [*before, *(off / Fraction(own) if own else Fraction(0) for off, own in rest)]
 
 
 def numbers(dice: np.random.Generator, dtype: type, *shape: int) -> Array:
@@ -86,6 +86,8 @@ def _held_through(
     held(sums, symbols, values)
     units, shown = sums.activated(fmt, np.zeros(len(values), dtype=bool)), np.maximum(values, 0.0)
     held(units, symbols, shown)
+    after = run(dice, dtype, shown, weights[1], biases[1])
     last = units.linear(fmt, weights[1], biases[1])
-    held(last, symbols_of(units, symbols, shown), run(dice, dtype, shown, weights[1], biases[1]))
+    held(last, symbols, after)
+    held(units.opened().linear(fmt, weights[1], biases[1]), symbols_of(units, symbols, shown), after)
     return int(last.box.known.sum())

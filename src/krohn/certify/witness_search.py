@@ -4,7 +4,7 @@ The search may be as clever as it likes, since the checker believes none of it.
 """
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from krohn.check.format import FORMATS
 from krohn.check.machine import Moment, Setting
 from krohn.check.mlp import chain_of, held_at_once, strands
 from krohn.check.reader import Automaton, Layer, Network, stored
-from krohn.check.real import Flags, Integers
+from krohn.check.real import Flags, Integers, Real
 from krohn.check.verdict import Budget, inside, require
 from krohn.check.witness import (
     Attention,
@@ -37,6 +37,7 @@ from krohn.check.witness import (
 )
 from krohn.errors import counted
 
+GRAIN, NEAR = 2.0**10, 2.0**-12
 MOST_JOINED = 2e8
 """Entries of arrays up to which blocks without heads are run as one."""
 
@@ -58,7 +59,7 @@ def walk_through(
     with np.errstate(all="ignore"):
         held = stored(network, fmt)
         walk = Walk(Setting(fmt, network.strict, Budget(work)), held, embed(held, length, fmt, clock=clock))
-        walk.clock = clock
+        walk.clock, walk.rough = clock, joined
         live = live or live_channels(held)
         walk.take(merged(walk.moment, live[0]))
         for number, layer in enumerate(held.layers):
@@ -83,10 +84,11 @@ def _run_as_one(moment: Moment, layers: tuple[Layer, ...]) -> int:
     """How many blocks are run as one: the first and those after it without heads, if not too much."""
     count, work = _without_heads(layers), 0.0
     plain = [normed(FORMATS["float64"], moment.anywhere, None, 0.0)] * count
-    for strand in strands(chain_of(layers[:count], plain)):
+    chain = chain_of(layers[:count], plain)
+    for strand in strands(chain):
         read = (moment.wide[strand.inputs] != 0).any(axis=0)
         rows = moment.classes * float(np.prod((moment.high - moment.low + 1.0)[read]))
-        work += rows * held_at_once(len(strand.inputs), [len(units) for units in strand.units])
+        work += rows * held_at_once(chain, len(strand.inputs), [len(units) for units in strand.units])
     return count if work <= MOST_JOINED else 1
 
 
@@ -107,7 +109,7 @@ class Walk:
         self.setting, self.network, self.moment = setting, network, moment
         self.steps: list[Step] = []
         self.moments = [moment]
-        self.done, self.guessed, self.clock = 0, False, True
+        self.done, self.guessed, self.clock, self.rough = 0, False, True, False
 
     @property
     def witness(self) -> Layered:
@@ -117,9 +119,26 @@ class Walk:
     def take(self, step: Step, *, moment: bool = False) -> None:
         """The checker's own step: its boxes tell the search where it stands."""
         self.moment, self.done = follow_step(self.setting, self.network, self.moment, step, self.done)
+        if self.rough:
+            self.moment = without_errors(self.moment)
         self.steps.append(step)
         if moment:
             self.moments.append(self.moment)
+
+
+def without_errors(moment: Moment) -> Moment:
+    """For the search alone: the middles of boxes, as short numbers where they are near one.
+
+    Sums of short numbers are exact, and what is exact costs the checker's steps nothing.
+    """
+
+    def meant(box: Real) -> Real:
+        value = middle(box)
+        short = np.rint(value * GRAIN) / GRAIN
+        value = np.where(np.abs(short - value) <= NEAR, short, value)
+        return Real(value, value)
+
+    return replace(moment, box=meant(moment.box), pads=meant(moment.pads))
 
 
 def compares_repeating_codes(network: Network) -> bool:

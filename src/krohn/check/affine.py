@@ -6,9 +6,9 @@ scale_i (x_i − mean) up to a small error of its own, and a matrix reads x @ (s
 Where the columns of scale W sum to 0, as they do for readers that subtract a channel which is always 0, the
 mean drops out, and all its rounding with it.
 
-Affine arithmetic: x = centre + Σ_e tied[e] + own: one symbol e in [−1, 1] per input and per unit of an
-earlier layer, and what a unit has for itself (its rounding, its unknown sign), up to ``own``. ``box``
-bounds the same numbers by plain intervals; both hold, so what they have in common does.
+Affine arithmetic: x = centre + Σ_e tied[e] + own: one symbol e in [−1, 1] per channel of the stream before,
+and what a unit has for itself (its rounding, its unknown sign), up to ``own``. ``box`` bounds the same
+numbers by plain intervals; both hold, so what they have in common does.
 """
 
 from dataclasses import dataclass, replace
@@ -79,10 +79,6 @@ def normed(fmt: Format, stream: Real, gain: Array | None, epsilon: float) -> Nor
     return Norm(fmt, *fmt.scaled(stream.size, mean, gain, inverse))
 
 
-SYMBOLS = 512
-"""Units of a layer whose own errors are followed one by one."""
-
-
 @dataclass(frozen=True)
 class Affine:
     """Rows × units; ``tied``: symbols × rows × units."""
@@ -119,16 +115,13 @@ class Affine:
         own = np.where(off + reach @ np.abs(weight) > 0, affine_error(reach, weight, bias), 0.0)
         sure = self._constant(weight) & (off == 0)
         own = np.where(sure, 0.0, own)
-        some = self.own.any(axis=0)  # what a unit had for itself is now shared by all that read it
-        if some.sum() > SYMBOLS:  # too many to follow: each sum takes its part as its own
-            own, some = own + ample(self.own @ np.abs(weight)), np.zeros_like(some)
-        parts = self.own.T[some][:, :, None] * weight[some][:, None]
+        own = own + ample(self.own @ np.abs(weight))  # what a unit has for itself, each sum takes as its own
         if norm is not None:
             made, own = made.widened(shift), ample(own + shift)
         # A sum that is known is its form too: that of its inputs may be off by what this checker rounds.
         sure = sure & made.known
         centre = np.where(sure, made.lo, self.centre @ weight + bias)
-        return Affine(made, centre, np.concatenate([self.tied @ weight, parts]) * ~sure, off + own).shared()
+        return Affine(made, centre, (self.tied @ weight) * ~sure, off + own).shared()
 
     def _constant(self, weight: Array) -> Flags:
         """Sums of numbers that are known."""

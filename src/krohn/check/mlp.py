@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from krohn.check.affine import SYMBOLS, Affine, Norm, beside, entering, mirrors, normed
+from krohn.check.affine import Affine, Norm, beside, entering, mirrors, normed
 from krohn.check.finite import finite_mlp
 from krohn.check.machine import Moment, Rows, Setting, Situations, counted_anew, follow_folds, lifted, rows_of
 from krohn.check.reader import Layer
@@ -268,10 +268,13 @@ Terms = tuple[Integers, Integers, Array]
 """Units, channels of the stream, and what matrix they are read by: asked for instead of the units."""
 
 
-def held_at_once(inputs: int, widths: list[int]) -> int:
-    """Entries of the largest form, for one row."""
-    symbols = [inputs + sum(min(width, SYMBOLS) for width in widths[:n]) for n in range(len(widths))]
-    return max([1, *((1 + count) * width for count, width in zip(symbols, widths, strict=True))])
+def held_at_once(chain: Chain, inputs: int, widths: list[int]) -> int:
+    """Entries of the largest form, for one row: a symbol for each input, and for each channel of a stream."""
+    symbols, most = inputs, 1
+    for width, stage in zip(widths, (*chain, None), strict=False):
+        most = max(most, (1 + symbols) * width)
+        symbols += width if stage is not None and stage.keep is not None else 0
+    return most
 
 
 def run_strand(
@@ -283,7 +286,7 @@ def run_strand(
     """
     boxes, back = distinct(np.concatenate([box.lo, box.hi], axis=1))
     half, more = box.lo.shape[1], 0 if terms is None else terms[2].shape[1]
-    held = held_at_once(half, [*(len(units) for units in strand.units[first:]), more])
+    held = held_at_once(chain[first:], half, [*(len(units) for units in strand.units[first:]), more])
     require(held <= MOST_HELD, "a hidden layer is too wide for this check", "use fewer units")
     parts, rows = [], max(1, BLOCK // held)
     for start in range(0, max(len(boxes), 1), rows):
