@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 STAMP := $(VENV)/.installed
+# `make test EXTRAS=test` installs less than half, and says which tests that leaves out.
+EXTRAS ?= dev
 DEMO := $(VENV)/.demo
 
 .PHONY: help setup demo docs gallery test release format lint type browser unit portable fuzz clean
@@ -12,7 +14,7 @@ help: ## list the targets
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	touch $(STAMP)
 
 setup: $(STAMP) ## create .venv and install krohn with its development tools

@@ -1,6 +1,8 @@
 """Tests on shared machines: a slow example is no failure, and workers side by side take one core each."""
 
+import importlib.util
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -21,6 +23,42 @@ LONG = (
     "test_page",
 )
 """Files with single tests of ten seconds and more."""
+
+
+NEEDS = {
+    "test_site": "sphinx",
+    "test_notebooks": "nbclient",
+    "test_cluster": "ray",
+    "web": "selenium",
+    "test_readers": "transformer_lens",
+    "test_regular": "automata.fa",
+    "test_extraction": "aalpy",
+    "test_counting_words": "aalpy",
+}
+"""Files and folders that cannot run without a package of the extras docs, peers, dfa or extract."""
+
+
+def missing() -> dict[str, str]:
+    """What is left out here, and the package that it needs."""
+    return {name: package for name, package in NEEDS.items() if not _is_there(package)}
+
+
+def _is_there(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ImportError:  # of a parent
+        return False
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leaves out what cannot run; the summary says so."""
+    return True if collection_path.stem in missing() else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The last lines name what was left out: a green run without it is not the whole suite."""
+    for name, package in missing().items():
+        terminalreporter.write_line(f"NOT RUN: {name}, for {package} is not installed (make setup)", red=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

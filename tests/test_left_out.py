@@ -1,0 +1,39 @@
+"""What cannot run for want of a package is left out and named; nothing else is."""
+
+from pathlib import Path
+
+import pytest
+
+import conftest
+
+TESTS = Path(__file__).parent
+
+
+def test_every_name_is_a_file_or_a_folder_of_tests() -> None:
+    stems = {path.stem for path in TESTS.rglob("*") if path.suffix == ".py" or path.is_dir()}
+    assert set(conftest.NEEDS) <= stems
+
+
+def test_a_missing_package_leaves_out_its_files_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conftest, "_is_there", lambda package: package != "aalpy")
+    assert conftest.missing() == {"test_extraction": "aalpy", "test_counting_words": "aalpy"}
+    assert conftest.pytest_ignore_collect(TESTS / "trained" / "test_extraction.py") is True
+    assert conftest.pytest_ignore_collect(TESTS / "trained" / "test_exact.py") is None
+
+
+def test_a_package_is_there_or_not() -> None:
+    assert conftest._is_there("pytest")
+    assert not conftest._is_there("no_such_package")
+    assert not conftest._is_there("no_such_package.inside")
+
+
+def test_the_summary_names_what_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+
+    class Reporter:
+        def write_line(self, line: str, **_: object) -> None:
+            lines.append(line)
+
+    monkeypatch.setattr(conftest, "_is_there", lambda package: package != "ray")
+    conftest.pytest_terminal_summary(Reporter())  # type: ignore[arg-type]
+    assert lines == ["NOT RUN: test_cluster, for ray is not installed (make setup)"]
