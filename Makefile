@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 EXTRAS ?= dev
 DEMO := $(VENV)/.demo
 
-.PHONY: help setup demo docs gallery test release format lint type browser unit portable fuzz clean
+.PHONY: help setup demo docs gallery test release format lint type browser coq unit portable fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -52,7 +52,12 @@ browser: ## Chromium for the tests of pages, where it may be installed
 	then apt-get update -qq && apt-get install -qq -y chromium chromium-driver >/dev/null; fi || true
 	@command -v chromedriver >/dev/null || echo "no Chromium here and no right to install it: tests of pages are skipped (apt-get install chromium chromium-driver)"
 
-unit: $(STAMP) browser ## the tests
+coq: ## Coq and Flocq for the tests of certificates, where they may be installed
+	@command -v coqc >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
+	then apt-get update -qq && apt-get install -qq -y --no-install-recommends coq libcoq-flocq >/dev/null; fi || true
+	@command -v coqc >/dev/null || echo "no Coq here and no right to install it: certificates are not checked (apt-get install coq libcoq-flocq)"
+
+unit: $(STAMP) browser coq ## the tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 portable: $(STAMP) ## the kept bytes under other settings: vector instructions, BLAS, threads, locale (about 15 minutes)

@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recurrent": CORE | {"certify", "check"},
     "check": {"errors"},
     "certify": GROUND | {"automata", "algebra", "network", "check"},
+    "kernel": CORE | {"recurrent", "certify", "check"},
     "models": GROUND,
     "tasks": GROUND | {"automata"},
     "bridge": {"errors", "network"},
@@ -43,7 +44,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "understanding": CORE | {"models", "tasks", "training", "evaluate", "exporting"},
     "testbed": CORE | {"construct", "exporting"},
     "compilation": CORE | {"construct", "recurrent"},
-    "verification": CORE | {"construct", "certify", "check", "evaluate", "exporting", "recurrent", "trained"},
+    "verification": CORE
+    | {"construct", "certify", "check", "evaluate", "exporting", "kernel", "recurrent", "trained"},
     "web": CORE | {"construct", "certify", "verification"},
     "cli": CORE
     | {
@@ -59,7 +61,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "evaluate",
     }
     | {"figures"}
-    | {"experiments", "exporting", "recurrent", "trained", "understanding", "testbed", "web"},
+    | {"experiments", "exporting", "kernel", "recurrent", "trained", "understanding", "testbed", "web"},
     "functions": CORE | {"construct", "experiments", "trained", "web"},
     "__init__": set(),
     "__main__": {"cli"},

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
@@ -18,6 +18,7 @@ from krohn.network.forward import float_name
 from krohn.strict_json import short
 
 if TYPE_CHECKING:
+    from krohn.kernel.verdict import KernelVerdict
     from krohn.recurrent.witness_files import Witness
 
 EXPORT = "export"
@@ -51,6 +52,7 @@ class Question:
     device: str = "cpu"
 
 
+@overload
 def verify(
     network: "CompiledNetwork | Witness | str | Path",
     dtype: Any = None,
@@ -63,7 +65,33 @@ def verify(
     largest: bool = True,
     effort: float = 1.0,
     device: str = "cpu",
-) -> Verification:
+) -> Verification: ...
+
+
+@overload
+def verify(
+    network: "CompiledNetwork | Witness | str | Path",
+    *,
+    automaton: AutomatonLike | None = None,
+    renamed: bool = False,
+    kernel: Literal[True],
+) -> "KernelVerdict": ...
+
+
+def verify(
+    network: "CompiledNetwork | Witness | str | Path",
+    dtype: Any = None,
+    length: int | None = None,
+    *,
+    automaton: AutomatonLike | None = None,
+    renamed: bool = False,
+    certificate: Certificate | str | Path | None = None,
+    second_opinion: bool = True,
+    largest: bool = True,
+    effort: float = 1.0,
+    device: str = "cpu",
+    kernel: bool = False,
+) -> "Verification | KernelVerdict":
     """Whether a network is proved right: compiled, exported, recurrent or trained; an object or its folder.
 
     Args:
@@ -81,8 +109,17 @@ def verify(
         largest: if it is refused, find the largest length that is proved.
         effort: for a trained network: how many words to run; 1 is a few seconds.
         device: where a trained network is run.
+        kernel: for a recurrent network: have Coq check the proof, for words of every length in float32.
     """
     meant = None if automaton is None else as_automaton(automaton)
+    if kernel:
+        from krohn.kernel.verdict import kernel_verdict
+
+        if dtype not in (None, "float32") or length is not None or certificate is not None:
+            raise InvalidInput(
+                "kernel proves float32 for words of every length; omit dtype, length and certificate"
+            )
+        return kernel_verdict(network, meant, renamed=renamed)
     if length is not None and length < 1:
         raise InvalidInput(f"the length must be at least 1; got {length}")
     if certificate is not None:

@@ -30,7 +30,11 @@ RUN_FILES = ("automaton.json", "weights.safetensors", "state.safetensors", "resu
     "--renamed", is_flag=True, help="Allow other names of states and letters than those of --automaton."
 )
 @click.option("--explain", "as_argument", is_flag=True, help="Print the proof lemma by lemma.")
-@click.option("--out", type=click.Path(path_type=Path), help="Write the certificate to this JSON file.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Write the certificate to this file: JSON, or .v with --kernel.",
+)
 @click.option(
     "--recheck", "claim", type=click.Path(path_type=Path), help="Prove again what this certificate claims."
 )
@@ -48,6 +52,7 @@ RUN_FILES = ("automaton.json", "weights.safetensors", "state.safetensors", "resu
     show_default=True,
     help="Where a trained network is run.",
 )
+@click.option("--kernel", is_flag=True, help="For a recurrent network: have Coq check the proof.")
 @json_option
 def command(
     directory: Path,
@@ -60,6 +65,7 @@ def command(
     claim: Path | None,
     effort: float,
     device: str,
+    kernel: bool,
     as_json: bool,
 ) -> None:
     """Decide from the files in DIRECTORY whether the network is proved right on every word.
@@ -78,6 +84,10 @@ def command(
         raise click.UsageError("--renamed needs --automaton SPEC")
     if out is not None and any(_is_same(out, directory / name) for name in OWN_FILES + RUN_FILES):
         raise click.UsageError("--out must not be a file of the network itself")
+    if kernel:
+        from krohn.cli.kernel import by_kernel
+
+        return by_kernel(directory, spec, renamed=renamed, out=out, as_json=as_json)
     found = verify(
         directory,
         dtype,

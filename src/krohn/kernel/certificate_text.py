@@ -1,0 +1,83 @@
+"""A certificate as a Coq file: tensors bit by bit, the automaton, hints, and the theorem."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from krohn.kernel.exploring import Exploration
+from krohn.kernel.stored import StoredNetwork, StoredTensor
+
+THEOREM = "network_is_right"
+HEAD = """From Coq Require Import ZArith List String.
+From Krohn Require Import Network File Certificate.
+Import ListNotations.
+Open Scope Z_scope.
+Open Scope string_scope."""
+_LINE = 140
+
+
+def certificate_text(network: StoredNetwork, exploration: Exploration) -> str:
+    """The whole file; ``coqc`` accepts it if and only if the checker of the development says yes."""
+    order = "any" if exploration.any_order else "one"
+    automaton = network.automaton
+    return f"""(* {_comment(automaton.name)}, {network.architecture}: a certificate, to be checked by
+   coqc -Q DEVELOPMENT Krohn FILE.v
+   The hash is what sha256sum says of the network's model.safetensors. Hints are not trusted.
+   Letters: {_comment(" ".join(automaton.letter_names))}
+   States: {_comment(" ".join(automaton.state_names))} *)
+{HEAD}
+{definitions(network, exploration.hints)}
+Theorem {THEOREM} :
+  file_is_right {order}_order 0x{network.digest}
+    network_sizes tensors machine.
+Proof. apply (in_{order}_order _ _ _ _ hints). vm_cast_no_check (eq_refl true). Qed.
+Print Assumptions {THEOREM}.
+"""
+
+
+def definitions(network: StoredNetwork, hints: Iterable[Iterable[int]], tag: str = "") -> str:
+    """Sizes, tensors, automaton and hints; each name ends in ``tag``."""
+    automaton = network.automaton
+    kind, *numbers = network.kind
+    tensors = ";\n".join(map(_tensor, network.tensors))
+    return f"""Definition network_sizes{tag} : sizes := {{| Kind := {kind} {" ".join(map(str, numbers))};
+  LettersRead := {automaton.num_letters}; Width := {network.dim}; Layers := {network.layers};
+  LooksBack := {str(network.looks_back).lower()}; Hidden := {network.hidden};
+  Classes := {automaton.num_states} |}}.
+Definition tensors{tag} : list tensor := [
+{tensors}].
+Definition machine{tag} : automaton := {{| First := {automaton.start}; Letters := {automaton.num_letters};
+Table := {_rows(automaton.table.tolist())} |}}.
+Definition hints{tag} : list (list nat) :=
+{_rows(hints)}.
+"""
+
+
+def _comment(text: str) -> str:
+    """Nothing that could end a comment or begin another."""
+    plain = "".join(c if c.isprintable() else "?" for c in text)
+    return plain.replace("(*", "( *").replace("*)", "* )").replace('"', "''")
+
+
+def _rows(rows: Iterable[Iterable[int]]) -> str:
+    return "[" + ";\n".join("[" + ";".join(map(str, row)) + "]" for row in rows) + "]%nat"
+
+
+def _tensor(tensor: StoredTensor) -> str:
+    starts = np.flatnonzero(np.diff(tensor.words, prepend=~tensor.words[:1]))
+    counts = np.diff(starts, append=tensor.words.size)
+    runs = (
+        f"Run {n} {word:#x}" for n, word in zip(counts.tolist(), tensor.words[starts].tolist(), strict=True)
+    )
+    shape = ";".join(map(str, tensor.shape))
+    return f'{{| Name := "{tensor.name}"; Shape := [{shape}]%nat; Runs := [\n{_wrapped(runs)}] |}}'
+
+
+def _wrapped(items: Iterable[str]) -> str:
+    lines, line = [], ""
+    for item in items:
+        if len(line) + len(item) > _LINE:
+            lines.append(line)
+            line = ""
+        line += item + ";"
+    return "\n".join([*lines, line]).removesuffix(";")

@@ -1,0 +1,142 @@
+"""A recurrent network as its file has it: bits, names and shapes in the order of the bytes, and a hash.
+
+This reader shares no code with the one that the rest of the package uses. The header must be what Coq's
+``File.v`` prints for the same tensors, byte for byte; then the hash that Coq computes is the file's.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.check.cells import Cell
+from krohn.check.stacks import DeltaStack, DiagonalStack, RankOneStack, StackCell
+from krohn.errors import InvalidFile, Unsupported
+from krohn.network.storage import MODEL
+from krohn.recurrent.witness_files import load
+
+Words = npt.NDArray[np.uint32]
+MOST_PARAMETERS = 700_000
+"""Beyond it the hash alone takes Coq minutes."""
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """A name, a shape, and 32-bit words row by row."""
+
+    name: str
+    shape: tuple[int, ...]
+    words: Words
+
+    def floats(self) -> npt.NDArray[np.float32]:
+        """The same bits as numbers."""
+        return self.words.view(np.float32).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class StoredNetwork:
+    """What a certificate is about.
+
+    Attributes:
+        automaton: the automaton that the network is said to track.
+        kind: the mixer, as ``File.v`` writes it: a constructor and its numbers.
+        dim, layers, hidden: channels, blocks, hidden units of each MLP (0 without one).
+        looks_back: whether layers see the position before.
+        digest: the SHA-256 of the file.
+    """
+
+    automaton: Semiautomaton
+    architecture: str
+    kind: tuple[str | int, ...]
+    dim: int
+    layers: int
+    hidden: int
+    looks_back: bool
+    tensors: tuple[StoredTensor, ...]
+    digest: str
+
+    @property
+    def parameters(self) -> int:
+        """Numbers in all tensors."""
+        return sum(tensor.words.size for tensor in self.tensors)
+
+
+def stored_network(folder: Path) -> StoredNetwork:
+    """The network in a directory that ``krohn compile --architecture`` wrote."""
+    witness = load(folder)
+    cell = witness.cell
+    if not isinstance(cell, StackCell):
+        raise Unsupported(
+            f"the kernel's proofs cover deltaproduct, deltanet, diagonal and rankone; got {cell.kind}"
+        )
+    whole = (folder / MODEL).read_bytes()
+    tensors = tensors_of_bytes(whole)
+    network = StoredNetwork(
+        automaton=witness.automaton,
+        architecture=cell.kind,
+        kind=_kind(cell),
+        dim=cell.dim,
+        layers=cell.layers,
+        hidden=cell.mlp,
+        looks_back=cell.conv == 2,
+        tensors=tensors,
+        digest=hashlib.sha256(whole).hexdigest(),
+    )
+    if network.parameters > MOST_PARAMETERS:
+        raise Unsupported(
+            f"the kernel's proofs cover networks of at most {MOST_PARAMETERS:,} numbers; "
+            f"this one has {network.parameters:,}"
+        )
+    return network
+
+
+def _kind(cell: Cell) -> tuple[str | int, ...]:
+    if isinstance(cell, RankOneStack):
+        return "RankOneSteps", *cell.sizes_of_heads
+    if isinstance(cell, DeltaStack):
+        return "DeltaProduct", *cell.sizes_of_heads
+    assert isinstance(cell, DiagonalStack)
+    if cell.gate == "complex":
+        return "ComplexNumbers", cell.memory // 2
+    return "Real", cell.gate.capitalize(), cell.memory
+
+
+def tensors_of_bytes(whole: bytes) -> tuple[StoredTensor, ...]:
+    """The tensors of a safetensors file, in the order of its data; other types than float32 are refused."""
+    try:
+        size = int.from_bytes(whole[:8], "little")
+        entries = json.loads(whole[8 : 8 + size])
+        tensors = tuple(
+            StoredTensor(name, tuple(entry["shape"]), _words(whole[8 + size :], *entry["data_offsets"]))
+            for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"][0])
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidFile(f"{MODEL} must be a safetensors file of float32 tensors; it is not") from error
+    if whole != bytes_of_tensors(tensors):
+        raise Unsupported(
+            f"{MODEL} must have the layout that safetensors itself writes, without metadata; save it again"
+        )
+    return tensors
+
+
+def _words(data: bytes, begin: int, end: int) -> Words:
+    return np.frombuffer(data[begin:end], "<u4").astype(np.uint32)
+
+
+def bytes_of_tensors(tensors: tuple[StoredTensor, ...]) -> bytes:
+    """What ``safetensors`` of ``File.v`` gives."""
+    entries, begin = [], 0
+    for tensor in tensors:
+        end = begin + 4 * prod(tensor.shape)
+        shape = ",".join(map(str, tensor.shape))
+        entries.append(f'"{tensor.name}":{{"dtype":"F32","shape":[{shape}],"data_offsets":[{begin},{end}]}}')
+        begin = end
+    header = ("{" + ",".join(entries) + "}").encode()
+    header += b" " * (-len(header) % 8)
+    data = b"".join(tensor.words.astype("<u4").tobytes() for tensor in tensors)
+    return len(header).to_bytes(8, "little") + header + data

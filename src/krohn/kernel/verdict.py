@@ -1,0 +1,137 @@
+"""The one entry point: a directory to a certificate for Coq, and Coq's verdict on it."""
+
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from krohn.atomic import write_text
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify.identity import identify
+from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsupported
+from krohn.kernel.certificate_text import certificate_text
+from krohn.kernel.coq import NO_COQ, CoqVerdict, check_text, coq_version
+from krohn.kernel.exploring import explore
+from krohn.kernel.stored import StoredNetwork, stored_network
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.storage import is_witness
+from krohn.recurrent.witness_files import Witness, save
+
+
+@dataclass(frozen=True)
+class KernelVerdict:
+    """What Coq's kernel says of a network.
+
+    Attributes:
+        accepted: proved for words of every length, in float32.
+        order: in which sums may be taken: any, or from left to right where they are rounded.
+        pairs: states of network and automaton that words reach.
+        coq: version, seconds, assumptions; none if no certificate could be written.
+        reason: why not, in one line.
+    """
+
+    accepted: bool
+    automaton: Semiautomaton
+    architecture: str
+    order: str | None
+    pairs: int
+    coq: CoqVerdict | None
+    reason: str | None
+    digest: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        coq = self.coq
+        return {
+            "certified": self.accepted,
+            "claim": {
+                "automaton": self.automaton.name,
+                "target": "state",
+                "lengths": "every",
+                "dtype": "float32",
+                "order": self.order,
+                "sha256": self.digest,
+            },
+            "kernel": {
+                "accepted": self.accepted,
+                "coq": coq.version if coq else coq_version(),
+                "seconds": round(coq.seconds, 2) if coq else 0.0,
+                "megabytes": coq.megabytes if coq else 0,
+                "pairs": self.pairs,
+                "assumptions": list(coq.assumptions) if coq else [],
+                "reason": self.reason,
+            },
+        }
+
+    def sentence(self) -> str:
+        """A few lines."""
+        name = self.automaton.name or f"an automaton of {self.automaton.num_states} states"
+        if self.coq is None or not self.accepted:
+            return f"rejected: {name}, {self.architecture}: {self.reason}"
+        return (
+            f"accepted by Coq {self.coq.version} in {self.coq.seconds:.1f} s: {name}, {self.architecture}, "
+            f"words of every length, float32, sums in {self.order}\n"
+            f"model.safetensors has the SHA-256 {self.digest}\n"
+            f"assumptions: {', '.join(self.coq.assumptions) or 'none'}"
+        )
+
+
+def kernel_verdict(
+    given: CompiledNetwork | Witness | str | Path,
+    automaton: Semiautomaton | None = None,
+    *,
+    renamed: bool = False,
+    out: str | Path | None = None,
+) -> KernelVerdict:
+    """Writes the certificate of a recurrent network and has Coq check it.
+
+    Args:
+        given: what ``compile`` gives for a recurrent architecture, or the directory it was saved in.
+        automaton: the automaton that you mean; by default the one that the file names.
+        renamed: allow that the network's states and letters have other names than those of ``automaton``.
+        out: also write the certificate to this ``.v`` file, before Coq is asked.
+    """
+    target = None if out is None else checked_target(Path(out))
+    if coq_version() is None and target is None:
+        raise MissingDependency(NO_COQ)
+    network = _stored(given)
+    identity = identify(network.automaton, automaton, renamed=renamed)
+    network = replace(network, automaton=identity.automaton)
+    own, kind, digest = network.automaton, network.architecture, network.digest
+    if identity.mismatch:
+        return KernelVerdict(False, own, kind, None, 0, None, identity.mismatch, digest)
+    try:
+        found = explore(network)
+    except LimitExceeded as error:
+        return KernelVerdict(False, own, kind, None, 0, None, str(error), digest)
+    text = certificate_text(network, found)
+    if target is not None:
+        write_text(target, text)
+    coq = check_text(text)
+    order = "any order" if found.any_order else "order from left to right"
+    reason = None if coq.accepted else "Coq does not accept the certificate"
+    if reason and not found.right:
+        reason += ": some word leads to a wrong state"
+    return KernelVerdict(coq.accepted, own, kind, order, len(found.hints), coq, reason, digest)
+
+
+def _stored(given: CompiledNetwork | Witness | str | Path) -> StoredNetwork:
+    if isinstance(given, Witness):
+        with tempfile.TemporaryDirectory() as folder:
+            save(given, folder)
+            return stored_network(Path(folder))
+    if isinstance(given, CompiledNetwork) or not is_witness(Path(given)):
+        raise Unsupported(
+            "the kernel's proofs cover recurrent networks, as krohn compile --architecture writes them; "
+            "Transformers, exports and trained networks are not covered yet"
+        )
+    return stored_network(Path(given))
+
+
+def checked_target(out: Path) -> Path:
+    """A file whose name Coq can read."""
+    if out.suffix != ".v" or not out.stem.isidentifier():
+        raise InvalidInput(
+            f"--out must end in .v here, and its name must be a word of letters, digits and _; got {out.name}"
+        )
+    return out
