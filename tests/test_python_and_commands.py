@@ -1,0 +1,135 @@
+"""Python can do what the command line can: every option of every command has its place there.
+
+A parameter of the function of the same name, another name for it, or another function or method that does
+what the option does. An option that has none of them fails here.
+"""
+
+import inspect
+from importlib import import_module
+from typing import Any, get_type_hints
+
+import click
+import pytest
+
+import krohn
+from krohn.cli.app import COMMANDS, CommandTable, app
+from krohn.compilation import TransformerOptions
+
+FUNCTIONS = {"bench": "state_tracking"}
+"""Commands whose function has another name."""
+
+ALIKE = {
+    "spec": "automaton",
+    "specs": "automata",
+    "directory": "network",
+    "claim": "certificate",
+    "formats": "to",
+    "no_proof": "proof",
+    "store_path": "store",
+}
+"""Options and arguments that are parameters of another name."""
+
+ELSEWHERE: dict[str, str] = {
+    "zoo.spec": "krohn:zoo",
+    "zoo.svg": "krohn.automata.diagram:diagram",
+    "zoo.out": "krohn:dump_automaton",
+    "analyze.eggbox": "krohn.algebra.eggbox:eggbox_text",
+    "analyze.svg": "krohn.algebra.eggbox:eggbox_svg",
+    "decompose.svg": "krohn.cascade.cascade_picture:cascade_picture",
+    "decompose.skeleton_svg": "krohn.cascade.cascade_picture:skeleton_picture",
+    "decompose.dot": "krohn.cascade.cascade_data:plan_dot",
+    "compile.out": "krohn:save",
+    "verify.as_argument": "krohn.certify.argument:explain",
+    "verify.out": "krohn:Verification.save",
+    "explain.out": "krohn.network.word_view:write_view",
+    "understand.out": "krohn.understanding.page:write_page",
+    "run.device": "krohn:CompiledNetwork.to_torch",
+    "simulate.observe": "krohn:Semiautomaton.observe",
+    "sample.out": "krohn.automata.datasets:write_dataset",
+    "sample.export": "krohn.exporting.token_words:token_sampler",
+    "train.config": "krohn:RunConfig",
+    "train.out": "krohn:train",  # directory=
+    "train.provable": "krohn.trained.provable_run:make_provable",
+    "bench.name": "krohn:state_tracking",  # module_factory=
+    "bench.letter_steps": "krohn:state_tracking",  # steps=
+    "bench.length": "krohn.evaluate.harness:Effort.length",
+    "bench.seeds": "krohn.evaluate.harness:Effort.seeds",
+    "bench.dim": "krohn.evaluate.harness:Effort.dim",
+    "bench.lr": "krohn.evaluate.harness:Effort.lr",
+    "bench.out": "krohn.figures.lines:line_chart",
+    "extract.out": "krohn:dump_automaton",
+    "explore.gallery": "krohn:explore",  # of all names of the zoo
+    "explore.results": "krohn.web.trained_results:results_view",
+    "explore.host": "krohn.web.server:serve",
+    "explore.port": "krohn.web.server:serve",
+    "explore.opens": "krohn.web.server:serve",
+    "barrington.assign": "krohn.construct.barrington:BarringtonProgram.accepts",
+    "barrington.with_network": "krohn:compile",
+    "circuit.target": "krohn:compile",
+    "circuit.seed": "krohn.construct.threshold_gates:Circuit",
+    "reproduce.markdown": "krohn:reproduce",
+    "results list": "krohn.experiments.store:Store.records",
+    "results show": "krohn.experiments.store:Store.records",
+    "results merge": "krohn.experiments.store:Store.put",
+    "results export": "krohn.experiments.text_form:export_text",
+    "results import": "krohn.experiments.text_form:import_text",
+}
+"""What does the same in Python; ``module:name``."""
+
+ONLY_HERE = {"as_json", "doctor"}
+"""About printing, and about the installation."""
+
+OPEN = ("train", "reproduce")
+"""Functions that take the settings of a run or a sweep by name, and refuse unknown ones."""
+
+
+def commands() -> dict[str, click.Command]:
+    context = click.Context(app)
+    found = {name: CommandTable().get_command(context, name) for name in COMMANDS}
+    return {name: command for name, command in found.items() if command is not None}
+
+
+EVERY = commands()
+
+
+def resolved(place: str) -> Any:
+    module, _, path = place.partition(":")
+    found = import_module(module)
+    for name in path.split("."):
+        fields = getattr(found, "__dataclass_fields__", {})
+        found = fields[name] if name in fields else getattr(found, name)
+    return found
+
+
+def parameters(name: str) -> set[str]:
+    function = getattr(krohn, FUNCTIONS.get(name, name))
+    known = set(inspect.signature(function).parameters)
+    return known | set(get_type_hints(TransformerOptions)) if name == "compile" else known
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if name not in ONLY_HERE])
+def test_every_option_of_a_command_has_its_place_in_python(name: str) -> None:
+    command = EVERY[name]
+    if isinstance(command, click.Group):
+        for inner in command.commands:
+            place = ELSEWHERE.get(f"{name} {inner}")
+            assert callable(resolved(place) if place else getattr(getattr(krohn, name), inner)), inner
+        return
+    known = parameters(name)
+    for option in (str(option.name) for option in command.params):
+        if option in ONLY_HERE or option in known or ALIKE.get(option) in known:
+            continue
+        if f"{name}.{option}" in ELSEWHERE:
+            assert resolved(ELSEWHERE[f"{name}.{option}"]) is not None
+        else:
+            assert name in OPEN, f"krohn {name} has {option}; krohn.{name} has not"
+
+
+@pytest.mark.parametrize("place", ELSEWHERE.values())
+def test_what_python_has_instead_is_there(place: str) -> None:
+    assert resolved(place) is not None
+
+
+def test_an_unknown_setting_is_refused_by_name() -> None:
+    with pytest.raises(krohn.KrohnError, match="nonsense"):
+        krohn.train("C2", nonsense=1)
