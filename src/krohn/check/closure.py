@@ -24,7 +24,7 @@ from krohn.check.verdict import Budget, require
 
 WORK = 2e10
 """Entries of arrays that a proof may compute."""
-MAX_PAIRS = 200_000
+MAX_PAIRS = 50_000
 MAX_LEVELS = 2_000
 """Letters of the longest words that the search of a layer goes through."""
 MAX_ROUNDS = 300

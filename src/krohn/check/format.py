@@ -49,6 +49,9 @@ ASSUMPTIONS = {
     "saturation": "tanh is 0 at 0 and the sigmoid 1/2; from |x| = 752 (float64) or 110 (float32) on tanh is "
     "exactly -1 or 1, and the sigmoid exactly 0 or 1",
     "root": f"a square root, or one over it, is off by at most {ROOT:.0f} roundings",
+    "turn": "in z / max(1, |z|) the root and the quotients of both parts are rounded correctly",
+    "keys": "a key whose squares add up to exactly 0 or 1 is not changed by dividing it by its length",
+    "log-gate": "exp of the logarithm of the sigmoid is 0 or 1 where the sigmoid is, else as accurate",
     "layer-norm": "mean and variance are as accurate as two passes over the channels in any order make them; "
     f"for running updates the mean may err 4 times as much, and the variance by {MOMENTS:.0f} roundings more",
 }

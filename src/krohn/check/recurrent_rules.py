@@ -22,6 +22,10 @@ CELLS: dict[str, type[Cell]] = {
 }
 
 
+DTYPES = ("float32", "bfloat16")
+"""Formats of closures and horizons; boxes are proved in the first."""
+
+
 @dataclass(frozen=True, eq=False)
 class Asked:
     """The parts of a claim that these rules read."""
@@ -60,7 +64,8 @@ def cell_of(net: Net, claim: Asked) -> Cell:
 def assumed(net: Net, claim: Asked) -> tuple[str, ...]:
     """The assumptions that a claim must name: of rounding, of sums, and of the functions that are called."""
     cell, coarse = cell_of(net, claim), FORMATS[claim.dtype].coarse if claim.dtype in FORMATS else False
-    own = ("saturation", *cell.assumptions) if cell.assumptions else ("root",)
+    bent = any(name in ("sigmoid", "tanh") for name in cell.assumptions)
+    own = (*(("saturation",) if bent else ()), *cell.assumptions)
     return (
         "rounding",
         *(("sum",) if claim.order in (ANY, CHUNKS) else ()),
@@ -72,6 +77,7 @@ def assumed(net: Net, claim: Asked) -> tuple[str, ...]:
 def closure_rules(net: Net, claim: Asked, witness: object, work: float | None) -> Verdict:
     """All that any word reaches is a finite set, and every answer in it is right; or up to a length."""
     require(claim.allowed is None, "a closure is about all words")
+    require(claim.dtype in DTYPES, f"a closure is proved in {' or '.join(DTYPES)}")
     require(witness is None, "a closure needs no witness")
     cell, order = cell_of(net, claim), ANY if claim.order == CHUNKS else claim.order
     found = close(cell, claim.automaton, claim.dtype, order, budget=Budget(work or WORK))
@@ -93,6 +99,7 @@ def balls_rules(net: Net, claim: Asked, witness: object, work: float | None) -> 
     require(
         claim.allowed is None and claim.order == ANY, "a horizon is about all words and any order of sums"
     )
+    require(claim.dtype in DTYPES, f"a horizon is proved in {' or '.join(DTYPES)}")
     cell = cell_of(net, claim)
     require(isinstance(cell, DiagonalStack), "a horizon is for diagonal networks")
     if isinstance(cell, DiagonalStack):
@@ -105,6 +112,7 @@ def boxes_rules(net: Net, claim: Asked, witness: object, work: float | None) -> 
     """Every length: boxes of the state that letters map into each other."""
     require(claim.up_to is None, "boxes are about words of every length")
     require(claim.order == ANY, "boxes hold for any order of sums; the claim must say so")
+    require(claim.dtype == DTYPES[0], f"boxes are proved in {DTYPES[0]}")
     cell = cell_of(net, claim)
     require(isinstance(cell, Gated), "boxes are for lstm and gru networks")
     words = Words(claim.automaton, allowed_of(claim))

@@ -185,7 +185,7 @@ class DeltaStack(StackCell):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """See ``Cell``."""
-        return ("sigmoid",)
+        return ("sigmoid", "log-gate", "keys")
 
     def mixer_ranks(self) -> dict[str, int]:
         """See ``StackCell``."""
@@ -268,6 +268,11 @@ class RankOneStack(DeltaStack):
     kind = "rankone"
     heads: int = 2
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """See ``Cell``."""
+        return ("sigmoid", "keys")
+
     @classmethod
     def of(cls, tensors: Tensors, options: Mapping[str, Any]) -> "RankOneStack":
         """See ``Cell``."""
@@ -331,8 +336,8 @@ class DiagonalStack(StackCell):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """See ``Cell``: complex gates take a square root and a quotient, which IEEE arithmetic rounds."""
-        return {"unit": ("sigmoid",), "signed": ("tanh",)}.get(self.gate, ())
+        """See ``Cell``: complex gates take a square root and a quotient."""
+        return ({"unit": "sigmoid", "signed": "tanh"}.get(self.gate, "turn"),)
 
     @property
     def memory(self) -> int:

@@ -12,13 +12,12 @@ from krohn.check.cells import Cell
 from krohn.check.chunks import has_chunks, same_in_chunks
 from krohn.check.closure import MAX_PAIRS, WORK
 from krohn.check.reader import Automaton
+from krohn.check.recurrent_rules import DTYPES as DTYPES
 from krohn.check.sums import ANY, CHUNKS, LEFT
 from krohn.check.verdict import Budget, Refused
 from krohn.errors import InvalidInput
 from krohn.recurrent.running import states_of
 
-DTYPES = ("float32", "bfloat16")
-"""Formats in which recurrent networks are proved."""
 SHORT_WORDS = 5_000
 """Words that are run where a proof is refused."""
 
