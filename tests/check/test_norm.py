@@ -12,6 +12,7 @@ import torch
 
 import krohn
 from check.judge import decoder_outputs, hard_words, runs
+from krohn.check import mlp
 from krohn.check.affine import normed
 from krohn.check.checker import check
 from krohn.check.format import FORMATS, whole
@@ -149,11 +150,31 @@ def proved(name: str) -> tuple[Network, Automaton, dict[str, Any], int]:
     length = 12
     network = krohn.compile(krohn.zoo(name), length=length)
     decoder = decoder_of_compiled(network, normalized=True)
-    found = prove(decoder, network).certificate
-    assert found is not None
-    assert found.witness is not None
-    assert found.length == length
+    found = prove(decoder, network)
+    assert found.certified
+    assert found.largest == length
     return checkable_decoder(decoder), token_table(decoder, network.automaton), found.witness, length
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.5])
+def test_what_is_supposed_of_the_stream_between_blocks_is_shown(
+    share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A guess that some row leaves is refused; a wider one is only less sharp."""
+    network, table, witness, length = proved("C5")
+    blocks = [step["blocks"] for step in witness["steps"] if step["kind"] == "mlp"]
+    assert max(blocks) > 1
+    supposed = mlp.Block.supposed
+
+    def scaled(block: Any, layers: Any, chain: Any) -> Real:
+        made, quiet = supposed(block, layers, chain), mlp.untouched(layers)
+        middle, far = (made.lo + made.hi) / 2, (made.hi - made.lo) / 2 * share
+        return made.where(quiet, Real(middle - far, middle + far))
+
+    monkeypatch.setattr(mlp.Block, "supposed", scaled)
+    verdict = check(network, table, "float32", length, witness)
+    assert verdict.certified == (share > 1)
+    assert share > 1 or "leaves what LayerNorm was bounded for" in verdict.reason
 
 
 def is_wrong(network: Network, table: Automaton, length: int) -> bool:

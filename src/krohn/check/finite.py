@@ -23,8 +23,8 @@ def finite_attention(setting: Setting, stream: Real, layer: Layer, norm: Norm, p
     total = stream.size * layer.keep_attention
     for number, head in enumerate(layer.heads, 1):
         with inside(f"head {number}"):
-            sizes = (norm.linear(rows, matrix).size[0] for matrix in (head.query, head.key, head.value))
-            query, key, value = sizes
+            matrices = head.query, head.key, head.value
+            query, key, value = (norm.linear(rows, matrix).size[0] for matrix in matrices)
             fmt.finite_scores(query, key)
             most = fmt.finite_average(value, float(positions))
             total = total + fmt.linear(whole(Real(-most, most).shaped(1, -1)), head.output).size[0]
@@ -37,11 +37,10 @@ def finite_mlp(setting: Setting, stream: Real, layer: Layer, norm: Norm) -> Real
     units, last = kept, len(layer.weights) - 1
     for index, (weight, bias) in enumerate(zip(layer.weights, layer.biases, strict=True)):
         with inside(f"MLP matrix {index + 1}"):
-            made = (fmt if index else norm).linear(whole(units), weight, bias).part
-            units = made
+            units = (fmt if index else norm).linear(whole(units), weight, bias).part
             if index < last:
-                sine = np.broadcast_to(layer.sine[index], made.lo.shape)
-                units = fmt.sine(made).where(sine, made.positive())
+                sine = np.broadcast_to(layer.sine[index], units.lo.shape)
+                units = fmt.sine(units).where(sine, units.positive())
     kept = Real(kept.lo * layer.keep_mlp, kept.hi * layer.keep_mlp)
     return fmt.add(whole(kept), whole(units)).part[0]
 

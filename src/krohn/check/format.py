@@ -335,8 +335,7 @@ class Format:
 
     def finite_scores(self, queries: Array, keys: Array) -> None:
         """Refuses unless any query scores a finite number with any key, seen or not; differences too."""
-        width = float(len(queries))
-        self.inner.error(2 * np.asarray(queries @ keys), width + 2, width)
+        self.inner.error(2 * np.asarray(queries @ keys), len(queries) + 2.0, float(len(queries)))
 
     def finite_average(self, values: Array, count: float) -> Array:
         """The size of averages of values of these sizes as they are stored, over up to ``count`` positions.

@@ -4,6 +4,7 @@ Blocks whose heads are all zero may follow: the stream between them is then one 
 channels share of an error goes through.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,8 @@ from krohn.check.verdict import inside, require
 from krohn.check.witness import Tabulate
 
 MOST_HELD = 1 << 22
+SLACK = 1 / 64
+"""Room, in shares of one plus the size, for what the stream between two blocks is supposed to hold."""
 BLOCK = 1 << 24
 
 
@@ -29,19 +32,22 @@ class Stage:
     norm: Norm | None
     sine: Flags | None
     keep: Array | None
+    within: Real | None = None  # what ``norm`` takes the stream before it to lie in, to be shown
 
 
 Chain = tuple[Stage, ...]
 
 
-def chain_of(layers: tuple[Layer, ...], norms: list[Norm]) -> Chain:
-    """All matrices of some MLPs in a row."""
+def chain_of(
+    layers: tuple[Layer, ...], norms: list[Norm], streams: Sequence[Real | None] | None = None
+) -> Chain:
+    """All matrices of some MLPs in a row; ``streams``: what is taken for granted before each, to be shown."""
     made = []
-    for layer, norm in zip(layers, norms, strict=True):
+    for layer, norm, within in zip(layers, norms, streams or [None] * len(layers), strict=True):
         last = len(layer.weights) - 1
         for index, (weight, bias) in enumerate(zip(layer.weights, layer.biases, strict=True)):
             sine, keep = (None, layer.keep_mlp) if index == last else (layer.sine[index], None)
-            made.append(Stage(weight, bias, None if index else norm, sine, keep))
+            made.append(Stage(weight, bias, None if index else norm, sine, keep, None if index else within))
     return tuple(made)
 
 
@@ -67,7 +73,7 @@ def tabulate(setting: Setting, moment: Moment, layers: tuple[Layer, ...], step: 
     for channels, part in block.kept(quiet):
         lo[:, channels], hi[:, channels] = part.lo, part.hi
     if layers:
-        chain = chain_of(layers, norms_between(block, layers))
+        chain = chain_of(layers, *norms_between(block, layers))
         found = strands(chain)
         for strand in found:
             outputs, rows, values = block.run(chain, strand)
@@ -79,21 +85,28 @@ def tabulate(setting: Setting, moment: Moment, layers: tuple[Layer, ...], step: 
     return counted_anew(replace(made, box=Real(lo, hi)), setting.budget)
 
 
-def norms_between(block: "Block", layers: tuple[Layer, ...]) -> list[Norm]:
-    """The LayerNorm of each block: for all but the first, what the stream can hold there is run first."""
+def norms_between(block: "Block", layers: tuple[Layer, ...]) -> tuple[list[Norm], list[Real | None]]:
+    """The LayerNorm of each block, and what it takes the stream before it to lie in.
+
+    The first has it from the claim. For the others it is supposed: about what the middles of all rows come
+    to. Then the rows are run, block after block, and show of the stream that they make that it lies there.
+    """
     setting, moment = block.setting, block.moment
     norms = [normed(setting.fmt, moment.anywhere, layers[0].gain_mlp, setting.epsilon)]
+    streams: list[Real | None] = [None]
     after = finite_mlp(setting, moment.anywhere, layers[0], norms[0])
     for count, layer in enumerate(layers[1:], 1):
         parts = (part for head in layer.heads for part in (head.query, head.key, head.value, head.output))
         require(not any(part.any() for part in parts), "witness: blocks with heads are run as one")
         require(layer.keep_attention == 1, "witness: blocks without residual are run as one")
+        streams.append(None)
         if layer.gain_mlp is not None or layer.gain_attention is not None:
-            after = block.anywhere(layers[:count], chain_of(layers[:count], norms))
+            require(layers[count - 1].keep_mlp == 1, "witness: blocks without residual are run as one")
+            after = streams[-1] = block.supposed(layers[:count], chain_of(layers[:count], norms))
             normed(setting.fmt, after, layer.gain_attention, setting.epsilon)  # its heads see only zeros
         norms.append(normed(setting.fmt, after, layer.gain_mlp, setting.epsilon))
         after = finite_mlp(setting, after, layer, norms[-1])
-    return norms
+    return norms, streams
 
 
 class Block:
@@ -180,18 +193,31 @@ class Block:
         sums = total.widened(fmt.any_sum(size, (both != 0).sum(axis=0) + 1.0, grain))
         return run_strand(self.setting, chain, strand, sums, first=at + 1)
 
-    def anywhere(self, layers: tuple[Layer, ...], chain: Chain) -> Real:
-        """[channel]: what any position can hold after some blocks."""
-        found = strands(chain)
-        pads = run_block(self.setting, layers, chain, found, self.moment.pads).over(0)
-        stream, lo, hi = self.moment.anywhere, pads.lo.copy(), pads.hi.copy()
-        quiet = untouched(layers)
-        lo[quiet], hi[quiet] = stream.lo[quiet], stream.hi[quiet]
-        for strand in found:
-            outputs, _, values = self.run(chain, strand)
-            most = values.over(0)
-            lo[outputs], hi[outputs] = np.minimum(lo[outputs], most.lo), np.maximum(hi[outputs], most.hi)
-        return Real(lo, hi)
+    def supposed(self, layers: tuple[Layer, ...], chain: Chain) -> Real:
+        """[channel]: about what any position can hold after some blocks. Any guess would do: it is shown.
+
+        All channels that some block writes lie in a strand of the whole chain, since every block keeps what
+        it holds; the others are as the claim says.
+        """
+        stream, quiet = self.moment.anywhere, untouched(layers)
+        lo, hi = stream.lo.copy(), stream.hi.copy()
+        lo[~quiet], hi[~quiet] = np.inf, -np.inf
+        for strand in strands(chain):
+            read = (self.moment.wide[strand.inputs] != 0).any(axis=0)
+            for box in (self.moment.pads[:, strand.inputs], *self.some_rows(read, strand)):
+                made, own = middles_of(chain, strand, (box.lo + box.hi) / 2), strand.units[-1]
+                lo[own], hi[own] = (
+                    np.minimum(lo[own], made.min(axis=0)),
+                    np.maximum(hi[own], made.max(axis=0)),
+                )
+        slack = np.where(quiet, 0.0, (1 + np.maximum(np.abs(lo), np.abs(hi))) * SLACK)
+        return Real(lo - slack, hi + slack)
+
+    def some_rows(self, read: Flags, strand: "Strand") -> Iterator[Real]:
+        """All rows of these counters; where they would be cut, those of one counter after another."""
+        apart = self.step.cut and read.sum() > 1
+        for chosen in np.eye(len(read), dtype=bool)[read] if apart else [read]:
+            yield self.entered(self.rows(chosen), strand)
 
 
 @dataclass(frozen=True)
@@ -268,6 +294,22 @@ Terms = tuple[Integers, Integers, Array]
 """Units, channels of the stream, and what matrix they are read by: asked for instead of the units."""
 
 
+def middles_of(chain: Chain, strand: Strand, values: Array) -> Array:
+    """What a strand makes of numbers, as float64 happens to round it."""
+    columns = held = strand.inputs
+    stream = values
+    for stage, chosen in zip(chain, strand.units, strict=False):
+        read = values if stage.norm is None else values * stage.norm.scale[columns]
+        values = read @ stage.weight[np.ix_(columns, chosen)] + stage.bias[chosen]
+        if stage.keep is not None:
+            values = values + stream[:, np.searchsorted(held, chosen)] * stage.keep[chosen]
+            stream, held = values, chosen
+        elif stage.sine is not None:
+            values = np.where(stage.sine[chosen], np.sin(values), np.maximum(values, 0.0))
+        columns = chosen
+    return values
+
+
 def held_at_once(chain: Chain, inputs: int, widths: list[int]) -> int:
     """Entries of the largest form, for one row: a symbol for each input, and for each channel of a stream."""
     symbols, most = inputs, 1
@@ -323,6 +365,10 @@ def form_of(
         weight, bias = stage.weight[np.ix_(columns, chosen)], stage.bias[chosen]
         with inside(f"MLP matrix {index + 1}"):
             norm = None if stage.norm is None else stage.norm[columns]
+            if stage.within is not None:
+                there = stage.within[columns]
+                inside_it = (there.lo <= form.box.lo) & (form.box.hi <= there.hi)
+                require(inside_it, "the stream between two blocks leaves what LayerNorm was bounded for")
             form = form if norm is None else form.normed(norm)
             each = 1 + len(form.tied) + len(columns) / 16  # a sum is cheaper than what is done with it
             setting.budget.spend(each * len(box) * len(chosen), "MLP rows")
