@@ -15,6 +15,9 @@ SCRIPTS = (
     "facts.js",
     "breaking.js",
     "server.js",
+    "patterns.js",
+    "draw.js",
+    "walk.js",
     "results.js",
     "explorer.js",
 )
@@ -26,6 +29,7 @@ def render_page(payload: dict[str, Any]) -> str:
     data = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     parts = {
         "/* style */": _asset("page.css"),
+        "/* small */": small_text(),
         "/* scripts */": "\n".join(_asset(name) for name in SCRIPTS),
         "{/* data */}": data.replace("<", "\\u003c")
         .replace("\u2028", "\\u2028")
@@ -40,6 +44,11 @@ def render_page(payload: dict[str, Any]) -> str:
         before, _, after = page.partition(mark)
         page = f"{before}{text}{after}"
     return page
+
+
+def small_text() -> str:
+    """The compiled and proved networks of all small automata (``krohn.web.small_machines``)."""
+    return _asset("small.txt")
 
 
 def _asset(name: str) -> str:

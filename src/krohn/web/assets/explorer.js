@@ -137,7 +137,7 @@ krohn.Explorer = class {
 
 krohn.onKey = function (event) {
   const explorer = krohn.current;
-  const busy = event.target.closest("input, select, textarea, summary, #results");
+  const busy = event.target.closest("input, select, textarea, summary, #results, #draw, #walk");
   if (!explorer || busy || event.ctrlKey || event.metaKey || event.altKey) return;
   const onButton = event.target.closest("button, a");
   const act = {
@@ -260,7 +260,9 @@ krohn.begin = function () {
     choices.prepend(krohn.pick(machine));
     krohn.open(machine);
   };
-  if (data.server) new krohn.Ask(add);
+  const ask = data.server ? new krohn.Ask(add) : null;
+  new krohn.Draw(add, ask);
+  new krohn.Walk();
   const wanted = decodeURIComponent(location.hash.slice(1));
   if (data.machines.length) krohn.open(data.machines.find((machine) => machine.name === wanted) || data.machines[0]);
   if (data.results) krohn.showViews(data);

@@ -1,0 +1,84 @@
+"""All automata with up to three states and two letters, compiled and proved: what a page can show at once.
+
+``python -m krohn.web.small_machines`` writes them into ``assets/small.txt``, compressed; a page without a
+server looks up there what is drawn in it. Automata are keyed by their table with states numbered in the order
+in which words reach them, and of two that differ by the names of letters alone one is kept.
+"""
+
+import base64
+import json
+import sys
+import zlib
+from collections.abc import Iterator
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.construct.compiling import compile
+from krohn.construct.request import Method
+from krohn.verification import verify
+from krohn.web.page_data import describe
+
+MOST_STATES, LETTERS, LENGTH = 3, 2, 12
+ASSET = "small.txt"
+METHODS: tuple[Method, ...] = ("auto", "cascade", "scan")
+"""In the order in which they are tried, until one is proved: six of the shallowest networks are not."""
+
+Table = tuple[tuple[int, ...], ...]
+
+
+def tables() -> Iterator[Table]:
+    """Every table whose states are numbered as words reach them, up to an exchange of the letters."""
+    for states in range(1, MOST_STATES + 1):
+        for flat in product(range(states), repeat=states * LETTERS):
+            table = tuple(flat[row * LETTERS : (row + 1) * LETTERS] for row in range(states))
+            if in_order(table) == table and table <= in_order(tuple(row[::-1] for row in table)):
+                yield table
+
+
+def in_order(table: Table) -> Table:
+    """The part that words reach from state 0, its states numbered in the order in which they are reached."""
+    order = [0]
+    for state in order:  # grows while it is read
+        order += [target for target in dict.fromkeys(table[state]) if target not in order]
+    return tuple(tuple(order.index(target) for target in table[state]) for state in order)
+
+
+def key_of(table: Table) -> str:
+    """``01.10`` is parity."""
+    return ".".join("".join(map(str, row)) for row in table)
+
+
+def machine(table: Table) -> dict[str, Any]:
+    """What a page holds of one of them; the picture is drawn by the page."""
+    automaton = Semiautomaton(np.array(table), letter_names=("a", "b"))
+    for method in METHODS:
+        network = compile(automaton, LENGTH, method=method)
+        proved = verify(network)
+        if proved.certified:
+            return {**describe(network, proved), "diagram": None, "name": key_of(table)}
+    raise AssertionError(f"no network of {key_of(table)} is proved")
+
+
+def packed(machines: dict[str, dict[str, Any]]) -> str:
+    """As text for a page: JSON, deflated, in base64."""
+    text = json.dumps(machines, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def unpacked(text: str) -> dict[str, dict[str, Any]]:
+    """What ``packed`` packed."""
+    found: dict[str, dict[str, Any]] = json.loads(zlib.decompress(base64.b64decode(text)))
+    return found
+
+
+if __name__ == "__main__":
+    made = {}
+    for each in tables():
+        made[key_of(each)] = machine(each)
+        sys.stderr.write(f"{len(made)} {key_of(each)}\n")
+    Path(str(files("krohn.web") / "assets" / ASSET)).write_text(packed(made))
