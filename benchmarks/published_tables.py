@@ -31,6 +31,8 @@ from krohn.experiments.text_form import import_text
 
 ROOT = Path(__file__).parents[1]
 SHOWN = ("C2", "D8", "Q8", "A4", "S4", "Grid9", "Dyck4,2", "A5", "S5")
+
+
 def markdown(header: list[str], rows: list[list[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

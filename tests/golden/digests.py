@@ -100,7 +100,7 @@ def exports() -> Iterator[str]:
 
 
 def certificates() -> Iterator[str]:
-    """What is proved: by each method and in each float format."""
+    """What is proved: by each method, in each float format, of recurrent networks."""
     for dtype, names in FORMATS.items():
         for name in names.split():
             yield (
@@ -109,6 +109,9 @@ def certificates() -> Iterator[str]:
             )
     for method, name in METHODS_PROVED:
         yield (f"compile {name} --length 12 --method {method} --out net && verify net --out certificate.json")
+    for architecture in ("deltaproduct", "diagonal", "rankone", "lstm", "gru"):
+        name = ARCHITECTURES[architecture].split()[1]
+        yield f"compile {name} --architecture {architecture} --out net && verify net --out certificate.json"
 
 
 KINDS = {

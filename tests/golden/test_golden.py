@@ -13,14 +13,17 @@ from golden.digests import KEPT, KINDS, differences, digests
 from golden.other_machine import moved, product, reduced
 
 ROOT = Path(__file__).parents[2]
+EVERY = {"exports": 3, "certificates": 3}
+"""Proofs take longer: here each third, all of them in ``make portable``."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_have_the_kept_bytes(kind: str) -> None:
-    kept = json.loads(KEPT.read_text())[kind]
-    found = {line: digests(line) for line in KINDS[kind]()}
+    """Python hashes strings differently in every process: no network depends on the order of a set."""
+    kept, lines = json.loads(KEPT.read_text())[kind], list(KINDS[kind]())
+    assert lines == list(kept)
+    found = {line: digests(line) for line in lines[:: EVERY.get(kind, 1)]}
     assert differences(found, kept) == []
-    assert found.keys() == kept.keys()
     assert all(found.values())
 
 
