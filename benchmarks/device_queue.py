@@ -4,7 +4,7 @@ Run: python benchmarks/device_queue.py QUEUE --seconds 560 --out FOLDER [--scale
 
 QUEUE is a file with one line for each group of cells: the experiment and parts of the label, for example
 
-    uniform task=D8|A5; depth=8; sheet=whole words
+    depth task=D8|A5; depth=8; sheet=Muon
 
 Cells that FOLDER/QUEUE.sqlite or the files after --known hold with test words are not run again. A cell of
 the map is skipped once two shallower ones of its row are solved by most survivors, one of `sample` once a
@@ -31,7 +31,8 @@ from krohn.experiments.summary import SOLVED, best_of, given_up
 from krohn.experiments.sweep import is_done
 from krohn.experiments.text_form import import_text
 
-KEPT = ("networks", "uniform", "depth")
+KEPT = ("networks", "depth")
+LEAST_SECONDS = 45.0  # for a cell that may be cut
 START_SECONDS = 12.0  # to draw weights, to compile kernels and to record graphs
 
 
@@ -107,7 +108,7 @@ def row_is_finished(store: Store, run: PlannedRun, scale: Scale) -> bool:
         return False
     row = [
         other
-        for other in EXPERIMENTS["uniform"].plan(scale)
+        for other in EXPERIMENTS["depth"].plan(scale)
         if (other.label["task"], other.label["sheet"]) == (run.label["task"], run.label["sheet"])
     ]
     known = [solved(store, other) for other in row if other.label["depth"] < run.label["depth"]]
@@ -115,7 +116,7 @@ def row_is_finished(store: Store, run: PlannedRun, scale: Scale) -> bool:
 
 
 def folder(name: str, run: PlannedRun) -> str:
-    """Where the best replicate is kept: for example ``c2-gpt`` or ``uniform-c2-2-layers``."""
+    """Where the best replicate is kept: for example ``c2-gpt`` or ``depth-c2-2-layers-muon``."""
     if name == "networks":
         return folder_of(run)
     rest = [str(value) for key, value in run.label.items() if key not in ("task", "depth")]
@@ -157,6 +158,9 @@ def main() -> None:
     parser.add_argument("--scale", type=parse_scale, default=Scale.SMALL)
     parser.add_argument("--device")
     parser.add_argument("--known", type=Path, nargs="*", default=[], help="text files of results made before")
+    parser.add_argument(
+        "--partial", action="store_true", help="begin what may not end in time; its results say so"
+    )
     options = parser.parse_args()
     deadline = time.time() + options.seconds
     lines = [line for line in options.queue.read_text().splitlines() if line.strip() and line[0] != "#"]
@@ -174,10 +178,10 @@ def main() -> None:
             ]
             left = deadline - time.time()
             fitting = [found for found in waiting if pace.of(found[1]) < left]
-            if not fitting:
+            if not fitting and not (options.partial and waiting and left > LEAST_SECONDS):
                 break
-            name, run = fitting[0]
-            waiting.remove(fitting[0])
+            name, run = first = (fitting or waiting)[0]
+            waiting.remove(first)
             began = time.time()
             try:
                 letters = make(name, run, options, store, deadline)

@@ -21,15 +21,15 @@ def queue() -> dict[str, Any]:
 
 
 def test_lines_name_cells_in_the_order_they_are_written(queue: dict[str, Any]) -> None:
-    found = queue["chosen"]("uniform task=S5|Grid4; depth=2|1; sheet=whole words", Scale.SMOKE)
+    found = queue["chosen"]("depth task=S5|Grid4; depth=2|1; sheet=whole words", Scale.SMOKE)
     assert [(run.label["task"], run.label["depth"]) for _, run in found] == [
         ("S5", 2),
         ("S5", 1),
         ("Grid4", 2),
         ("Grid4", 1),
     ]
-    with pytest.raises(AssertionError, match="no run of uniform"):
-        queue["chosen"]("uniform task=S6", Scale.SMOKE)
+    with pytest.raises(AssertionError, match="no run of depth"):
+        queue["chosen"]("depth task=S6", Scale.SMOKE)
 
 
 def test_a_row_is_finished_when_two_depths_next_to_each_other_are_solved(
@@ -37,7 +37,7 @@ def test_a_row_is_finished_when_two_depths_next_to_each_other_are_solved(
 ) -> None:
     row = [
         run
-        for run in EXPERIMENTS["uniform"].plan(Scale.SMALL)
+        for run in EXPERIMENTS["depth"].plan(Scale.SMALL)
         if (run.label["task"], run.label["sheet"]) == ("C2", "whole words")
     ]
 
@@ -57,7 +57,7 @@ def test_what_is_there_is_not_run_again_and_networks_are_kept(
     queue: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = tmp_path / "two.txt"
-    cells = ("# a comment", "networks task=C2; model=LSTM", "uniform task=Grid4; depth=1; sheet=curriculum")
+    cells = ("# a comment", "networks task=C2; model=LSTM", "depth task=Grid4; depth=1; sheet=curriculum")
     lines.write_text("\n".join(cells))
     command = ["queue", str(lines), "--out", str(tmp_path / "out"), "--scale", "smoke", "--device", "cpu"]
     monkeypatch.setattr("sys.argv", command)

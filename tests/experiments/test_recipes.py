@@ -11,7 +11,7 @@ from krohn.errors import UnknownName
 from krohn.experiments.all_experiments import EXPERIMENTS, experiment
 from krohn.experiments.experiment import PlannedRun
 from krohn.experiments.recipes import depth, indirect, variants
-from krohn.experiments.recipes.uniform import solved_letters
+from krohn.experiments.recipes.depth import solved_letters
 from krohn.experiments.scale import Scale, parse_scale
 from krohn.experiments.settings import TASKS
 from krohn.models.architectures.gpt import GptConfig

@@ -1,4 +1,4 @@
-"""The experiments by name: the paper's nine, the uniform depth map, and the networks that are kept."""
+"""The experiments by name: the paper's nine, and some of our own."""
 
 from krohn.experiments.experiment import Experiment
 from krohn.experiments.names import check_experiment
@@ -15,13 +15,12 @@ from krohn.experiments.recipes import (
     positions,
     sample,
     stability,
-    uniform,
 )
 
 EXPERIMENTS: dict[str, Experiment] = {
     recipe.EXPERIMENT.name: recipe.EXPERIMENT
     for recipe in (
-        *(depth, uniform, curves, stability, attention, indirect, incomplete),
+        *(depth, curves, stability, attention, indirect, incomplete),
         *(ood, length, positions, networks, expressivity, sample),
     )
 }

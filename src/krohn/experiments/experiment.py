@@ -6,6 +6,7 @@ from typing import Any
 
 from krohn.errors import InvalidFile
 from krohn.evaluate.evaluation import Evaluation
+from krohn.experiments.names import FORMER
 from krohn.experiments.record import Member, Record, canonical
 from krohn.experiments.scale import Scale
 from krohn.experiments.store import Store
@@ -63,8 +64,9 @@ def cells_of(store: Store, experiment: str, scale: str, planned: Sequence[Planne
     before one that was not, then the longer one.
     """
     best: dict[str, Cell] = {}
+    former = [name for name, now in FORMER.items() if now == experiment]
     known = [
-        *store.members(experiment, scale),
+        *(member for name in (experiment, *former) for member in store.members(name, scale)),
         *(
             Member(experiment=experiment, scale=scale, run_id=run.config.run_id, label=run.label)
             for run in planned

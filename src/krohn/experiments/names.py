@@ -7,13 +7,18 @@ from krohn.errors import MissingDependency, UnknownName
 
 EXPERIMENT_NAMES = (
     *("depth", "curves", "stability", "attention", "indirect", "incomplete", "ood", "length", "positions"),
-    *("uniform", "networks", "expressivity", "sample"),
+    *("networks", "expressivity", "sample"),
 )
+# Experiments that are part of another now: their stored results are shown there.
+FORMER = {"uniform": "depth"}
 ENGINE_NAMES = ("local", "ray")
 
 
 def check_experiment(name: str) -> None:
     """Refuses the name of no experiment, and offers the nearest one or the list."""
+    if name in FORMER:
+        now = FORMER[name]
+        raise UnknownName(f"{name} is part of {now} now: krohn reproduce {now}, which shows its results too")
     if name not in EXPERIMENT_NAMES:
         near = get_close_matches(name[:40], EXPERIMENT_NAMES, n=1)
         hint = f": did you mean {near[0]}?" if near else ""

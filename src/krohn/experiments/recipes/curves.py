@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
-from krohn.experiments.recipes import uniform
+from krohn.experiments.recipes import depth
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import SOLVED_STOP, gpt, run
 from krohn.experiments.summary import marks_of, note_on, summary
@@ -39,7 +39,7 @@ def plan(scale: Scale) -> list[PlannedRun]:
     if scale is not Scale.SMALL:
         return runs
     layers = LAYERS["S5"][scale]
-    learned = {task: uniform.planned(scale, task, layers, uniform.SHEETS[0]) for task in FROM_THE_MAP}
+    learned = {task: depth.planned(scale, task, layers, depth.WHOLE) for task in FROM_THE_MAP}
     return runs + [
         PlannedRun(config=found.config, label={"task": task, "depth": layers})
         for task, found in learned.items()
@@ -99,7 +99,7 @@ EXPERIMENT = Experiment(
     draw=draw,
     departures={
         Scale.SMALL: (
-            "C2 with 4 layers at the learning rate 1e-4; A5 and S5 with 8 layers are runs of `uniform`, on a "
+            "C2 with 4 layers at the learning rate 1e-4; A5 and S5 with 8 layers are runs of `depth`, on a "
             f"falling rate and by halves, in which {SOLVED_STOP}"
         ),
         Scale.PAPER: "8 layers for C2 and 16 for S5, learning rate 1e-4",

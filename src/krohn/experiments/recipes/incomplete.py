@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
-from krohn.experiments.recipes import uniform
+from krohn.experiments.recipes import depth
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
 from krohn.experiments.summary import marks_of, note_on, summary
@@ -48,16 +48,16 @@ def _planned(scale: Scale, task: str, model: str, share: float) -> PlannedRun:
 
 
 def _small_settings(task: str) -> dict[str, Any]:
-    """What learns the task from all labels: C2 by the uniform recipe, S5 by curriculum."""
+    """What learns the task from all labels: C2 by the map's recipe for AdamW, S5 by curriculum."""
     cosine = {"batch": 64, "schedule": "cosine"}
     if task == "C2":
         return cosine | {
-            "sequences": 64 * uniform.STEPS[Scale.SMALL],
-            "replicates": uniform.REPLICATES[Scale.SMALL],
-            "lr": uniform.RATES[Scale.SMALL],
+            "sequences": 64 * depth.STEPS[Scale.SMALL],
+            "replicates": depth.REPLICATES[Scale.SMALL],
+            "lr": depth.RATES[Scale.SMALL],
             "stop_at": 0.995,
             "evaluations": 48,
-            "halving": HalvingConfig(every=uniform.HALVING[Scale.SMALL], least=uniform.SURVIVORS),
+            "halving": HalvingConfig(every=depth.HALVING[Scale.SMALL], least=depth.SURVIVORS),
         }
     return cosine | {
         "sequences": 64 * 40_000,
