@@ -42,7 +42,7 @@ LATER = {
     "models.architectures.gru models.architectures.rankone models.kernels.delta_* models.kernels.linear_scan "
     "models.kernels.linear_loop experiments.recipes.expressivity evaluate.witness_networks",
     "what trained networks compute: counts, proofs, extraction": "trained cli.extract evaluate.harness "
-    "experiments.recipes.networks experiments.recipes.uniform experiments.recipes.sample",
+    "experiments.recipes.networks experiments.recipes.sample",
     "understanding networks by interventions": "understanding cli.understand",
     "least depth: features, lower bounds, the atlas": "construct.features depth construct.depth_bounds "
     "cli.atlas algebra.varieties automata.small",

@@ -137,7 +137,7 @@ PROPERTIES = ("compiled", "derived_length", "levels", "order", "verdict")
 
 def blocks() -> dict[str, str]:
     """The tables by the name of their place in the page."""
-    rows, depths = rows_of("uniform"), compiled_depths()
+    rows, depths = rows_of("depth"), compiled_depths()
     lines = [line_of(task, rows, *depths[task]) for task in TASKS]
     found = {"learned": table(lines), "learned-ranks": correlations(lines)}
     small, atlas = rows_of("sample"), atlas_depths()

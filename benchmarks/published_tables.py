@@ -15,13 +15,13 @@ from unittest.mock import patch
 
 from claims import claims_table
 from click.testing import CliRunner
-from krohn.experiments.recipes.uniform import DEPTHS, SHEETS
 from learned_depth import blocks
 
 import krohn
 from krohn.cli.reproduce import command as reproduce
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Row, cells_of
+from krohn.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, SHEETS, WHOLE
 from krohn.experiments.record import Record
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import TASKS
@@ -79,17 +79,12 @@ def first_rows(page: str, column: str) -> dict[str, dict[str, str]]:
 
 
 def depth_rows() -> list[Row]:
-    """All cells at 100 letters, of both maps."""
+    """All cells of the map at 100 letters."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "results.sqlite")
-        for name in ("depth", "uniform"):
-            import_text(store, ROOT / "results" / f"{name}-small.jsonl")
-        return [
-            row
-            for name in ("depth", "uniform")
-            for row in EXPERIMENTS[name].table(cells_of(store, name, Scale.SMALL))
-            if row["length"] == 100
-        ]
+        import_text(store, ROOT / "results" / "depth-small.jsonl")
+        rows = EXPERIMENTS["depth"].table(cells_of(store, "depth", Scale.SMALL))
+        return [row for row in rows if row["length"] == 100]
 
 
 def learned() -> str:
@@ -135,15 +130,25 @@ def depths() -> str:
 
 
 def ways() -> str:
-    """Cells that were made on whole words and by curriculum, side by side: all else is the same."""
-    rows = {(row["task"], row["depth"], row["sheet"]): row for row in depth_rows() if "sheet" in row}
+    """Cells that were made on whole words and by curriculum, by AdamW: all else is the same."""
+    return side_by_side(WHOLE, CURRICULUM)
+
+
+def optimisers() -> str:
+    """Cells that were made by both optimisers on whole words, each by its recipe."""
+    return side_by_side(MUON, WHOLE)
+
+
+def side_by_side(*sheets: str) -> str:
+    rows = {(row["task"], row["depth"], row["sheet"]): row for row in depth_rows()}
     parts = ("letters", "words", "reach 99%", "words read")
-    header = ["task", "layers", *(f"{sheet}: {part}" for sheet in SHEETS for part in parts)]
+    header = ["task", "layers", *(f"{COLUMN[sheet]}: {part}" for sheet in sheets for part in parts)]
+    header = [name.replace("\n", " ") for name in header]
     pairs = [
-        [rows[task, depth, sheet] for sheet in SHEETS]
+        [rows[task, depth, sheet] for sheet in sheets]
         for task in TASKS
         for depth in DEPTHS[Scale.SMALL]
-        if all((task, depth, sheet) in rows for sheet in SHEETS)
+        if all((task, depth, sheet) in rows for sheet in sheets)
     ]
     lines = []
     for pair in pairs:
@@ -155,22 +160,28 @@ def ways() -> str:
 
 
 def recipes() -> str:
-    """The shallowest cells of the uniform map on whole words that are solved, and what they took."""
-    rows = [row for row in depth_rows() if row["solved"] and row.get("sheet") == "whole words"]
-    chosen = [row for task in TASKS if (row := best_row([row for row in rows if row["task"] == task]))]
-    header = ["automaton", "layers", "letters", "words", "words read", "reach 99%"]
-    return markdown(header, [[row["task"], *told(row), success_text(row)] for row in chosen])
+    """The shallowest cells of the map on whole words that are solved by each recipe, and what they took."""
+    header = ["automaton", "optimiser", "layers", "letters", "words", "words read", "reach 99%"]
+    solved = [row for row in depth_rows() if row["solved"]]
+    chosen = [
+        row
+        for task in TASKS
+        for sheet in (MUON, WHOLE)
+        if (row := best_row([row for row in solved if (row["task"], row["sheet"]) == (task, sheet)]))
+    ]
+    return markdown(
+        header, [[row["task"], COLUMN[row["sheet"]], *told(row), success_text(row)] for row in chosen]
+    )
 
 
 def cells() -> str:
-    """How many cells of the two maps are filled."""
-    filled = [row["sheet"] for row in depth_rows() if row.get("sheet") in SHEETS]
+    """How many cells of each sheet are filled."""
+    filled = [row["sheet"] for row in depth_rows()]
     total = len(TASKS) * len(DEPTHS[Scale.SMALL])
-    whole, window = (filled.count(sheet) for sheet in SHEETS)
+    counts = "; ".join(f"{text}: {filled.count(sheet)}" for sheet, text in SHEETS.items())
     return (
-        f"Of {total} cells of the map on whole words {whole} are filled, of as many by curriculum {window}. "
-        "A row ends when two depths\nnext to each other are solved by most survivors; most blank cells "
-        "had no time."
+        f"Cells that are filled, of {total} each: {counts}.\nA row ends when two depths next to each other "
+        "are solved by most survivors; the other blank cells had no time."
     )
 
 
@@ -247,6 +258,7 @@ def findings() -> Mapping[str, str]:
         "flattered": flattered,
         "cells": cells(),
         "ways": ways(),
+        "optimisers": optimisers(),
         **tables(name for name in EXPERIMENTS if name not in ELSEWHERE),
     }
 

@@ -30,8 +30,8 @@ def test_a_run_is_published_with_every_experiment_that_plans_it(
     monkeypatch.setattr("sys.argv", ["publish", str(tmp_path / "new.sqlite"), "--no-figures"])
     script["main"]()
     assert sorted(path.name for path in tmp_path.glob("*.jsonl")) == [
-        "incomplete-small.jsonl",
         "depth-small.jsonl",
+        "incomplete-small.jsonl",
     ]
     for file in tmp_path.glob("*.jsonl"):
         records, (member,) = parse_text(file)

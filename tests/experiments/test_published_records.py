@@ -56,7 +56,7 @@ def disagreement(record: Record, config: RunConfig) -> str:
 
 
 def test_a_record_changed_by_hand_is_found() -> None:
-    record = parse_text(ROOT / "results" / "uniform-small.jsonl")[0][0]
+    record = parse_text(ROOT / "results" / "depth-small.jsonl")[0][0]
     config = RunConfig.from_dict(record.config)
     test = {**record.metrics["test"], "accuracy": 0.995}
     assert disagreement(record, config) == ""

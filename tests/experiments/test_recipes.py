@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,13 +15,14 @@ from krohn.experiments.recipes import depth, indirect, variants
 from krohn.experiments.recipes.depth import solved_letters
 from krohn.experiments.scale import Scale, parse_scale
 from krohn.experiments.settings import TASKS
+from krohn.experiments.text_form import parse_text
 from krohn.models.architectures.gpt import GptConfig
 from krohn.models.architectures.lstm import LstmConfig
 from krohn.tasks.batches import Task, task_reasons
 
 PAPER_S = ["depth", "curves", "stability", "attention", "indirect", "incomplete"]
 PAPER_S += ["ood", "length", "positions"]
-NAMES = [*PAPER_S[:1], "uniform", *PAPER_S[1:], "networks", "expressivity", "sample"]
+NAMES = [*PAPER_S, "networks", "expressivity", "sample"]
 
 
 def paper(name: str) -> list[PlannedRun]:
@@ -176,10 +178,10 @@ def test_stability_changes_one_thing_at_a_time() -> None:
     assert all(run.config.model.attention_dropout == 0.1 for run in thinned)  # type: ignore[attr-defined]
 
 
-def test_in_a_row_of_the_uniform_map_nothing_changes_but_the_depth() -> None:
-    runs = experiment("uniform").plan(Scale.SMALL)
-    assert len(runs) == 2 * 8 * 19 + 2 * 3 + 2
-    for sheet, window in (("whole words", False), ("curriculum", True)):
+def test_in_a_row_of_the_map_nothing_changes_but_the_depth() -> None:
+    runs = experiment("depth").plan(Scale.SMALL)
+    assert len(runs) == 3 * 8 * 19 + 2 * 3 + 2
+    for sheet, window in (("Muon", False), ("whole words", False), ("curriculum", True)):
         cells = [run for run in runs if run.label["sheet"] == sheet]
         rest = {
             str(
@@ -217,23 +219,6 @@ def test_attention_and_curves_and_positions_have_the_paper_s_sizes() -> None:
         assert evaluation.lengths == (40, 80)  # type: ignore[attr-defined]
 
 
-def test_small_depth_runs_read_whole_words_or_windows_and_are_bounded() -> None:
-    """Whole words for the memories and the abelian groups; non-abelian groups by curriculum too."""
-    for run in depth.plan(Scale.SMALL):
-        config = run.config
-        if run.label["task"] in depth.NON_ABELIAN:
-            assert (config.curriculum is None) == (run.label.get("words") == "whole")
-            assert config.optimizer.batch == 64
-            assert config.halving is not None or config.replicates == 4
-            continue
-        assert config.curriculum is None
-        allowed = (
-            8_000_000 if run.label["depth"] < 16 or run.label["task"] in depth.SMALL_SEQUENCES else 4_800_000
-        )
-        assert config.steps * config.optimizer.batch * config.replicates <= allowed
-        assert config.replicates <= 20
-
-
 def test_only_the_hard_columns_of_indirect_leave_whole_words_at_small() -> None:
     halved = {
         (run.label["task"], run.label["model"])
@@ -244,33 +229,27 @@ def test_only_the_hard_columns_of_indirect_leave_whole_words_at_small() -> None:
     assert all(run.config.halving is None for run in paper("indirect"))
 
 
-def test_the_run_that_learned_d6_is_the_one_that_is_planned() -> None:
-    (run,) = (run for run in depth.plan(Scale.SMALL) if run.label == {"task": "D6", "depth": 8})
-    assert run.config.run_id == "2e1cbc85f0d0f775"
-
-
-def test_the_departures_of_depth_name_each_task_that_is_trained_otherwise() -> None:
-    """Replicates, rates, batch and halving of every task as its group in the text says."""
-    said = depth.EXPERIMENT.departures[Scale.SMALL]
-    assert [str(layers) for layers in depth.DEPTHS[Scale.SMALL]] == ["1", "2", "4", "8", "16"]
-    groups = {
-        "C5, C6, C2xC2 (8 replicates)": (8, (1e-4,), 16, "constant", False),
-        "C7, C8 (3, cosine schedule)": (3, (1e-4,), 16, "cosine", False),
-        "C2xC2xC2 (8 by halves, cosine schedule)": (8, (1e-4,), 16, "cosine", True),
-        "D6 (4 replicates, learning rates 2e-4 and 3e-4)": (4, (2e-4, 3e-4), 64, "cosine", False),
-        "S4, S5 (8 by halves, the same rates)": (8, (2e-4, 3e-4), 64, "cosine", True),
-        "D8, Q8, A4, A5 (12 by halves, learning rates 2e-4 to 4e-4)": (
-            *(12, (2e-4, 3e-4, 4e-4), 64, "cosine", True),
-        ),
-    }
-    settings = {task: values for group, values in groups.items() for task in group.split(" (")[0].split(", ")}
-    assert all(group in said for group in groups)
-    for run in depth.plan(Scale.SMALL):
+def test_the_recipe_by_muon_gives_nobody_up_and_is_the_same_for_every_cell() -> None:
+    cells = [run for run in depth.plan(Scale.SMALL) if run.label["sheet"] == depth.MUON]
+    assert len(cells) == 8 * 19
+    for run in cells:
         config, optimizer = run.config, run.config.optimizer
-        plain = (20, (3e-5, 1e-4, 3e-4), 16, "constant", False)
-        found = (config.replicates, optimizer.lr, optimizer.batch, optimizer.schedule, bool(config.halving))
-        assert found == settings.get(run.label["task"], plain)
-        assert config.evaluation.stop_at == 0.995
+        assert (optimizer.method, optimizer.lr, optimizer.betas) == ("muon", (8e-4, 1.2e-3), (0.95, 0.98))
+        assert (optimizer.batch, optimizer.schedule, config.steps) == (64, "cosine", 16_000)
+        assert (config.replicates, config.halving, config.curriculum) == (6, None, None)
+        assert config.evaluation.stop_at == 0.999
+        assert config.seed not in range(901, 907), "those seeds chose the recipe"
+        assert isinstance(config.model, GptConfig)
+        assert config.model.embedding_std == 0.3
+
+
+def test_runs_that_are_published_are_planned_under_the_same_ids() -> None:
+    planned = {run.config.run_id: run.label for run in depth.plan(Scale.SMALL)}
+    assert planned["be9ea03f97a6e36e"] == {"task": "D6", "depth": 8, "sheet": "Muon"}
+    assert planned["af8e7de99e197e30"] == {"task": "S5", "depth": 8, "sheet": "Muon"}
+    _, members = parse_text(Path(__file__).parents[2] / "results" / "depth-small.jsonl")
+    others = [dict(member.label) for member in members if planned.get(member.run_id) != member.label]
+    assert others == [{"task": "D8", "depth": 8, "words": "whole"}], "from before there was one recipe"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -287,7 +266,9 @@ def test_the_paper_scale_has_no_curriculum() -> None:
 
 
 def test_unknown_names_list_the_known() -> None:
-    with pytest.raises(UnknownName, match=r"one of depth, .*, uniform.*; got 'heat'"):
+    with pytest.raises(UnknownName, match=r"one of depth, .*, networks.*; got 'heat'"):
         experiment("heat")
+    with pytest.raises(UnknownName, match=r"^uniform is part of depth now: krohn reproduce depth, .*$"):
+        experiment("uniform")
     with pytest.raises(UnknownName, match="one of smoke, small, paper; got 'huge'"):
         parse_scale("huge")

@@ -60,16 +60,22 @@ def words_in(figure: Figure, folder: Path) -> str:
 
 def test_depth_says_what_was_solved_by_the_best_and_draws_how_many_solved_it(tmp_path: Path) -> None:
     experiment = EXPERIMENTS["depth"]
-    cells = [cell([0.4, 0.991, 0.5], task="C2", depth=2), cell([0.2, 0.98], task="S5", depth=1)]
-    first, second = experiment.table(cells)
+    cells = [
+        cell([0.4, 0.991, 0.5], task="C2", depth=2, sheet="Muon"),
+        cell([0.2, 0.98], task="S5", depth=1, sheet="Muon"),
+        cell([0.3, 0.4], halving=True, task="S5", depth=1, sheet="whole words"),
+        cell([0.999, 0.3], task="D8", depth=8),
+    ]
+    first, second, third, own = experiment.table(cells)
     assert (first["task"], first["solved"], first["median_accuracy"]) == ("C2", True, 0.5)
     assert (second["task"], second["solved"], second["median_accuracy"]) == ("S5", False, 0.59)
-    largest, share = experiment.draw(cells, "caption")["depth"].axes
-    assert {text.get_text() for text in largest.texts} == {
-        "99.1",
-        "98.0",
-        "·",
-    }  # a dot where nothing was tried
+    assert (third["sheet"], third["solved"]) == ("whole words", False)
+    assert (own["sheet"], own["solved"]) == ("settings of its own", True)
+    (largest,) = experiment.draw(cells, "caption")["depth"].axes
+    best = {text.get_text() for text in largest.texts}
+    assert best == {"99.1", "98.0", "40.0†", "·"}  # a dot where nothing was tried
+    middle, share = experiment.draw(cells, "caption")["depth-median"].axes
+    assert {text.get_text() for text in middle.texts} == {"50.0", "59.0", "·"}, "no median of given up ones"
     assert {text.get_text() for text in share.texts} == {"1/3", "0/2", "·"}
 
 
@@ -191,7 +197,8 @@ def test_attention_frames_the_heads_that_are_of_a_kind_and_no_others() -> None:
 @pytest.mark.parametrize(
     ("name", "label"),
     [
-        ("depth", {"task": "S5", "depth": 8}),
+        ("depth", {"task": "S5", "depth": 8, "sheet": "Muon"}),
+        ("indirect", {"task": "C4 zero", "model": "GPT"}),
         ("curves", {"task": "S5", "depth": 8}),
         ("stability", {"task": "D8", "factor": "long training", "value": "none"}),
         ("incomplete", {"task": "S5", "model": "GPT", "reveal": 0.1}),
@@ -203,9 +210,10 @@ def test_a_figure_marks_runs_that_were_cut_short_or_halved(
     """A number that is not what it seems must say so wherever it is shown."""
     plain = cell([0.5, 0.6], **label)
     cut = cell([0.5, 0.6], statuses=["done", "partial"], halving=True, **label)
-    beside = [cell([0.5, 0.6], task="C2", depth=1)] if name == "depth" else []  # one cell makes no map
-    (before,) = EXPERIMENTS[name].draw([plain, *beside], "caption").values()
-    (after,) = EXPERIMENTS[name].draw([cut, *beside], "caption").values()
+    # One cell makes no map.
+    beside = [cell([0.5, 0.6], task="C2", depth=1, sheet="Muon")] if name == "depth" else []
+    before, *_ = EXPERIMENTS[name].draw([plain, *beside], "caption").values()
+    after, *_ = EXPERIMENTS[name].draw([cut, *beside], "caption").values()
     assert "*" not in words_in(before, tmp_path).split("</style>")[1].replace("/*", "")
     drawn = words_in(after, tmp_path)
     assert "*†" in drawn

@@ -6,6 +6,7 @@ from pathlib import Path
 from krohn.cli import train
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.scale import Scale
+from krohn.experiments.text_form import parse_text
 from krohn.training.config import RunConfig
 
 ROOT = Path(__file__).parents[2]
@@ -19,9 +20,13 @@ def run_of(arguments: list[str]) -> RunConfig:
 
 
 def test_the_commands_are_cells_of_the_maps() -> None:
-    one_recipe, of_d8 = (run_of(command.split()) for command in COMMANDS)
-    planned = {name: EXPERIMENTS[name].plan(Scale.SMALL) for name in ("uniform", "depth")}
-    wanted = {"task": "C2", "depth": 2, "sheet": "whole words"}
-    assert [run.config for run in planned["uniform"] if run.label == wanted] == [one_recipe]
-    wanted = {"task": "D8", "depth": 8, "words": "whole"}
-    assert [run.config for run in planned["depth"] if run.label == wanted] == [of_d8]
+    by_muon, by_adamw, of_d8 = (run_of(command.split()) for command in COMMANDS)
+    planned = EXPERIMENTS["depth"].plan(Scale.SMALL)
+    for config, label in (
+        (by_muon, {"task": "S5", "depth": 8, "sheet": "Muon"}),
+        (by_adamw, {"task": "C2", "depth": 2, "sheet": "whole words"}),
+    ):
+        assert [run.config for run in planned if run.label == label] == [config]
+    _, members = parse_text(ROOT / "results" / "depth-small.jsonl")
+    of_its_own = [member.run_id for member in members if member.label.get("words") == "whole"]
+    assert of_its_own == [of_d8.run_id]

@@ -47,7 +47,7 @@ def test_records_without_curves_or_with_other_words_are_shown_as_far_as_they_go(
 
 def test_the_page_goes_from_the_map_to_curves_and_runs(browser: Chrome, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
-    chosen = [str(RESULTS / f"{name}-small.jsonl") for name in ("uniform", "attention")]
+    chosen = [str(RESULTS / f"{name}-small.jsonl") for name in ("depth", "attention")]
     arguments = [part for path in chosen for part in ("--results", path)]
     assert run(["explore", "C2", "--length", "8", *arguments, "--out", str(out)]) == 0
     browser.get(out.as_uri())
@@ -59,7 +59,7 @@ def test_the_page_goes_from_the_map_to_curves_and_runs(browser: Chrome, tmp_path
     cell = browser.find_element(By.CSS_SELECTOR, ".depths [aria-label^='S4, 8 layers']")
     cell.click()
     assert browser.find_element(By.ID, "run-title").text == "S4, 8 layers"
-    records, _ = parse_text(RESULTS / "uniform-small.jsonl")
+    records, _ = parse_text(RESULTS / "depth-small.jsonl")
     tried = [
         r for r in records if (r.config["task"]["spec"], r.config["model"]["layers"]) == ("S4", 8)
     ]  # several runs fill this cell; the best is shown

@@ -69,8 +69,8 @@ def command(
     **options: Any,
 ) -> None:
     """Rerun experiment NAME of the paper: depth, curves, stability, attention, indirect, incomplete, ood,
-    length or positions. Others are not in the paper: uniform (the depth map by one recipe), networks (small
-    ones to look inside), sample (random automata by depth), expressivity (small recurrent networks).
+    length or positions. Others are not in the paper: networks (small ones to look inside), sample (random
+    automata by depth), expressivity (small recurrent networks).
 
     \b
     Example:  krohn reproduce depth --scale smoke --only Grid4
@@ -262,8 +262,7 @@ def _by_depth(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]
         if row["word_accuracy"] is not None:
             shown += f" / {percent(row['word_accuracy'])}"
         share = f"({row['reached']}/{row['replicates']})"
-        sheet = row.get("sheet", "curriculum" if row.get("curriculum") else "whole words")
-        name = row["task"] if sheet == "whole words" else f"{row['task']}, {sheet}"
+        name = f"{row['task']}, {row['sheet']}" if "sheet" in row else row["task"]
         tasks.setdefault(name, {})[row["depth"]] = f"{shown} {share}{marks_of(row)}"
     cells: list[list[object]] = [
         [task, *(of.get(depth, "") for depth in depths)] for task, of in tasks.items()

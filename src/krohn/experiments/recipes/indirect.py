@@ -7,7 +7,8 @@ from typing import Any
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
-from krohn.experiments.summary import summary
+from krohn.experiments.summary import marks_of, note_on, summary
+from krohn.figures.heat_map import HeatMap, heat_map
 from krohn.figures.saving import Figure
 from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import CurriculumConfig, HalvingConfig
@@ -93,8 +94,20 @@ def table(cells: Sequence[Cell]) -> list[Row]:
 
 
 def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
-    """None: fourteen numbers near 100% are a table."""
-    return {}
+    """The replicate that the held-out words chose, by column and model, the paper's GPT beside it."""
+    rows = table(cells)
+    places = {(row["task"], row["model"]): row for row in rows}
+    paper = {(column.name, "GPT, the paper"): column.paper for column in COLUMNS}
+    shown = HeatMap(
+        title="best replicate, % of letters",
+        rows=[column.name for column in COLUMNS],
+        columns=["GPT", "GPT, the paper", "LSTM"],
+        values={place: row["max_accuracy"] for place, row in places.items()} | paper,
+        marks={place: marks_of(row) for place, row in places.items()},
+        note=note_on(caption, rows),
+        by_mistakes=True,
+    )
+    return {"indirect": heat_map(shown)}
 
 
 EXPERIMENT = Experiment(
