@@ -9,9 +9,11 @@ import torch
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.check.cells import Gru, Lstm
+from krohn.check.stacks import DiagonalStack
 from krohn.recurrent.closure import close
 from krohn.recurrent.witnesses import gru
-from recurrent.judge import gated_logits, right
+from recurrent.judge import gated_logits, right, stack_logits
+from recurrent.test_lacking import FLIPFLOP, memory_of_one_bit
 
 
 def with_units_in_front(cell: Gru, copies: int) -> dict[str, np.ndarray]:
@@ -95,3 +97,23 @@ def test_a_proof_that_needs_the_last_bit_of_tanh_is_none() -> None:
     further = replace(cell, tensors={**cell.tensors, "head.bias": np.array([rival * 0.99, 0], np.float32)})
     assert right(gated_logits("lstm", further.tensors, [0]), automaton, [0])
     assert close(further, automaton).every_length
+
+
+def two_blocks() -> DiagonalStack:
+    """The memory of one bit twice, one block after the other; the last channel is read by nobody."""
+    one = memory_of_one_bit().tensors
+    both = {name.replace("h.0.", f"h.{i}."): value.copy() for i in (0, 1) for name, value in one.items()}
+    return DiagonalStack(both, gate="signed")
+
+
+def test_a_channel_that_nobody_reads_may_not_overflow_in_a_later_block() -> None:
+    """Each block adds 2^127 to it: finite after the first, infinite after the second, and ∞·0 is none."""
+    word, cell = [1, 2, 0, 1], two_blocks()
+    assert right(stack_logits(cell, word), FLIPFLOP, word)
+    assert close(cell, FLIPFLOP).every_length
+    for i in (0, 1):
+        cell.tensors[f"h.{i}.mix.out"][0, 7] = np.float32(2.0**127)
+    assert not right(stack_logits(cell, word), FLIPFLOP, word)
+    found = close(cell, FLIPFLOP)
+    assert not found.every_length
+    assert found.counterexample is not None  # the plain run shows it, too

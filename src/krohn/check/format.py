@@ -229,14 +229,6 @@ class Format:
         made = Real(np.sqrt(box.lo) * (1 - few), np.sqrt(box.hi) * (1 + few)).outward(box.size)
         return self.stored(whole(made)).part
 
-    def times(self, left: Real, right: Real) -> Real:
-        """Products of tensors, number by number; exact where one of both is 0, 1 or -1."""
-        made, size = left * right, left.size * right.size
-        plain = [side.known & np.isin(side.lo, (-1.0, 0.0, 1.0)) for side in (left, right)]
-        once = np.where(plain[0] | plain[1], 0.0, 1.0)
-        off = self.inner.error(size, once, once)
-        return self.stored(whole(made.widened(off))).part
-
     def scores(self, queries: Real, keys: Real, root: float = 1.0) -> Real:
         """Tensors [t, k] and [i, k]: the computed score of every pair [t, i], divided by ``root``.
 

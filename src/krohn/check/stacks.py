@@ -133,7 +133,7 @@ class StackCell(Cell):
                 after, x = self._block(sums, w, i, given, carried)
                 if i + 1 == self.layers:
                     return after, sums.product(x, whole["head.weight"], whole["head.bias"])
-                return after, Real(x.lo * seen[i], x.hi * seen[i])
+                return after, sums.handed(x, seen[i])
 
             return Stage(self.carries[i], step, self.memory)
 
@@ -146,12 +146,12 @@ class StackCell(Cell):
         mixer = {name.removeprefix("mix."): value for name, value in w.items()}
         near = x[:, back[0]]
         read, memory = self.mix(sums, f"h.{i}", mixer, self._window(x, before_mixer, back[0]), memory)
-        x = sums.plus(x, sums.product(read, w["mix.out"]))
+        x = sums.stream(i, sums.plus(x, sums.product(read, w["mix.out"])))
         near_mlp = x[:, back[1]]
         if self.mlp:
             window = self._window(x, before_mlp, back[1])
             bent = sums.product(window, w["mlp.in"], w["mlp.in_bias"]).positive()
-            x = sums.plus(x, sums.product(bent, w["mlp.out"]))
+            x = sums.stream(i, sums.plus(x, sums.product(bent, w["mlp.out"])))
         return beside([memory, near, near_mlp]), x
 
     def _window(self, x: Real, behind: Real, places: Integers) -> Real:

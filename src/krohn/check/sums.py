@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from krohn.check.format import FORMATS, Format, whole
-from krohn.check.real import Array, Flags, Real, between, distinct, lowest_bit, point, total_of
+from krohn.check.real import TOO_LARGE, Array, Flags, Real, between, distinct, lowest_bit, point, total_of
 from krohn.check.verdict import require
 
 ANY, CHUNKS, LEFT = "any", "in any order, a letter at a time or in chunks", "from left to right, not fused"
@@ -27,12 +27,23 @@ class Notes:
     """What letters do to the memory of each mixer, for ``chunks``: one row each, and the memories' numbers.
 
     ``exact``: every number was a point; ``sizes``: the greatest number and the largest power of two that
-    divides all.
+    divides all; ``reach``: the greatest number in each channel of the stream, block by block.
     """
 
     exact: bool = True
     steps: dict[str, dict[bytes, Array]] = field(default_factory=dict)
     sizes: dict[str, tuple[float, float]] = field(default_factory=dict)
+    reach: dict[int, Array] = field(default_factory=dict)
+
+    def reached(self, block: int, x: Real) -> Array:
+        """Bounds the stream, channel by channel: what blocks make of it, added up over those so far.
+
+        A channel that no later weight looks at is handed on as 0; here it is not forgotten.
+        """
+        most = x.size.max(axis=0, initial=0.0)
+        self.reach[block] = np.maximum(self.reach.get(block, np.zeros(most.shape)), most)
+        total: Array = np.sum([size for number, size in self.reach.items() if number <= block], axis=0)
+        return total
 
     def take(self, name: str, memory: Real, rows: Sequence[Real]) -> None:
         """Notes the steps in ``rows``, columns side by side, from these memories."""
@@ -68,6 +79,17 @@ class Sums:
         """Keeps what letters do to a memory, if somebody asked for it."""
         if self.notes is not None:
             self.notes.take(name, memory, rows)
+
+    def stream(self, block: int, x: Real) -> Real:
+        """The stream after a part of a block; no channel may overflow, read or not."""
+        if self.notes is not None:
+            total = self.notes.reached(block, x)
+            require(4 * total < self.fmt.outer.largest, "a channel of the stream can overflow", TOO_LARGE)
+        return x
+
+    def handed(self, x: Real, seen: Array) -> Real:
+        """The stream without the channels that no later weight looks at."""
+        return Real(x.lo * seen, x.hi * seen)
 
     def cast(self, x: Real) -> Real:
         """Numbers as a tensor of the format holds them."""
