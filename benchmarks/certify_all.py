@@ -22,7 +22,7 @@ import numpy as np
 import krohn
 from krohn.automata.zoo import zoo_names
 from krohn.certify.arithmetic import arithmetic
-from krohn.certify.proof import attempt, small_attempt
+from krohn.certify.proof import attempt
 from krohn.errors import KrohnError
 
 LARGE = ("PermReset5",)
@@ -331,7 +331,7 @@ def _checked_line(case: Case) -> str:
     except KrohnError:
         return ""  # the compiler promises nothing here
     start = time.process_time()
-    refusal = small_attempt(network.transformer, automaton, length, arithmetic(dtype))[1]
+    refusal = attempt(network.transformer, automaton, length, arithmetic(dtype))[1]
     said, seconds = "yes" if refusal is None else "no", time.process_time() - start
     depth, why = len(network.transformer.layers), "" if refusal is None else str(refusal)[:100]
     return f"| {name} | {length} | {dtype} | {words} | {depth} | {said} | {seconds:.2f} | {why} |"

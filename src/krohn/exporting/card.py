@@ -107,7 +107,7 @@ class Card:
             f"reads letters and outputs the {self.target} after each; `automaton.json` is the automaton.\n",
             shown,
             "## What was checked\n",
-            *self._checks(),
+            *self._checks(library),
             "" if library == "onnx" else f"\n{LABELS.rstrip()}",
             "\n## Where it comes from\n",
             *self._provenance(),
@@ -127,7 +127,7 @@ class Card:
             yield f'**Load it in {right}** (`dtype="{self._dtype}"`, the default of its files).'
             yield f"In {' and '.join(wrong)} it gives wrong states without a message.\n"
 
-    def _checks(self) -> Iterator[str]:
+    def _checks(self, library: str) -> Iterator[str]:
         found = self.findings
         if "compared" in found:
             seen = found["compared"]
@@ -140,13 +140,12 @@ class Card:
         if self.proved:
             yield f"**Proved** in {proof['dtype']}: on every word up to this length the right state leads by"
             yield f"{proof['margin']} or more, whatever the order of sums, for readers that take the"
-            yield "softmax and then the weighted sum; `certificate.json` is the certificate. It was also run"
-            yield "on words:\n"
+            yield f"softmax and then the weighted sum; {_kept(library)} It was also run on words:\n"
         else:
             yield "**Tested, not proved.** `krohn verify` certifies the network that this one was made from;"
             yield "the form stored here was run on words, each compared with the automaton at every letter."
             if proof.get("largest"):
-                yield f"It is proved for words of at most {proof['largest']} letters (`certificate.json`)."
+                yield f"It is proved for words of at most {proof['largest']} letters; {_kept(library)}"
             yield f"Why there is no proof of all words: {proof['reason']}.\n"
         yield f"- {found['checked']['words']:,} words in float32: {outcome(found['checked'])}."
         rounding = found["rounding"]
@@ -188,3 +187,10 @@ def _head(library: str) -> str:
         f"---\nlicense: mit\nlibrary_name: {library}\npipeline_tag: text-generation\n"
         "tags: [krohn, finite-automata, state-tracking, interpretability]\n---\n\n"
     )
+
+
+def _kept(library: str) -> str:
+    """Where the certificate is; an ONNX graph is not read by the checker, its numbers are in another form."""
+    if library != "onnx":
+        return "`certificate.json` is the certificate."
+    return "the certificate is about the same numbers, as `krohn export --to transformer-lens` writes them."
