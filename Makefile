@@ -2,9 +2,9 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
-STAMP := $(VENV)/.installed
-# `make test EXTRAS=test` installs less than half, and says which tests that leaves out.
+# `make test EXTRAS=test` installs less, and says which tests that leaves out.
 EXTRAS ?= dev
+STAMP := $(VENV)/.installed-$(EXTRAS)
 DEMO := $(VENV)/.demo
 
 .PHONY: help setup demo docs gallery test release format lint type browser coq unit portable fuzz clean
