@@ -191,7 +191,8 @@ def _missing(report: Report) -> Iterator[str]:
         best, row = max(asked, key=lambda pair: pair[1].causal.value if pair[1].causal else 0.0)
         assert row.causal is not None
         near = row.causal.value - (row.chance or 0.0) < ABOVE_CHANCE
+        held = "no more than chance" if near else "not held"
         yield (
-            f"{text}: {'no more than chance' if near else 'not held'} (at most {_percent(row.causal)}, chance "
+            f"{text}: {held} (at most {_percent(row.causal)}, chance "
             f"{100 * (row.chance or 0.0):.0f}%: {best.name}, {_layers(row.layer, row.layer)}{also})"
         )
