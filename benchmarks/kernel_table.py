@@ -64,9 +64,8 @@ def row(name: str, architecture: str) -> str | None:
         return f"| {title} | {numbers} | | | | | {found.reason} |"
     coq, verdict = found.coq, "accepted" if found.accepted else "rejected"
     order = "any" if found.order == "any order" else "left to right"
-    return (
-        f"| {title} | {numbers} | {found.pairs} | {order} | {coq.seconds:.0f} | {coq.megabytes} | {verdict} |"
-    )
+    cost = f"{coq.processor_seconds:.0f} | {coq.megabytes}"
+    return f"| {title} | {numbers} | {found.pairs} | {order} | {cost} | {verdict} |"
 
 
 def written(rows: dict[str, str]) -> None:

@@ -213,6 +213,9 @@ def test_bad_questions_have_one_line(
         krohn.verify(krohn.compile("C2", length=4), kernel=True)
     with pytest.raises(InvalidInput, match=r"\.v"):
         kernel_verdict(net, out=tmp_path / "2 words.v")
+    (tmp_path / "mine.v").write_text("Theorem mine : True.")
+    with pytest.raises(InvalidInput, match="no certificate of krohn"):
+        kernel_verdict(net, out=tmp_path / "mine.v")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(MissingDependency, match="apt-get install coq libcoq-flocq"):
         kernel_verdict(net)

@@ -8,6 +8,7 @@ from krohn.kernel.exploring import Exploration
 from krohn.kernel.stored import StoredNetwork, StoredTensor
 
 THEOREM = "network_is_right"
+MARK = "a certificate, to be checked by"
 HEAD = """From Coq Require Import ZArith List String.
 From Krohn Require Import Network File Certificate.
 Import ListNotations.
@@ -20,7 +21,7 @@ def certificate_text(network: StoredNetwork, exploration: Exploration) -> str:
     """The whole file; ``coqc`` accepts it if and only if the checker of the development says yes."""
     order = "any" if exploration.any_order else "one"
     automaton = network.automaton
-    return f"""(* {_comment(automaton.name)}, {network.architecture}: a certificate, to be checked by
+    return f"""(* {_comment(automaton.name)}, {network.architecture}: {MARK}
    coqc -Q DEVELOPMENT Krohn FILE.v
    The hash is what sha256sum says of the network's model.safetensors. Hints are not trusted.
    Letters: {_comment(" ".join(automaton.letter_names))}

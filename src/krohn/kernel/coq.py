@@ -30,6 +30,7 @@ class CoqVerdict:
 
     Attributes:
         assumptions: the axioms that the theorem stands on, as ``Print Assumptions`` names them.
+        processor_seconds: the same without waiting for other programs.
         megabytes: the most memory that coqc took.
     """
 
@@ -37,6 +38,7 @@ class CoqVerdict:
     seconds: float
     assumptions: tuple[str, ...]
     version: str
+    processor_seconds: float
     megabytes: int
 
 
@@ -92,7 +94,9 @@ def check_text(text: str) -> CoqVerdict:
     if not accepted and not _REFUSED.search(done.stderr):
         raise CoqFailed(f"coqc must answer yes or no; it says: {_first_error(done.stderr)}")
     assumptions = assumptions_in(done.stdout) if accepted else ()
-    return CoqVerdict(accepted, seconds, assumptions, coq_version() or "", done.megabytes)
+    return CoqVerdict(
+        accepted, seconds, assumptions, coq_version() or "", done.processor_seconds, done.megabytes
+    )
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ class _Done:
     returncode: int
     stdout: str
     stderr: str
+    processor_seconds: float
     megabytes: int
 
 
@@ -116,7 +121,8 @@ def _coqc(library: Path, path: Path) -> _Done:
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         err.seek(0)
-        return _Done(process.returncode, out.read(), err.read(), usage.ru_maxrss // 1024)
+        busy = usage.ru_utime + usage.ru_stime
+        return _Done(process.returncode, out.read(), err.read(), busy, usage.ru_maxrss // 1024)
 
 
 def assumptions_in(said: str) -> tuple[str, ...]:

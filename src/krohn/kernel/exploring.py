@@ -48,7 +48,7 @@ def explore(network: StoredNetwork, limit: int = MAX_PAIRS) -> Exploration:
 
 
 def _explored(network: StoredNetwork, limit: int, *, any_order: bool) -> Exploration:
-    layers, automaton = _Layers(network, any_order=any_order), network.automaton
+    layers, automaton = LayersOnStates(network, any_order=any_order), network.automaton
     state, truth = layers.start(), np.array([automaton.start])
     numbers = {_keys(state, truth)[0]: 0}
     hints: list[tuple[int, ...]] = []
@@ -95,7 +95,7 @@ def _leads(logits: Floats, right: npt.NDArray[np.int64]) -> bool:
     return bool((logits[rows, right][:, None] > others).all())
 
 
-class _Layers:
+class LayersOnStates:
     """The layers of ``Network.v`` on many states at once."""
 
     def __init__(self, network: StoredNetwork, *, any_order: bool) -> None:

@@ -9,13 +9,14 @@ from krohn.atomic import write_text
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.identity import identify
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsupported
-from krohn.kernel.certificate_text import certificate_text
+from krohn.kernel.certificate_text import MARK, certificate_text
 from krohn.kernel.coq import NO_COQ, CoqVerdict, check_text, coq_version
 from krohn.kernel.exploring import explore
 from krohn.kernel.stored import StoredNetwork, stored_network
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import is_witness
 from krohn.recurrent.witness_files import Witness, save
+from krohn.strict_json import short
 
 
 @dataclass(frozen=True)
@@ -134,4 +135,6 @@ def checked_target(out: Path) -> Path:
         raise InvalidInput(
             f"--out must end in .v here, and its name must be a word of letters, digits and _; got {out.name}"
         )
+    if out.exists() and not (out.is_file() and MARK.encode() in out.read_bytes()[:1000]):
+        raise InvalidInput(f"{short(out)} is there and is no certificate of krohn: choose another file")
     return out

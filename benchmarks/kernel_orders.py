@@ -1,0 +1,52 @@
+"""Whether torch, on this machine's CPU and GPU, gives the floats of sums from left to right.
+
+Run: python benchmarks/kernel_orders.py
+Coq proves networks that round for that order alone. A line compares all logits along one random word.
+"""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from krohn.automata.zoo import parse_spec
+from krohn.evaluate.witness_networks import in_training
+from krohn.kernel.exploring import LayersOnStates
+from krohn.kernel.stored import stored_network
+from krohn.recurrent.witness_files import Witness, save
+from krohn.recurrent.witnesses import WITNESSES
+
+NAMES = ("C3", "C6", "D6", "A4", "S3", "T3", "S4")
+LETTERS = 200
+
+
+def main() -> None:
+    """One line for each network and device."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    places = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+    for name in NAMES:
+        automaton = parse_spec(name)
+        cell = WITNESSES["diagonal"](automaton)
+        word = np.random.default_rng(0).integers(automaton.num_letters, size=LETTERS)
+        with tempfile.TemporaryDirectory() as folder:
+            save(Witness(cell, automaton), folder)
+            layers = LayersOnStates(stored_network(Path(folder)), any_order=False)
+        state, rows = layers.start(), []
+        for letter in word:
+            state, logits = layers.step(state, int(letter))
+            rows.append(logits[0])
+        wanted = np.array(rows)
+        network, weights = in_training(cell)
+        for place in places:
+            there = {key: weight.to(place) for key, weight in weights.items()}
+            with torch.no_grad():
+                found = (
+                    network.logits(there, torch.from_numpy(word)[None, None].to(place))[0, 0].cpu().numpy()
+                )
+            same, gap = int((found == wanted).all(axis=1).sum()), float(np.abs(found - wanted).max())
+            print(f"{name}, {place}: {same} of {LETTERS} letters have the same logits, largest gap {gap:.1e}")
+
+
+if __name__ == "__main__":
+    main()
