@@ -44,6 +44,8 @@ class Line:
     half: str
     steps: str
     lower: int
+    non_abelian: int
+    unsolved: bool
 
 
 def compiled_depths() -> dict[str, tuple[int, int]]:
@@ -105,6 +107,8 @@ def line_of(task: str, rows: list[Row], compiled: int, lower: int) -> Line:
         half=half,
         steps=steps,
         lower=lower,
+        non_abelian=int(any(length >= 2 for length in lengths)),
+        unsolved=solved is None,
     )
 
 
@@ -132,7 +136,25 @@ def spearman(one: list[float], other: list[float]) -> tuple[float, float]:
     return found, float(np.mean(np.abs(chance) >= abs(found) - 1e-12))
 
 
-PROPERTIES = ("compiled", "derived_length", "levels", "order", "verdict")
+def concordance(lines: list[Line], name: str) -> str:
+    """Of the pairs whose order is known, the share that a property orders alike; equal values count half.
+
+    A task that no depth solved lies beyond those solved at a depth where it was tried; the order of two such
+    tasks is not known (Harrell's index for censored times).
+    """
+    found = [
+        (getattr(one, name), getattr(other, name))
+        for one in lines
+        for other in lines
+        if one.learned is not None and other.learned is not None
+        if not one.unsolved and one.learned < other.learned
+    ]
+    if not found:
+        return "–"
+    return f"{sum((low < high) + 0.5 * (low == high) for low, high in found) / len(found):.2f} ({len(found)})"
+
+
+PROPERTIES = ("compiled", "derived_length", "non_abelian", "levels", "order", "verdict")
 
 
 def blocks() -> dict[str, str]:
@@ -159,8 +181,11 @@ def correlations(lines: list[Line]) -> str:
             )
             told = f"{chance:.3f}" if chance >= 0.001 else "< 0.001"
             cells += ["–", "–"] if value != value else [f"{value:.2f}", told]
-        body.append([name.replace("_", " "), *cells])
-    return text + markdown(["property", "all", "p", "solvable only", "p"], body)
+        groups = [line for line in known if line.non_abelian]
+        cells += [concordance(known, name), concordance(groups, name)]
+        body.append([name.replace("_", "-" if name == "non_abelian" else " "), *cells])
+    header = ["property", "all", "p", "solvable only", "p", "known pairs", "known pairs of non-abelian ones"]
+    return text + markdown(header, body)
 
 
 def sample_table(lines: list[Line]) -> str:
