@@ -300,16 +300,24 @@ def rows_of(setting: Setting, moment: Moment, step: Tabulate, situations: Situat
     """All values that the counters ``read`` can have in each situation; other counters are left at 0."""
     different, where = distinct(situations.columns(read))
     ranges = [np.arange(moment.low[k], moment.high[k] + 1) for k in range(len(moment.low))]
+    folds = [fold(values) for fold, values in zip(step.folds, ranges, strict=True)]
+    known: dict[tuple[int, ...], Integers] = {}
+
+    def allowed(k: int, was: int, jump: int, then: int) -> Integers:
+        """The values of a counter that was in one fold, makes a jump, and is in another then."""
+        if (k, was, jump, then) not in known:
+            before = np.arange(len(ranges[k])) - jump
+            inside = (before >= 0) & (before < len(ranges[k]))
+            fits = inside & (folds[k][np.where(inside, before, 0)] == was)
+            known[k, was, jump, then] = ranges[k][fits & ((folds[k] == then) | (then == NOTHING))]
+        return known[k, was, jump, then]
+
     sets: list[list[Integers]] = []
-    for row in different:
-        was, jump, then = row[1:].reshape(3, len(read))
+    for row in different.tolist():
+        was, jump, then = (row[1 + n * len(read) : 1 + (n + 1) * len(read)] for n in range(3))
         chosen = [np.zeros(1, dtype=np.int64)] * len(moment.low)
         for n, k in enumerate(read.tolist()):
-            fold, values = step.folds[k], ranges[k]
-            allowed = (fold(values) == then[n]) | (then[n] == NOTHING)
-            before = values - jump[n]
-            allowed &= (before >= moment.low[k]) & (before <= moment.high[k])
-            chosen[k] = values[allowed & (fold(before) == was[n])]
+            chosen[k] = allowed(k, was[n], jump[n], then[n])
         sets.append(chosen)
     setting.budget.spend(len(different) * sum(map(len, ranges)), "values of counters")
     counts = [int(np.prod([len(values) for values in chosen], dtype=np.float64)) for chosen in sets]
