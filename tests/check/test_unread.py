@@ -6,11 +6,14 @@ right and certified.
 """
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 from certify.built_networks import compiled
+from check.changes import changed
+from check.judge import hard_words, runs
 from check.test_deceivers import LAST_LETTER, Built, certified, of, with_idle_channel
 from check.torch_judge import outputs
 from krohn.automata.simulation import simulate
@@ -170,3 +173,27 @@ def mixing_two_points(name: str, scale: float) -> Built:
 @pytest.mark.parametrize("name", ["C3", "C5"])
 def test_a_column_of_values_that_nothing_reads_mixes_two_points(name: str) -> None:
     judged(mixing_two_points(name, 60000.0), mixing_two_points(name, 8000.0), "float16")
+
+
+# ------------------------------------------------------------------ mutants
+
+UNREAD = ("silent values", "silent scores", "large average", "mixed values", "cancelled heads")
+UNREAD += ("cancelled units", "unread deep unit", "idle unit")
+NETWORKS = (
+    ("FlipFlop", 20, "scan", "float16"),
+    ("C2", 8, "cascade", "float32"),
+    ("C3", 8, "scan", "float32"),
+)
+
+
+def test_no_mutant_of_what_nothing_reads_is_certified_and_wrong_in_torch() -> None:
+    seen = {True: 0, False: 0}
+    for kind, (number, (name, length, method, dtype)) in product(UNREAD, enumerate(NETWORKS)):
+        network, automaton, _ = of(compiled(name, length, method, dtype))
+        for seed in range(3):
+            mutant, other = changed(network, automaton, length, dtype, kind, (seed, number))
+            proved = certified((mutant, other, length), dtype)
+            seen[proved] += 1
+            for words in hard_words(other.num_letters, length, most=100) if proved else ():
+                assert (outputs(mutant, words, dtype) == runs(other.table, other.start, words)).all(), kind
+    assert min(seen.values()) > 5  # harmless ones are among them
