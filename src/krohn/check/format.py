@@ -50,8 +50,7 @@ ASSUMPTIONS = {
     "exactly -1 or 1, and the sigmoid exactly 0 or 1",
     "root": f"a square root, or one over it, is off by at most {ROOT:.0f} roundings",
     "turn": "in z / max(1, |z|) the root and the quotients of both parts are rounded correctly",
-    "keys": "a key whose squares add up to exactly 0 or 1 is not changed by dividing it by its length",
-    "log-gate": "exp of the logarithm of the sigmoid is 0 or 1 where the sigmoid is, else as accurate",
+    "delta": "a key of length 0 or 1 is kept; exp(log sigmoid) is 0 or 1 where the sigmoid is, else as near",
     "layer-norm": "mean and variance are as accurate as two passes over the channels in any order make them; "
     f"for running updates the mean may err 4 times as much, and the variance by {MOMENTS:.0f} roundings more",
 }

@@ -185,7 +185,7 @@ class DeltaStack(StackCell):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """See ``Cell``."""
-        return ("sigmoid", "log-gate", "keys")
+        return ("sigmoid", "delta")
 
     def mixer_ranks(self) -> dict[str, int]:
         """See ``StackCell``."""
@@ -267,11 +267,6 @@ class RankOneStack(DeltaStack):
 
     kind = "rankone"
     heads: int = 2
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """See ``Cell``."""
-        return ("sigmoid", "keys")
 
     @classmethod
     def of(cls, tensors: Tensors, options: Mapping[str, Any]) -> "RankOneStack":
