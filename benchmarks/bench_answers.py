@@ -147,7 +147,7 @@ def _result(text: str) -> str:
     """Layers, blocks, parameters and what is known of the depth; else the line that says it."""
     lines = text.splitlines()
     sizes = [line.split() for line in lines if line.startswith(("depth ", "blocks", "num_param"))]
-    said = [" ".join(words if "known," in words else words[:2]) for words in sizes]
+    said = [" ".join(words if "known" in " ".join(words) else words[:2]) for words in sizes]
     said += [line.replace("depth: ", "least depth: ") for line in lines if line.startswith("depth: ")]
     said += [line for line in lines if line.startswith("all three agree")]
     return ", ".join(said) or lines[0]

@@ -111,6 +111,7 @@ class Analysis:
         reason: why the verdict holds, in words.
         notes: what was left out and which limit to raise.
         is_partial: whether only the letters that permute all states were looked at, enough for a verdict.
+        reached: the report of the states that words reach, without sizes; ``None`` if they are all.
     """
 
     num_states: int
@@ -127,6 +128,7 @@ class Analysis:
     reason: str
     notes: tuple[str, ...]
     is_partial: bool = False
+    reached: "Analysis | None" = None
 
     @property
     def is_quasi_aperiodic(self) -> bool:
@@ -172,6 +174,15 @@ def analyze(
     automaton = as_automaton(automaton)
     if max_images < 1 or max_classes < 1:
         raise InvalidInput(f"limits must be at least 1; got {max_images} images, {max_classes} classes")
+    found = _report(automaton, max_images, max_classes)
+    part = reachable(automaton)
+    if part is automaton:
+        return found
+    return _of_reached_states(automaton, found, _report(part, max_images, max_classes, sized=False))
+
+
+def _report(automaton: Semiautomaton, max_images: int, max_classes: int, *, sized: bool = True) -> Analysis:
+    """The report with all states counted; without sizes if only the verdict is wanted."""
     semigroup = TransitionSemigroup(automaton.letters, max_images=max_images, max_classes=max_classes)
     permuting = [is_permutation(letter) for letter in automaton.letters]
     size: int | None
@@ -179,7 +190,7 @@ def analyze(
     try:
         groups = semigroup.subgroups
         one_length = group_of_one_length(semigroup.images) if groups else None
-        size, green, notes = _size(semigroup)
+        size, green, notes = _size(semigroup) if sized else (None, None, ())
     except LimitExceeded as limit:
         groups = _unsolvable_units(automaton, permuting)
         if not groups:
@@ -187,7 +198,7 @@ def analyze(
         one_length = _of_units(automaton, permuting)
         size, green, partial = None, None, True
         notes = (f"the verdict rests on the letters that permute all states, for {limit}",)
-    found = Analysis(
+    return Analysis(
         num_states=automaton.num_states,
         num_letters=automaton.num_letters,
         semigroup_size=size,
@@ -203,28 +214,21 @@ def analyze(
         notes=notes,
         is_partial=partial,
     )
-    return found if found.is_aperiodic else _of_reached_states(automaton, found, max_images, max_classes)
 
 
-def _of_reached_states(
-    automaton: Semiautomaton, found: Analysis, max_images: int, max_classes: int
-) -> Analysis:
-    """The same report, with the class of the states that words lead to."""
-    part = reachable(automaton)
-    if part is automaton:
-        return found
-    inner = analyze(part, max_images=max_images, max_classes=max_classes)
+def _of_reached_states(automaton: Semiautomaton, found: Analysis, inner: Analysis) -> Analysis:
+    """The same report, with the class of the states that words lead to, which ``inner`` is about."""
     witness = inner.one_length
     if witness is not None:
         order = reachable_states(automaton)
         witness = replace(witness, states=tuple(order[state] for state in witness.states))
     if inner.complexity == found.complexity:
         text = reason(automaton, found.groups, witness)
-        return replace(found, one_length=witness, reason=text)
-    states = counted(automaton.num_states - part.num_states, "state")
+        return replace(found, one_length=witness, reason=text, reached=inner)
+    states = counted(automaton.num_states - inner.num_states, "state")
     note = f"{states} that no word reaches: counted in the semigroup, but not in the class and its reason"
-    notes = (*found.notes, note)
-    return replace(found, complexity=inner.complexity, one_length=witness, reason=inner.reason, notes=notes)
+    verdict = replace(found, complexity=inner.complexity, one_length=witness, reason=inner.reason)
+    return replace(verdict, notes=(*found.notes, note), reached=inner)
 
 
 def _unsolvable_units(automaton: Semiautomaton, permuting: list[bool]) -> tuple[Subgroup, ...]:

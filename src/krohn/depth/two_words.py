@@ -13,7 +13,7 @@ from krohn.depth.layer_size import LayerSize
 
 Table = Sequence[Sequence[int]]
 
-MOST_PAIRS = 1_000_000
+MOST_PAIRS = 200_000
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,9 @@ class TwoWords:
 
 
 def find_two_words(table: Table, start: int, shown: Sequence[int] | None = None) -> TwoWords | None:
-    """Breadth-first over pairs of states that words of one length reach; ``None`` if there are none.
+    """Breadth-first over the pairs of states that words reach which differ in one place; ``None`` if none do.
+
+    If two words do that differ in more places, change one place after the other: one of the changes does.
 
     ``shown`` is what the states show, if that is asked for instead of the state.
     """
@@ -50,7 +52,7 @@ def find_two_words(table: Table, start: int, shown: Sequence[int] | None = None)
             if seen[table[p][x]] != seen[table[q][x]]:
                 return TwoWords(((*one, x), (*two, x)))
         for x in letters:
-            for y in letters:
+            for y in letters if p == q else (x,):
                 after = (table[p][x], table[q][y])
                 if after not in came:
                     came[after] = ((*one, x), (*two, y))

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from krohn.algebra.analysis import Analysis, analyze
+from krohn.algebra.analysis import Analysis
 from krohn.algebra.element_list import list_elements
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.quotients import reachable
@@ -77,10 +77,7 @@ def verdicts(
 
     What is to be tracked are the states that words lead to from the start; others do not count.
     """
-    part = reachable(automaton)
-    if part is not automaton:
-        analysis = analyze(part)
-    return _Rows(part, analysis, transformer_layers).rows()
+    return _Rows(reachable(automaton), analysis.reached or analysis, transformer_layers).rows()
 
 
 class _Rows:

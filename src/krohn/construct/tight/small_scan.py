@@ -2,7 +2,8 @@
 
 The scan composes transition maps. It need not carry the map of all states: the map of a quotient is enough
 if it determines the state that the word leads to from the start, as it does when the letters act faithfully
-on the quotient of a group. S5 on 120 states is scanned on 5 points.
+on the quotient of a group. S5 on 120 states is scanned on 5 points. Several quotients side by side are enough if
+no two states are in one class of all of them: PermReset5, on 120 states, is scanned on 17 points.
 """
 
 from collections.abc import Iterator
@@ -58,6 +59,50 @@ def scan_program(automaton: Semiautomaton, length: int, mask: Mask) -> Program:
     return draft.finish(tuple(maps), points.state, automaton)
 
 
+def side_by_side(automaton: Semiautomaton, length: int, mask: Mask) -> Program | None:
+    """The scan on quotients that tell all states apart together; ``None`` if they have no fewer points."""
+    chosen = _separating(automaton)
+    if chosen is None:
+        return None
+    draft = ProgramDraft(automaton.num_letters, mask)
+    parts: list[
+        tuple[int, Transformation]
+    ] = []  # where a quotient's points begin, and the class of each state
+    maps: list[str] = []
+    for labels in chosen:
+        first, leaders = len(maps), [labels.index(block) for block in range(max(labels) + 1)]
+        parts.append((first, labels))
+        for x, leader in enumerate(leaders, first):
+            values = [first + labels[letter[leader]] for letter in automaton.letters]
+            maps.append(draft.source(f"{x} after 1 letters", values, x))
+    for index in range(1, (length - 1).bit_length() + 1):
+        backs = [draft.look_back(name, 2 ** (index - 1)) for name in maps]
+        names = [f"{x} after {2**index} letters" for x in range(len(maps))]
+        draft.select(maps, backs, names)
+        maps = names
+    states = {tuple(first + labels[q] for first, labels in parts): q for q in range(automaton.num_states)}
+    read = tuple(maps[first + labels[automaton.start]] for first, labels in parts)
+    return draft.finish(read, states, automaton)
+
+
+def _separating(automaton: Semiautomaton) -> list[Transformation] | None:
+    """Congruences, those of few classes first, each needed, that no two states share all classes of."""
+    if automaton.num_states**2 * automaton.num_letters > MAX_WORK:
+        return None
+    chosen: list[Transformation] = []
+    kinds = 1
+    for labels in _partitions(automaton):
+        if len(set(zip(*chosen, labels, strict=True))) > kinds:
+            chosen.append(labels)
+            kinds = len(set(zip(*chosen, strict=True)))
+    for labels in list(chosen):
+        rest = [other for other in chosen if other != labels]
+        if rest and len(set(zip(*rest, strict=True))) == kinds:
+            chosen = rest
+    points = sum(max(labels) + 1 for labels in chosen)
+    return chosen if kinds == automaton.num_states and points < automaton.num_states else None
+
+
 def fewest_points(automaton: Semiautomaton) -> ScanPoints | None:
     """The smallest quotient whose maps determine the state; ``None`` if only the states themselves do, or
     there are too many to look for one.
@@ -108,6 +153,12 @@ def _determining(automaton: Semiautomaton, labels: Transformation) -> ScanPoints
 
 
 def scan_proposals(request: Request, work: Work) -> Iterator[Proposal]:
-    """The scan on as few points as possible."""
-    program = scan_program(request.automaton, request.length, request.mask)
-    yield Proposal("scan", program.depth, lambda: program, (f"scan in {request.scan_depth} layers",))
+    """The scan on as few points as possible; on quotients side by side where parameters are to be few."""
+    program, title = None, f"scan in {request.scan_depth} layers"
+    if request.objective == "parameters" and fewest_points(request.automaton) is None:
+        program, title = (
+            side_by_side(request.automaton, request.length, request.mask),
+            f"{title}, of quotients",
+        )
+    program = program or scan_program(request.automaton, request.length, request.mask)
+    yield Proposal("scan", program.depth, lambda: program, (title,))
