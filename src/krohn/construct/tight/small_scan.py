@@ -2,8 +2,8 @@
 
 The scan composes transition maps. It need not carry the map of all states: the map of a quotient is enough
 if it determines the state that the word leads to from the start, as it does when the letters act faithfully
-on the quotient of a group. S5 on 120 states is scanned on 5 points. Several quotients side by side are enough if
-no two states are in one class of all of them: PermReset5, on 120 states, is scanned on 17 points.
+on the quotient of a group. S5 on 120 states is scanned on 5 points. Several quotients side by side are enough
+if no two states are in one class of all of them: PermReset5, on 120 states, is scanned on 20 points.
 """
 
 from collections.abc import Iterator
