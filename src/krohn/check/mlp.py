@@ -200,8 +200,7 @@ class Block:
         it holds; the others are as the claim says.
         """
         stream, quiet = self.moment.anywhere, untouched(layers)
-        lo, hi = stream.lo.copy(), stream.hi.copy()
-        lo[~quiet], hi[~quiet] = np.inf, -np.inf
+        lo, hi = np.where(quiet, stream.lo, np.inf), np.where(quiet, stream.hi, -np.inf)
         for strand in strands(chain):
             read = (self.moment.wide[strand.inputs] != 0).any(axis=0)
             for box in (self.moment.pads[:, strand.inputs], *self.some_rows(read, strand)):
