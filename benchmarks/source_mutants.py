@@ -106,7 +106,7 @@ MUTANTS = [
         "frexp(distance / 2)[1]",
         "tests/construct/test_mlp_builder.py tests/construct/test_gadgets.py",
     ),
-    ("exporting/lowering.py", "power - (fraction == 0.5)", "power", "tests/golden/test_golden.py"),
+    ("exporting/lowering.py", "power - (fraction == 0.5)", "power", "tests/exporting/test_rounding.py"),
     (
         "exporting/lowering.py",
         "-2.0 * (scale * seen.logit + LEAD)",
@@ -121,7 +121,7 @@ MUTANTS = [
         "exporting/from_compiled.py",
         "few_bits(value, 12)",
         "few_bits(value, 53)",
-        "tests/golden/test_golden.py",
+        "tests/exporting/test_rounding.py",
     ),
     (
         "certify/witness_heads.py",

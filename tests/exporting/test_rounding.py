@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,8 @@ from krohn.cli.app import run
 from krohn.errors import Unsupported
 from krohn.exporting import from_compiled
 from krohn.exporting.decoder import Decoder
-from krohn.exporting.from_compiled import Checked, check_rounding, decoder_of_compiled
-from krohn.exporting.lowering import Measured, lowered
+from krohn.exporting.from_compiled import Checked, check_rounding, decoder_of_compiled, measured
+from krohn.exporting.lowering import Measured, _power_of_two, lowered
 from krohn.exporting.reference import Array, Plain, Words, logits
 from krohn.exporting.rounding import Amplified, OneAfterAnother, rounded_logits
 from krohn.exporting.standard_blocks import standard_blocks
@@ -162,3 +163,17 @@ def test_short_words_and_words_of_one_letter_are_among_those_that_are_run(
         else:
             assert first == {(0,) * 9, (1,) * 9, (2,) * 9}
         assert {words.shape[1] for words in seen[1:]} == {9}
+
+
+def test_the_constant_is_the_least_power_of_two_that_is_not_below() -> None:
+    wanted = {1.0: 1.0, 1.5: 2.0, 64.0: 64.0, 64.5: 128.0, 2048.0: 2048.0, 0.75: 1.0}
+    assert {value: _power_of_two(value) for value in wanted} == wanted
+
+
+def test_what_is_measured_has_twelve_bits() -> None:
+    """Whatever the order of sums: weights that are scaled by it have the same bits on every machine."""
+    network = krohn.compile("D6", length=10, dtype="float64")
+    found = measured(standard_blocks(network.transformer), network)
+    for value in (found.stream, found.lead, found.logit):
+        assert (math.frexp(value)[0] * 4096).is_integer()
+    assert not (math.frexp(found.stream)[0] * 8).is_integer()  # a norm that is no round number
