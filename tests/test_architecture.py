@@ -62,7 +62,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     }
     | {"figures"}
     | {"experiments", "exporting", "kernel", "recurrent", "trained", "understanding", "testbed", "web"},
-    "functions": CORE | {"construct", "experiments", "trained", "web"},
+    "functions": CORE | {"construct", "experiments", "recurrent", "trained", "web"},
     "__init__": set(),
     "__main__": {"cli"},
 }

@@ -24,7 +24,7 @@ Algebra
 Networks
     compile           the explicit weights of a Transformer (or an LSTM, …) that simulates the automaton
     CompiledNetwork   those weights: ``net("abab")``, ``save``, ``export``, ``to_torch``, ``state_dict``
-    save, load        a compiled network to and from a directory
+    save, load        a network, compiled or recurrent, to and from a directory
     run, explain      a network at work on words; what its parts mean and hold on one
     Explanation       what they hold
     verify            whether any network is proved right on every word, rounding included
@@ -69,8 +69,8 @@ _PUBLIC = {
     "decompose": "krohn.construct.decomposing:decompose",
     "compile": "krohn.compilation:compile",
     "CompiledNetwork": "krohn.network.compiled:CompiledNetwork",
-    "load": "krohn.network.storage:load",
-    "save": "krohn.network.storage:save",
+    "load": "krohn.functions:load",
+    "save": "krohn.functions:save",
     "verify": "krohn.verification:verify",
     "export": "krohn.exporting.driver:export",
     "KrohnError": "krohn.errors:KrohnError",

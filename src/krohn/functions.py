@@ -17,9 +17,11 @@ from krohn.construct.depth_bounds import atlas as atlas_of
 from krohn.construct.threshold_circuit import threshold_circuit
 from krohn.construct.threshold_gates import Circuit
 from krohn.errors import InvalidInput
+from krohn.network import storage
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import Explanation
-from krohn.network.storage import load
+from krohn.recurrent import witness_files
+from krohn.recurrent.witness_files import Witness
 from krohn.web.page_data import LENGTH, build_machine
 from krohn.web.standalone_page import render_page
 
@@ -29,6 +31,21 @@ if TYPE_CHECKING:
 
 Network = CompiledNetwork | str | Path
 """A compiled network, or the directory that holds one."""
+
+
+def save(network: CompiledNetwork | Witness, directory: str | Path) -> None:
+    """Writes a compiled Transformer or a recurrent network to a directory."""
+    if isinstance(network, CompiledNetwork):
+        storage.save(network, directory)
+    else:
+        witness_files.save(network, directory)
+
+
+def load(directory: str | Path) -> CompiledNetwork | Witness:
+    """The compiled Transformer or recurrent network in a directory; nothing in it is executed."""
+    if storage.is_witness(Path(directory)):
+        return witness_files.load(directory)
+    return storage.load(directory)
 
 
 def run(network: Network, words: str | Iterable[Word], dtype: Any = np.float64) -> npt.NDArray[np.int64]:
@@ -46,7 +63,7 @@ def circuit(network: AutomatonLike | CompiledNetwork, length: int | None = None)
     if isinstance(network, CompiledNetwork):
         return threshold_circuit(network, length)
     if isinstance(network, str | Path) and (Path(network) / "krohn.json").is_file():
-        return threshold_circuit(load(network), length)
+        return threshold_circuit(storage.load(network), length)
     if length is None:
         raise InvalidInput("a circuit reads words of one length; choose it with length=")
     return threshold_circuit(compile(network, length), length)
@@ -117,4 +134,4 @@ def reproduce(
 
 
 def _loaded(network: Network) -> CompiledNetwork:
-    return network if isinstance(network, CompiledNetwork) else load(network)
+    return network if isinstance(network, CompiledNetwork) else storage.load(network)

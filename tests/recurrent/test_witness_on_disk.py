@@ -9,6 +9,7 @@ import pytest
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
+import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidFile, InvalidInput
@@ -120,3 +121,15 @@ def test_a_folder_with_other_weights_is_left_alone(tmp_path: Path) -> None:
         save(witness("gru"), tmp_path)
     assert (tmp_path / MODEL).read_bytes() == b"of someone else"
     assert not (tmp_path / MEANING).exists()
+
+
+def test_the_public_functions_save_and_load_recurrent_networks(tmp_path: Path) -> None:
+    made = krohn.compile("C3", architecture="lstm")
+    krohn.save(made, tmp_path / "one")
+    made.save(tmp_path / "two")
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "two").iterdir())
+    again = krohn.load(tmp_path / "one")
+    assert krohn.verify(again).certified
+    assert "lstm" in repr(again)
+    assert repr(again).count("\n") == 0

@@ -28,7 +28,7 @@ CELLS: dict[str, type[Cell]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Witness:
     """A cell and the automaton it is said to track."""
 
@@ -38,6 +38,14 @@ class Witness:
     def run(self, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """States after each letter of words ``[batch, length]``, one letter after the other."""
         return states_of(self.cell, np.asarray(checked_words(self.automaton, words), dtype=np.int64))
+
+    def save(self, directory: str | Path) -> None:
+        """Writes it to a directory, as ``krohn.save`` does."""
+        save(self, directory)
+
+    def __repr__(self) -> str:
+        sizes = f"{sum(tensor.size for tensor in self.cell.tensors.values()):,} parameters"
+        return f"<{self.cell.kind} network for {self.automaton.name or 'an automaton'}: {sizes}>"
 
 
 @dataclass(frozen=True)
