@@ -34,8 +34,9 @@ SHEETS = {
 COLUMN = {MUON: "Muon", WHOLE: "AdamW", CURRICULUM: "AdamW,\ncurriculum"}
 
 # By Muon. Chosen at 8 layers on the seeds 901 to 906, which are in no result, after 1,000 to 3,500 steps: of
-# the first embeddings' deviations .02, .1, .3 and 1, .3 was the best for D6, S4, S5, Q8 and A4; batch 32 was
-# worse in the same time. No replicate is given up; one that has 99.9% of the letters is done.
+# the first embeddings' deviations .02, .1, .3 and 1, .3 was the best or level for D6, S4, S5, Q8 and A4;
+# batch 32 had fewer letters right after as many steps. No replicate is given up; one that has 99.9% of the
+# letters is done.
 MUON_STEPS = {Scale.SMOKE: 12, Scale.SMALL: 16_000}
 MUON_REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 6}
 MUON_RATES = {Scale.SMOKE: (3e-3, 1e-3), Scale.SMALL: (8e-4, 1.2e-3)}
