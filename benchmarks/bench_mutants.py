@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import krohn
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import attempt
+from krohn.certify.verification import arithmetic
 from krohn.errors import KrohnError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -21,8 +21,8 @@ import numpy as np
 
 import krohn
 from krohn.automata.zoo import zoo_names
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import attempt
+from krohn.certify.verification import arithmetic
 from krohn.errors import KrohnError
 
 LARGE = ("PermReset5",)

@@ -135,9 +135,10 @@ def test_names_and_doubled_letters_change_no_verdict(seed: int) -> None:
     def told(given: list[Map]) -> tuple[object, ...]:
         report = analyze(Semiautomaton.from_letters(given))
         groups = sorted((part.name, part.order, part.factors) for part in report.groups)
-        return report.semigroup_size, report.monoid_size, report.green, report.complexity, groups
+        return report.semigroup_size, report.monoid_size, report.green, groups, report.complexity
 
-    assert told(moved) == told(letters) == told([*letters, letters[0]]) == told(products)
+    assert told(moved) == told(letters) == told([*letters, letters[0]])
+    assert told(products)[:-1] == told(letters)[:-1]  # AC⁰ depends on the lengths of words, and so on letters
 
 
 @pytest.mark.parametrize("seed", range(60, 75))

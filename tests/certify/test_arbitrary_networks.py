@@ -7,8 +7,8 @@ import pytest
 
 from certify.mutants import Mutant, is_wrong
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import attempt
+from krohn.certify.verification import arithmetic
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 
 PARITY = Semiautomaton.from_letters([(0, 1), (1, 0)])

@@ -11,9 +11,9 @@ from certify.built_networks import compiled
 from certify.mutants import Mutant, is_wrong
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.bridge import to_torch
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import attempt
 from krohn.certify.search import run_in
+from krohn.certify.verification import arithmetic
 from krohn.check.real import Array
 from krohn.construct.paper.theorem1 import build_scan
 from krohn.network.transformer import Head, Layer, Mlp, Transformer

@@ -8,8 +8,8 @@ import pytest
 
 import krohn
 from certify.built_networks import compiled
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import attempt
+from krohn.certify.verification import arithmetic
 from krohn.errors import KrohnError
 
 PATTERNS = ["(ab)*", "a*b(a|b)*", "(aab)*", "(a|b)*abb", "a(ba)*b*"]

@@ -9,8 +9,8 @@ from certify.mutants import mutants
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.bridge import to_torch
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import attempt
+from krohn.certify.verification import arithmetic
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 
 

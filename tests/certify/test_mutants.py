@@ -6,8 +6,8 @@ import pytest
 
 from certify.built_networks import compiled
 from certify.mutants import is_wrong, mutants
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import attempt
+from krohn.certify.verification import arithmetic
 
 CASES = [
     ("FlipFlop", "cascade", "float32"),

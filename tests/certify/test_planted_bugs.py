@@ -11,8 +11,8 @@ from certify.built_networks import compiled, lowered
 from certify.mutants import Mutant, is_wrong
 from certify.planting import planted as planted_in
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import attempt
+from krohn.certify.verification import arithmetic
 from krohn.construct.lowering import assembly, map_gadgets
 from krohn.construct.lowering.attention_gadgets import GADGETS
 from krohn.construct.paper import theorem1

@@ -9,8 +9,8 @@ import krohn
 from certify.mutants import Mutant, is_wrong
 from certify.planting import gadgets, planted
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import RUN_ONLY, attempt
+from krohn.certify.verification import arithmetic
 from krohn.construct.lowering import map_gadgets
 from krohn.construct.lowering.assembly import lower
 from krohn.network.attention_operations import PrefixSum

@@ -8,8 +8,8 @@ import pytest
 
 from certify.built_networks import PROGRAMS, compiled, lowered
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import attempt
+from krohn.certify.verification import arithmetic
 from krohn.network.compiled import CompiledNetwork
 from krohn.verification import verify
 

@@ -7,8 +7,8 @@ import numpy as np
 import krohn
 from certify.built_networks import compiled
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.search import all_words, exhaustive, run_in, search
+from krohn.certify.verification import arithmetic
 
 
 def test_short_words_run_right_in_half_precision() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from certify.built_networks import compiled
 from krohn.certify import search
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.search import all_words, exhaustive, run_in
+from krohn.certify.verification import arithmetic
 from krohn.verification import verify
 
 CASES = [

@@ -15,8 +15,8 @@ from certify.test_attacks import DIM, LAST_LETTER, LENGTH, blank, chain, changed
 from check.judge import wrong_word
 from check.test_deceivers import Built, of, recency, with_idle_channel
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import attempt
+from krohn.certify.verification import arithmetic
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 
 Attack = Callable[[], Built]

@@ -13,9 +13,9 @@ import pytest
 from certify.built_networks import compiled
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import attempt
 from krohn.certify.search import run_in
+from krohn.certify.verification import arithmetic
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Head, Layer, Matrix, Mlp, Transformer
 

@@ -12,8 +12,8 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import furthest
+from krohn.certify.verification import arithmetic
 from krohn.check.checker import check
 from krohn.check.gpt2 import decoder_of
 from krohn.check.reader import Automaton

@@ -12,8 +12,8 @@ import pytest
 
 from certify.built_networks import compiled
 from check.judge import hard_words, outputs, runs
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import attempt, checkable
+from krohn.certify.verification import arithmetic
 from krohn.check.checker import check
 from krohn.check.reader import Automaton, Network
 from krohn.errors import InvalidFile

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import krohn
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import attempt
+from krohn.certify.verification import arithmetic
 
 
 def refusal(network: krohn.CompiledNetwork, dtype: str, **changed: object) -> str:

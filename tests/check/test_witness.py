@@ -9,8 +9,8 @@ import pytest
 
 from certify.built_networks import compiled
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import attempt, checkable
+from krohn.certify.verification import arithmetic
 from krohn.check.checker import check
 from krohn.check.reader import Automaton, Network
 

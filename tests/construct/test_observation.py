@@ -9,9 +9,9 @@ import pytest
 
 from krohn.automata.semiautomaton import Observed, Semiautomaton, asked
 from krohn.automata.zoo import parse_spec
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.proof import checkable
 from krohn.certify.search import exhaustive
+from krohn.certify.verification import arithmetic
 from krohn.check.checker import check
 from krohn.construct.compiling import compile
 from krohn.errors import InvalidInput

@@ -89,8 +89,10 @@ def the_table_is_printed_for_people(folder: Path, capsys: pytest.CaptureFixture[
     assert run(["reproduce", "depth", *store]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ["| task | L = 1 | L = 2 |", "| --- | --- | --- |"]
-    assert [line.split(" | ")[0].removeprefix("| ") for line in lines[2:21]] == list(TASKS)
-    assert re.fullmatch(r"\| Grid4( \| [\d.]+ / [\d.]+ \(\d/2\)){2} \|", lines[2])
+    assert [line.split(" | ")[0].removeprefix("| ") for line in lines[2:21]] == [
+        f"{task}, Muon" for task in TASKS
+    ]
+    assert re.fullmatch(r"\| Grid4, Muon( \| [\d.]+ / [\d.]+ \(\d/2\)){2} \|", lines[2])
     assert "letters / words of the test set that the best replicate has right" in lines[-1]
     assert "95% intervals: 0/2 0–66%" in lines[-1]
     assert run(["reproduce", "length", *store]) == 0

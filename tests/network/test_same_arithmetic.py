@@ -15,8 +15,8 @@ import torch
 
 from krohn.automata.zoo import zoo
 from krohn.bridge import states_on_device
-from krohn.certify.arithmetic import ARITHMETICS, arithmetic
 from krohn.certify.search import outputs_below, run_in
+from krohn.certify.verification import ARITHMETICS, arithmetic
 from krohn.construct.compiling import compile
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import apply_mlp, caster

@@ -9,9 +9,10 @@ from algebra.named_groups import closure
 from cascade.random_automata import random_automaton
 from krohn.algebra.analysis import analyze
 from krohn.algebra.permgroup import PermutationGroup
+from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.errors import LimitExceeded
+from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent import one_step, stack_weights
 from krohn.recurrent.capability import capability
 from krohn.recurrent.delta_witness import Columns, DeltaCode, in_columns, moved
@@ -217,7 +218,16 @@ def test_series_of_groups_against_all_their_elements(spec: str, two: bool) -> No
         assert _two_series(group) == brute_steps(letters, degree, squares=True)
 
 
-@pytest.mark.parametrize("automaton", AUTOMATA, ids=lambda one: one.name or "random")
+REACHED = [one for one in map(reachable, AUTOMATA) if one.num_states > 1]
+"""Verdicts count no states but those that words reach."""
+
+
+def test_one_state_is_refused_by_diagonal_layers_in_one_line() -> None:
+    with pytest.raises(Unsupported, match="nothing to hold"):
+        WITNESSES["diagonal"](Semiautomaton(np.array([[0]]), 0))
+
+
+@pytest.mark.parametrize("automaton", REACHED, ids=lambda one: one.name or "random")
 def test_rows_say_what_the_witnesses_have(automaton: Semiautomaton) -> None:
     rows = {row.name: row for row in verdicts(automaton, analyze(automaton))}
     stacks = {name: WITNESSES[name](automaton) for name in ("diagonal", "deltaproduct", "rankone")}

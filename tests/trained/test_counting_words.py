@@ -15,7 +15,8 @@ from krohn.errors import InvalidInput, LimitExceeded
 from krohn.evaluate.trained_states import trained_states
 from krohn.trained import answers as answers_module
 from krohn.trained.answers import Answers, answers_of
-from krohn.trained.box_search import all_words, contexts
+from krohn.trained.box_search import contexts
+from krohn.trained.box_search import words_of as claim_words
 from krohn.trained.code_training import _boxes, _embedding, _short
 from krohn.trained.codes import _quotients
 from krohn.trained.exact import ExactCount, _ways, count
@@ -348,7 +349,7 @@ def test_every_reason_against_a_proof_is_named_at_once(monkeypatch: pytest.Monke
     good = RunConfig(task=TaskConfig(spec="C3", length=6), model=model_config("lstm"), steps=2)
     assert provable_reasons(good, automaton) == []
     bad = RunConfig(task=TaskConfig(spec="C3", length=6, bos=True), model=model_config("gpt"), steps=2)
-    needed = len(contexts(all_words(automaton)).state)  # type: ignore[union-attr]
+    needed = len(contexts(claim_words(automaton)).state)  # type: ignore[union-attr]
     monkeypatch.setattr("krohn.trained.box_search.MAX_BOXES", needed - 1)
     found = provable_reasons(bad, automaton)
     assert len(found) == 3

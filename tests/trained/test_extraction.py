@@ -126,4 +126,4 @@ def test_the_example_of_a_wrong_automaton(
     assert said[0]["states"] == 9
     assert said[0]["equivalent"] is True
     assert said[0]["task"]["counterexample"]["letters"] == list("RRRLRLRR")
-    assert said[1]["complexity"] == "ACC0"
+    assert said[1]["is_aperiodic"] is False

@@ -83,7 +83,7 @@ def test_an_export_is_read_back(tmp_path: Path) -> None:
     drawn = words(3, 6)
     assert (subject_of(tmp_path / "hf").stages.run(drawn).said == network.run(drawn)).all()
     (tmp_path / "hf" / "config.json").write_text('{"model_type": "gpt2", "n_layer": 99}')
-    with pytest.raises(InvalidFile, match="positive numbers"):
+    with pytest.raises(InvalidFile, match="must have the field"):
         read_export(tmp_path / "hf")
     (tmp_path / "hf" / "config.json").unlink()
     with pytest.raises(InvalidFile, match="--to hf"):

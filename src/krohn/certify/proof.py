@@ -46,13 +46,16 @@ def attempt(network: Transformer, automaton: Semiautomaton, length: int, dtype: 
 
 
 def returns_positions(network: Transformer) -> bool:
-    """Whether three heads or more of the last layer return positions, as the last visits of Theorem 3 do.
+    """Whether three heads or more of a later layer return positions, as the last visits of Theorem 3 do.
 
-    One or two are compared with each other, or with where they stand; for more the search finds nothing.
+    One or two are compared with each other, or with where they stand, and in a first layer there may be
+    several such pairs; for more the search finds nothing.
     """
+    if network.depth < 2:
+        return False
     codes = (network.positions != network.positions[-1:]).any(axis=0)
-    heads = network.layers[-1].heads if network.layers else ()
-    return sum(bool((codes & (head.value != 0).any(axis=1)).any()) for head in heads) > 2
+    returning = ((codes & (head.value != 0).any(axis=1)).any() for head in network.layers[-1].heads)
+    return sum(map(bool, returning)) > 2
 
 
 def furthest(

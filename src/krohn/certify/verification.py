@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.arithmetic import arithmetic
 from krohn.certify.certificate import Check, Record, Refuted, Verification, place
 from krohn.certify.hints import check_hints
 from krohn.certify.identity import Identity, identify
@@ -13,15 +12,24 @@ from krohn.certify.proof import attempt, checkable_table
 from krohn.certify.search import exhaustive, search
 from krohn.check.claim import RULES, Certificate, Claim
 from krohn.check.folder import compiled_net
+from krohn.check.format import FORMATS
 from krohn.check.net import Net
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 
+ARITHMETICS = tuple(FORMATS)
 RULE_SET = "transformer"
 OWN_PLACES = ("layer ", "read-out", "embedding", "proof")
 """How refusals of the small checker begin: they name their place themselves."""
+
+
+def arithmetic(name: str) -> str:
+    """The name of a float format, if it is one."""
+    if name not in ARITHMETICS:
+        raise InvalidInput(f"dtype must be one of {', '.join(ARITHMETICS)}; got {name!r}")
+    return name
 
 
 def verify_compiled(

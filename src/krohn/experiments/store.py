@@ -62,7 +62,9 @@ class Store:
     def _connect(self, writable: bool) -> sqlite3.Connection:
         if writable:
             if self.path.exists() and not self.path.is_file():
-                raise InvalidFile(f"a store must be a regular file; {self.path} is none")
+                raise StoreUnwritable(
+                    f"a store must be a regular file; {self.path} is none: give another with --store"
+                )
             self.path.parent.mkdir(parents=True, exist_ok=True)
             return sqlite3.connect(self.path, timeout=60, isolation_level=None)
         if not self.path.is_file():

@@ -30,14 +30,14 @@ SHORT = {
 
 
 def float_name(dtype: Any) -> str:
-    """The name of a float format, from a name, a short one, or a type of numpy or torch."""
+    """The name of a float format, from a name, a short one, or a type of numpy or torch; else as it is."""
     text = str(dtype)
     if isinstance(dtype, str) or text.startswith("torch."):
         return SHORT.get(text.removeprefix("torch."), text.removeprefix("torch."))
     try:
         return str(np.dtype(dtype).name)
     except TypeError:
-        return text
+        return dtype if isinstance(dtype, int | float) else text  # type: ignore[return-value]
 
 
 def caster(dtype: Any) -> Cast:

@@ -25,6 +25,11 @@ from krohn.work import UNITS, Work
 def diagonal(automaton: Semiautomaton) -> DiagonalStack:
     """Gates 0 and 1 without groups, with signs if all counters are modulo 2, else complex."""
     counted = Counted(holonomy_cascade(automaton, work=Work(UNITS)), _tower)
+    if not counted.layers:
+        raise Unsupported(
+            "diagonal layers hold a state; an automaton with one has nothing to hold: choose deltaproduct, "
+            "rankone, lstm or gru"
+        )
     moduli = {m for _, counters in counted.layers for m in counters}
     gate = "unit" if not moduli else "signed" if moduli == {2} else "complex"
     width = max(2 * (start is not None) + len(counters) for start, counters in counted.layers)
