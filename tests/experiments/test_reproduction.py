@@ -126,7 +126,8 @@ def results_can_be_listed_shown_exported_imported_and_merged(
         store,
     )
     other = str(tmp_path / "other.sqlite")
-    assert krohn(capsys, "results", "import", text, "--store", other)["records"] == 76
+    deep = sum(row["replicates"] for row in listed["runs"] if row["experiment"] == "depth")
+    assert krohn(capsys, "results", "import", text, "--store", other)["records"] == deep >= 76
     copied = krohn(capsys, "reproduce", "depth", "--store", other, "--show")
     original = krohn(capsys, "reproduce", "depth", "--store", store, "--show")
     assert copied["table"] == original["table"]
