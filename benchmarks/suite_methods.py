@@ -1,7 +1,7 @@
 """Stock interpretability methods on the suite: which finds the known circuit, which the known variables.
 
-    python benchmarks/suite_methods.py run SUITE --out results/suite.jsonl [--only NAME,…]
-    python benchmarks/suite_methods.py write results/suite.jsonl docs/suite.md
+    python benchmarks/suite_methods.py run SUITE --out results/understand/suite.jsonl [--only NAME,…]
+    python benchmarks/suite_methods.py write results/understand/suite.jsonl docs/suite.md
 
 ``run`` scores every method on every network of a folder that ``krohn suite build`` made, one JSON line each;
 lines that are there already are not measured again. ``write`` puts the tables into the page. The limit: a
