@@ -242,8 +242,8 @@ def how_flattered(store: Store) -> str:
         runs.setdefault(record.run_id, []).append(record)
     best = [best_of(records) for records in runs.values()]
     gaps = [100 * (float(record.metrics["accuracy"]) - record.accuracy) for record in best]
-    text = f"How much do the words that choose flatter? Over all {len(gaps)} published runs the chosen "
-    text += f"replicate has {fmean(gaps):.2f} points\nmore on them than on the test words on average, "
+    text = f"How optimistic is validation accuracy? Over all {len(gaps)} published runs the chosen replicate "
+    text += f"has {fmean(gaps):.2f} points\nmore on the validation set than on the test set on average, "
     return text + f"and at most {max(gaps):.1f}."
 
 

@@ -11,13 +11,13 @@ method costs as many passes as it has edges (exact patching), six (EAP-IG) or tw
 import argparse
 import json
 import time
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from krohn.testbed.causal import TEST, TRAIN
+from krohn.testbed.disguise import DISGUISES
 from krohn.testbed.interchange import interchange_accuracy
 from krohn.testbed.methods import CIRCUIT_METHODS, aligned, most_variance
 from krohn.testbed.scoring import Known, scored
@@ -110,50 +110,36 @@ def run(suite: Path, out: Path, only: set[str]) -> None:
 
 
 def tables(rows: list[dict[str, object]]) -> dict[str, str]:
-    circuits, variables = defaultdict(list), defaultdict(list)
-    networks = {}
-    for row in rows:
-        networks[row["name"]] = row
-        key = (row["disguise"], row["method"])
-        if row["kind"] == "circuit":
-            circuits[key].append(row)
-        else:
-            variables[key].append(row)
-    disguises = ("plain", "decoys", "rotated")
-    lines = [
-        "| method | " + " | ".join(f"{d}: AUROC, mean (least)" for d in disguises) + " | seconds, mean |",
-        "| --- " * (len(disguises) + 2) + "|",
-    ]
-    for method in CIRCUIT_METHODS:
-        cells = []
-        for disguise in disguises:
-            scores = [float(str(row["auroc"])) for row in circuits[disguise, method]]
-            cells.append(f"{np.mean(scores):.2f} ({min(scores):.2f})" if scores else "")
-        seconds = np.mean([float(str(r["seconds"])) for d in disguises for r in circuits[d, method]])
-        lines.append(f"| {method} | " + " | ".join(cells) + f" | {seconds:.1f} |")
-    swaps = [
-        "| method | "
-        + " | ".join(f"{d}: interchange accuracy, mean (least)" for d in disguises)
-        + " | seconds, mean |",
-        "| --- " * (len(disguises) + 2) + "|",
-    ]
-    for method in SUBSPACE_METHODS:
-        cells = []
-        for disguise in disguises:
-            scores = [float(str(row["interchange"])) for row in variables[disguise, method]]
-            cells.append(f"{np.mean(scores):.0%} ({min(scores):.0%})" if scores else "")
-        seconds = np.mean([float(str(r["seconds"])) for d in disguises for r in variables[d, method]])
-        swaps.append(f"| {method} | " + " | ".join(cells) + f" | {seconds:.1f} |")
+    networks = {row["name"]: row for row in rows}
     edges, true = (sum(int(str(row[key])) for row in networks.values()) for key in ("edges", "in_graph"))
     asked = {(row["name"], row["variable"]) for row in rows if row["kind"] == "subspace"}
-    count = [
+    count = (
         f"{len(networks)} networks, {edges:,} edges, {true:,} of them in a circuit; {len(asked):,} variables."
-    ]
+    )
     return {
-        "suite-circuits": "\n".join(lines),
-        "suite-variables": "\n".join(swaps),
-        "suite-count": "\n".join(count),
+        "suite-count": count,
+        "suite-circuits": by_disguise(rows, tuple(CIRCUIT_METHODS), "auroc", "AUROC", "{:.2f}"),
+        "suite-variables": by_disguise(
+            rows, SUBSPACE_METHODS, "interchange", "interchange accuracy", "{:.0%}"
+        ),
     }
+
+
+def by_disguise(
+    rows: list[dict[str, object]], methods: tuple[str, ...], key: str, title: str, form: str
+) -> str:
+    """A row for each method: mean and least score in each disguise, and the mean of its seconds."""
+    head = ["method", *(f"{disguise}: {title}, mean (least)" for disguise in DISGUISES), "seconds, mean"]
+    lines = [head, ["---"] * len(head)]
+    for method in methods:
+        own = [row for row in rows if row["method"] == method and key in row]
+        cells = []
+        for disguise in DISGUISES:
+            scores = [float(str(row[key])) for row in own if row["disguise"] == disguise]
+            cells.append(f"{form.format(np.mean(scores))} ({form.format(min(scores))})" if scores else "")
+        seconds = np.mean([float(str(row["seconds"])) for row in own])
+        lines.append([method, *cells, f"{seconds:.1f}"])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def write(records: Path, page: Path) -> None:

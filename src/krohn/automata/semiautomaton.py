@@ -55,7 +55,7 @@ def letter_numbers(word: Word, names: Sequence[str]) -> list[int]:
 
 
 def whole(given: Any) -> int:
-    """An integer as it is; −1, which is no letter and no state, for what is none: 1.7 is not 1."""
+    """The integer itself, or −1 (no letter and no state) if it is not an integer, such as 1.7."""
     try:
         return index(given)
     except TypeError:

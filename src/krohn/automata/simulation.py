@@ -41,7 +41,7 @@ def simulate(
 def checked_words(
     automaton: Semiautomaton, words: Iterable[Word] | npt.ArrayLike
 ) -> npt.NDArray[np.integer[Any]]:
-    """Words as an array of letter numbers of shape (words, length); refuses what is none."""
+    """Words as an array of letter numbers of shape (words, length); anything else is refused."""
     letters = word_array(words, automaton.letter_names)
     if letters.ndim != 2 or not np.issubdtype(letters.dtype, np.integer):
         raise InvalidInput(

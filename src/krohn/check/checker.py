@@ -67,7 +67,7 @@ def margin_of(
     with inside("embedding"):
         moment = embed(held, length, fmt, clock=isinstance(witness, Layered) and witness.clock)
     if isinstance(witness, Scan):
-        from krohn.check.scan import check_scan  # who has no scan need not read it
+        from krohn.check.scan import check_scan  # lazy import: only needed for scans
 
         return check_scan(setting, held, automaton, moment, witness)
     moment = follow_steps(setting, held, moment, witness.steps)
@@ -192,7 +192,7 @@ def attend(setting: Setting, moment: Moment, layer: Layer, step: Attention) -> M
             elif made is not None:
                 sums.append((made, rule))
     for each in step.races:
-        from krohn.check.race import race  # who compares no positions need not read it
+        from krohn.check.race import race  # lazy import: only needed where positions are compared
 
         require({each.first, each.second} <= copies.keys(), "witness: a race of heads that do not remember")
         both = race(setting, new, (copies[each.first], copies[each.second]))

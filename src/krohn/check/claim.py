@@ -305,7 +305,7 @@ def transformer_of(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
     """The network as the rules read it, and the automaton with what it must show."""
     if net.kind == COMPILED:
         return network_of(net.tensors, net.configuration["shape"], net.configuration["mask"]), automaton
-    from krohn.check.gpt2 import export_network  # who has no export need not read it
+    from krohn.check.gpt2 import export_network  # lazy import: only needed for exports
 
     return export_network(net, automaton)
 

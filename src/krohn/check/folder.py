@@ -63,7 +63,7 @@ def compiled_net(
 
 
 def _export(folder: Path, replicate: int) -> Net:
-    from krohn.check.gpt2 import read_export  # who has no export need not read it
+    from krohn.check.gpt2 import read_export  # lazy import: only needed for exports
 
     return read_export(folder)
 
