@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from krohn import streams
-from krohn.models.kernels import plain
+from krohn.models.kernels import operations, plain
 from krohn.models.registry import model_config
 from krohn.training.adamw import plain_update
 from krohn.training.config import OptimizerConfig
@@ -20,7 +20,7 @@ Function = Callable[[list[Tensor], dict[str, Tensor]], Tensor | tuple[Tensor, ..
 def check_kernels() -> list[dict[str, Any]]:
     """‖out − ref‖ / ‖ref‖ for outputs, input gradients and parameter gradients; bf16 allows about 1e-2."""
     rows: list[dict[str, Any]] = []
-    fused = plain._fused()
+    fused = operations.fused()
     for batch, length, heads, head_dim in (
         (16, 100, 8, 64),
         (3, 20, 2, 32),

@@ -26,7 +26,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from triton import language as tl
 
-from krohn.models.kernels import bias_gelu, plain
+from krohn.models.kernels import bias_gelu, operations, plain
 from krohn.training.device import choose_device
 from krohn.training.kernels import adamw
 
@@ -218,7 +218,7 @@ def attentions() -> list[dict[str, Any]]:
     dout = _random(ROWS, WIDTH)
 
     def ours() -> Tensor:
-        return plain.choose(bias).attention(qkv, bias, shape)
+        return operations.choose(bias).attention(qkv, bias, shape)
 
     def stock() -> Tensor:
         return plain.attention(qkv, None, shape)

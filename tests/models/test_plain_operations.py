@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from krohn.models.kernels import plain
+from krohn.models.kernels import operations, plain
 
 R, B, T, H, K = 2, 2, 4, 2, 3
 D = H * K
@@ -78,7 +78,7 @@ def test_gelu_has_the_form_of_gpt2() -> None:
 def test_look_ups_and_positions_pick_the_rows_they_name() -> None:
     tokens = torch.tensor([[[0, 2], [1, 1]], [[2, 2], [0, 1]]])  # R, B, T
     table = drawn(2, 3, D)
-    found = plain.PLAIN.lookup(tokens, table).view(2, 2, 2, D)
+    found = operations.PLAIN.lookup(tokens, table).view(2, 2, 2, D)
     places = drawn(2, 5, D, seed=1)
     moved = plain.add_positions(found.reshape(2, 4, D), places, 2).view(2, 2, 2, D)
     for r, b, t in ((r, b, t) for r in range(2) for b in range(2) for t in range(2)):

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from krohn.models.architectures.gpt import Gpt, GptConfig
-from krohn.models.kernels import linear_scan, plain
+from krohn.models.kernels import linear_scan, operations, plain
 from krohn.models.kernels.delta_scan import chunked, rank_one_scan
 from krohn.models.network import Network
 from krohn.models.recurrent_stack import _window
@@ -247,14 +247,14 @@ def test_kernels_are_used_only_on_a_gpu_with_triton_and_numbers_they_take(
     triton: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fused = object()
-    for module in (plain, linear_scan):
+    for module in (operations, linear_scan):
         monkeypatch.setattr(module, "find_spec", lambda name: fused if triton else None)
-    monkeypatch.setattr(plain, "_fused", lambda: fused)
+    monkeypatch.setattr(operations, "fused", lambda: fused)
     kinds = (torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128)
     for cuda, dtype in product([False, True], kinds):
         tensor: Any = SimpleNamespace(is_cuda=cuda, dtype=dtype)
         ready = cuda and triton
-        assert plain.choose(tensor) is (fused if ready and dtype == torch.bfloat16 else plain.PLAIN)
+        assert operations.choose(tensor) is (fused if ready and dtype == torch.bfloat16 else operations.PLAIN)
         assert linear_scan._fits(tensor) is (ready and dtype in (torch.float32, torch.complex64))
 
 

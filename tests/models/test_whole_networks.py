@@ -10,7 +10,7 @@ from krohn import streams
 from krohn.errors import MissingDependency
 from krohn.models import position_encodings, stock
 from krohn.models.architectures.diagonal import _gates
-from krohn.models.kernels import linear, plain
+from krohn.models.kernels import linear, operations, plain
 from krohn.models.network import Layout, ModelConfig, Network, Parameter, Weights, padded
 from krohn.models.registry import kinds, model_config
 from models.naive_networks import naive_gpt, naive_stack
@@ -261,7 +261,7 @@ def test_products_that_write_their_gradient_in_place_are_products() -> None:
 
 
 def test_plain_operations_are_chosen_on_a_cpu() -> None:
-    assert plain.choose(torch.zeros(1, dtype=torch.bfloat16)) is plain.PLAIN
+    assert operations.choose(torch.zeros(1, dtype=torch.bfloat16)) is operations.PLAIN
     network: Network = model_config("gpt", layers=1, dim=4, heads=1, mlp=4).build(2, 2)
     assert not network.writes_gradients(
         network.layout.views(network.layout.initial(streams.replicate_keys(0, 1)))

@@ -9,7 +9,8 @@ from torch import Tensor
 from krohn import streams
 from krohn.models import position_encodings as encodings
 from krohn.models.architectures.gpt_decoder import GptDecoder, GptShape
-from krohn.models.kernels import plain
+from krohn.models.kernels import operations, plain
+from krohn.models.kernels.operations import Operations
 from krohn.models.network import Decoder, Layout, ModelConfig, Network, Noise, Parameter, Weights, padded
 
 _INIT_STD = 0.02
@@ -80,7 +81,7 @@ class Gpt(Network):
 
     def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
         """See ``Network.logits``."""
-        ops = plain.choose(weights["head.bias"])
+        ops = operations.choose(weights["head.bias"])
         scores = self._scores(weights, tokens, noise, ops) + weights["head.bias"][:, None]
         return scores[..., : self.classes].reshape(*tokens.shape, self.classes)
 
@@ -89,7 +90,7 @@ class Gpt(Network):
     ) -> Tensor:
         """See ``Network.loss``."""
         bias = weights["head.bias"]
-        ops = plain.choose(bias)
+        ops = operations.choose(bias)
         scores = self._scores(weights, tokens, noise, ops)
         return ops.cross_entropy(scores, bias, targets.flatten(1), shown.flatten(1), self.classes)
 
@@ -101,9 +102,9 @@ class Gpt(Network):
 
     def writes_gradients(self, weights: Weights) -> bool:
         """See ``Network.writes_gradients``."""
-        return plain.choose(weights["head.bias"]) is not plain.PLAIN
+        return operations.choose(weights["head.bias"]) is not operations.PLAIN
 
-    def _scores(self, weights: Weights, tokens: Tensor, noise: Noise | None, ops: plain.Operations) -> Tensor:
+    def _scores(self, weights: Weights, tokens: Tensor, noise: Noise | None, ops: Operations) -> Tensor:
         config = self.config
         _, batch, length = tokens.shape
         slopes = plain.alibi_slopes(config.heads, tokens.device) if config.recency else None
@@ -131,7 +132,7 @@ class Gpt(Network):
         weights: Weights,
         tokens: Tensor,
         noise: Noise | None = None,
-        ops: plain.Operations = plain.PLAIN,
+        ops: Operations = operations.PLAIN,
     ) -> Tensor:
         """The residual stream [R, B·T, d] before the first block, for tokens [R, B, T]."""
         x = ops.lookup(tokens, weights["wte"])

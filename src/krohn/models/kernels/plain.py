@@ -1,12 +1,10 @@
-"""The operations in plain torch, for any device and float type, and the choice between them and Triton's.
+"""The operations in plain torch, for any device and float type.
 
 Shapes: R replicates, N = batch × pos rows, d_model columns; parameters carry R in front.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
-from importlib.util import find_spec
+from functools import cached_property
 from math import sqrt
 
 import torch
@@ -151,66 +149,3 @@ def one_hot(tokens: Tensor, size: int, dtype: torch.dtype) -> Tensor:
     """[R, B, T] -> [R, B·T, size]: multiplying by it is a look-up whose gradient needs no atomics."""
     classes = torch.arange(size, device=tokens.device, dtype=tokens.dtype)
     return (tokens.flatten(1)[..., None] == classes).to(dtype)
-
-
-# All operations of one kind as a value, and the choice: Triton where it runs, plain torch elsewhere.
-
-
-@dataclass(frozen=True)
-class Operations:
-    """One implementation of the operations; ``plain`` documents what each computes."""
-
-    lookup: Callable[[Tensor, Tensor], Tensor]
-    linear: Callable[[Tensor, Tensor], Tensor]
-    add_norm: Callable[
-        [Tensor, Tensor | None, Tensor | None, Tensor, Tensor, Dropout | None], tuple[Tensor, Tensor]
-    ]
-    attention: Callable[[Tensor, Tensor, Heads], Tensor]
-    bias_gelu: Callable[[Tensor, Tensor], Tensor]
-    cross_entropy: Callable[[Tensor, Tensor, Tensor, Tensor, int], Tensor]
-    add_positions: Callable[[Tensor, Tensor, int], Tensor]
-    add_rows: Callable[[Tensor, Tensor], Tensor]
-    drop: Callable[[Tensor, Dropout], Tensor]
-
-
-def _lookup(linear: Callable[[Tensor, Tensor], Tensor], tokens: Tensor, table: Tensor) -> Tensor:
-    """Rows of ``table`` [R, V, d] for tokens [R, B, T], as a product: [R, B·T, d]."""
-    return linear(one_hot(tokens, table.shape[1], table.dtype), table)
-
-
-PLAIN = Operations(
-    lookup=partial(_lookup, linear),
-    linear=linear,
-    add_norm=add_norm,
-    attention=attention,
-    bias_gelu=bias_gelu,
-    cross_entropy=cross_entropy,
-    add_positions=add_positions,
-    add_rows=add_rows,
-    drop=drop,
-)
-
-
-def choose(weights: Tensor) -> Operations:
-    """The Triton kernels for bf16 weights on a GPU, plain torch for everything else."""
-    if weights.is_cuda and weights.dtype == torch.bfloat16 and find_spec("triton") is not None:
-        return _fused()
-    return PLAIN
-
-
-@cache
-def _fused() -> Operations:
-    # Triton exists only beside CUDA builds of torch, so it is imported when first used.
-    from krohn.models.kernels import add_norm, attention, bias_gelu, cross_entropy, linear
-
-    return Operations(
-        lookup=partial(_lookup, linear.linear),
-        linear=linear.linear,
-        add_norm=add_norm.add_norm,
-        attention=attention.attention,
-        bias_gelu=bias_gelu.bias_gelu,
-        cross_entropy=cross_entropy.cross_entropy,
-        add_positions=linear.add_positions,
-        add_rows=add_rows,
-        drop=drop,
-    )
