@@ -9,6 +9,10 @@ from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy and torch are loaded; commands inherit it
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+if "PYTHONPATH" in os.environ:  # of a run from the sources: commands are started in other folders
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        map(os.path.abspath, os.environ["PYTHONPATH"].split(os.pathsep))
+    )
 
 settings.register_profile("krohn", deadline=None)
 settings.load_profile("krohn")
@@ -26,7 +30,7 @@ LONG = (
 
 
 NEEDS = {
-    "test_site": "sphinx",
+    "test_site": "sphinx.__main__",
     "test_notebooks": "nbclient",
     "test_cluster": "ray",
     "web": "selenium",
@@ -34,8 +38,22 @@ NEEDS = {
     "test_regular": "automata.fa",
     "test_extraction": "aalpy",
     "test_counting_words": "aalpy",
+    "test_wheel": "hatchling",
 }
-"""Files and folders that cannot run without a package of the extras docs, peers, dfa or extract."""
+"""Files and folders that cannot run without a package of an extra."""
+
+NEEDED_BY_TESTS = {
+    "krohn extract": (
+        "aalpy",
+        ("[extract net", "test_python_as_typed.py::test_every_command_is_a_function"),
+    ),
+    "krohn.to_dfa and krohn.from_dfa": (
+        "automata.fa",
+        ("[from_dfa]", "[to_dfa]", "test_numbers_and_names.py::test_accepting_states"),
+    ),
+    "krohn explore as a server": ("uvicorn", ("krohn.web.server:serve", "place_in_python[explore]")),
+}
+"""What single tests call, the package that it needs, and parts of the names of those tests."""
 
 
 def missing() -> dict[str, str]:
@@ -55,6 +73,14 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if collection_path.stem in missing() else None
 
 
+def left_out(name: str) -> str | None:
+    """Why the test of this name cannot run here."""
+    for what, (package, parts) in NEEDED_BY_TESTS.items():
+        if any(part in name for part in parts) and not _is_there(package):
+            return f"{what} needs {package}, which is not installed (make setup)"
+    return None
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """The last lines name what was left out: a green run without it is not the whole suite."""
     for name, package in missing().items():
@@ -62,5 +88,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests come first, so that no worker is left alone with one at the end."""
+    """Long tests come first, so that no worker is left alone with one at the end.
+
+    Single tests that cannot run for want of a package are skipped with the reason.
+    """
+    for item in items:
+        reason = left_out(item.nodeid)
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
     items.sort(key=lambda item: item.path.stem not in LONG)

@@ -21,6 +21,20 @@ def test_a_missing_package_leaves_out_its_files_alone(monkeypatch: pytest.Monkey
     assert conftest.pytest_ignore_collect(TESTS / "trained" / "test_exact.py") is None
 
 
+def test_a_missing_package_skips_the_tests_that_call_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conftest, "_is_there", lambda package: package != "uvicorn")
+    name = "tests/test_python_and_commands.py::test_what_python_has_instead_is_there[krohn.web.server:serve]"
+    assert "uvicorn" in (conftest.left_out(name) or "")
+    assert conftest.left_out("tests/test_public_examples.py::test_the_docstring[to_dfa]") is None
+    sources = {path: path.read_text() for path in TESTS.rglob("test_*.py")}
+    for _, parts in conftest.NEEDED_BY_TESTS.values():
+        for part in parts:
+            word = (
+                part.strip("[]").partition("::")[2] or part.strip("[]").partition("[")[2] or part.strip("[]")
+            )
+            assert any(word in text for text in sources.values()), part
+
+
 def test_a_package_is_there_or_not() -> None:
     assert conftest._is_there("pytest")
     assert not conftest._is_there("no_such_package")

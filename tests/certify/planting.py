@@ -40,7 +40,16 @@ def gadgets() -> dict[str, Callable[..., Any]]:
 
 KINDS = (
     *("Mlp'", "Head'", "Layer", "Matrix", "SymbolicHead", "Program'", "Transformer", "GroupSimulator"),
-    *("ResetSimulator", "PositionCode'", "Axis", "numpy.ndarray", "Finite'", "Track'", "TableCode'"),
+    *(
+        "ResetSimulator",
+        "PositionCode'",
+        "Axis",
+        "numpy.ndarray",
+        "NDArray",
+        "Finite'",
+        "Track'",
+        "TableCode'",
+    ),
 )
 
 

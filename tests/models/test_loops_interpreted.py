@@ -5,10 +5,14 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 import torch
 
 from krohn.models.kernels import delta_scan, linear_scan
+
+TRITON_AND_NUMPY = "only 0-dimensional arrays can be converted to Python scalars"
+"""From numpy 2.5 on, until Triton's interpreter stops converting arrays of one element."""
 
 if os.environ.get("TRITON_INTERPRET") != "1":
 
@@ -19,6 +23,8 @@ if os.environ.get("TRITON_INTERPRET") != "1":
         done = subprocess.run(
             run, env={**os.environ, "TRITON_INTERPRET": "1"}, capture_output=True, text=True, check=False
         )
+        if "InterpreterError" in done.stdout and TRITON_AND_NUMPY in done.stdout:
+            pytest.skip(f"Triton's interpreter does not run with numpy {np.__version__}: {TRITON_AND_NUMPY}")
         assert done.returncode == 0, done.stdout[-2000:]
         assert "passed" in done.stdout
 

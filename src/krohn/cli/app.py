@@ -11,6 +11,7 @@ from importlib import import_module
 
 import click
 
+from krohn import __version__
 from krohn.cli.output import error_line, note, refuse, silence
 from krohn.cli.status_line import OWN, Elapsed
 from krohn.errors import Interrupted, KrohnError, missing
@@ -77,7 +78,7 @@ class CommandTable(click.Group):
 
 
 @click.command(cls=CommandTable, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="krohn", prog_name="krohn")
+@click.version_option(__version__, prog_name="krohn")
 def app() -> None:
     """Finite automata, their algebra, and the shallow Transformers that simulate them.
 

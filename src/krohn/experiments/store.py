@@ -187,9 +187,10 @@ class Store:
         """Which runs belong to which experiment, ordered by experiment, scale and run id."""
         with _in_words(self.path):
             rows = self._connection.execute(
-                "SELECT experiment, scale, run_id, label FROM members WHERE (?1 IS NULL OR experiment = ?1) "
-                "AND (?2 IS NULL OR scale = ?2) ORDER BY experiment, scale, run_id, label",
-                (experiment, scale),
+                "SELECT experiment, scale, run_id, label FROM members WHERE "
+                "(:experiment IS NULL OR experiment = :experiment) AND (:scale IS NULL OR scale = :scale) "
+                "ORDER BY experiment, scale, run_id, label",
+                {"experiment": experiment, "scale": scale},
             ).fetchall()
         return [
             Member(experiment=name, scale=size, run_id=run_id, label=json.loads(label))

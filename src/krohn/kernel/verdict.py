@@ -93,9 +93,9 @@ def kernel_verdict(
         out: also write the certificate to this ``.v`` file, before Coq is asked.
     """
     target = None if out is None else checked_target(Path(out))
+    network = _stored(given)
     if coq_version() is None and target is None:
         raise MissingDependency(NO_COQ)
-    network = _stored(given)
     identity = identify(network.automaton, automaton, renamed=renamed)
     network = replace(network, automaton=identity.automaton)
     own, kind, digest = network.automaton, network.architecture, network.digest
