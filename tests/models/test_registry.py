@@ -36,7 +36,7 @@ class WideConfig(LstmConfig):
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
     yield
-    registry._added.clear()
+    registry.ARCHITECTURES.forget()
 
 
 def install(folder: Path, entry: str, module: str, source: str) -> None:

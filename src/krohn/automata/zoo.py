@@ -5,7 +5,7 @@ Every public function accepts an automaton as an object, a name or a file (``as_
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, overload
@@ -35,6 +35,7 @@ from krohn.automata.regular import from_regex
 from krohn.automata.rubik import rubik
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName, counted
+from krohn.plugins import Plugins, instance_of
 
 Observation = Callable[[Semiautomaton], list[int]]
 
@@ -163,6 +164,16 @@ FAMILIES = (
     Family("Tn", rf"T{_N}", lambda n: full_monoid(int(n)), "full transformation monoid on n points", ("T3",)),
 )
 _PRODUCTS = ("C2xC2", "C2xC2xC2")
+ADDED: Plugins[Family] = Plugins(
+    "krohn.automata", "an automaton family", dict, instance_of(Family, "an automaton family")
+)
+"""Families of other packages."""
+
+
+def families() -> Iterator[Family]:
+    """All families: krohn's own, then, loaded only if these are asked for, those of other packages."""
+    yield from FAMILIES
+    yield from ADDED.added().values()
 
 
 @overload
@@ -199,11 +210,11 @@ def zoo(name: str | None = None) -> Semiautomaton | tuple[str, ...]:
 
 def zoo_names() -> tuple[str, ...]:
     """One name or more of every family, in the order of the list, and the paper's products."""
-    return (*(name for family in FAMILIES for name in family.examples), *_PRODUCTS)
+    return (*(name for family in families() for name in family.examples), *_PRODUCTS)
 
 
 def _named(name: str) -> tuple[Family, Semiautomaton]:
-    for family in FAMILIES:
+    for family in families():
         match = re.fullmatch(family.pattern, name)
         if match:
             try:

@@ -7,7 +7,7 @@ import click
 
 from krohn.cli.output import emit, json_option, note, table
 from krohn.exporting.card import outcome
-from krohn.exporting.driver import FORMATS, Exported, check_target, prepare, refusal, write
+from krohn.exporting.driver import ALL_FORMATS, Exported, check_target, prepare, refusal, write
 from krohn.exporting.from_compiled import HALF_TYPES
 
 
@@ -15,8 +15,8 @@ def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, .
     """The formats asked for, each once; the option may be repeated or hold a list with commas."""
     names = tuple(dict.fromkeys(name.strip() for text in given for name in text.split(",")))
     for name in names:
-        if name not in FORMATS:
-            raise click.BadParameter(f"{name!r:.60} is not one of {', '.join(FORMATS)}")
+        if name not in ALL_FORMATS.names():
+            raise click.BadParameter(f"{name!r:.60} is not one of {', '.join(ALL_FORMATS.names())}")
     return names
 
 
@@ -28,7 +28,7 @@ def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, .
     callback=_formats,
     multiple=True,
     required=True,
-    help=f"{', '.join(FORMATS)}; several with commas.",
+    help=f"{', '.join(ALL_FORMATS.names())}; several with commas.",
 )
 @click.option(
     "--out",

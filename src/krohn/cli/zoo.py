@@ -9,7 +9,7 @@ from krohn.atomic import check_output, write_text
 from krohn.automata.diagram import diagram
 from krohn.automata.files import dump_automaton
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.zoo import FAMILIES, FILES, parse_spec, zoo, zoo_names
+from krohn.automata.zoo import FILES, families, parse_spec, zoo, zoo_names
 from krohn.cli.output import emit, json_option, note, table
 from krohn.errors import counted
 
@@ -76,7 +76,7 @@ def _entry(automaton: Semiautomaton) -> dict[str, Any]:
 def _families() -> list[dict[str, Any]]:
     return [
         {"form": family.form, "summary": family.summary, "observations": list(family.observations)}
-        for family in FAMILIES
+        for family in families()
     ]
 
 
@@ -88,7 +88,7 @@ def _listing(rows: list[dict[str, Any]]) -> str:
         ("form", "what it is", "observations"),
         [
             (family.form, family.summary, " ".join(f"@{name}" for name in family.observations))
-            for family in FAMILIES
+            for family in families()
         ],
     )
     also = "Also: AxB (direct product), regex:PATTERN, table:ROWS, file.json, file.jff (JFLAP)."

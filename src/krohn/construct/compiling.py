@@ -4,7 +4,7 @@ Read ``build`` as the paper does: plans of the automaton, programs that say what
 the choice. ``SOURCES`` lists where plans come from.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from textwrap import shorten
 
@@ -39,6 +39,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Table
 from krohn.network.program import Program
 from krohn.network.transformer import Mask, Transformer
+from krohn.plugins import Plugins, instance_of
 from krohn.work import Work
 
 MAX_OBSERVATIONS = 4_096
@@ -167,14 +168,20 @@ def _moves(request: Request) -> bool:
     )
 
 
-def proposals(request: Request, work: Work, sources: tuple[Source, ...] = SOURCES) -> list[Proposal]:
+ADDED: Plugins[Source] = Plugins(
+    "krohn.constructions", "a construction", dict, instance_of(Source, "a construction")
+)
+"""Sources of other packages, asked after krohn's own."""
+
+
+def proposals(request: Request, work: Work, sources: Sequence[Source] | None = None) -> list[Proposal]:
     """What every source that fits the request proposes; the reasons if there is nothing.
 
-    Where depth is all that matters, a source that cannot do with fewer layers is not asked.
+    All sources by default; where depth is all that matters, one that cannot do with fewer layers is skipped.
     """
     found: list[Proposal] = []
     reasons: dict[str, str] = {}
-    for source in sources:
+    for source in (*SOURCES, *ADDED.added().values()) if sources is None else sources:
         least = min((proposal.layers for proposal in found), default=None)
         if request.method not in source.methods or (
             request.objective == "depth" and least is not None and least <= source.least(request)

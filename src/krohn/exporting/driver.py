@@ -1,7 +1,7 @@
 """Exporting: a compiled network or a trained run, in one or more of the formats of other people."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from krohn.exporting.rounding import SAFETY
 from krohn.nearest_float import at_least
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import is_run, load
+from krohn.plugins import Plugins, instance_of
 from krohn.strict_json import read_json
 
 NOISE = 2.0**-7
@@ -42,7 +43,14 @@ SHOWN_LETTERS = 24
 
 @dataclass(frozen=True)
 class Format:
-    """One format: whether it must have LayerNorm, what writes it, who reads it, and how it is loaded."""
+    """One format.
+
+    Attributes:
+        needs_layer_norm: whether its readers expect LayerNorm.
+        files: writes it, from the decoder and what is known about it.
+        library: who reads it.
+        loading: the lines of Python that load it; ``{directory}`` is the folder.
+    """
 
     needs_layer_norm: bool
     files: Callable[[Decoder, Mapping[str, str]], Files]
@@ -57,6 +65,18 @@ FORMATS = {
     ),
     "onnx": Format(False, onnx_graph.onnx_files, "onnx", onnx_graph.LOADING),
 }
+ALL_FORMATS: Plugins[Format] = Plugins(
+    "krohn.exports", "an export format", lambda: FORMATS, instance_of(Format, "an export format")
+)
+"""krohn's own formats and those of other packages."""
+
+
+def export_format(name: str) -> Format:
+    """The format of that name."""
+    known = ALL_FORMATS.get(name)
+    if known is None:
+        raise UnknownName(f"a format must be one of {', '.join(ALL_FORMATS.names())}; got {name!r:.60}")
+    return known
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +150,7 @@ def prepare(
             f"the type of an export must be one of float32, {', '.join(HALF_TYPES)}; got {dtype!r:.40}"
         )
     for to in formats:
-        if to not in FORMATS:
-            raise UnknownName(f"a format must be one of {', '.join(FORMATS)}; got {to!r}")
+        export_format(to)
     if "onnx" in formats:
         onnx_graph.require_onnx()  # before the work
     if not isinstance(network, CompiledNetwork) and is_run(Path(network)):
@@ -146,11 +165,11 @@ def prepare(
 
 def write(exported: Exported, out: Path) -> None:
     """Writes the files; those of an earlier export that are not among them go."""
-    check_target(out)
-    write_files(out, exported.files, NAMES)
+    check_target(out, exported.files)
+    write_files(out, exported.files, NAMES.union(exported.files))
 
 
-def check_target(out: Path) -> None:
+def check_target(out: Path, names: Iterable[str] = ()) -> None:
     """Refuses a directory where something other than an export would be overwritten."""
     if out.exists() and not out.is_dir():
         raise InvalidInput(f"an export needs a directory; {out} is a file: choose another name")
@@ -161,7 +180,7 @@ def check_target(out: Path) -> None:
         raise InvalidInput(
             f"{out} must not hold a network of krohn's own; it has {own[0]}: choose another directory"
         )
-    foreign = sorted(name for name in NAMES if (out / name).exists())
+    foreign = sorted(name for name in NAMES.union(names) if (out / name).exists())
     if foreign and not _is_export(out):
         raise InvalidInput(
             f"{out} must hold no files but those of an export; it has another {foreign[0]}: "
@@ -188,7 +207,7 @@ def export_compiled(
     made: dict[bool, tuple[Decoder, Card, Files, Proof | None]] = {}
     done = {}
     for to in formats:
-        normalized = FORMATS[to].needs_layer_norm
+        normalized = export_format(to).needs_layer_norm
         if normalized not in made:
             made[normalized] = _checked(network, normalized, dtype, proof)
         done[to] = _exported(to, *made[normalized])
@@ -279,7 +298,7 @@ def _called(automaton: Semiautomaton) -> str:
 
 def _exported(to: str, decoder: Decoder, card: Card, more: Files, proof: Proof | None = None) -> Exported:
     """The files of one format, with the automaton in krohn's own and what the export says about itself."""
-    chosen = FORMATS[to]
+    chosen = export_format(to)
     findings = dict(card.findings)
     if findings.get("rounding", ...) is None:  # wrong in float32: nothing will be written
         return Exported({}, decoder, findings)
