@@ -236,7 +236,7 @@ def picture() -> str:
 
 
 def how_flattered(store: Store) -> str:
-    """How much better a chosen replicate looks on the words that chose it than on the test words."""
+    """How much higher validation accuracy is than test accuracy, for the selected replicates."""
     runs: dict[str, list[Record]] = {}
     for record in store.records():
         runs.setdefault(record.run_id, []).append(record)

@@ -1,4 +1,4 @@
-"""Every published record: judged on words that chose nothing, by sources a commit holds, typed by no hand."""
+"""Every published record was evaluated on a test set, by committed sources, and was written by a command."""
 
 import io
 import json

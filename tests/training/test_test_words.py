@@ -1,4 +1,4 @@
-"""Test words choose nothing: they are drawn once, at the end, from a seed that no choice may use."""
+"""The test set is drawn once, at the end, from a seed of its own, and is never used for selection."""
 
 import pytest
 import torch

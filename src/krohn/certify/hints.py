@@ -33,7 +33,7 @@ PLACE = "place"
 
 
 def check_hints(compiled: CompiledNetwork, length: int, record: Record) -> None:
-    """Raises ``Refuted`` if program or layout say something else than the matrices do."""
+    """Raises ``Refuted`` if program or layout disagree with the matrices."""
     record.layer = 0
     _check_heads(compiled, record)
     if compiled.program is None:

@@ -120,7 +120,7 @@ def _positions_of(moment: Moment, head: Head) -> Flags:
 
 
 def _falls(view: Sight, member: Flags, order: tuple[tuple[int, ...], ...]) -> bool:
-    """Whether letters of the best kind score less the later they stand."""
+    """Whether scores of the best kind decrease with position."""
     letters = np.flatnonzero(member[order[0][0], : view.letters.shape[2]])
     return any(bool(view.letters[0, -1, group, 0] > view.letters[0, -1, group, -1]) for group in letters)
 

@@ -140,7 +140,7 @@ def _run_text(payload: dict[str, Any]) -> str:
 
 
 def _tested(metrics: dict[str, Any]) -> str:
-    """Accuracy on the test words, which choose nothing; older records have none."""
+    """Accuracy on the test set; older records have none."""
     return f"{100 * metrics['test']['accuracy']:.2f}%" if "test" in metrics else ""
 
 

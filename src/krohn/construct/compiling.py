@@ -72,7 +72,7 @@ def compile(
             ``cascade`` is the tight compiler; ``auto`` the shallowest that fits.
         mask: ``strict`` lets a head see only earlier positions, which saves layers.
         activation: ``sin`` makes modular counters two units wide.
-        objective: made small first; ``blocks`` are those of a stock decoder, with one hidden layer each.
+        objective: what to minimise; ``blocks`` are those of a stock decoder, with one hidden layer each.
         target: what it outputs; ``observation`` is what the automaton shows, with only the heads it needs.
         dtype: the float format to support; words that are too long for it are refused. By default, and for
             short formats, MLPs have steps that are exact in every format and count wraps in two rounds (few
@@ -132,11 +132,11 @@ def build(request: Request) -> CompiledNetwork:
         if networks:
             best = min(networks, key=lambda network: cost(network.transformer, request.objective))
             return replace(best, notes=_notes(request, best, work))
-    raise Unsupported(reasons[0])  # of the plan that came first, whole: it names the limit and the option
+    raise Unsupported(reasons[0])  # the reason of the first plan, verbatim: it names the limit and the option
 
 
 def _rounds(request: Request, work: Work) -> Iterator[list[Proposal]]:
-    """The plans to compare: those of fewest layers, of more only if they do not fit, a scan after all."""
+    """Rounds of plans to compare: fewest layers first, more layers if none fits, a scan as fallback."""
     plans = proposals(request, work)
     if request.objective == "depth":
         for layers in sorted({plan.layers for plan in plans}):
@@ -198,14 +198,14 @@ def proposals(request: Request, work: Work, sources: Sequence[Source] | None = N
 
 
 def _together(reasons: list[str]) -> str:
-    """One line: a single reason whole, of several the first clause each, without advice."""
+    """One line: one reason verbatim, several shortened to their first clauses."""
     if len(reasons) == 1:
         return reasons[0]
     return "no method fits: " + "; ".join(reason.split("; ")[0] for reason in reasons)
 
 
 def shallower(request: Request, layers: int | None) -> Proposal | None:
-    """The plan that compile takes instead of a cascade of so many layers; ``None`` if it takes that one."""
+    """The plan that compile prefers to a cascade of ``layers`` layers; ``None`` if it takes the cascade."""
     rivals = tuple(
         source
         for source in SOURCES
@@ -219,7 +219,7 @@ def shallower(request: Request, layers: int | None) -> Proposal | None:
 
 
 def last_resort(request: Request, work: Work) -> list[Proposal]:
-    """What the last source proposes, which always has something: for plans that do not fit after all."""
+    """The fallback: proposals of the last source, which works for every automaton."""
     source = SOURCES[-1]
     return list(source.propose(request, work)) if request.method in source.methods else []
 
@@ -280,7 +280,7 @@ def _ways(request: Request) -> list[tuple[bool, bool]]:
 
 
 def cost(network: Transformer, objective: Objective) -> tuple[int, ...]:
-    """What is made small first, and what then."""
+    """Sort key: the objective, then tie-breakers."""
     width = max(network.dim, network.mlp_width, network.heads * network.head_dim)
     return {
         "depth": (network.depth, network.num_parameters),
@@ -291,7 +291,7 @@ def cost(network: Transformer, objective: Objective) -> tuple[int, ...]:
 
 
 def _notes(request: Request, network: CompiledNetwork, work: Work) -> tuple[str, ...]:
-    """What was given up, where more layers than one leave something to gain."""
+    """What the search gave up, if the network has more than one layer and a longer search could save some."""
     if network.transformer.depth < 2:
         return ()
     more = f"{10 * request.effort:g}"

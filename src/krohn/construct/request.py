@@ -68,7 +68,7 @@ class Request:
 
     def __post_init__(self) -> None:
         given: Any = self.length
-        if isinstance(given, np.integer):  # a number out of an array is a number
+        if isinstance(given, np.integer):  # accept numpy integers
             object.__setattr__(self, "length", int(given))
         if self.dtype is not None:
             object.__setattr__(self, "dtype", float_name(self.dtype))
@@ -82,7 +82,7 @@ class Request:
         return (self.length - 1).bit_length()
 
     def work(self) -> Work:
-        """What the searches may spend, from now on."""
+        """The budget of the searches; a time limit starts now."""
         return Work(UNITS * self.effort, seconds=self.time_limit)
 
 
@@ -140,7 +140,7 @@ class Source:
         methods: the methods of a request that ask it.
         propose: the proposals, none or several; it raises ``Unsupported`` or ``LimitExceeded`` with the
             reason if it has none, and keeps to the work it is given.
-        least: the fewest layers that it can propose: it is not asked where as few have been found already.
+        least: the fewest layers it can propose; the source is skipped if a plan has that few already.
     """
 
     name: str

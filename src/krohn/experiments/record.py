@@ -57,12 +57,12 @@ class Record:
 
     @property
     def tested(self) -> bool:
-        """Whether it was judged on words that chose nothing; records from before there were any were not."""
+        """Whether it was evaluated on a test set; older records have none."""
         return "test" in self.metrics
 
     @property
     def accuracy(self) -> float:
-        """Token accuracy on the test words; on those that chose it where there are no others."""
+        """Token accuracy on the test set; validation accuracy for records without one."""
         judged = self.metrics["test"] if self.tested else self.metrics
         found = judged.get("accuracy") if isinstance(judged, Mapping) else None
         if not isinstance(found, (int, float)) or isinstance(found, bool):

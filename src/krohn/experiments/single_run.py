@@ -52,7 +52,7 @@ def digest_of(root: Path, parts: tuple[str, ...] = _PARTS) -> str:
 
 
 def keep(result: TrainResult, folder: Path) -> Path:
-    """Writes the replicate that the held-out words chose."""
+    """Writes the replicate selected on the validation set."""
     number = result.best
     weights = {
         name: value[number : number + 1].to(torch.bfloat16).cpu() for name, value in result.weights.items()
@@ -76,7 +76,7 @@ def keep(result: TrainResult, folder: Path) -> Path:
 # A checkpoint holds five copies of all weights: gigabytes for the deep networks that only a GPU trains.
 CHECKPOINT_SECONDS = {"cpu": 60.0, "cuda": 600.0}
 
-# Test words for each held-out word: they are read once, and every published number hangs on them.
+# Test words for each validation word: the test set is read once, and every published number depends on it.
 TEST_WORDS = 4
 
 

@@ -18,7 +18,7 @@ def accuracies(records: Sequence[Record]) -> list[float]:
 
 
 def best_of(records: Sequence[Record]) -> Record:
-    """The replicate that the held-out words chose; what it reaches on the test words is another matter."""
+    """The replicate selected on the validation set; its test accuracy plays no part in the choice."""
     return max(records, key=lambda record: float(record.metrics["accuracy"]))
 
 
@@ -31,7 +31,7 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 def summary(cell: Cell) -> Row:
     """What a cell says of its replicates, on the test words, and what happened to the run on its way.
 
-    ``max_accuracy`` and ``word_accuracy`` are those of the replicate that the held-out words chose.
+    ``max_accuracy`` and ``word_accuracy`` are those of the replicate selected on the validation set.
     ``reached``: replicates at 99% of the test words' letters, with Wilson's interval; one that was given up
     early counts as one that did not.
     ``partial``: stopped before its last sequence. ``halved``: the worse replicates were given up on the way,

@@ -104,7 +104,7 @@ def _radius(kind: str, shape: Tensor, hidden: int) -> Tensor:
 
 
 def _centres(goal: Goal, weights: Weights, seed: int) -> Array:
-    """Where the network is after each context, on average over words with and without habits."""
+    """The network's mean state after each context, over uniform and repetitive words."""
     cell = cell_of(goal, weights)
     words = np.concatenate([make(goal.automaton, 64, seed)[:128] for make in (uniform, habitual)])
     words = legal(goal.automaton, words, goal.words.allowed, seed)

@@ -58,7 +58,7 @@ def uniform(automaton: Semiautomaton, length: int, seed: int = 0) -> Words:
 
 
 def habitual(automaton: Semiautomaton, length: int, seed: int = 0) -> Words:
-    """Words with habits: one letter for ever, alternations of two, and steps repeated with high chance."""
+    """Repetitive words: one letter throughout, alternations of two, letters that often repeat."""
     letters, rng = automaton.num_letters, np.random.default_rng(seed)
     pairs = [(a, b) for a in range(letters) for b in range(letters)][: HABITUAL // 2]
     words = np.empty((HABITUAL, length), dtype=np.int64)

@@ -38,8 +38,8 @@ class TrainResult:
         network: its architecture.
         weights: best averaged weights [R, …] by name, fp32.
         replicates: one dictionary per replicate: status, learning rate, and the numbers of its best and of
-            its last evaluation (accuracy, sequence_accuracy, position_accuracy, loss, step) on words that
-            choose; and ``test``, the numbers of the best weights on words that choose nothing.
+            its last evaluation (accuracy, sequence_accuracy, position_accuracy, loss, step) on the
+            validation set; and ``test``, the numbers of the best weights on the test set.
         curves: one row per evaluation, as in metrics.jsonl.
         seconds: time spent training, resumed parts included; start-up is not counted.
         sequences_per_second: of all replicates together.
@@ -66,7 +66,7 @@ class TrainResult:
 
     @property
     def best(self) -> int:
-        """Index of the replicate with the highest token accuracy on the words that choose."""
+        """Index of the replicate with the highest validation accuracy."""
         return max(range(len(self.replicates)), key=lambda index: self.replicates[index]["accuracy"])
 
     def replicate(self, index: int) -> dict[str, Tensor]:
@@ -174,7 +174,7 @@ def train(
         deadline: Unix time; the first evaluation after it saves and ends the call, without ``evaluate``.
         tensorboard: write TensorBoard files under ``directory``.
         automaton: used instead of parsing ``config.task.spec``.
-        test_sequences: words of the test set; as many as choose by default.
+        test_sequences: words of the test set; as many as the validation set has by default.
 
     Returns:
         The result, with every replicate's best averaged weights.

@@ -1,4 +1,4 @@
-"""Scores: right answers on held-out words, and the history of a run."""
+"""Scores on a validation or test set, and the history of a run."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -125,7 +125,7 @@ class History:
         return range(self.replicates)
 
     def losses(self) -> Tensor:
-        """The held-out losses [R] of the last evaluation; NaN where there is none."""
+        """The validation losses [R] of the last evaluation; NaN where there is none."""
         values = [entry["loss"] for entry in self.final]
         return torch.tensor([math.nan if value is None else value for value in values], dtype=torch.float64)
 
@@ -160,7 +160,7 @@ def _number(value: Tensor) -> float | None:
     return float(value) if torch.isfinite(value) else None
 
 
-# Judging replicates on held-out sequences, in one pass or, with a scratchpad, step by step.
+# Evaluating replicates on held-out sequences, in one pass or, with a scratchpad, step by step.
 
 
 _CACHE_ROWS = 4096  # sequences × replicates read at once step by step: bounds the key–value cache

@@ -13,7 +13,7 @@ from krohn.training.field_types import annotations, fitted_fields, shown
 # When and on what replicates are judged.
 
 
-# Of the test words. They choose nothing: a run draws them once, when it is over, to report on.
+# Seed of the test set. It is drawn once, after training, and used for nothing but the report.
 TEST_SEED = 2**44
 
 
@@ -23,10 +23,10 @@ class EvaluationConfig:
 
     Attributes:
         every: steps between evaluations.
-        sequences: held-out sequences, the same for all replicates; they choose checkpoints, stops, halving
-            and windows. What is reported is measured on as many test sequences of another seed.
+        sequences: size of the validation set, the same for all replicates. It decides checkpoints, early
+            stopping, halving and windows; what is reported is measured on a test set of another seed.
         stop_at: token accuracy at which a replicate counts as solved and is frozen; ``None`` for never.
-        seed: of the held-out sequences.
+        seed: of the validation set.
     """
 
     every: int = 500
@@ -162,7 +162,7 @@ class CurriculumConfig:
     Attributes:
         start: positions in the window before the first evaluation, and the least at any time.
         growth: positions in the window for each position of the solved beginning.
-        solved: held-out accuracy from which a position counts as solved.
+        solved: validation accuracy from which a position counts as solved.
     """
 
     start: int = 8

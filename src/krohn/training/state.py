@@ -128,7 +128,7 @@ def rate_table(
 
 @dataclass
 class Plateau:
-    """Cuts a replicate's rate when its held-out loss has not improved for ``patience`` evaluations."""
+    """Cuts a replicate's rate when its validation loss has not improved for ``patience`` evaluations."""
 
     config: OptimizerConfig
     cuts: Tensor
@@ -143,7 +143,7 @@ class Plateau:
         return cls(config, ones, infinite, torch.zeros(replicates, dtype=torch.int64))
 
     def observe(self, loss: Tensor) -> None:
-        """Takes the held-out losses [R] of one evaluation."""
+        """Takes the validation losses [R] of one evaluation."""
         better = loss < self.lowest
         self.lowest = torch.where(better, loss, self.lowest)
         self.waited = torch.where(better, 0, self.waited + 1)

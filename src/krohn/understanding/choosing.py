@@ -14,11 +14,11 @@ DIMENSIONS = (1, 2, 3, 4, 6, 8, 16, 32)
 """Of the subspaces that are tried, beside all directions that were found if they are few."""
 
 TOLERANCE = 0.01
-"""A smaller subspace is preferred if its share is at most so much lower."""
+"""A smaller subspace is preferred if its share is within this of the larger one's."""
 
 DROPPED, TRIED = 0.25, 8
-"""Subspaces are tried on all pairs if their share on the first is at most so much lower than the best, and if
-they are among the so many best of their role; of equal ones the smaller."""
+"""Subspaces are tried on all pairs if their share on the first pairs is within DROPPED of the best and they
+are among the top TRIED of their role; ties go to the smaller subspace."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,7 +92,7 @@ def subject_of_run(directory: Path) -> Subject:
     task = Task(config.task, found.automaton, torch.device("cpu"))
 
     def draw(seed: int, count: int, length: int) -> Numbers:
-        # A seed of its own: neither the words of training nor those that chose the checkpoint.
+        # Its own seed: disjoint from the training words and the validation set.
         words: Numbers = task.held_out((1 << 44) + seed, count)[0][0].numpy()[:, :length]
         return words.astype(np.int64)
 

@@ -1,6 +1,6 @@
 """Proposals of features: one layer without a search, one layer by search, two layers.
 
-A search is long, so the exchange law is asked first. Exchange letters x and y at two positions of one
+The search is expensive, so we try the exchange law first. Exchange letters x and y at two positions of one
 residue, with both letters before the first and after the second position at that residue: all counts by
 residue, all first and last positions, and the letters near both ends stay. If the state changes, no
 features of these kinds determine it (places counted one by one at the beginning apart). For residues modulo

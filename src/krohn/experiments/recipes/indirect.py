@@ -94,7 +94,7 @@ def table(cells: Sequence[Cell]) -> list[Row]:
 
 
 def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
-    """The replicate that the held-out words chose, by column and model, the paper's GPT beside it."""
+    """The replicate selected on the validation set, by column and model, the paper's GPT beside it."""
     rows = table(cells)
     places = {(row["task"], row["model"]): row for row in rows}
     paper = {(column.name, "GPT, the paper"): column.paper for column in COLUMNS}

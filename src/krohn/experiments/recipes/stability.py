@@ -99,7 +99,7 @@ def gains(cell: Cell, without: Cell) -> list[float]:
     """Differences in points from the cell in which the factor is off, replicate by replicate.
 
     Replicates of the same number start from the same weights and read the same words, so that differences say
-    more than means. Both are judged on the test words, or both on the words that chose them.
+    more than means. Both are evaluated on the test set, or both on the validation set.
     """
     tested = all(record.tested for record in (*cell.records, *without.records))
     off = {record.replicate: _judged(record, tested) for record in without.records}
