@@ -1,12 +1,19 @@
 """The settings of a run as options of ``krohn train``: one table, from which everything else follows."""
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from types import NoneType
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import click
 
+from krohn.training.sections import SECTIONS
+
 F = TypeVar("F", bound=Callable[..., Any])
+
+# Sections that are off unless this place is typed.
+PARENTS = {"curriculum": "curriculum", "halving": "halving.every"}
 
 
 def number_or_none(text: str) -> float | str:
@@ -21,59 +28,73 @@ def number_or_none(text: str) -> float | str:
 class Setting:
     """One option: the field of a run's configuration that it sets.
 
+    Type and default are those of the field, unless it belongs to the model or to the run itself: reading
+    these would load torch.
+
     Attributes:
         flag: as typed.
         place: section and field, or the field of the run itself.
-        help: one line.
-        type: of the value; ``None`` for a switch.
-        many: the option may be repeated.
-        values: how many values follow it.
+        text: one line.
+        typed: the type of the value, where the field is not read.
     """
 
     flag: str
     place: str
-    help: str
-    type: Any = None
-    many: bool = False
-    values: int = 1
+    text: str
+    typed: Any = None
 
     @property
     def name(self) -> str:
         """The parameter that click passes."""
         return self.flag.removeprefix("--").replace("-", "_")
 
+    @property
+    def field(self) -> dataclasses.Field[Any] | None:
+        """The field of a section; ``None`` for the model's, the run's own, and a whole section."""
+        section, _, name = self.place.partition(".")
+        fields = dataclasses.fields(SECTIONS[section]) if section in SECTIONS else ()
+        return next((field for field in fields if field.name == name), None)
+
+    @property
+    def help(self) -> str:
+        """The line, with the default where it is not simply off."""
+        default = None if self.field is None else self.field.default
+        if default in (None, False) or self.place in PARENTS.values():
+            return self.text
+        shown = " ".join(map(str, default)) if isinstance(default, tuple) else default
+        return f"{self.text}  [default: {shown}]"
+
     def option(self) -> Callable[[F], F]:
         """The click option; a value that was not typed is ``None``, so that it can be told apart."""
-        if self.type is None:
+        kind: Any = self.typed if self.field is None else self.field.type
+        if kind in (None, bool):
             return click.option(self.flag, self.name, is_flag=True, default=None, help=self.help)
+        arguments = get_args(kind)
+        repeated = arguments[1:] == (...,)
+        if get_origin(kind) is tuple:
+            kind = arguments[0]
+        elif get_origin(kind) is Literal:
+            kind = click.Choice(arguments)
+        elif NoneType in arguments:
+            kind = number_or_none
         return click.option(
             *((self.flag, "-T") if self.flag == "--length" else (self.flag,)),
             self.name,
-            type=self.type,
-            multiple=self.many,
-            nargs=self.values,
-            metavar="FLOAT|none" if self.type is number_or_none else None,
+            type=kind,
+            multiple=repeated,
+            nargs=len(arguments) if kind is float and arguments and not repeated else 1,
+            metavar="FLOAT|none" if kind is number_or_none else None,
             help=self.help,
         )
 
 
 SETTINGS = (
-    Setting("--length", "task.length", "Letters per sequence.  [default: 100]", int),
-    Setting(
-        "--target",
-        "task.target",
-        "What is predicted.  [default: state]",
-        click.Choice(["state", "observation"]),
-    ),
-    Setting("--reveal", "task.reveal", "Probability that a label is shown.  [default: 1.0]", float),
+    Setting("--length", "task.length", "Letters per sequence."),
+    Setting("--target", "task.target", "What is predicted."),
+    Setting("--reveal", "task.reveal", "Probability that a label is shown."),
     Setting("--scratchpad", "task.scratchpad", "Interleave inputs and states."),
     Setting("--bos", "task.bos", "Put a token for the beginning before the first letter."),
-    Setting(
-        "--distribution",
-        "task.distribution",
-        "Distribution of the inputs; see docs/training.md.  [default: auto]",
-        str,
-    ),
+    Setting("--distribution", "task.distribution", "Distribution of the inputs; see docs/training.md."),
     Setting(
         "--model",
         "model.kind",
@@ -107,73 +128,42 @@ SETTINGS = (
     ),
     Setting("--embedding", "model.embedding", "lstm, gru: embedding width.  [default: 64]", int),
     Setting("--hidden", "model.hidden", "lstm, gru: state width.  [default: 128]", int),
-    Setting(
-        "--optimizer",
-        "optimizer.method",
-        "adamw or muon; muon orthogonalises the updates of gpt's block matrices.  [default: adamw]",
-        str,
-    ),
-    Setting(
-        "--lr",
-        "optimizer.lr",
-        "Learning rate; repeat for a grid over replicates.  [default: 0.0003]",
-        float,
-        many=True,
-    ),
-    Setting("--weight-decay", "optimizer.weight_decay", "Weight decay, decoupled.  [default: 0.0001]", float),
-    Setting("--betas", "optimizer.betas", "Decay of the two moments.  [default: 0.9 0.98]", float, values=2),
-    Setting("--eps", "optimizer.eps", "Added to the root of the second moment.  [default: 1e-08]", float),
-    Setting("--warmup", "optimizer.warmup", "Steps of linear warm-up.  [default: 300]", int),
-    Setting("--schedule", "optimizer.schedule", "constant, cosine or plateau.  [default: constant]", str),
-    Setting(
-        "--floor", "optimizer.floor", "cosine, plateau: least fraction of the rate.  [default: 0.01]", float
-    ),
-    Setting("--patience", "optimizer.patience", "plateau: evaluations before a cut.  [default: 10]", int),
-    Setting("--factor", "optimizer.factor", "plateau: what a cut leaves of the rate.  [default: 0.5]", float),
-    Setting("--ema", "optimizer.ema", "Decay of the averaged weights.  [default: 0.9]", float),
-    Setting("--clip", "optimizer.clip", "Largest gradient norm, or none.  [default: 1.0]", number_or_none),
-    Setting("--batch", "optimizer.batch", "Sequences per replicate and step.  [default: 16]", int),
+    Setting("--optimizer", "optimizer.method", "muon orthogonalises the updates of gpt's block matrices."),
+    Setting("--lr", "optimizer.lr", "Learning rate; repeat for a grid over replicates."),
+    Setting("--weight-decay", "optimizer.weight_decay", "Weight decay, decoupled."),
+    Setting("--betas", "optimizer.betas", "Decay of the two moments."),
+    Setting("--eps", "optimizer.eps", "Added to the root of the second moment."),
+    Setting("--warmup", "optimizer.warmup", "Steps of linear warm-up."),
+    Setting("--schedule", "optimizer.schedule", "How the learning rate falls."),
+    Setting("--floor", "optimizer.floor", "cosine, plateau: least fraction of the rate."),
+    Setting("--patience", "optimizer.patience", "plateau: evaluations before a cut."),
+    Setting("--factor", "optimizer.factor", "plateau: what a cut leaves of the rate."),
+    Setting("--ema", "optimizer.ema", "Decay of the averaged weights."),
+    Setting("--clip", "optimizer.clip", "Largest gradient norm, or none."),
+    Setting("--batch", "optimizer.batch", "Sequences per replicate and step."),
     Setting(
         "--curriculum",
         "curriculum",
         "Take the loss over a window that grows as the network solves more of the word.",
     ),
-    Setting("--curriculum-start", "curriculum.start", "Letters in the first window.  [default: 8]", int),
-    Setting(
-        "--curriculum-growth",
-        "curriculum.growth",
-        "Window for each solved letter.  [default: 1.5]",
-        float,
-    ),
-    Setting(
-        "--curriculum-solved",
-        "curriculum.solved",
-        "Accuracy from which a letter counts as solved.  [default: 0.95]",
-        float,
-    ),
+    Setting("--curriculum-start", "curriculum.start", "Letters in the first window."),
+    Setting("--curriculum-growth", "curriculum.growth", "Window for each solved letter."),
+    Setting("--curriculum-solved", "curriculum.solved", "Accuracy from which a letter counts as solved."),
     Setting(
         "--halving",
         "halving.every",
         "Steps after which the worse half of the replicates is given up, repeatedly.",
-        int,
     ),
-    Setting("--halving-least", "halving.least", "Replicates that are never given up.  [default: 1]", int),
+    Setting("--halving-least", "halving.least", "Replicates that are never given up."),
     Setting("--replicates", "replicates", "Networks trained side by side.  [default: 1]", int),
     Setting("--steps", "steps", "Optimiser steps of each replicate.  [default: 10000]", int),
-    Setting("--eval-every", "evaluation.every", "Steps between evaluations.  [default: 500]", int),
-    Setting("--eval-sequences", "evaluation.sequences", "Held-out sequences.  [default: 2048]", int),
-    Setting(
-        "--eval-seed", "evaluation.seed", "Seed of the held-out sequences.  [default: 1099511627776]", int
-    ),
-    Setting(
-        "--stop-at", "evaluation.stop_at", "Token accuracy at which a replicate is frozen as solved.", float
-    ),
+    Setting("--eval-every", "evaluation.every", "Steps between evaluations."),
+    Setting("--eval-sequences", "evaluation.sequences", "Size of the validation set."),
+    Setting("--eval-seed", "evaluation.seed", "Seed of the validation set."),
+    Setting("--stop-at", "evaluation.stop_at", "Token accuracy at which a replicate is frozen as solved."),
     Setting("--precision", "precision", "bf16, fp32, fp64; auto: bf16 on a GPU.  [default: auto]", str),
     Setting("--seed", "seed", "Seed of weights and data.  [default: 0]", int),
 )
-
-# Sections that are off unless this place is typed.
-PARENTS = {"curriculum": "curriculum", "halving": "halving.every"}
 
 
 def setting_options(command: F) -> F:
@@ -197,7 +187,7 @@ def written_down(spec: str, typed: dict[str, Any], model: dict[str, Any]) -> dic
         if section in PARENTS and PARENTS[section] not in typed:
             continue  # refused by `without_effect`
         if field:
-            plain.setdefault(section, {})[field] = None if value == "none" and field == "clip" else value
+            plain.setdefault(section, {})[field] = None if value == "none" and section != "model" else value
         elif section in PARENTS:
             plain.setdefault(section, {})
         else:
