@@ -14,7 +14,7 @@ from functools import cached_property
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Cell, Row, cells_of
 from krohn.experiments.recipes import stability
-from krohn.experiments.recipes.depth import CURRICULUM, DEPTHS, MUON, NON_ABELIAN, WHOLE
+from krohn.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, NON_ABELIAN, WHOLE
 from krohn.experiments.recipes.depth import MEMORIES as APERIODIC
 from krohn.experiments.recipes.indirect import COLUMNS, HARD
 from krohn.experiments.recipes.variants import GPT, LSTM, NO_POSITIONS_BOS, RECENCY, SCRATCHPAD, SHIFTED_BOS
@@ -160,7 +160,7 @@ def by_recipe(found: Records, judge: Callable[[Sequence[Row]], bool | None]) -> 
 
 
 def depths_of(found: Records, tasks: Iterable[str]) -> str:
-    """For example ``A5 8 (AdamW; 4 fail)``."""
+    """For example ``A5 8 (AdamW, not 4)``."""
     words = []
     for task in tasks:
         for sheet in SHEETS:
@@ -169,7 +169,7 @@ def depths_of(found: Records, tasks: Iterable[str]) -> str:
             if rows:
                 failed = max((row["depth"] for row in rows if not row["solved"]), default=None)
                 passed = "no depth" if place.deepest is None else str(place.deepest)
-                words.append(f"{task} {passed} ({sheet}{f', not {failed}' if failed else ''})")
+                words.append(f"{task} {passed} ({COLUMN[sheet]}{f', not {failed}' if failed else ''})")
     return "; ".join(words) or "not tried"
 
 
@@ -177,14 +177,19 @@ Verdict = tuple[str, str]
 
 
 def everything_is_learned(found: Records) -> Verdict:
-    fewest: dict[str, int] = {}
+    """By some recipe for all cells of its sheet; the text says by which, for none has all 19."""
     if not any(row["solved"] for row in found.maps):
         raise Missing("depth")
-    for row in found.maps:
+    fewest: dict[str, Row] = {}
+    for row in sorted(found.maps, key=lambda row: int(row["depth"])):
         if row["solved"]:
-            fewest[row["task"]] = min(row["depth"], fewest.get(row["task"], 99))
-    by_depth = [(depth, [task for task in TASKS if fewest.get(task) == depth]) for depth in range(1, 17)]
-    learned = "; ".join(f"{among(tasks)} with {depth}" for depth, tasks in by_depth if tasks)
+            fewest.setdefault(row["task"], row)
+    kinds = {(row["depth"], row["sheet"]) for row in fewest.values()}
+    learned = "; ".join(
+        f"{among([task for task in TASKS if task in fewest and of(fewest[task]) == kind])} with {kind[0]}"
+        f" ({COLUMN.get(kind[1], kind[1])})"
+        for kind in sorted(kinds)
+    )
     best = [
         max((row for row in found.maps if row["task"] == task), key=lambda row: float(row["max_accuracy"]))
         for task in TASKS
@@ -199,10 +204,19 @@ def everything_is_learned(found: Records) -> Verdict:
     text += f"Not at 99%: {rest}. " if rest else ""
     tried = {row["task"] for row in found.maps}
     text += "".join(f"{task} was not tried. " for task in TASKS if task not in tried)
+    alone = {
+        sheet: {row["task"] for row in found.maps if row["solved"] and row["sheet"] == sheet}
+        for sheet in SHEETS
+    }
+    text += "By one recipe: " + ", ".join(f"{len(own)} ({COLUMN[sheet]})" for sheet, own in alone.items())
     text += (
-        f"Networks that pass have {100 * min(words):.0f} to {100 * max(words):.0f}% of the words all right"
+        f". Networks that pass have {100 * min(words):.0f} to {100 * max(words):.0f}% of the words all right"
     )
     return REPRODUCED if len(fewest) == len(TASKS) else PARTLY, text
+
+
+def of(row: Row) -> tuple[int, str]:
+    return int(row["depth"]), str(row["sheet"])
 
 
 def non_abelian_groups_need_more(found: Records) -> Verdict:

@@ -16,6 +16,7 @@ from unittest.mock import patch
 from claims import claims_table
 from click.testing import CliRunner
 from learned_depth import blocks
+from two_optimisers import table as optimisers
 
 import krohn
 from krohn.cli.reproduce import command as reproduce
@@ -88,25 +89,26 @@ def depth_rows() -> list[Row]:
 
 
 def learned() -> str:
-    """How many of the paper's automata were learned, in words."""
+    """How many of the paper's automata were learned on whole words, and by which optimiser."""
     rows = [row for row in depth_rows() if not by_window(row)]
-    least = {
-        task: min((row["depth"] for row in rows if row["solved"] and row["task"] == task), default=0)
-        for task in TASKS
+    solved = {
+        (row["task"], row["depth"], "Muon" if row["sheet"] == MUON else "AdamW")
+        for row in rows
+        if row["solved"]
     }
-    layers = ", ".join(f"{task} {depth}" for task, depth in least.items() if depth)
-    count = sum(map(bool, least.values()))
-    text = f"{count} of the paper's 19 automata are learned"
-    text += f" (with this many layers: {layers})."
+    least = {task: min((depth for own, depth, _ in solved if own == task), default=0) for task in TASKS}
+    parts = [
+        f"{', '.join(own)} by {name}"
+        for name in ("AdamW", "Muon")
+        if (own := [f"{task} {depth}" for task, depth in least.items() if (task, depth, name) in solved])
+    ]
+    text = f"{sum(map(bool, least.values()))} of the paper's 19 automata are learned"
+    text += f", with this many layers: {'; '.join(parts)}." if parts else "."
     tried = {row["task"] for row in rows}
     rest = [task for task in TASKS if not least[task] and task in tried]
     text += f"\nNot learned with 8 layers: {', '.join(rest)}." if rest else ""
     missing = [task for task in TASKS if task not in tried]
-    text += f" Not tried: {', '.join(missing)}." if missing else ""
-    window = {row["task"] for row in depth_rows() if row["solved"] and by_window(row)}
-    more = [task for task in TASKS if task in window and not least[task]]
-    text += "\nBy a curriculum, where the loss is taken over a window that grows with what is solved, "
-    return text + (f"{', '.join(more)} is learned as well." if more else "no other is learned.")
+    return text + (f"\nNot tried: {', '.join(missing)}." if missing else "")
 
 
 def depths() -> str:
@@ -132,11 +134,6 @@ def depths() -> str:
 def ways() -> str:
     """Cells that were made on whole words and by curriculum, by AdamW: all else is the same."""
     return side_by_side(WHOLE, CURRICULUM)
-
-
-def optimisers() -> str:
-    """Cells that were made by both optimisers on whole words, each by its recipe."""
-    return side_by_side(MUON, WHOLE)
 
 
 def side_by_side(*sheets: str) -> str:

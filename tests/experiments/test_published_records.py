@@ -74,4 +74,4 @@ def test_the_named_commit_has_the_sources(digest: str, commit: str, tmp_path: Pa
         pytest.skip("the history is not here")
     with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
         archive.extractall(tmp_path, filter="data")
-    assert digest == f"0.1.0+{digest_of(tmp_path / 'src' / 'krohn', PARTS)}"
+    assert digest.partition("+")[2] == digest_of(tmp_path / "src" / "krohn", PARTS)

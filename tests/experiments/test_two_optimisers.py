@@ -1,0 +1,73 @@
+"""The comparison of two recipes: pairs, words to 99%, intervals, on curves written down here."""
+
+import math
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.made_up_records import record
+from krohn.experiments.experiment import Cell
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    return runpy.run_path(str(BENCHMARKS / "two_optimisers.py"))
+
+
+def cell(*curves: dict[int, float]) -> Cell:
+    records = [
+        record(
+            replicate=number,
+            config={"optimizer": {"batch": 64}},
+            metrics={
+                "accuracy": max(curve.values()),
+                "seconds": 10.0 + number,
+                "curve": {"step": list(curve), "accuracy": list(curve.values())},
+            },
+        )
+        for number, curve in enumerate(curves)
+    ]
+    return Cell(label={"task": "C2"}, records=tuple(reversed(records)))
+
+
+def test_a_replicate_that_was_done_early_keeps_its_last_accuracy(script: dict[str, Any]) -> None:
+    found = script["way"](cell({2000: 0.5, 4000: 0.6, 6000: 0.995}, {2000: 0.999}, {2000: 0.3, 4000: 0.4}))
+    assert found.at_common == (0.6, 0.999, 0.4)
+    assert found.words == (6000 * 64, 2000 * 64, None)
+    assert found.seconds == 12.0
+
+
+def test_a_median_stands_only_where_most_replicates_pass(script: dict[str, Any]) -> None:
+    way, reached = script["Way"], script["reached"]
+    assert reached(way((0.5,) * 4, (None,) * 4, 1.0)) == "0 of 4"
+    assert reached(way((0.5,) * 4, (None, 64, None, 128), 1.0)) == "2 of 4, from 64"
+    assert reached(way((0.5,) * 3, (None, 64, 128), 1.0)) == "2 of 3, from 64, median 128"
+
+
+def test_the_quantiles_are_those_of_students_distribution(script: dict[str, Any]) -> None:
+    """Its density, summed between the bounds, is 95%."""
+    for count, bound in script["T_95"].items():
+        freedom = count - 1
+        width = 2 * bound / 100_000
+        middle = -bound + width * (np.arange(100_000) + 0.5)
+        density = (1 + middle**2 / freedom) ** (-(freedom + 1) / 2)
+        scale = math.gamma((freedom + 1) / 2) / (math.sqrt(freedom * math.pi) * math.gamma(freedom / 2))
+        assert scale * width * density.sum() == pytest.approx(0.95, abs=1e-4), count
+
+
+def test_the_interval_is_the_mean_and_its_error(script: dict[str, Any]) -> None:
+    mean, half = script["interval"]([1.0, 2.0, 3.0])
+    assert (mean, half) == pytest.approx((2.0, 4.303 / math.sqrt(3)))
+
+
+def test_every_cell_that_both_recipes_ran_is_there(script: dict[str, Any]) -> None:
+    """Of the published records: as many pairs as replicates, and no cell of one recipe alone."""
+    pairs = script["both"]()
+    assert ("D6", 8) in pairs
+    assert ("C5", 16) not in pairs
+    assert all(len(muon.words) == len(adamw.words) for muon, adamw in pairs.values())
