@@ -5,6 +5,7 @@ what the option does. An option that has none of them fails here.
 """
 
 import inspect
+import keyword
 from importlib import import_module
 from typing import Any, get_type_hints
 
@@ -26,6 +27,8 @@ ALIKE = {
     "formats": "to",
     "no_proof": "proof",
     "store_path": "store",
+    "run_id": "run",
+    "name": "experiment",
 }
 """Options and arguments that are parameters of another name."""
 
@@ -68,16 +71,11 @@ ELSEWHERE: dict[str, str] = {
     "circuit.target": "krohn:compile",
     "circuit.seed": "krohn.construct.threshold_gates:Circuit",
     "reproduce.markdown": "krohn:reproduce",
-    "results list": "krohn.experiments.store:Store.records",
-    "results show": "krohn.experiments.store:Store.records",
-    "results merge": "krohn.experiments.store:Store.put",
-    "results export": "krohn.experiments.text_form:export_text",
-    "results import": "krohn.experiments.text_form:import_text",
 }
 """What does the same in Python; ``module:name``."""
 
-ONLY_HERE = {"as_json", "doctor"}
-"""About printing, and about the installation."""
+ONLY_HERE = {"as_json"}
+"""About printing."""
 
 OPEN = ("train", "reproduce")
 """Functions that take the settings of a run or a sweep by name, and refuse unknown ones."""
@@ -92,6 +90,23 @@ def commands() -> dict[str, click.Command]:
 EVERY = commands()
 
 
+def test_every_command_is_a_function_or_a_group_of_them() -> None:
+    """No command is left out: each has a public name, and each member of a group is a method of it."""
+    assert set(EVERY) == set(COMMANDS)
+    for name, command in EVERY.items():
+        public = FUNCTIONS.get(name, name)
+        assert public in krohn.__all__, f"krohn {name} has no krohn.{public}"
+        if not isinstance(command, click.Group):
+            assert callable(getattr(krohn, public)), public
+        for inner in getattr(command, "commands", {}):
+            assert callable(method(public, inner)), f"{name} {inner}"
+
+
+def method(name: str, inner: str) -> Any:
+    """``krohn.results.import_`` for ``krohn results import``: Python keeps the word for itself."""
+    return getattr(getattr(krohn, name), inner + "_" * keyword.iskeyword(inner))
+
+
 def resolved(place: str) -> Any:
     module, _, path = place.partition(":")
     found = import_module(module)
@@ -101,19 +116,21 @@ def resolved(place: str) -> Any:
     return found
 
 
-def parameters(name: str) -> set[str]:
-    function = getattr(krohn, FUNCTIONS.get(name, name))
+def parameters(name: str, inner: str = "") -> set[str]:
+    public = FUNCTIONS.get(name, name)
+    function = method(public, inner) if inner else getattr(krohn, public)
     known = set(inspect.signature(function).parameters)
     return known | set(get_type_hints(TransformerOptions)) if name == "compile" else known
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if name not in ONLY_HERE])
+@pytest.mark.parametrize("name", EVERY)
 def test_every_option_of_a_command_has_its_place_in_python(name: str) -> None:
     command = EVERY[name]
     if isinstance(command, click.Group):
-        for inner in command.commands:
-            place = ELSEWHERE.get(f"{name} {inner}")
-            assert callable(resolved(place) if place else getattr(getattr(krohn, name), inner)), inner
+        for inner, each in command.commands.items():
+            known = parameters(name, inner)
+            for option in (str(option.name) for option in each.params):
+                assert option in known | ONLY_HERE or ALIKE.get(option) in known, f"{name} {inner}: {option}"
         return
     known = parameters(name)
     for option in (str(option.name) for option in command.params):

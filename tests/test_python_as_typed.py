@@ -1,14 +1,15 @@
 """Python as people type it: names, files and objects alike, letter names, one-line reprs, pictures."""
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 import torch
 
 import krohn
-from krohn.cli.app import COMMANDS
 
 LONGEST = 200
 
@@ -213,10 +214,7 @@ def test_an_automaton_is_a_dictionary_or_a_table() -> None:
         krohn.automaton(moves, start="none")
 
 
-def test_every_command_is_a_function(network: krohn.CompiledNetwork, tmp_path: Path) -> None:
-    """Those that look at the machine, at stored runs, or at a module of one's own have other names."""
-    others = {"doctor", "results", "bench"}
-    assert {name for name in COMMANDS if name not in others} <= set(krohn.__all__)
+def test_commands_are_functions(network: krohn.CompiledNetwork, tmp_path: Path) -> None:
     network.save(tmp_path / "net")
     assert krohn.run(tmp_path / "net", "abab").tolist() == network("abab").tolist()
     assert krohn.explain(network, "abab").states == network.explain("abab").states
@@ -229,3 +227,71 @@ def test_every_command_is_a_function(network: krohn.CompiledNetwork, tmp_path: P
     assert krohn.barrington("x & y").accepts({"x": True, "y": True})
     with pytest.raises(krohn.KrohnError, match="a store must exist"):
         krohn.reproduce("depth", store=tmp_path / "none.sqlite", show=True)
+
+
+def test_tables_become_data_frames(network: krohn.CompiledNetwork, tmp_path: Path) -> None:
+    small = {
+        "length": 4,
+        "layers": 1,
+        "dim": 8,
+        "heads": 1,
+        "mlp": 8,
+        "steps": 2,
+        "batch": 2,
+        "device": "cpu",
+    }
+    run = krohn.train("C2", **small)
+    text = Path(__file__).parents[1] / "results" / "curves-small.jsonl"
+    store = tmp_path / "store.sqlite"
+    assert krohn.results.import_(text, store).added > 0
+    listed = krohn.results.list(store)
+    first = listed[0]["run"]
+    shown = krohn.reproduce("curves", "small", store=store, show=True, figures=tmp_path / "figures")
+    frames = {
+        "zoo": (krohn.zoo().to_frame(), len(krohn.zoo()), {"name", "num_states", "num_letters"}),
+        "atlas": (krohn.atlas(2, 1).to_frame(), len(krohn.atlas(2, 1)), {"table", "depth", "lower"}),
+        "suite": (krohn.suite.list().to_frame(), len(krohn.suite.list()), {"name", "automaton"}),
+        "results": (listed.to_frame(), len(listed), {"experiment", "run", "max_accuracy"}),
+        "run": (krohn.results.show(first, store).to_frame(), listed[0]["replicates"], {"accuracy", "status"}),
+        "reproduce": (shown.to_frame(), len(shown.table), set(shown.table[0])),
+        "train": (run.to_frame(), len(run.replicates), {"accuracy", "status"}),
+        "sample": (krohn.sample("C2", 5, 3).to_frame(), 3, {"letters", "states"}),
+        "explain": (network.explain("abab").to_frame(), 5, {"letter", "state"}),
+        "doctor": (krohn.doctor().to_frame(), len(krohn.doctor().parts), set()),
+    }
+    for name, (frame, rows, columns) in frames.items():
+        assert isinstance(frame, pandas.DataFrame), name
+        assert len(frame) == rows, name
+        assert columns <= set(frame.columns), (name, list(frame.columns))
+    zoo = krohn.zoo().to_frame().set_index("name")
+    assert zoo.loc["S4", "num_states"] == 24
+    states = network.explain("abab").to_frame()["state"].dropna().tolist()
+    assert states == [krohn.zoo("abab").state_names[q] for q in network("abab")]
+    assert "S4" in krohn.zoo()._repr_html_()
+
+
+def test_a_data_frame_without_pandas_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(krohn.KrohnError, match=r"needs pandas, .*: pip install 'krohn\[pandas\]'"):
+        krohn.zoo().to_frame()
+
+
+def test_results_are_instances_of_exported_types(network: krohn.CompiledNetwork, tmp_path: Path) -> None:
+    network.save(tmp_path / "net")
+    found = {
+        "Analysis": krohn.analyze("C2"),
+        "Decomposition": krohn.decompose("C2"),
+        "CompiledNetwork": network,
+        "Verification": krohn.verify(network),
+        "Explanation": network.explain("ab"),
+        "Sample": krohn.sample("C2", 3, 2),
+        "Circuit": krohn.circuit("C2", length=2),
+        "BarringtonProgram": krohn.barrington("x & y"),
+        "Extracted": krohn.extract(tmp_path / "net", 3),
+        "Exported": krohn.export(network, tmp_path / "gpt2", proof=False),
+        "Installation": krohn.doctor(),
+        "Report": krohn.understand(network, effort=0.05),
+        "Rows": krohn.atlas(2, 1),
+    }
+    for name, result in found.items():
+        assert isinstance(result, getattr(krohn, name)), name

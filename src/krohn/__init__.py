@@ -1,7 +1,8 @@
 """krohn: finite automata, their Krohn–Rhodes cascades, and the shallow Transformers that simulate them.
 
 Wherever an automaton is needed, an object, a name ("S4", "regex:(ab)*"), a file, a dictionary or a table is
-accepted. Every command is a function of the same name.
+accepted. Every command is a function of the same name. Results that are tables have ``to_frame()``: a
+DataFrame, where pandas is installed.
 
 Automata
     Semiautomaton     states, letters, a transition table; ``run`` gives the states of a word
@@ -21,6 +22,7 @@ Algebra
     Decomposition     what it found
     atlas             all small automata with their classes and the layers they need
     barrington        a Boolean formula as a word problem
+    BarringtonProgram  that word problem
 Networks
     compile           the explicit weights of a Transformer (or an LSTM, …) that simulates the automaton
     CompiledNetwork   those weights: ``net("abab")``, ``save``, ``export``, ``to_torch``, ``state_dict``
@@ -29,19 +31,29 @@ Networks
     Explanation       what they hold
     verify            whether any network is proved right on every word, rounding included
     Verification      what was proved, or not
-    export            a network for transformers, TransformerLens or ONNX
+    export, Exported  a network for transformers, TransformerLens or ONNX
     explore           the page that runs networks in a browser
-    circuit           a network as threshold gates
+    circuit, Circuit  a network as threshold gates
 Training
     train             trains networks on an automaton, several replicates at once
     TrainResult       what came of it
     RunConfig         everything that decides a training run
     reproduce         an experiment of the paper: runs, table and figures
+    Reproduction      what it showed
+    results           stored runs: ``list``, ``show``, ``merge``, ``export``, ``import_``
+    StoredRun         one of them
     state_tracking    a torch module of your own on automata: can it, did it learn, how far
 Understanding
     understand        which variables of the algebra a network uses in which layer, by interventions
+    Report            what it found
     extract           the automaton that a network computes
+    Extracted         what it found
     suite             networks whose algorithm is known, with circuits; scores hypotheses about them
+Tables
+    Rows              a list of results that is a table as well: ``krohn.zoo().to_frame()``
+Installation
+    doctor            what is installed here, and how to get what is missing
+    Installation      what it found
 Errors
     KrohnError        the root of all errors; the message is one line
 
@@ -92,6 +104,17 @@ _PUBLIC = {
     "Sample": "krohn.automata.sampling:Sample",
     "TrainResult": "krohn.training.loop:TrainResult",
     "Verification": "krohn.certify.certificate:Verification",
+    "BarringtonProgram": "krohn.construct.barrington:BarringtonProgram",
+    "Circuit": "krohn.construct.threshold_gates:Circuit",
+    "Exported": "krohn.exporting.driver:Exported",
+    "Extracted": "krohn.trained.extraction:Extracted",
+    "Installation": "krohn.installation:Installation",
+    "Report": "krohn.understanding.report:Report",
+    "Reproduction": "krohn.experiments.reproduction:Reproduction",
+    "Rows": "krohn.notebook:Rows",
+    "StoredRun": "krohn.experiments.stored_runs:StoredRun",
+    "doctor": "krohn.installation:doctor",
+    "results": "krohn.experiments.stored_runs:results",
     "suite": "krohn.testbed.public:suite",
     "state_tracking": "krohn.evaluate.harness:state_tracking",
 }

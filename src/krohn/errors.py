@@ -51,6 +51,7 @@ EXTRAS = {
     "transformers": "hf",
     "onnx": "hf",
     "pyarrow": "parquet",
+    "pandas": "pandas",
     "automata": "dfa",
     "starlette": "explore",
     "uvicorn": "explore",

@@ -20,6 +20,7 @@ from krohn.errors import InvalidInput
 from krohn.network import storage
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import Explanation
+from krohn.notebook import Rows
 from krohn.recurrent import witness_files
 from krohn.recurrent.witness_files import Witness
 from krohn.web.page_data import LENGTH, build_machine
@@ -76,17 +77,17 @@ def barrington(formula: str, automaton: AutomatonLike | None = None) -> formulas
 
 def atlas(
     states: int, letters: int, *, sample: int | None = None, seed: int = 0, effort: float = 1.0
-) -> list[dict[str, Any]]:
+) -> Rows[dict[str, Any]]:
     """All automata of 2 to ``states`` states up to isomorphism, or a sample: rows with class and depth.
 
-    The rows are what ``krohn atlas --json`` lists, and what ``pandas.DataFrame`` takes.
+    The rows are what ``krohn atlas --json`` lists; ``to_frame()`` makes a DataFrame of them.
     """
     if sample is not None:
         chosen = sampled_automata(states, letters, sample, seed)
     else:
         require_listable(states, letters)  # before the smaller ones are listed
         chosen = [automaton for count in range(2, states + 1) for automaton in small_automata(count, letters)]
-    return [entry.to_json() for entry in atlas_of(chosen, effort)]
+    return Rows([entry.to_json() for entry in atlas_of(chosen, effort)])
 
 
 def explore(*automata: AutomatonLike, out: str | Path | None = None, length: int = LENGTH) -> str:

@@ -1,7 +1,53 @@
-"""Small tables for notebooks: what `_repr_html_` of the results returns."""
+"""Results as tables: what notebooks show of them, and DataFrames where pandas is installed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from krohn.errors import missing
+
+if TYPE_CHECKING:
+    from pandas import DataFrame as DataFrame
+
+Item = TypeVar("Item")
+_SHOWN = 20
+
+
+class Rows(list[Item]):
+    """A list of results that is a table as well: ``to_frame()`` is its pandas DataFrame."""
+
+    def __init__(self, items: Iterable[Item], row: Callable[[Item], Mapping[str, Any]] | None = None) -> None:
+        super().__init__(items)
+        self._row = row or _itself
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary for each item."""
+        return [dict(self._row(item)) for item in self]
+
+    def to_frame(self) -> "DataFrame":
+        """One row for each item, one column for each key."""
+        return frame(self.rows())
+
+    def _repr_html_(self) -> str:
+        rows = self.rows()
+        header = list(dict.fromkeys(key for row in rows for key in row))
+        shown = [[row.get(key, "") for key in header] for row in rows[:_SHOWN]]
+        title = f"{len(rows):,} rows" + (f", the first {_SHOWN} shown" if len(rows) > _SHOWN else "")
+        return html_table(title, {}, header, shown)
+
+
+def _itself(item: Any) -> Mapping[str, Any]:
+    assert isinstance(item, Mapping), type(item)
+    return item
+
+
+def frame(rows: Iterable[Mapping[str, Any]]) -> "DataFrame":
+    """The rows as a DataFrame; without pandas one line says how to get it."""
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise missing(error, "a DataFrame") or error from error
+    return pandas.DataFrame([dict(row) for row in rows])
 
 
 def html_table(

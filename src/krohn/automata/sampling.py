@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,10 @@ from krohn.automata.letter_blocks import BlockDice, BlockTables
 from krohn.automata.semiautomaton import Semiautomaton, letter_type, whole
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.errors import InvalidInput, LimitExceeded
+from krohn.notebook import frame
+
+if TYPE_CHECKING:
+    from krohn.notebook import DataFrame
 
 UnsignedArray = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -48,6 +52,11 @@ class Sample:
         """The arrays by name."""
         columns = {"letters": self.letters, "states": self.states}
         return columns if self.observations is None else {**columns, "observations": self.observations}
+
+    def to_frame(self) -> "DataFrame":
+        """One row for each word, with the lists of its letters and states."""
+        columns = self.columns()
+        return frame({name: held[row].tolist() for name, held in columns.items()} for row in range(len(self)))
 
     def head(self, count: int) -> "Sample":
         """The first ``count`` words."""

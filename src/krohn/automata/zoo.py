@@ -35,6 +35,7 @@ from krohn.automata.regular import from_regex
 from krohn.automata.rubik import rubik
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName, counted
+from krohn.notebook import Rows
 from krohn.plugins import Plugins, instance_of
 
 Observation = Callable[[Semiautomaton], list[int]]
@@ -177,11 +178,13 @@ def families() -> Iterator[Family]:
 
 
 @overload
-def zoo() -> tuple[str, ...]: ...
+def zoo() -> Rows[str]: ...
 @overload
 def zoo(name: str) -> Semiautomaton: ...
-def zoo(name: str | None = None) -> Semiautomaton | tuple[str, ...]:
+def zoo(name: str | None = None) -> Semiautomaton | Rows[str]:
     """The automaton of that name: ``zoo("S4")``, ``zoo("C2xC2")``, ``zoo("Dyck4,8@top")``; all names without.
+
+    ``zoo().to_frame()`` lists them with their numbers of states and letters.
 
     Example:
         >>> grid = krohn.zoo("Grid4")
@@ -189,7 +192,7 @@ def zoo(name: str | None = None) -> Semiautomaton | tuple[str, ...]:
         (4, ('L', 'R'), [1, 2, 1])
     """
     if name is None:
-        return zoo_names()
+        return Rows(zoo_names(), lambda each: entry(zoo(each)))
     text, at, observation = name.partition("@")
     # A product sign stands before the next factor's first letter; the one in Grid3x4 stands before a digit.
     factors = re.split(r"x(?=[A-Z]|abab)", text)
@@ -206,6 +209,16 @@ def zoo(name: str | None = None) -> Semiautomaton | tuple[str, ...]:
         known = ", ".join(family.observations) or "none"
         raise UnknownName(f"the observations of {text} are: {known}; got {observation!r}")
     return replace(automaton, observe=tuple(family.observations[observation](automaton)), name=name)
+
+
+def entry(automaton: Semiautomaton) -> dict[str, Any]:
+    """What a list of automata says of one."""
+    return {
+        "name": automaton.name,
+        "num_states": automaton.num_states,
+        "num_letters": automaton.num_letters,
+        "letters": list(automaton.letter_names),
+    }
 
 
 def zoo_names() -> tuple[str, ...]:

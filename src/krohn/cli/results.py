@@ -1,6 +1,5 @@
 """`krohn results`: what the store holds, joined, written as text, read back."""
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -41,25 +40,13 @@ def list_runs(store_path: Path, as_json: bool) -> None:
     Example:  krohn results list --store runs/results.sqlite
     """
     from krohn.experiments.store import Store
+    from krohn.experiments.stored_runs import results
 
+    rows = results.list(store_path)
     with Store(store_path, writable=False) as store:
-        rows = [_run_row(store, member) for member in store.members()]
         records = len(store.records())
     payload = {"store": str(store_path), "records": records, "runs": rows}
     emit(payload, as_json=as_json, text=lambda: _listing(rows))
-
-
-def _run_row(store: Any, member: Any) -> dict[str, Any]:
-    records = store.of_run(member.run_id)
-    return {
-        "experiment": member.experiment,
-        "scale": member.scale,
-        "run": member.run_id,
-        "label": dict(member.label),
-        "replicates": len(records),
-        "done": sum(record.status != "partial" for record in records),
-        "max_accuracy": max((record.accuracy for record in records), default=None),
-    }
 
 
 def _listing(rows: list[dict[str, Any]]) -> str:
@@ -88,34 +75,9 @@ def show_run(run_id: str, store_path: Path, as_json: bool) -> None:
     \b
     Example:  krohn results show 3f2a --store runs/results.sqlite
     """
-    from krohn.errors import UnknownName
-    from krohn.experiments.store import Store
+    from krohn.experiments.stored_runs import results
 
-    with Store(store_path, writable=False) as store:
-        known = sorted({record.run_id for record in store.records()})
-        matches = [name for name in known if name.startswith(run_id)]
-        if len(matches) != 1:
-            listed = ", ".join(matches or known[:8]) or "none"
-            raise UnknownName(f"a run must be named by the start of one id; got {run_id!r}; known: {listed}")
-        records = store.of_run(matches[0])
-    first = records[0]
-    payload = {
-        "run": first.run_id,
-        "config": dict(first.config),
-        "environment": dict(first.environment),
-        "code": first.code,
-        "replicates": [
-            {
-                "replicate": record.replicate,
-                "status": record.status,
-                "sequences": record.sequences,
-                "started": record.started,
-                "finished": record.finished,
-                "metrics": dict(record.metrics),
-            }
-            for record in records
-        ],
-    }
+    payload = results.show(run_id, store_path).to_json()
     emit(payload, as_json=as_json, text=lambda: _run_text(payload))
 
 
@@ -157,22 +119,14 @@ def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
     Example:  krohn results merge a.sqlite b.sqlite --store runs/results.sqlite
     """
     from krohn.experiments.record import conflict_lines
-    from krohn.experiments.store import Store
+    from krohn.experiments.stored_runs import results
 
-    conflicts = []
-    with ExitStack() as opened:
-        # All are opened before the store is made or touched: one that cannot be read changes nothing.
-        sources = [opened.enter_context(Store(path, writable=False)) for path in others]
-        store = opened.enter_context(Store(store_path))
-        before = len(store.records())
-        for source in sources:
-            conflicts += store.merge(source)
-        after = len(store.records())
-    found = [vars(conflict) for conflict in conflicts]
-    for line in conflict_lines(conflicts):
+    done = results.merge(others, store_path)
+    for line in conflict_lines(done.conflicts):
         note(line)
-    payload = {"store": str(store_path), "added": after - before, "records": after, "conflicts": found}
-    text = f"{after - before} records added, {after} in {store_path}, {counted(len(found), 'conflict')}"
+    found = [vars(conflict) for conflict in done.conflicts]
+    payload = {"store": str(store_path), "added": done.added, "records": done.records, "conflicts": found}
+    text = f"{done.added} records added, {done.records} in {store_path}, {counted(len(found), 'conflict')}"
     emit(payload, as_json=as_json, text=lambda: text)
 
 
@@ -190,19 +144,9 @@ def export(out: Path, name: str | None, scale: str | None, store_path: Path, as_
     \b
     Example:  krohn results export --experiment depth --scale small --out results/depth-small.jsonl
     """
-    from krohn.experiments.all_experiments import experiment
-    from krohn.experiments.scale import parse_scale
-    from krohn.experiments.store import Store
-    from krohn.experiments.text_form import export_text
+    from krohn.experiments.stored_runs import results
 
-    if name is not None:
-        experiment(name)
-    if scale is not None:
-        parse_scale(scale)
-    if out.exists() and store_path.exists() and out.samefile(store_path):
-        raise click.UsageError("--out must not be the store itself, which would be lost")
-    with Store(store_path, writable=False) as store:
-        count = export_text(store, out, experiment=name, scale=scale)
+    count = results.export(out, store_path, experiment=name, scale=scale)
     emit(
         {"records": count, "file": str(out)},
         as_json=as_json,
@@ -221,16 +165,10 @@ def import_files(files: tuple[Path, ...], store_path: Path, as_json: bool) -> No
     Example:  krohn results import results/depth-small.jsonl --store runs/results.sqlite
     """
     from krohn.experiments.record import conflict_lines
-    from krohn.experiments.store import Store
-    from krohn.experiments.text_form import parse_text
+    from krohn.experiments.stored_runs import results
 
-    # All are read before the store is made or touched: one that is broken changes nothing.
-    texts = [parse_text(path) for path in files]
-    with Store(store_path) as store:
-        conflicts = [conflict for records, members in texts for conflict in store.put(records, members)]
-        total = len(store.records())
-    for line in conflict_lines(conflicts):
+    done = results.import_(files, store_path)
+    for line in conflict_lines(done.conflicts):
         note(line)
-    read = sum(len(records) for records, _ in texts)
-    payload = {"read": read, "records": total, "store": str(store_path)}
-    emit(payload, as_json=as_json, text=lambda: f"{read} records read, {total} in {store_path}")
+    payload = {"read": done.read, "records": done.records, "store": str(store_path)}
+    emit(payload, as_json=as_json, text=lambda: f"{done.read} records read, {done.records} in {store_path}")

@@ -28,10 +28,9 @@ def list_networks(as_json: bool) -> None:
     \b
     Example:  krohn suite list
     """
-    rows = [(e.name, e.automaton, e.algorithm, e.disguise, e.length) for e in entries()]
-    keys = ("name", "automaton", "algorithm", "disguise", "length")
-    payload = {"networks": [dict(zip(keys, row, strict=True)) for row in rows]}
-    emit(payload, as_json=as_json, text=lambda: table(keys, rows))
+    rows = [entry.to_json() for entry in entries()]
+    text = table(tuple(rows[0]), [tuple(row.values()) for row in rows])
+    emit({"networks": rows}, as_json=as_json, text=lambda: text)
 
 
 def _names(ctx: click.Context, parameter: click.Parameter, given: str | None) -> tuple[str, ...]:
@@ -61,7 +60,7 @@ def build_networks(out: Path, only: tuple[str, ...], as_json: bool) -> None:
         )
         for built in done
     ]
-    payload = {"networks": [{**built.facts, "folder": str(built.folder), "new": built.new} for built in done]}
+    payload = {"networks": [built.to_json() for built in done]}
     emit(payload, as_json=as_json, text=lambda: table(keys, rows))
 
 

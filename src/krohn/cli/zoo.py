@@ -9,7 +9,7 @@ from krohn.atomic import check_output, write_text
 from krohn.automata.diagram import diagram
 from krohn.automata.files import dump_automaton
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.zoo import FILES, families, parse_spec, zoo, zoo_names
+from krohn.automata.zoo import FILES, entry, families, parse_spec, zoo, zoo_names
 from krohn.cli.output import emit, json_option, note, table
 from krohn.errors import counted
 
@@ -40,7 +40,7 @@ def command(spec: str | None, svg: Path | None, out: Path | None, as_json: bool)
     if spec is None and out is not None:
         raise click.UsageError("--out writes one automaton; say which: krohn zoo S4 --out s4.json")
     if spec is None:
-        rows = [_entry(zoo(name)) for name in zoo_names()]
+        rows = [entry(zoo(name)) for name in zoo_names()]
         emit({"automata": rows, "families": _families()}, as_json=as_json, text=lambda: _listing(rows))
         return
     if svg is not None:
@@ -55,22 +55,13 @@ def command(spec: str | None, svg: Path | None, out: Path | None, as_json: bool)
         dump_automaton(automaton, out)
         note(f"written: {out}")
     payload = {
-        **_entry(automaton),
+        **entry(automaton),
         "start": automaton.state_names[automaton.start],
         "states": list(automaton.state_names),
         "table": automaton.table.tolist() if as_json else [],
         "observe": automaton.observe,
     }
     emit(payload, as_json=as_json, text=lambda: _picture(automaton))
-
-
-def _entry(automaton: Semiautomaton) -> dict[str, Any]:
-    return {
-        "name": automaton.name,
-        "num_states": automaton.num_states,
-        "num_letters": automaton.num_letters,
-        "letters": list(automaton.letter_names),
-    }
 
 
 def _families() -> list[dict[str, Any]]:

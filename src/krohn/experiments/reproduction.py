@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from krohn.errors import counted
 from krohn.experiments.all_experiments import experiment as find
 from krohn.experiments.experiment import Cell, Row, cells_of
 from krohn.experiments.scale import Scale, parse_scale
@@ -11,6 +13,10 @@ from krohn.experiments.settings import DEPARTURES
 from krohn.experiments.store import Store
 from krohn.experiments.sweep import SweepOptions, SweepReport, is_done, is_untested, sweep
 from krohn.figures.saving import save
+from krohn.notebook import frame
+
+if TYPE_CHECKING:
+    from krohn.notebook import DataFrame
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +39,13 @@ class Reproduction:
     report: SweepReport
     table: list[Row]
     figures: list[Path] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return f"<Reproduction of {self.experiment}: {counted(len(self.table), 'row')}, {self.caption}>"
+
+    def to_frame(self) -> "DataFrame":
+        """The table, one row for each cell of the experiment."""
+        return frame(self.table)
 
 
 def reproduce(

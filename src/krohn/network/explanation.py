@@ -1,7 +1,7 @@
 """One word through one network, with every intermediate named: ground truth for interpretability."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,10 @@ from krohn.errors import UnknownName, counted
 from krohn.network.forward import logits
 from krohn.network.picture import HeadView, word_picture
 from krohn.network.transformer import Layout, Transformer
+from krohn.notebook import frame
+
+if TYPE_CHECKING:
+    from krohn.notebook import DataFrame
 
 Array = npt.NDArray[np.float64]
 
@@ -44,6 +48,15 @@ class Explanation:
                 return moment[register]
         known = sorted({name for moment in self.moments for name in moment})
         raise UnknownName(f"a register must be one of {', '.join(known)}; got {register!r}")
+
+    def to_frame(self) -> "DataFrame":
+        """One row for each position: letter, every register at the last moment that holds it, state."""
+        held = {name: values for moment in self.moments for name, values in moment.items()}
+        states = [None] * (len(self.positions) - len(self.states)) + list(self.states)
+        return frame(
+            {"letter": letter, **{name: values[at] for name, values in held.items()}, "state": states[at]}
+            for at, letter in enumerate(self.positions)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists, for files and web pages; layers and heads are numbered from 1, as people read them."""

@@ -38,6 +38,10 @@ class Built:
     facts: dict[str, Any]
     new: bool
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**self.facts, "folder": str(self.folder), "new": self.new}
+
 
 def build(
     out: str | Path, only: Sequence[str] = (), progress: Callable[[str, int, int], None] | None = None

@@ -49,6 +49,11 @@ class Entry:
         """What it is called, and its folder."""
         return f"{self.automaton.replace(',', '-').lower()}-{self.algorithm}-{self.disguise}"
 
+    def to_json(self) -> dict[str, Any]:
+        """What a list of the suite says of it."""
+        kept = ("name", "automaton", "algorithm", "disguise", "length")
+        return {key: getattr(self, key) for key in kept}
+
     @property
     def seed(self) -> int:
         """A number of its own, the same everywhere."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import final
 
 from krohn.errors import InvalidInput
+from krohn.notebook import Rows
 from krohn.testbed.building import Built, build
 from krohn.testbed.catalogue import Entry, entries
 from krohn.testbed.scoring import CircuitScore, SubspaceScore, score_circuit, score_subspace
@@ -14,24 +15,24 @@ from krohn.testbed.scoring import CircuitScore, SubspaceScore, score_circuit, sc
 class Suite:
     """What ``krohn suite`` does: ``suite.list()``, ``suite.build(out)``, ``suite.score(folder, …)``."""
 
-    def list(self) -> Sequence[Entry]:
+    def list(self) -> Rows[Entry]:
         """All networks, in the order of the catalogue."""
-        return entries()
+        return Rows(entries(), Entry.to_json)
 
-    def build(self, out: str | Path, only: Sequence[str] = ()) -> Sequence[Built]:
+    def build(self, out: str | Path, only: Sequence[str] = ()) -> Rows[Built]:
         """Writes networks into folders of ``out``; those that are finished already are kept."""
-        return build(out, only)
+        return Rows(build(out, only), Built.to_json)
 
     def score(
         self, folder: str | Path, *, circuit: str | Path | None = None, subspace: str | Path | None = None
-    ) -> CircuitScore | Sequence[SubspaceScore]:
+    ) -> CircuitScore | Rows[SubspaceScore]:
         """Scores a circuit file in MIB's format, or subspaces of variables, against what is known."""
         if (circuit is None) == (subspace is None):
             raise InvalidInput("give a circuit or a subspace, one of the two")
         if circuit is not None:
             return score_circuit(folder, circuit)
         assert subspace is not None
-        return score_subspace(folder, subspace)
+        return Rows(score_subspace(folder, subspace), SubspaceScore.to_json)
 
 
 suite = Suite()

@@ -13,7 +13,7 @@ CPR is the area under the curve over the share of edges, CMD the area between th
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from torch import Tensor
 
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.exporting.reading import read_export
+from krohn.notebook import frame
 from krohn.strict_json import read_json
 from krohn.testbed.building import CIRCUIT, PAIRS, SCORING_SEED, SUITE
 from krohn.testbed.causal import TEST, Counterfactual
@@ -28,6 +29,9 @@ from krohn.testbed.graph import Circuit, Flags, Graph, Scores, read_circuit
 from krohn.testbed.interchange import interchange_accuracy
 from krohn.testbed.patching import EdgeModel
 from krohn.testbed.truth import Trial, word_pairs
+
+if TYPE_CHECKING:
+    from krohn.notebook import DataFrame
 
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """The nine sizes of MIB's circuits, as shares of all edges."""
@@ -58,6 +62,11 @@ class CircuitScore:
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
+
+    def to_frame(self) -> "DataFrame":
+        """MIB's curve, one row for each share of the edges."""
+        columns = asdict(self.curve)
+        return frame(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
@@ -15,6 +15,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, parse_spec
 from krohn.errors import InvalidInput, Unsupported, counted
 from krohn.models.network import Network, Weights
+from krohn.notebook import frame
 from krohn.tasks.batches import Task
 from krohn.training.config import RunConfig, typed_run
 from krohn.training.device import choose_device, start_reasons
@@ -24,6 +25,9 @@ from krohn.training.metrics import HeldOut
 from krohn.training.progress import Bar, Lines, Progress, Silence, TensorBoard, TimeLeft
 from krohn.training.run import Run
 from krohn.training.sections import TEST_SEED
+
+if TYPE_CHECKING:
+    from krohn.notebook import DataFrame
 
 Evaluate = Callable[[Network, Weights, Task], dict[str, Any]]
 
@@ -72,6 +76,10 @@ class TrainResult:
     def replicate(self, index: int) -> dict[str, Tensor]:
         """Best weights of one replicate by name, on the CPU, without the replicate axis."""
         return {name: value[index].cpu() for name, value in self.weights.items()}
+
+    def to_frame(self) -> "DataFrame":
+        """One row for each replicate."""
+        return frame(self.replicates)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

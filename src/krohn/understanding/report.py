@@ -3,11 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from krohn.notebook import frame
 from krohn.understanding.findings import Finding, Share
 from krohn.understanding.heads import HeadReport
 from krohn.understanding.variables import Variable
+
+if TYPE_CHECKING:
+    from krohn.notebook import DataFrame
 
 HELD_FROM = 0.9
 """Lower end of the causal interval, and share of quiet swaps, from which a variable is said to be held."""
@@ -49,6 +53,10 @@ class Report:
 
     def __repr__(self) -> str:
         return f"<Report on {self.network[:60]}: {verdict(self)[:110]}>"
+
+    def to_frame(self) -> "DataFrame":
+        """One row for each variable and layer."""
+        return frame(self.to_json()["variables"])
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers and strings; ``variables`` has one entry for each variable and layer."""

@@ -1,0 +1,144 @@
+"""``krohn.results``: what a store holds; stores joined, written as text, read back."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from krohn.errors import InvalidInput, UnknownName
+from krohn.experiments.all_experiments import experiment as find
+from krohn.experiments.record import Conflict, Member
+from krohn.experiments.scale import parse_scale
+from krohn.experiments.store import Store
+from krohn.experiments.text_form import export_text, parse_text
+from krohn.notebook import Rows
+
+if TYPE_CHECKING:
+    from krohn.notebook import DataFrame
+
+STORE = Path("runs/results.sqlite")
+Files = str | Path | Sequence[str | Path]
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """One run whole: its configuration, where and by which code it ran, and its replicates."""
+
+    run: str
+    config: dict[str, Any]
+    environment: dict[str, Any]
+    code: str
+    replicates: Rows[dict[str, Any]]
+
+    def __repr__(self) -> str:
+        return f"<StoredRun {self.run}: {len(self.replicates)} replicates>"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**vars(self), "replicates": self.replicates.rows()}
+
+    def to_frame(self) -> "DataFrame":
+        """One row for each replicate, with a column for each of its numbers."""
+        flat = ({**row, **row["metrics"]} for row in self.replicates)
+        return Rows({key: row[key] for key in row if key != "metrics"} for row in flat).to_frame()
+
+
+@dataclass(frozen=True)
+class Joined:
+    """What came of reading results into a store."""
+
+    read: int
+    added: int
+    records: int
+    conflicts: list[Conflict]
+
+
+@final
+class Results:
+    """What ``krohn results`` does: ``list``, ``show``, ``merge``, ``export``, and ``import_``."""
+
+    def list(self, store: str | Path = STORE) -> Rows[dict[str, Any]]:
+        """The runs of every experiment, one row each."""
+        with Store(Path(store), writable=False) as opened:
+            return Rows([_run_row(opened, member) for member in opened.members()])
+
+    def show(self, run: str, store: str | Path = STORE) -> StoredRun:
+        """One run whole; ``run`` may be the start of its id."""
+        with Store(Path(store), writable=False) as opened:
+            known = sorted({record.run_id for record in opened.records()})
+            matches = [name for name in known if name.startswith(run)]
+            if len(matches) != 1:
+                listed = ", ".join(matches or known[:8]) or "none"
+                raise UnknownName(f"a run must be named by the start of one id; got {run!r}; known: {listed}")
+            records = opened.of_run(matches[0])
+        first = records[0]
+        kept = ("replicate", "status", "sequences", "started", "finished")
+        rows = [
+            {**{name: getattr(record, name) for name in kept}, "metrics": dict(record.metrics)}
+            for record in records
+        ]
+        return StoredRun(first.run_id, dict(first.config), dict(first.environment), first.code, Rows(rows))
+
+    def merge(self, others: Files, store: str | Path = STORE) -> Joined:
+        """Joins other stores into the store; nothing is lost, nothing is doubled."""
+        conflicts: list[Conflict] = []
+        with ExitStack() as opened:
+            # All are opened before the store is made or touched: one that cannot be read changes nothing.
+            sources = [opened.enter_context(Store(path, writable=False)) for path in _paths(others)]
+            target = opened.enter_context(Store(Path(store)))
+            before = len(target.records())
+            read = sum(len(source.records()) for source in sources)
+            for source in sources:
+                conflicts += target.merge(source)
+            after = len(target.records())
+        return Joined(read, after - before, after, conflicts)
+
+    def export(
+        self,
+        out: str | Path,
+        store: str | Path = STORE,
+        *,
+        experiment: str | None = None,
+        scale: str | None = None,
+    ) -> int:
+        """Writes results as text that can be committed, and returns how many records it holds."""
+        if experiment is not None:
+            find(experiment)
+        if scale is not None:
+            parse_scale(scale)
+        text, source = Path(out), Path(store)
+        if text.exists() and source.exists() and text.samefile(source):
+            raise InvalidInput("--out must not be the store itself, which would be lost")
+        with Store(source, writable=False) as opened:
+            return export_text(opened, text, experiment=experiment, scale=scale)
+
+    def import_(self, files: Files, store: str | Path = STORE) -> Joined:
+        """Reads exported text back into the store."""
+        # All are read before the store is made or touched: one that is broken changes nothing.
+        texts = [parse_text(path) for path in _paths(files)]
+        with Store(Path(store)) as opened:
+            before = len(opened.records())
+            conflicts = [found for records, members in texts for found in opened.put(records, members)]
+            after = len(opened.records())
+        return Joined(sum(len(records) for records, _ in texts), after - before, after, conflicts)
+
+
+def _paths(files: Files) -> Sequence[Path]:
+    return [Path(each) for each in ([files] if isinstance(files, str | Path) else files)]
+
+
+def _run_row(store: Store, member: Member) -> dict[str, Any]:
+    records = store.of_run(member.run_id)
+    return {
+        "experiment": member.experiment,
+        "scale": member.scale,
+        "run": member.run_id,
+        "label": dict(member.label),
+        "replicates": len(records),
+        "done": sum(record.status != "partial" for record in records),
+        "max_accuracy": max((record.accuracy for record in records), default=None),
+    }
+
+
+results = Results()

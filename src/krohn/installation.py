@@ -1,0 +1,117 @@
+"""What is installed here, what the machine has, and how to get what is missing."""
+
+import platform
+import re
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
+from typing import TYPE_CHECKING, Any
+
+from krohn import __version__
+from krohn.notebook import Rows
+
+if TYPE_CHECKING:
+    from krohn.notebook import DataFrame
+
+PURPOSES = {
+    "": "krohn itself",
+    "train": "krohn train, understand, bench, reproduce, and networks on a GPU",
+    "parquet": "krohn sample --out words.parquet",
+    "pandas": "results as DataFrames: krohn.atlas(2, 2).to_frame()",
+    "dfa": "krohn.from_dfa and krohn.to_dfa for automata-lib",
+    "hf": "krohn export to transformers and ONNX",
+    "explore": "krohn explore as a server",
+    "cluster": "krohn reproduce --engine ray",
+    "extract": "krohn extract",
+}
+_REQUIREMENT = re.compile(r"([A-Za-z0-9_.-]+)(?:\[[^]]*\])?\s*([^;]*)")
+_EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
+
+
+@dataclass(frozen=True)
+class Installation:
+    """What ``krohn doctor`` reports.
+
+    Attributes:
+        krohn, python, system, accelerator: versions, and the GPU as training sees it.
+        parts: krohn itself and each extra: ``extra``, ``for``, ``installed``, ``missing``, ``get``. None
+            where krohn runs from its sources and is not installed.
+    """
+
+    krohn: str
+    python: str
+    system: str
+    accelerator: str
+    parts: Rows[dict[str, Any]]
+
+    def __repr__(self) -> str:
+        lacking = [part["extra"] or "krohn" for part in self.parts if part["missing"]]
+        state = f"missing in {', '.join(lacking)}" if lacking else "nothing is missing"
+        return f"<Installation: krohn {self.krohn}, Python {self.python}, {state}>"
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything krohn cannot do without is there."""
+        return not any(part["missing"] for part in self.parts if not part["extra"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**vars(self), "parts": self.parts.rows()}
+
+    def to_frame(self) -> "DataFrame":
+        """One row for each part."""
+        return self.parts.to_frame()
+
+
+def doctor() -> Installation:
+    """Versions, the accelerator, and every optional part with how to install it."""
+    wanted = requirements()
+    parts = [_part(extra, wanted.get(extra, [])) for extra in PURPOSES if extra in wanted]
+    return Installation(
+        __version__, platform.python_version(), platform.platform(), _accelerator(), Rows(parts)
+    )
+
+
+def requirements() -> dict[str, list[tuple[str, str]]]:
+    """Packages and their versions by extra, as the installed krohn states them; "" is krohn itself."""
+    try:
+        stated = requires("krohn") or []
+    except PackageNotFoundError:
+        return {}
+    found: dict[str, list[tuple[str, str]]] = {"": []}
+    for line in stated:
+        extra = _EXTRA.search(line)
+        match = _REQUIREMENT.match(line)
+        if match is not None:
+            found.setdefault(extra.group(1) if extra else "", []).append(
+                (match.group(1), match.group(2).strip())
+            )
+    return found
+
+
+def _part(extra: str, packages: list[tuple[str, str]]) -> dict[str, Any]:
+    installed = {name: _version(name) for name, _ in packages}
+    missing = [name for name, found in installed.items() if found is None]
+    command = f"pip install 'krohn[{extra}]'" if extra else "pip install krohn"
+    return {
+        "extra": extra,
+        "for": PURPOSES[extra],
+        "installed": {name: found for name, found in installed.items() if found is not None},
+        "missing": missing,
+        "get": command if missing else "",
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _accelerator() -> str:
+    """The GPU as training sees it; torch takes seconds to import, so it is left out where it is missing."""
+    if _version("torch") is None:
+        return "none: torch is missing"
+    from krohn.training.device import accelerator
+
+    return accelerator()
