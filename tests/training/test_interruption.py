@@ -233,7 +233,7 @@ def test_checkpoints_between_evaluations_change_no_bit(
     save = Run.save
 
     def spy(self: Run) -> None:
-        steps.append(self.step)
+        steps.append(self.standing.step)
         save(self)
 
     monkeypatch.setattr(Run, "save", spy)

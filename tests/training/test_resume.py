@@ -90,7 +90,7 @@ def interrupted(config: RunConfig, directory: Path, step: int, monkeypatch: pyte
     judge = Run._judge
 
     def stop(self: Run) -> object:
-        if self.step == step:
+        if self.standing.step == step:
             raise KeyboardInterrupt
         return judge(self)
 

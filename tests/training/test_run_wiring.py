@@ -63,10 +63,10 @@ def test_dropout_and_shifts_act_in_training_and_not_in_evaluation(option: dict[s
 
 def test_the_cut_of_a_plateau_reaches_the_steps_of_its_own_replicate() -> None:
     run = Run(small_run(replicates=2, optimizer=PLATEAU), LINE, CPU, None)
-    run.plateau.cuts = torch.tensor([1.0, 0.0], dtype=torch.float64)
-    before = run.state.weight.clone()
+    run.standing.plateau.cuts = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    before = run.standing.state.weight.clone()
     run._train(run._stepper(), Interval(0, 0, 5), Silence(), lambda: False)
-    moved = (run.state.weight != before).any(dim=1)
+    moved = (run.standing.state.weight != before).any(dim=1)
     assert moved.tolist() == [True, False]
 
 
@@ -77,10 +77,10 @@ def test_a_resumed_run_remembers_how_long_each_replicate_has_waited(tmp_path: Pa
         first.advance(Silence(), Interruption(), lambda: False)
     first.save()
     again = Run(config, LINE, CPU, tmp_path / "run")
-    assert again.step == 70
-    assert float(first.plateau.cuts.min()) < 1.0
+    assert again.standing.step == 70
+    assert float(first.standing.plateau.cuts.min()) < 1.0
     for name in ("cuts", "lowest", "waited"):
-        assert torch.equal(getattr(again.plateau, name), getattr(first.plateau, name)), name
+        assert torch.equal(getattr(again.standing.plateau, name), getattr(first.standing.plateau, name)), name
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(0.0, [10, 20, 30]), (1e6, [30]), ("once", [1, 30])])

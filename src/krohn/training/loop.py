@@ -95,10 +95,10 @@ class TrainResult:
 
 def result_of(run: Run, evaluate: Evaluate | None, test_sequences: int | None = None) -> TrainResult:
     """The result of a run that was evaluated at least once; written to its directory if it is finished."""
-    best = run.by_replicate(run.state.best)
+    best = run.standing.by_replicate(run.standing.state.best)
     count = run.config.evaluation.sequences if test_sequences is None else test_sequences
     extra = {}
-    if evaluate is not None and run.done:
+    if evaluate is not None and run.standing.done:
         extra = evaluate(run.network, run.computed(best), run.task)
     result = TrainResult(
         config=run.config,
@@ -109,13 +109,13 @@ def result_of(run: Run, evaluate: Evaluate | None, test_sequences: int | None = 
             entry | {"test": test}
             for entry, test in zip(_replicates(run), _test(run, best, count), strict=True)
         ],
-        curves=run.history.rows,
-        seconds=run.seconds,
-        sequences_per_second=run.sequences_per_second,
+        curves=run.standing.history.rows,
+        seconds=run.standing.seconds,
+        sequences_per_second=run.standing.sequences_per_second,
         extra=extra,
-        finished=run.done,
+        finished=run.standing.done,
     )
-    if run.directory is not None and run.done:
+    if run.directory is not None and run.standing.done:
         run.directory.write_result(result.to_dict())
     return result
 
@@ -130,11 +130,11 @@ def _test(run: Run, best: Tensor, count: int) -> list[dict[str, Any]]:
 
 
 def _replicates(run: Run) -> list[dict[str, Any]]:
-    best, finals = run.history.best, run.history.final
+    best, finals = run.standing.history.best, run.standing.history.final
     if run.config.task.scratchpad:
         # What was watched is a lower bound; what is reported was read step by step.
-        best = _read_step_by_step(run, best, run.state.best)
-        finals = _read_step_by_step(run, finals, run.state.average)
+        best = _read_step_by_step(run, best, run.standing.state.best)
+        finals = _read_step_by_step(run, finals, run.standing.state.average)
     return [
         {
             "status": "finished" if status == "training" else status,
@@ -143,13 +143,13 @@ def _replicates(run: Run) -> list[dict[str, Any]]:
             "final": final,
         }
         for status, rate, entry, final in zip(
-            run.status, run.config.learning_rates, best, finals, strict=True
+            run.standing.status, run.config.learning_rates, best, finals, strict=True
         )
     ]
 
 
 def _read_step_by_step(run: Run, entries: list[dict[str, Any]], flat: Tensor) -> list[dict[str, Any]]:
-    scores = run.held_out.judge(run.network, run.computed(run.by_replicate(flat)))
+    scores = run.held_out.judge(run.network, run.computed(run.standing.by_replicate(flat)))
     return [entry | scores.of(replicate) for replicate, entry in enumerate(entries)]
 
 
@@ -214,10 +214,10 @@ def train(
 
 def _finish(run: Run, display: Progress, checkpoint_seconds: float, deadline: float | None) -> None:
     """Trains to the end of the run, to the first evaluation after the deadline, or until a signal."""
-    if run.done:
+    if run.standing.done:
         run.derive()
         return
-    started, before = time.monotonic(), run.seconds
+    started, before = time.monotonic(), run.standing.seconds
     clock = CheckpointClock(checkpoint_seconds)
     with Interruption(taken=run.directory is not None) as interruption:
 
@@ -226,22 +226,22 @@ def _finish(run: Run, display: Progress, checkpoint_seconds: float, deadline: fl
 
         while True:
             scores = run.advance(display, interruption, pause)
-            run.seconds = before + time.monotonic() - started
+            run.standing.seconds = before + time.monotonic() - started
             if scores is not None:
-                display.report(run.step, run.numbers(scores))
+                display.report(run.standing.step, run.numbers(scores))
             late = scores is not None and deadline is not None and time.time() >= deadline
-            if run.done or late or interruption.signal is not None:
+            if run.standing.done or late or interruption.signal is not None:
                 break
             if clock.due(evaluated=scores is not None):
                 clock.write(run.save)
         run.save()
-    interruption.obey(f"at step {run.step}, saved in {run.directory and run.directory.path}")
+    interruption.obey(f"at step {run.standing.step}, saved in {run.directory and run.directory.path}")
 
 
 def _display(run: Run, *, progress: bool, tensorboard: bool) -> Progress:
     display: Progress = Silence()
     if progress:
-        left = TimeLeft(run.config.steps, run.step, ahead=run.task.device.type == "cuda")
+        left = TimeLeft(run.config.steps, run.standing.step, ahead=run.task.device.type == "cuda")
         display = Bar(left) if sys.stderr.isatty() else Lines(left)
     if tensorboard and run.directory is not None:
         return TensorBoard(run.directory.path / "tensorboard", display)

@@ -4,6 +4,7 @@ import gc
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import final
 
 import torch
 from torch import Tensor
@@ -27,7 +28,8 @@ from krohn.training.step import Stepper
 PIECE_SECONDS = 1.0
 
 
-class Run(Standing):
+@final
+class Run:
     """A run on its device, resumed from its directory if it was begun there."""
 
     def __init__(
@@ -37,15 +39,18 @@ class Run(Standing):
         self.directory = None if path is None else RunDirectory(path)
         self.task = Task(config.task, automaton, device)
         self.network = config.model.build(self.task.vocabulary, self.task.classes)
-        super().__init__(config, self.network.layout, device, precision)
+        self.config = config
+        self.standing = Standing(config, self.network.layout, device, precision)
         self._steppers: dict[int, Stepper] = {}
         self._piece = 1 if device.type == "cpu" else None
         if self.directory is not None:
             self.directory.open(config)
             saved = self.directory.load(device)
             if saved is not None:
-                self.resume(*saved)
-            self.directory.enter(environment(device, precision), self.step, training=not self.done)
+                self.standing.resume(*saved)
+            self.directory.enter(
+                environment(device, precision), self.standing.step, training=not self.standing.done
+            )
         held = config.evaluation
         self.held_out = HeldOut(self.task, seed=held.seed, count=held.sequences)
 
@@ -56,15 +61,15 @@ class Run(Standing):
 
         The run can be saved in either case.
         """
-        interval = Interval.after(self.history.last_step, self.config)
+        interval = Interval.after(self.standing.history.last_step, self.config)
         stepper = self._stepper()
         self._train(stepper, interval, display, pause)
-        if self.step < interval.end:
+        if self.standing.step < interval.end:
             return None
         scores = interruption.unless(self._judge)
         if scores is not None:
             self._note(stepper.take_losses(interval.end - interval.first), scores)
-            if self.make_room():
+            if self.standing.make_room():
                 self._steppers.clear()
                 if self.task.device.type == "cuda":
                     gc.collect()  # captured graphs refer to themselves in circles
@@ -73,17 +78,19 @@ class Run(Standing):
     def _stepper(self) -> Stepper:
         """The stepper that reads as many tokens as the widest window of a live replicate."""
         windows = self._windows()
-        live = [width for width, status in zip(windows, self.status, strict=True) if status == "training"]
+        live = [
+            width for width, status in zip(windows, self.standing.status, strict=True) if status == "training"
+        ]
         tokens = tokens_read(max(live), self.task.num_tokens)
-        working = self.slots.working
+        working = self.standing.slots.working
         if tokens not in self._steppers:
-            state = self.state.rows(len(working))
+            state = self.standing.state.rows(len(working))
             self._steppers[tokens] = Stepper(self.config, self.network, self.task, state, tokens, working)
         stepper = self._steppers[tokens]
         stepper.windows.copy_(torch.tensor([windows[replicate] for replicate in working]))
-        if self.unfinished_losses is not None:
-            stepper.loss_sum.copy_(self.unfinished_losses[list(working)])
-            self.unfinished_losses = None
+        if self.standing.unfinished_losses is not None:
+            stepper.loss_sum.copy_(self.standing.unfinished_losses[list(working)])
+            self.standing.unfinished_losses = None
         return stepper
 
     def _windows(self) -> list[int]:
@@ -91,22 +98,22 @@ class Run(Standing):
         curriculum, replicates, task = self.config.curriculum, self.config.replicates, self.config.task
         if curriculum is None:
             return [self.task.num_tokens] * replicates
-        letters = [curriculum.window(entry["position_accuracy"]) for entry in self.history.final]
+        letters = [curriculum.window(entry["position_accuracy"]) for entry in self.standing.history.final]
         return [task.tokens_of(width) for width in letters or [curriculum.first(task.length)] * replicates]
 
     def _train(
         self, stepper: Stepper, interval: Interval, display: Progress, pause: Callable[[], bool]
     ) -> None:
         """Steps to the end of the interval or until ``pause``; the pieces they are cut into change no bit."""
-        cuts = self.plateau.cuts[list(self.slots.working)]
-        while self.step < interval.end:
-            length, average = interval.piece(self.step, self._piece or stepper.chunk)
-            if interval.restarts_average(self.step):
-                for row in self.live.values():
-                    self.state.average[row].copy_(self.state.weight[row])
+        cuts = self.standing.plateau.cuts[list(self.standing.slots.working)]
+        while self.standing.step < interval.end:
+            length, average = interval.piece(self.standing.step, self._piece or stepper.chunk)
+            if interval.restarts_average(self.standing.step):
+                for row in self.standing.live.values():
+                    self.standing.state.average[row].copy_(self.standing.state.weight[row])
             began = time.monotonic()
-            stepper.run(self.step, length, cuts, average=average)
-            self.step += length
+            stepper.run(self.standing.step, length, cuts, average=average)
+            self.standing.step += length
             display.advance(length)
             if self._piece is not None:  # a GPU is handed its steps long before they are done
                 fitting = int(PIECE_SECONDS * length / max(time.monotonic() - began, 1e-9))
@@ -116,52 +123,56 @@ class Run(Standing):
 
     def _judge(self) -> Scores:
         """Scores of the replicates in work, row by row."""
-        return self.held_out.watch(self.network, self.computed(self.state.average[: self.slots.width]))
+        return self.held_out.watch(
+            self.network, self.computed(self.standing.state.average[: self.standing.slots.width])
+        )
 
     def computed(self, flat: Tensor) -> Weights:
         """Weights by name, in the precision of the matrix products."""
-        return self.network.layout.views(flat.to(self.state.compute.dtype))
+        return self.network.layout.views(flat.to(self.standing.state.compute.dtype))
 
     def _note(self, train_loss: Tensor, scores: Scores) -> None:
         """Records an evaluation: best weights, plateau, and which replicates are done."""
-        stop_at, before = self.config.evaluation.stop_at, self.history.last_step
-        live = self.live  # one that was done before stands still, and keeps its numbers
-        alive = self.state.alive.tolist()
+        stop_at, before = self.config.evaluation.stop_at, self.standing.history.last_step
+        live = self.standing.live  # one that was done before stands still, and keeps its numbers
+        alive = self.standing.state.alive.tolist()
         for replicate, row in live.items():
             if not alive[row]:
-                self.status[replicate] = "diverged"
+                self.standing.status[replicate] = "diverged"
             elif stop_at is not None and float(scores.token[row]) >= stop_at:
-                self.freeze(replicate, "solved")
-        better = self.history.add(self.step, live, train_loss, scores)
+                self.standing.freeze(replicate, "solved")
+        better = self.standing.history.add(self.standing.step, live, train_loss, scores)
         for replicate, row in live.items():
             if better[replicate]:
-                self.state.best[row].copy_(self.state.average[row])
-        self.plateau.observe(self.history.losses())
-        if self.config.halving is not None and self.step < self.config.steps:
+                self.standing.state.best[row].copy_(self.standing.state.average[row])
+        self.standing.plateau.observe(self.standing.history.losses())
+        if self.config.halving is not None and self.standing.step < self.config.steps:
             # At the end whoever is left has finished.
-            accuracy = [entry["accuracy"] for entry in self.history.best]
-            for replicate in self.config.halving.given_up(before, self.step, self.status, accuracy):
-                self.freeze(replicate, "given up")
-        self.history.close(self.status)
+            accuracy = [entry["accuracy"] for entry in self.standing.history.best]
+            for replicate in self.config.halving.given_up(
+                before, self.standing.step, self.standing.status, accuracy
+            ):
+                self.standing.freeze(replicate, "given up")
+        self.standing.history.close(self.standing.status)
 
     def numbers(self, scores: Scores) -> dict[str, float]:
         """What a display shows of an evaluation."""
-        best, median = self.history.summary()
+        best, median = self.standing.history.summary()
         return {
             "loss": float(scores.loss.nanmedian()),
             "best": best,
             "median": median,
-            "sequences_per_second": self.sequences_per_second,
+            "sequences_per_second": self.standing.sequences_per_second,
         }
 
     def save(self) -> None:
         """Writes a checkpoint, if there is a directory for it."""
         if self.directory is not None:
-            losses = self._stepper().loss_sum if self.between else None
-            self.directory.save(*self.checkpoint(losses), self.network.layout)
+            losses = self._stepper().loss_sum if self.standing.between else None
+            self.directory.save(*self.standing.checkpoint(losses), self.network.layout)
 
     def derive(self) -> None:
         """Writes again what follows from the last checkpoint: a crash after it may have lost some."""
         if self.directory is not None:
-            best = self.by_replicate(self.state.best)
-            self.directory.derive(best, self.history.rows, self.network.layout)
+            best = self.standing.by_replicate(self.standing.state.best)
+            self.directory.derive(best, self.standing.history.rows, self.network.layout)

@@ -1,7 +1,7 @@
 """Where a run stands: weights, history, schedule, and who is done. A checkpoint holds this and no more."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, final
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from krohn.training.state import Plateau, Slots, TrainState
 PLATEAU = ("cuts", "lowest", "waited")
 
 
+@final
 class Standing:
     """A run between two steps.
 
