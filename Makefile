@@ -6,6 +6,9 @@ PYTHON ?= python3
 EXTRAS ?= dev
 STAMP := $(VENV)/.installed-$(EXTRAS)
 DEMO := $(VENV)/.demo
+# `make release WEIGHTS=DIR`: a folder of run directories that go into the release.
+WEIGHTS ?=
+COMMA := ,
 
 .PHONY: help setup demo docs gallery test release format lint type browser coq unit portable fuzz clean
 
@@ -66,14 +69,15 @@ portable: $(STAMP) ## the kept bytes under other settings: vector instructions, 
 fuzz: $(STAMP) ## 5,000 seeded command lines and damaged files, each judged (about half an hour)
 	$(BIN)/python benchmarks/fuzz.py --count 5000
 
-release: ## wheel, source archive, checksums and notes in dist/, ready to upload
+release: ## wheel, source archive, checksums and notes in dist/, ready to upload; WEIGHTS=DIR adds the runs in DIR
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[release]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[release$(if $(WEIGHTS),$(COMMA)train)]'
 	rm -rf dist
 	$(BIN)/python -m hatchling build
 	$(BIN)/python -m twine check --strict dist/*
 	awk '/^## /{n++} n==1' CHANGELOG.md > dist/NOTES.md
-	cd dist && sha256sum *.whl *.tar.gz > SHA256SUMS && cat SHA256SUMS
+	$(if $(WEIGHTS),$(BIN)/python benchmarks/release_weights.py $(WEIGHTS) dist)
+	cd dist && find . -type f ! -name SHA256SUMS ! -name NOTES.md | sort | sed 's|^\./||' | xargs sha256sum > SHA256SUMS && cat SHA256SUMS
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist

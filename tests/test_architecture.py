@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "models": GROUND,
     "tasks": GROUND | {"automata"},
     "bridge": {"errors", "network"},
-    "training": GROUND | {"automata", "models", "tasks"},
+    "training": GROUND | {"automata", "check", "models", "tasks"},  # check: which files hold the weights
     "evaluate": CORE | {"bridge", "check", "models", "recurrent", "tasks", "training"},
     "trained": CORE | {"certify", "check", "bridge", "models", "tasks", "training", "evaluate"},
     "figures": GROUND,
@@ -74,7 +74,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "web",
     },
     "installation": GROUND | {"training"},
-    "functions": CORE | {"construct", "experiments", "recurrent", "trained", "web"},
+    "functions": CORE | {"construct", "evaluate", "experiments", "recurrent", "trained", "web"},
     "__init__": set(),
     "__main__": {"cli"},
 }

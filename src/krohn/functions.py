@@ -27,6 +27,7 @@ from krohn.web.page_data import LENGTH, build_machine
 from krohn.web.standalone_page import render_page
 
 if TYPE_CHECKING:
+    from krohn.evaluate.trained_states import TrainedStates
     from krohn.experiments.reproduction import Reproduction
     from krohn.trained.extraction import Extracted
 
@@ -42,10 +43,17 @@ def save(network: CompiledNetwork | Witness, directory: str | Path) -> None:
         witness_files.save(network, directory)
 
 
-def load(directory: str | Path) -> CompiledNetwork | Witness:
-    """The compiled Transformer or recurrent network in a directory; nothing in it is executed."""
+def load(directory: str | Path) -> "CompiledNetwork | Witness | TrainedStates":
+    """The compiled, recurrent or trained network in a directory; nothing in it is executed.
+
+    Of a training run it is the replicate with the highest validation accuracy.
+    """
     if storage.is_witness(Path(directory)):
         return witness_files.load(directory)
+    if storage.is_run(Path(directory)):
+        from krohn.evaluate.trained_states import trained_states
+
+        return trained_states(Path(directory))
     return storage.load(directory)
 
 

@@ -4,6 +4,7 @@ A field of a configuration is read, or known to change no answer, or the folder 
 """
 
 from collections.abc import Callable, Mapping
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -98,11 +99,25 @@ def _trained(folder: Path, replicate: int) -> Net:
     """One replicate of a run of krohn train."""
     fields = {"task": ..., "model": ...}
     found = listed(read_json(folder / "config.json"), "config.json", fields, OF_TRAINING)
-    stacked = read_tensors(folder / "weights.safetensors")
+    stacked: Tensors = {}
+    for file in weight_files(folder):
+        part = read_tensors(file)
+        need(not stacked.keys() & part.keys(), f"{file.name} must hold no tensor of a file before it")
+        stacked |= part
     fits = all(tensor.ndim and 0 <= replicate < len(tensor) for tensor in stacked.values())
     need(fits and stacked, f"there must be a replicate {replicate}")
     tensors = {name: tensor[replicate] for name, tensor in stacked.items()}
     return trained_net(tensors, found["model"], found["task"], replicate)
+
+
+def part_name(number: int) -> str:
+    """Weights of a run that are kept in several files: the second is ``weights-2.safetensors``."""
+    return "weights.safetensors" if number == 1 else f"weights-{number}.safetensors"
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files of a run's weights, in order, up to the first that is not there."""
+    return list(takewhile(Path.exists, (folder / part_name(number) for number in count(1))))
 
 
 def trained_net(tensors: Tensors, model: Any, task: Any, replicate: int) -> Net:

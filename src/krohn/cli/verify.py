@@ -6,6 +6,7 @@ import click
 
 from krohn.certify.argument import explain
 from krohn.certify.certificate import Verification, place
+from krohn.check.folder import weight_files
 from krohn.check.format import FORMATS
 from krohn.check.net import COMPILED, RECURRENT, TRAINED
 from krohn.cli.output import emit, json_option, note
@@ -82,7 +83,8 @@ def command(
     """
     if renamed and spec is None:
         raise click.UsageError("--renamed needs --automaton SPEC")
-    if out is not None and any(_is_same(out, directory / name) for name in OWN_FILES + RUN_FILES):
+    own = [*(directory / name for name in OWN_FILES + RUN_FILES), *weight_files(directory)]
+    if out is not None and any(_is_same(out, file) for file in own):
         raise click.UsageError("--out must not be a file of the network itself")
     if kernel:
         from krohn.cli.kernel import by_kernel

@@ -1,5 +1,6 @@
 """A trained run as a function from words to states, whatever its architecture."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers, word_array
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidFile, Unsupported
 from krohn.models.network import Network, Weights
@@ -40,6 +41,15 @@ class TrainedStates:
     def length(self) -> int:
         """Letters of a word in training."""
         return self.task.config.length
+
+    def run(self, words: str | Iterable[Word] | Words) -> Words:
+        """States after each letter of words ``[batch, length]``; one string is one word."""
+        names = self.automaton.letter_names
+        batch = [letter_numbers(words, names)] if isinstance(words, str) else words
+        states = self.forward(word_array(batch, names))
+        return states[0] if isinstance(words, str) else states
+
+    __call__ = run
 
     def forward(self, words: Words) -> Words:
         """The states [batch, length] that the network answers on words of that shape."""

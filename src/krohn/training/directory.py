@@ -8,7 +8,7 @@ from it.
 import json
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from krohn import atomic
+from krohn.check.folder import part_name, weight_files
 from krohn.errors import InvalidFile, Unsupported
 from krohn.models.network import Layout
 from krohn.strict_json import opened, read_json
@@ -59,6 +60,8 @@ def sole_user(path: Path) -> Iterator[None]:
 
 STATE, WEIGHTS, METRICS = "state.safetensors", "weights.safetensors", "metrics.jsonl"
 CONFIG, ENVIRONMENT, RESULT = "config.json", "environment.json", "result.json"
+PART_BYTES = 15_000_000
+"""Kept weights that are larger go on in ``weights-2.safetensors``, ``weights-3.safetensors``, …"""
 
 
 class RunDirectory:
@@ -146,6 +149,8 @@ class RunDirectory:
 
     def derive(self, best: Tensor, rows: list[dict[str, Any]], layout: Layout) -> None:
         """The files that follow from a checkpoint: best weights, and one JSON object per evaluation."""
+        for part in weight_files(self.path)[1:]:  # of kept weights that are replaced
+            part.unlink()
         _write(self.path / WEIGHTS, layout.views(best.to(torch.float32)), {"krohn": "1"})
         text = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows)
         atomic.write_text(self.path / METRICS, text)
@@ -160,18 +165,40 @@ def read_config(path: Path) -> RunConfig:
     return RunConfig.from_dict(read_json(path / CONFIG))
 
 
-def write_weights(path: Path, weights: dict[str, Tensor]) -> None:
-    """Weights [R, …] by name, as a run directory holds them."""
-    _write(path / WEIGHTS, weights, {"krohn": "1"})
+def write_weights(path: Path, weights: dict[str, Tensor], part_bytes: int = PART_BYTES) -> list[Path]:
+    """Weights [R, …] by name, as a run directory holds them, in files of at most about ``part_bytes``."""
+    parts: list[dict[str, Tensor]] = [{}]
+    room = part_bytes
+    for name in sorted(weights):
+        room -= weights[name].numel() * weights[name].element_size()
+        if room < 0 and parts[-1]:
+            parts.append({})
+            room = part_bytes - weights[name].numel() * weights[name].element_size()
+        parts[-1][name] = weights[name]
+    for stale in weight_files(path)[len(parts) :]:
+        stale.unlink()
+    files = [path / part_name(number) for number in range(1, len(parts) + 1)]
+    for file, part in zip(files, parts, strict=True):
+        _write(file, part, {"krohn": "1"})
+    return files
 
 
 def read_weights(path: Path, replicate: int, layout: Layout | None = None) -> dict[str, Tensor]:
     """Best weights of one replicate in float32, from a run directory; they must be those of ``layout``."""
-    file = path / WEIGHTS
-    opened(file).close()  # a pipe or a device is refused
+    files = weight_files(path) or [path / WEIGHTS]
+    for file in files:
+        opened(file).close()  # a pipe or a device is refused
+    file = files[0]
     try:
-        with safe_open(file, framework="pt") as tensors:
-            slices = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118
+        with ExitStack() as stack:
+            slices: dict[str, Any] = {}
+            for file in files:
+                tensors = stack.enter_context(safe_open(file, framework="pt"))
+                for name in tensors.keys():  # noqa: SIM118
+                    if name in slices:
+                        raise InvalidFile(f"{file} must not hold {name}, which a file before it holds")
+                    slices[name] = tensors.get_slice(name)
+            file = files[0]
             _check_weights(file, slices, layout)
             count = min(entry.get_shape()[0] for entry in slices.values())
             if not 0 <= replicate < count:
