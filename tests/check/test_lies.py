@@ -214,7 +214,37 @@ SCAN: dict[str, Lie] = {
     "a layer too few": in_scan("channels", [[2, 3]] * 3),
     "a channel from behind": in_scan("channels", [[-4, -3]] * 4),
 }
+
+
+def in_cut(change: Callable[[list[dict[str, Any]]], Any]) -> Lie:
+    def lie(witness: Witness) -> Any:
+        witness["cuts"][0] = change(witness["cuts"][0])
+
+    return lie
+
+
+def other_units(change: Callable[[Any], Any]) -> Lie:
+    return in_cut(lambda cuts: [{**cuts[0], "units": change(np.array(cuts[0]["units"])).tolist()}, *cuts[1:]])
+
+
+WIDE: dict[str, Lie] = {
+    "no rounds": in_cut(lambda cuts: []),
+    "one round too few": in_cut(lambda cuts: cuts[:1]),
+    "a round twice": in_cut(lambda cuts: [cuts[0], cuts[0], *cuts[1:]]),
+    "rounds backwards": in_cut(lambda cuts: cuts[::-1]),
+    "a round that ends too early": in_cut(lambda cuts: [{**cuts[0], "stage": 1}, *cuts[1:]]),
+    "a round that ends too late": in_cut(lambda cuts: [{**cuts[0], "stage": 3}, *cuts[1:]]),
+    "a round at the end": in_cut(lambda cuts: [*cuts[:1], {**cuts[1], "stage": 5}]),
+    "points exchanged in all windows": other_units(lambda units: units[:, ::-1]),
+    "points exchanged in one window": other_units(lambda units: np.r_[units[:1, ::-1], units[1:]]),
+    "windows exchanged": other_units(lambda units: units[::-1]),
+    "one unit twice": other_units(lambda units: np.r_[units[:1, [0, 0]], units[1:]]),
+    "a window too few": other_units(lambda units: units[1:]),
+    "units from behind": other_units(lambda units: units - 100),
+    "units beyond the last": other_units(lambda units: units + 100),
+}
 CASES = [
+    *(("FlipFlop", "wide", WIDE, name) for name in WIDE),
     *(("Parity", "cascade", PARITY, name) for name in PARITY),
     *(("FlipFlop", "cascade", MEMORY, name) for name in MEMORY),
     *(("FlipFlop", "scan", SCAN, name) for name in SCAN),
@@ -260,7 +290,8 @@ def test_a_lie_proves_nothing_that_is_not_true(
 
 
 @pytest.mark.parametrize(
-    ("spec", "method"), [("Parity", "cascade"), ("FlipFlop", "cascade"), ("FlipFlop", "scan")]
+    ("spec", "method"),
+    [("Parity", "cascade"), ("FlipFlop", "cascade"), ("FlipFlop", "scan"), ("FlipFlop", "wide")],
 )
 def test_the_honest_witness_proves_what_is_true_and_nothing_else(spec: str, method: str) -> None:
     network, _, text, automata, right = case(spec, method)

@@ -17,13 +17,14 @@ from krohn.check.checker import WORK, embed, follow_step, readings_of
 from krohn.check.format import FORMATS
 from krohn.check.machine import Moment, Setting
 from krohn.check.mlp import chain_of, held_at_once, strands
-from krohn.check.reader import Automaton, Layer, Network, stored
+from krohn.check.reader import Automaton, Head, Layer, Network, stored
 from krohn.check.real import Flags, Integers, Real
 from krohn.check.verdict import Budget, inside, require
 from krohn.check.witness import (
     Attention,
     Back,
     Cells,
+    Cut,
     Fold,
     Layered,
     Merge,
@@ -177,7 +178,52 @@ def scans(network: Network) -> Iterator[Scan]:
         moments = [channels]
         for layer in network.layers:
             moments.append(_moved(layer, moments[-1]))
-        yield Scan(maps.astype(np.int64), pads.astype(np.int64), np.stack(moments))
+        rounds = zip(network.layers, moments, strict=False)
+        cuts = tuple(tuple(_rounds(network, layer, channels)) for layer, channels in rounds)
+        parts = maps.astype(np.int64), pads.astype(np.int64), np.stack(moments)
+        yield Scan(*parts, cuts if any(cuts) else ())
+
+
+def _rounds(network: Network, layer: Layer, channels: Integers) -> Iterator[Cut]:
+    """The units between two rounds of an MLP that composes many windows.
+
+    They see two windows, all points of the later and one of the earlier, which is theirs; or one point alone.
+    """
+    held = {int(channel): (0, p) for p, channel in enumerate(channels)}
+    distances = {_distance(network, head): head for head in layer.heads if head.output.any()}
+    for window, distance in enumerate(sorted(distances.keys() | {0})):
+        if distance:
+            through = distances[distance].value @ distances[distance].output
+            held |= {
+                int(copy): (window, p) for p, c in enumerate(channels) for copy in np.flatnonzero(through[c])
+            }
+    windows, reach = len(distances.keys() | {0}), np.eye(len(layer.weights[0]))
+    for stage, weight in enumerate(layer.weights[:-1], 1):
+        reach = (reach @ (weight != 0) > 0).astype(np.float64)
+        if windows <= 2:
+            return
+        found: dict[tuple[int, int], int] = {}
+        for unit, column in enumerate(reach.T):
+            seen = [held[int(c)] for c in np.flatnonzero(column) if int(c) in held]
+            left = [pair for pair in seen if pair[0] == max(window for window, _ in seen)] if seen else []
+            both = {window // 2 for window, _ in seen}
+            if len(left) == 1 and len(both) == 1 and len(seen) in (1 + len(channels), 1):
+                if len(seen) == 1 and (left[0][0] % 2 or left[0][0] + 1 < windows):
+                    continue
+                found[both.pop(), left[0][1]] = unit
+        shape = ((windows + 1) // 2, len(channels))
+        if len(found) == shape[0] * shape[1]:
+            units = np.array([[found[i, p] for p in range(shape[1])] for i in range(shape[0])])
+            yield stage, units
+            held = {int(unit): (i, p) for (i, p), unit in found.items()}
+            windows, reach = shape[0], np.eye(weight.shape[1])
+
+
+def _distance(network: Network, head: Head) -> int:
+    """How far back the position is that a head whose scores are of places alone likes best at the end."""
+    codes = network.positions
+    scores = (codes[-1] @ head.query) @ (codes @ head.key).T
+    return len(codes) - 1 - int(scores.argmax())
 
 
 def _moved(layer: Layer, channels: Integers) -> Integers:
@@ -222,7 +268,11 @@ KINDS = {Silent: "silent", Sum: "sum", Back: "back", Cells: "cells", Merge: "mer
 def witness_json(witness: Witness) -> dict[str, Any]:
     """Lists of whole numbers, and the worth of counters; empty arrays state their shape."""
     if isinstance(witness, Scan):
-        return {"kind": "scan", **_parts(witness)}
+        cuts = [
+            [{"stage": stage, "units": _plain(units)} for stage, units in layer] for layer in witness.cuts
+        ]
+        maps = {key: part for key, part in _parts(witness).items() if key != "cuts"}
+        return {"kind": "scan", **maps, **({"cuts": cuts} if cuts else {})}
     clock = {} if witness.clock else {"clock": False}
     return {"kind": "layered", **clock, "steps": [_step(step) for step in witness.steps]}
 
@@ -289,7 +339,11 @@ def note_scan(record: Record, scan: Scan, depth: int, margin: float) -> None:
     """Windows double layer by layer."""
     for layer in range(1, depth + 1):
         record.layer = layer
-        record.note("composition", f"every position stands for a window of {2**layer} letters")
+        rounds = len(scan.cuts[layer - 1]) if scan.cuts else 0
+        text = f"every position stands for a window of {2**layer} letters"
+        if rounds:
+            text = f"the MLP composes the letters of the whole window in {rounds + 1} rounds"
+        record.note("composition", text)
     record.layer = depth + 1
     record.note("intervals", f"the last window reaches the first letter; {scan.letters.shape[1]} points")
     record.note("decode", f"every composition decodes with a margin of {margin:.3g}")

@@ -1,13 +1,16 @@
-"""The scan (Theorem 1): every layer composes two neighbouring windows of letters.
+"""The scan (Theorem 1): every layer composes neighbouring windows of letters, two or more.
 
 Claim at a moment. Letters and padding stand for maps of n points. At every position t, m being the
 composition of what stands at positions t - w + 1 ... t (nothing stands before position 0), channel
 ``channels[p]`` is in row m(p) of the boxes for every point p, and any other channel in every row, plus its
 position code. All maps are covered at once: a unit sees few points, so n or n² cases decide what it adds.
+
+An MLP that composes more than two windows does it in pairs, pairs of pairs and so on. Between two rounds
+some hidden units hold the maps as channels do, and nothing else of that layer is read.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +31,7 @@ from krohn.check.mlp import (
     form_of,
     reaches,
     run_block,
+    run_strand,
     strand_to,
     strands,
     untouched,
@@ -39,7 +43,9 @@ from krohn.check.verdict import inside, require
 from krohn.check.witness import Scan
 
 Source = tuple[str, int]
-"""Where the content of a channel comes from: "left" or "own" window, and which point."""
+"""Where the content of a channel comes from: "left" or "own" window, or another one, and which point."""
+Held = dict[int, tuple[int, int]]
+"""Columns that hold a map: of which window (0 ends here, 1 is the one before it, ...), and of which point."""
 LEFT, OWN_WINDOW = "left", "own"
 
 
@@ -72,7 +78,8 @@ def check_scan(setting: Setting, network: Network, automaton: Automaton, moment:
     moment, window = replace(moment, box=_by_value(moment.box, scan)), 1
     for number, layer in enumerate(network.layers, 1):
         with inside(f"layer {number}", number):
-            moment, window = compose(setting, moment, layer, scan, number), 2 * window
+            moment, windows = compose(setting, moment, layer, scan, number, window)
+            window *= windows
     with inside("read-out", len(network.layers) + 1):
         require(window >= moment.length, "the windows do not reach back to the first letter", "add a layer")
         return _decoded(setting, network, automaton, moment, scan)
@@ -91,14 +98,16 @@ def _by_value(box: Real, scan: Scan) -> Real:
     return Real(lo, hi)
 
 
-def compose(setting: Setting, moment: Moment, layer: Layer, scan: Scan, number: int) -> Moment:
-    """One layer: heads look one window back or at their own position, and the MLP composes."""
+def compose(
+    setting: Setting, moment: Moment, layer: Layer, scan: Scan, number: int, window: int
+) -> tuple[Moment, int]:
+    """One layer: heads look some windows back or at their own position, the MLP composes; how many it was."""
     points, tau, keep = len(scan.padding), len(moment.pads), layer.keep_attention
-    channels, window = scan.channels[number - 1], 2 ** (number - 1)
+    channels = scan.channels[number - 1]
     boxes, pads = [moment.computed(moment.box).kept(keep)], [whole(moment.pads).kept(keep)]
     norm = normed(setting.fmt, moment.anywhere, layer.gain_attention, setting.epsilon)
     finite_attention(setting, moment.anywhere, layer, norm, moment.positions)
-    sources: dict[int, Source] = {int(c): (OWN_WINDOW, p) for p, c in enumerate(channels) if keep[c]}
+    held: Held = {int(c): (0, p) for p, c in enumerate(channels) if keep[c]}
     for place, head in enumerate(layer.heads, 1):
         with inside(f"head {place}"):
             if not head.output.any():
@@ -106,34 +115,140 @@ def compose(setting: Setting, moment: Moment, layer: Layer, scan: Scan, number: 
             one = np.zeros(points, dtype=np.int64)
             look = Look(setting, moment, head, one, one, norm)
             pads.append(look.at_padding())
-            distance = _distance(look, window)
-            require(distance in (0, window), f"it looks {distance} back, not {window} or 0")
-            lead = lead_back(look, distance)
-            out, _, _ = look.delivered(np.arange(points + tau), lead)
             found = _copied(head.value, head.output, channels)
-            require(not set(found) & set(sources), "two maps are added into one channel")
-            side = LEFT if distance else OWN_WINDOW
-            sources.update({channel: (side, p) for channel, p in found.items()})
-            boxes.append(_with_padding(out, found, scan) if distance else out[:points])
-    mixed = setting.fmt.gathered(boxes).part
-    there = replace(moment, box=mixed, places=moment.places * keep)
-    there = replace(there, pads=setting.fmt.gathered(pads).part)
-    norm = normed(setting.fmt, there.anywhere, layer.gain_mlp, setting.epsilon)
-    finite_mlp(setting, there.anywhere, layer, norm)
-    chain = chain_of((layer,), [norm])
-    made = _composed(setting, there, chain, scan.channels[number], sources)
-    padding = run_block(setting, (layer,), chain, strands(chain), there.pads)
-    return replace(made, pads=padding, places=moment.places * keep * untouched((layer,)))
+            require(not set(found) & set(held), "two maps are added into one channel")
+            back = _windows_back(look, window, {held[c][0] for c in held if held[c][1] in found.values()})
+            lead = lead_back(look, back * window)
+            out, _, _ = look.delivered(np.arange(points + tau), lead)
+            held.update({channel: (back, p) for channel, p in found.items()})
+            boxes.append(_with_padding(out, found, scan) if back else out[:points])
+    there = replace(
+        moment,
+        box=setting.fmt.gathered(boxes).part,
+        places=moment.places * keep,
+        pads=setting.fmt.gathered(pads).part,
+    )
+    windows = 1 + max((back for back, _ in held.values()), default=0)
+    return _in_rounds(setting, there, layer, held, windows, scan, number), windows
 
 
-def _distance(look: Look, window: int) -> int:
-    """How far back the position is that scores best at the last letter: a guess, shown afterwards.
+def _windows_back(look: Look, window: int, taken: set[int]) -> int:
+    """How many windows back the position is that scores best at the last letter: a guess, shown afterwards.
 
-    A window that reaches beyond the first position ends there.
+    A window that would begin before the first position is there; of several such, one not ``taken``.
     """
     *_, (_, scores, _) = look.blocks(0)
-    best, last = int(scores.lo[-1, 0].argmax()), scores.lo.shape[2] - 1
-    return window if max(last - window, 0) == best else last - best
+    best, last = int(scores.lo[-1, 0].argmax()), int(scores.lo.shape[2]) - 1
+    if best == last:
+        return 0
+    back = -(-(last - best) // window)
+    fits = max(last - back * window, 0) == best
+    require(fits, f"it looks {last - best} back, which is no multiple of {window}")
+    while best == 0 and back in taken:
+        back += 1
+    return back
+
+
+def _in_rounds(
+    setting: Setting, moment: Moment, layer: Layer, held: Held, windows: int, scan: Scan, number: int
+) -> Moment:
+    """The MLP, from one cut to the next: a round composes windows 2i (own) and 2i + 1 (left) to window i."""
+    norm = normed(setting.fmt, moment.anywhere, layer.gain_mlp, setting.epsilon)
+    finite_mlp(setting, moment.anywhere, layer, norm)
+    chain, channels, quiet = chain_of((layer,), [norm]), scan.channels[number], untouched((layer,))
+    coded, pads, first, known = moment.box + moment.codes, moment.pads, 0, dict[Key, tuple[Real, Real]]()
+    for stage, units in scan.cuts[number - 1] if scan.cuts else ():
+        _require_cut(chain, first, stage, units, ((windows + 1) // 2, len(channels)))
+        made = [
+            _one_window(setting, chain[first:stage], ends, (coded, pads, held), (2 * i, windows), known)
+            for i, ends in enumerate(units)
+        ]
+        width = len(chain[stage - 1].bias)
+        coded, pads = (_side_by_side([both[side] for both in made], units, width) for side in (0, 1))
+        held = {int(unit): (i, p) for i, row in enumerate(units) for p, unit in enumerate(row)}
+        first, windows = stage, len(units)
+    require(windows <= 2, f"{windows} windows are composed at once")
+    sources = _named(held, range(len(coded.lo[0])), 0, windows)
+    if not first:
+        made_box = _composed(setting, coded, chain, channels, sources, alone=windows == 1)
+        padding = run_block(setting, (layer,), chain, strands(chain), pads)
+    else:
+        require(quiet | (_kept(chain[-1]) == 0), "a map is added to what its channel held before")
+        rest, ends = (*chain[first:-1], replace(chain[-1], keep=None)), np.flatnonzero(~quiet)
+        made_box = _composed(setting, coded, rest, channels, sources, alone=windows == 1)
+        strand = strand_to(rest, len(rest), ends)
+        lo, hi = moment.pads.lo * quiet, moment.pads.hi * quiet
+        padding = run_strand(setting, rest, strand, pads[:, strand.inputs])
+        lo[:, ends], hi[:, ends] = padding.lo, padding.hi
+        padding = Real(lo, hi)
+    kept = moment.box.over(0).spread(*made_box.lo.shape)
+    box = kept.where(np.broadcast_to(quiet, made_box.lo.shape), made_box)
+    return replace(moment, box=box, pads=padding, places=moment.places * quiet)
+
+
+Key = tuple[object, ...]
+"""All numbers that a window is composed with: windows that are treated alike are run once."""
+
+
+def _require_cut(chain: Chain, first: int, stage: int, units: Integers, shape: tuple[int, int]) -> None:
+    """The units that a cut names hold maps, each another one, and nothing else of their layer is read."""
+    fits = first < stage < len(chain) and units.shape == shape
+    require(fits and (units < len(chain[stage - 1].bias)).all(), "witness: cut")
+    require(len(np.unique(units)) == units.size, "witness: cut")
+    sine, others = chain[stage - 1].sine, np.ones(len(chain[stage - 1].bias), dtype=bool)
+    others[units] = False
+    require(sine is not None and not sine[units].any(), "a unit that holds a map must be a ReLU")
+    require(not chain[stage].weight[others].any(), "a unit that holds no map is read after a round")
+
+
+def _one_window(
+    setting: Setting,
+    chain: Chain,
+    ends: Integers,
+    before: tuple[Real, Real, Held],
+    own: tuple[int, int],
+    known: dict[Key, tuple[Real, Real]],
+) -> tuple[Real, Real]:
+    """What the units ``ends``, of the points of one window, hold after a round; and at padding positions."""
+    strand = strand_to(chain, len(chain), ends)
+    (coded, pads, held), columns, places = before, strand.inputs, np.searchsorted(strand.units[-1], ends)
+    sources = _named(held, columns, *own)
+    parts = [*_parts(chain, strand), coded.lo[:, columns], coded.hi[:, columns], pads.lo[:, columns]]
+    parts += [pads.hi[:, columns], places]
+    key = (tuple(sorted(sources.items())), *((part.shape, part.tobytes()) for part in parts))
+    if key not in known:
+        small = tuple(_stages(chain, strand))
+        alone = own[0] + 1 == own[1]
+        box = _composed(setting, coded[:, columns], small, places, sources, alone=alone)
+        whole_strand = strand_to(small, len(small), np.arange(len(places)))
+        padding = run_strand(setting, small, whole_strand, pads[:, columns])
+        known[key] = box[:, places].positive(), padding[:, places].positive()
+    return known[key]
+
+
+def _stages(chain: Chain, strand: Strand) -> Iterator[Stage]:
+    """The stages of a chain with the units of one strand alone."""
+    columns = strand.inputs
+    for stage, units in zip(chain, strand.units, strict=True):
+        norm = None if stage.norm is None else stage.norm[columns]
+        sine = None if stage.sine is None else stage.sine[units]
+        yield Stage(stage.weight[np.ix_(columns, units)], stage.bias[units], norm, sine, None)
+        columns = units
+
+
+def _side_by_side(parts: list[Real], units: Integers, width: int) -> Real:
+    """What the units of all windows hold; the others, which nothing reads, count as 0."""
+    lo, hi = (np.zeros((len(parts[0].lo), width)) for _ in range(2))
+    for row, part in zip(units, parts, strict=True):
+        lo[:, row], hi[:, row] = part.lo, part.hi
+    return Real(lo, hi)
+
+
+def _named(held: Held, columns: Iterable[int], own: int, windows: int) -> dict[int, Source]:
+    """Whose point each column holds if windows ``own`` and the one before it are composed."""
+    names = {own: LEFT} if own + 1 == windows else {own: OWN_WINDOW, own + 1: LEFT}
+    found = ((n, held[int(column)]) for n, column in enumerate(columns) if int(column) in held)
+    return {n: (names.get(window, f"window {window}"), p) for n, (window, p) in found}
 
 
 def _copied(value: Array, output: Array, channels: Integers) -> dict[int, int]:
@@ -158,15 +273,24 @@ def _with_padding(out: Box, found: dict[int, int], scan: Scan) -> Box:
 
 
 def _composed(
-    setting: Setting, moment: Moment, chain: Chain, channels: Integers, sources: dict[int, Source]
-) -> Moment:
-    """The MLP: units by the points they see; what each kind adds, whatever the maps are, is joined."""
+    setting: Setting,
+    coded: Real,
+    chain: Chain,
+    channels: Integers,
+    sources: dict[int, Source],
+    *,
+    alone: bool,
+) -> Real:
+    """Units by the points they see; what each kind adds, whatever the maps are, is joined.
+
+    A window that is ``alone`` is only passed on: it is the left one, and there is no other.
+    """
     last = chain[-1]
     points, d, keep = len(channels), len(last.bias), _kept(last)
     quiet = (keep > 0) & ~(last.weight != 0).any(axis=0) & (last.bias == 0)  # their code stays beside
     place = np.full(d, -1)
     place[channels] = np.arange(points)
-    adding, terms = Adding(setting, chain, moment.box + moment.codes, sources), dict[int, list[Term]]()
+    adding, terms = Adding(setting, chain, coded, sources), dict[int, list[Term]]()
     for kind in _kinds(chain, sources, np.flatnonzero((keep > 0) & ~quiet).tolist()):
         # The channels that these units write; to the others they add exactly nothing.
         written = np.union1d(np.flatnonzero((last.weight[kind.units] != 0).any(axis=0)), kind.kept)
@@ -181,10 +305,9 @@ def _composed(
         if key not in known:  # points are often treated alike: the same terms in the same order
             known[key] = adding.column(*key)
         # Row y of the channel of point q: all x = left(q) with own(x) = y. Others: whatever the maps are.
-        made = known[key].over(0) if place[channel] >= 0 else known[key].over((0, 1))
+        made = known[key].over(int(alone)) if place[channel] >= 0 else known[key].over((0, 1))
         lo[:, channel], hi[:, channel] = made.lo, made.hi
-    held = moment.box.over(0).spread(points, d)
-    return replace(moment, box=held.where(np.broadcast_to(quiet, lo.shape), Real(lo, hi)))
+    return Real(lo, hi)
 
 
 def _kept(last: Stage) -> Array:

@@ -126,13 +126,21 @@ class Tabulate:
     cut: int  # units before this stage are run apart, by the counters they read; 0: none
 
 
+Cut = tuple[int, Integers]
+
+
 @dataclass(frozen=True)
 class Scan:
-    """What letters and padding do to points; before layer l ``channels[l, p]`` holds where p is sent."""
+    """What letters and padding do to points; before layer l ``channels[l, p]`` holds where p is sent.
+
+    ``cuts`` has for each layer whose MLP composes in rounds: after which matrix a round ends, and which units
+    then hold where the points of each window are sent.
+    """
 
     letters: Integers
     padding: Integers
     channels: Integers
+    cuts: tuple[tuple[Cut, ...], ...] = ()
 
 
 Step = Merge | Attention | Tabulate
@@ -159,7 +167,10 @@ def witness_from(payload: object) -> Witness:
         assert_sized(payload)
         if _get(payload, "kind") == "scan":
             maps = _integers(payload, "letters", 2), _integers(payload, "padding", 1)
-            return Scan(*maps, _integers(payload, "channels", 2))
+            channels, layers = _integers(payload, "channels", 2), payload.get("cuts", [])  # type: ignore[attr-defined]
+            require(isinstance(layers, list) and len(layers) in (0, len(channels) - 1), "witness: cuts")
+            require(all(isinstance(cuts, list) for cuts in layers), "witness: cuts")
+            return Scan(*maps, channels, tuple(tuple(_cut(cut) for cut in cuts) for cuts in layers))
         require(_get(payload, "kind") == "layered", "witness: unknown kind")
         steps = _get(payload, "steps")
         require(isinstance(steps, list), "witness: steps must be a list")
@@ -230,6 +241,10 @@ def _whole(payload: object, key: str, least: int, most: int) -> int:
     value = _get(payload, key)
     require(type(value) is int and least <= value <= most, f"witness: {key} must be a whole number")
     return int(value)
+
+
+def _cut(payload: object) -> Cut:
+    return _whole(payload, "stage", 1, 10_000), _integers(payload, "units", 2)
 
 
 def _lift(payload: Payload) -> Lift:

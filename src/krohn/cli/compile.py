@@ -100,10 +100,10 @@ def command(
 
 
 def _bounds(network: CompiledNetwork, dtype: str | None, *, observed: bool) -> DepthBounds:
-    """What is known of the least depth, for layers as wide as these; a scan's depth grows with the length."""
+    """What is known of the least depth, for layers as wide as these; scans and wide layers do not last."""
     shape = network.transformer
     size = LayerSize(max(shape.heads, 1), max(shape.head_dim, 1), BITS[dtype or "float32"])
-    lasting = None if network.method == "scan" else shape.depth
+    lasting = None if network.method in ("scan", "wide") else shape.depth
     return bounded(network.automaton, lasting, size, observed=observed)
 
 
@@ -112,6 +112,8 @@ def _depth(network: CompiledNetwork, depth: DepthBounds) -> str:
     built = counted(network.transformer.depth, "layer")
     if network.method == "scan":
         return f"depth: {built} for this length; ⌈log₂ T⌉ for T letters; {_least(depth)}"
+    if network.method == "wide":
+        return f"depth: {built} for this length, with a head for every distance; {_least(depth)}"
     if depth.optimal and network.length > depth.lower_beyond:
         return f"depth: {built}, optimal; {_least(depth)}"
     return f"depth: {built}, and as many for every length; {_least(depth)}"

@@ -33,7 +33,7 @@ from krohn.construct.request import (
     Source,
 )
 from krohn.construct.tight.plan_programs import cascade_proposals
-from krohn.construct.tight.small_scan import scan_proposals
+from krohn.construct.tight.small_scan import scan_proposals, wide_proposals
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Table
@@ -156,6 +156,7 @@ SOURCES = (
     Source("features", ("auto", "features"), one_layer_proposals, lambda request: 1),
     Source("features", ("auto", "features"), error_bit_proposals, lambda request: 2),
     Source("features", ("auto", "features"), two_layer_proposals, lambda request: 2),
+    Source("wide", ("wide",), wide_proposals, lambda request: 1),
     Source("scan", ("auto",), scan_proposals, lambda request: request.scan_depth),
 )
 

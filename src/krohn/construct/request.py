@@ -22,7 +22,7 @@ from krohn.network.program import Program
 from krohn.network.transformer import Mask
 from krohn.work import UNITS, Work
 
-Method = Literal["auto", "scan", "cascade", "features", "paper", "grid"]
+Method = Literal["auto", "scan", "cascade", "features", "wide", "paper", "grid"]
 Objective = Literal["depth", "blocks", "parameters", "width"]
 DEFAULT_EFFORT = 1.0
 DEFAULT_MAX_SETS = 20_000

@@ -18,7 +18,7 @@ from krohn.network.program import Program
 from krohn.network.transformer import Layout, Transformer
 from krohn.notebook import html_table
 
-METHODS = ("scan", "cascade", "paper", "grid", "features")
+METHODS = ("scan", "cascade", "paper", "grid", "features", "wide")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,5 +1,6 @@
 """The units of every position-wise map: tables, remainders, clamps, one value chosen by another."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, permutations, product
 from math import ceil, isqrt, pi
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from krohn.construct.lowering.mlp_builder import MapContext, MlpBuilder, Signal, require_entries, staircase
 from krohn.nearest_float import cos, sin
-from krohn.network.position_maps import Clamp, Modulo, Select, Table
+from krohn.network.position_maps import Clamp, Modulo, PositionMap, Select, Table
 from krohn.network.transformer import SIN, Channel
 
 # The linear code y = Σ cᵢ·vᵢ by which a table of several inputs becomes a staircase of one.
@@ -250,6 +251,15 @@ def _large_tables(operation: Clamp, context: MapContext) -> tuple[bool, bool]:
 # layer, 2n units per target. The errors of f pass through.
 
 
+def composed_again(operation: Select, maps: Sequence[PositionMap]) -> bool:
+    """Whether another composition among these maps reads what this one writes.
+
+    Such a map never leaves the MLP; every value of it gets a unit of its own there, so that it can be read.
+    """
+    readers = [change for change in maps if isinstance(change, Select) and change is not operation]
+    return operation in maps and any(set(operation.writes) & set(change.reads) for change in readers)
+
+
 def lower_select(operation: Select, context: MapContext) -> None:
     """2n units per argument."""
     builder = context.builder
@@ -259,6 +269,7 @@ def lower_select(operation: Select, context: MapContext) -> None:
     ranges = [context.bounds(name) for name in operation.function]
     low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
     slope = 2.0 * (high - low + 1)
+    again = any(composed_again(operation, layer.maps) for layer in context.program.layers)
     for argument, target in zip(operation.arguments, operation.targets, strict=True):
         ramp = context.read(argument).scaled(slope)
         layer = max(signal.layer for signal in (ramp, *functions))
@@ -270,4 +281,5 @@ def lower_select(operation: Select, context: MapContext) -> None:
             for shift, sign in ((0.0, 1.0), (-slope, -1.0))[: 1 + (number + 1 < len(functions))]:
                 unit = builder.unit(rise, 1.0, shift)  # the same twice where a register stands twice
                 terms[unit] = terms.get(unit, 0.0) + sign
-        context.write(target, Signal(layer + 1, terms, float(low), low, high))
+        made = Signal(layer + 1, terms, float(low), low, high)
+        context.write(target, builder.carried(made, layer + 2) if again else made)

@@ -23,7 +23,7 @@ from krohn.work import UNITS, Work
 # Theorem 2 holds a term |Q|^(2^|Q|), so it is kept as a power of ten when it no longer fits a float.
 
 
-THEOREMS = ("scan", "paper", "cascade", "features", "grid", "counter", "memory", "solvable_group")
+THEOREMS = ("scan", "wide", "paper", "cascade", "features", "grid", "counter", "memory", "solvable_group")
 TOO_MANY_STATES = 1000
 """From here on 2^|Q| times a logarithm no longer fits a float."""
 EXACT = 15
@@ -78,7 +78,7 @@ def bounds_for(
     if theorem not in THEOREMS:
         raise UnknownName(f"a bound is known for {', '.join(THEOREMS)}; got {theorem!r}")
     states = automaton.num_states
-    if theorem == "scan":
+    if theorem in ("scan", "wide"):
         return scan_bounds(states, length)
     if theorem == "counter":
         return counter_bounds(states, length)
@@ -262,6 +262,7 @@ def _primes(generators: tuple[tuple[int, ...], ...], degree: int, order: int) ->
 
 THEOREM_OF = {
     "scan": "Theorem 1",
+    "wide": "Theorem 1",
     "cascade": "Theorem 2",
     "features": "Theorem 2",
     "paper": "Theorem 2",

@@ -37,8 +37,8 @@ class ScanPoints:
     state: dict[Transformation, int]
 
 
-def scan_program(automaton: Semiautomaton, length: int, mask: Mask) -> Program:
-    """The scan on the fewest points found, or on the states themselves."""
+def scan_program(automaton: Semiautomaton, length: int, mask: Mask, fan: int = 2) -> Program:
+    """The scan on the fewest points found, or on the states themselves; a layer composes ``fan`` windows."""
     points = fewest_points(automaton)
     letters = automaton.letters if points is None else points.letters
     draft = ProgramDraft(automaton.num_letters, mask)
@@ -48,15 +48,36 @@ def scan_program(automaton: Semiautomaton, length: int, mask: Mask) -> Program:
     if size > MAX_CODES:
         raise LimitExceeded(f"a scan may have at most {MAX_CODES:,} points; there are {size:,}")
     maps = [draft.source(f"{x} after 1 letters", [letter[x] for letter in letters], x) for x in range(size)]
-    for index in range(1, (length - 1).bit_length() + 1):
-        backs = [draft.look_back(name, 2 ** (index - 1)) for name in maps]
-        names = [f"{x} after {2**index} letters" for x in range(size)]
-        draft.select(maps, backs, names)
-        maps = names
+    window = 1
+    while window < length:
+        maps = _longer_window(draft, maps, window, fan)
+        window *= fan
     if points is None:
         states: dict[Row, int] = {(q,): q for q in range(size)}
         return draft.finish((maps[automaton.start],), states, automaton)
     return draft.finish(tuple(maps), points.state, automaton)
+
+
+def _longer_window(draft: ProgramDraft, maps: list[str], window: int, fan: int) -> list[str]:
+    """The maps of ``fan`` windows, from those of one: heads fetch the others, and one MLP composes them in
+    pairs, pairs of pairs and so on.
+    """
+    parts = [maps] + [[draft.look_back(name, number * window) for name in maps] for number in range(1, fan)]
+    ends = [(number * window, (number + 1) * window) for number in range(fan)]
+    while len(parts) > 1:
+        paired, bounds = [], []
+        for own in range(0, len(parts) - 1, 2):
+            first, last = ends[own][0], ends[own + 1][1]
+            letters = f"{last} letters" + (f" but the last {first}" if first else "")
+            names = [f"{x} after {letters}" for x in range(len(maps))]
+            draft.select(parts[own], parts[own + 1], names)
+            paired.append(names)
+            bounds.append((first, last))
+        if len(parts) % 2:
+            paired.append(parts[-1])
+            bounds.append(ends[-1])
+        parts, ends = paired, bounds
+    return parts[0]
 
 
 def side_by_side(automaton: Semiautomaton, length: int, mask: Mask) -> Program | None:
@@ -75,11 +96,8 @@ def side_by_side(automaton: Semiautomaton, length: int, mask: Mask) -> Program |
         for x, leader in enumerate(leaders, first):
             values = [first + labels[letter[leader]] for letter in automaton.letters]
             maps.append(draft.source(f"{x} after 1 letters", values, x))
-    for index in range(1, (length - 1).bit_length() + 1):
-        backs = [draft.look_back(name, 2 ** (index - 1)) for name in maps]
-        names = [f"{x} after {2**index} letters" for x in range(len(maps))]
-        draft.select(maps, backs, names)
-        maps = names
+    for index in range((length - 1).bit_length()):
+        maps = _longer_window(draft, maps, 2**index, 2)
     states = {tuple(first + labels[q] for first, labels in parts): q for q in range(automaton.num_states)}
     read = tuple(maps[first + labels[automaton.start]] for first, labels in parts)
     return draft.finish(read, states, automaton)
@@ -162,3 +180,9 @@ def scan_proposals(request: Request, work: Work) -> Iterator[Proposal]:
         )
     program = program or scan_program(request.automaton, request.length, request.mask)
     yield Proposal("scan", program.depth, lambda: program, (title,))
+
+
+def wide_proposals(request: Request, work: Work) -> Iterator[Proposal]:
+    """One layer: a head for every distance, so that each position sees the whole word."""
+    program = scan_program(request.automaton, request.length, request.mask, max(request.length, 2))
+    yield Proposal("wide", program.depth, lambda: program, ("one layer that sees the whole word",))

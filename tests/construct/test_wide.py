@@ -1,0 +1,46 @@
+"""``--method wide``: one layer for any automaton, on all short words and certified on long ones."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import krohn
+from krohn.automata.semiautomaton import Semiautomaton
+
+SPECS = ("D6", "Q8", "S4", "A5", "Grid4", "FlipFlop", "regex:(a|b)*abb")
+
+
+def stepped(automaton: Semiautomaton, word: tuple[int, ...]) -> list[int]:
+    """The states after every letter, read off the table."""
+    state, found = automaton.start, []
+    for letter in word:
+        state = automaton.table[state, letter]
+        found.append(int(state))
+    return found
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("length", [1, 2, 3, 5])
+def test_one_layer_is_right_on_all_short_words(spec: str, length: int) -> None:
+    network = krohn.compile(spec, length, method="wide")
+    assert network.transformer.depth == (1 if length > 1 else 0)
+    words = itertools.product(range(network.automaton.num_letters), repeat=min(length, 3))
+    longer = [word + word[:1] * (length - len(word)) for word in words]
+    shown = np.asarray(network.run(np.array(longer)))
+    assert shown.tolist() == [stepped(network.automaton, word) for word in longer]
+
+
+def test_heads_and_width_grow_with_the_length_and_layers_do_not() -> None:
+    sizes = [krohn.compile("Q8", length, method="wide").transformer for length in (4, 8, 16)]
+    assert [network.depth for network in sizes] == [1, 1, 1]
+    assert [network.heads for network in sizes] == [3, 7, 15]
+    assert sizes[0].num_parameters < sizes[1].num_parameters < sizes[2].num_parameters
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_word_of_forty_letters_is_certified_without_looking_at_all_words(dtype: str) -> None:
+    network = krohn.compile("D6", 40, method="wide", dtype=dtype)
+    verdict = krohn.verify(network, dtype=dtype)
+    assert verdict.certified
+    assert network.transformer.depth == 1
