@@ -41,7 +41,7 @@ LATER = {
     "models.recurrent_stack models.architectures.deltaproduct models.architectures.diagonal "
     "models.architectures.gru models.architectures.rankone models.kernels.delta_* models.kernels.linear_scan "
     "models.kernels.linear_loop experiments.recipes.expressivity evaluate.witness_networks",
-    "what trained networks compute: counts, proofs, extraction": "trained cli.extract evaluate.harness "
+    "what trained networks compute: counts, proofs, extraction": "trained cli.extract "
     "experiments.recipes.networks experiments.recipes.sample",
     "understanding networks by interventions": "understanding cli.understand",
     "least depth: features, lower bounds, the atlas": "construct.features depth construct.depth_bounds "
@@ -51,7 +51,8 @@ LATER = {
     "circuits and word problems (Theorem 4)": "cli.circuit construct.threshold_* construct.word_problem",
     "proofs and cards of exports, networks of others as automata": "exporting.card exporting.reading "
     "exporting.token_words exporting.export_proof automata.dfa",
-    "the first hour: doctor, bench, strict JSON, budgets, notebooks": "cli.doctor cli.bench cli.process "
+    "cards of layers": "evaluate.harness evaluate.layers evaluate.card* cli.card cli.bench",
+    "the first hour: doctor, strict JSON, budgets, notebooks": "cli.doctor cli.process "
     "strict_json work notebook automata.diagram_layout",
 }
 """What came after the package had 37,551 lines (15 November 2026), by the modules that hold nothing else."""

@@ -16,7 +16,7 @@ import krohn
 from krohn.cli.app import COMMANDS, CommandTable, app
 from krohn.compilation import TransformerOptions
 
-FUNCTIONS = {"bench": "state_tracking"}
+FUNCTIONS = {"bench": "card"}
 """Commands whose function has another name."""
 
 ALIKE = {
@@ -53,13 +53,6 @@ ELSEWHERE: dict[str, str] = {
     "train.config": "krohn:RunConfig",
     "train.out": "krohn:train",  # directory=
     "train.provable": "krohn.trained.provable_run:make_provable",
-    "bench.name": "krohn:state_tracking",  # module_factory=
-    "bench.letter_steps": "krohn:state_tracking",  # steps=
-    "bench.length": "krohn.evaluate.harness:Effort.length",
-    "bench.seeds": "krohn.evaluate.harness:Effort.seeds",
-    "bench.dim": "krohn.evaluate.harness:Effort.dim",
-    "bench.lr": "krohn.evaluate.harness:Effort.lr",
-    "bench.out": "krohn.figures.lines:line_chart",
     "extract.out": "krohn:dump_automaton",
     "explore.gallery": "krohn:explore",  # of all names of the zoo
     "explore.results": "krohn.web.trained_results:results_view",

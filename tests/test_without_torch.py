@@ -105,7 +105,7 @@ def test_a_command_that_needs_more_says_which_extra_in_one_line(line: str, extra
     assert "internal error" not in lines[0]
 
 
-@pytest.mark.parametrize("name", ["train", "understand", "state_tracking"])
+@pytest.mark.parametrize("name", ["train", "understand", "card"])
 def test_python_says_it_too(name: str, place: Path) -> None:
     code = f"""
 import krohn

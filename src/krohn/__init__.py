@@ -42,7 +42,8 @@ Training
     Reproduction      what it showed
     results           stored runs: ``list``, ``show``, ``merge``, ``export``, ``import_``
     StoredRun         one of them
-    state_tracking    a torch module of your own on automata: can it, did it learn, how far
+    card              a layer by name or of your own: can it, does it learn, how far does it hold
+    Card              what was found
 Understanding
     understand        which variables of the algebra a network uses in which layer, by interventions
     Report            what it found
@@ -116,7 +117,8 @@ _PUBLIC = {
     "doctor": "krohn.installation:doctor",
     "results": "krohn.experiments.stored_runs:results",
     "suite": "krohn.testbed.public:suite",
-    "state_tracking": "krohn.evaluate.harness:state_tracking",
+    "card": "krohn.evaluate.card:card",
+    "Card": "krohn.evaluate.card:Card",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]

@@ -20,6 +20,7 @@ ARGUMENTS = {
     "atlas": ["--states", "2", "--letters", "2"],
     "barrington": ["x"],
     "bench": ["--module", "a:b"],
+    "card": ["a:b"],
     "circuit": ["C2"],
     "compile": ["C2"],
     "decompose": ["C2"],

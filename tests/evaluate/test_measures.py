@@ -18,7 +18,7 @@ from krohn.evaluate import trained_states as runs
 from krohn.evaluate.attention_scores import pack_shares, score_from_row, unpack_shares
 from krohn.evaluate.cascade_probe import coordinates_along
 from krohn.evaluate.gridworld_heads import HeadScore, best_heads, last_visit, score_heads, telling_words
-from krohn.evaluate.harness import Effort, Tracking, _batch, check_causal, state_tracking
+from krohn.evaluate.harness import Effort, batch, check_causal
 from krohn.evaluate.intervals import wilson
 from krohn.evaluate.probe import LinearProbe, linear_probe
 from krohn.evaluate.trained_states import best_replicate, trained_states
@@ -181,7 +181,7 @@ def test_the_best_replicate_is_the_first_with_the_highest_accuracy(tmp_path: Pat
 
 def test_batches_are_runs_of_the_automaton() -> None:
     automaton = parse_spec("D6")
-    words, states = _batch(automaton, 20, 7, torch.Generator().manual_seed(0), "cpu")
+    words, states = batch(automaton, 20, 7, torch.Generator().manual_seed(0), "cpu")
     assert states.tolist() == [automaton.run(word) for word in words.tolist()]
     assert set(words.flatten().tolist()) == {0, 1}
 
@@ -217,37 +217,9 @@ def test_numbers_that_are_none_are_refused() -> None:
         check_causal(module, parse_spec("C2"), 8, "cpu")
 
 
-def test_the_same_seeds_give_the_same_numbers_and_leave_other_randomness_alone() -> None:
-    effort = Effort(length=4, steps=3, seeds=2, dim=4, judged=8)
-    factory = lambda letters, states: nn.Embedding(letters, states)  # noqa: E731
-    torch.manual_seed(5)
-    expected = torch.rand(3)
-    torch.manual_seed(5)
-    one = state_tracking(factory, ["C2", parse_spec("FlipFlop")], effort=effort)
-    assert torch.equal(torch.rand(3), expected)
-    assert one.rows == state_tracking(factory, ["C2", "FlipFlop"], effort=effort).rows
-    row = one.rows[1]
-    assert (row["task"], row["seeds"], row["reason"]) == ("FlipFlop", 2, "no family was named")
-    assert row["lengths"] == [2, 4, 6, 8, 10, 12, 14, 16]
-    assert row["best"] == max(accuracies[1] for accuracies in row["accuracies"])
-    assert row["accuracies"][0] != row["accuracies"][1]
-
-
-def test_a_table_has_a_line_for_each_task() -> None:
-    row = {
-        "task": "C2", "can": None, "seeds": 3, "solved": 2, "best": 1.0, "median": 0.995, "n95": [8, 16, 4],
-        "n99": [8, 8, 0],
-    }  # fmt: skip
-    found = Tracking(({**row, "can": False, "task": "C3"}, row), 8)
-    head, first, second = found.text().splitlines()
-    assert head.split()[:4] == ["task", "can", "solved", "best"]
-    assert first.split() == ["C3", "no", "2", "of", "3", "100.00%", "99.50%", "8", "16", "4", "8", "8", "0"]
-    assert second.split()[:2] == ["C2", "?"]
-    assert repr(found) == "<Tracking, words of 8 letters, solved: C3 2 of 3, C2 2 of 3>"
-    assert found.to_json() == {"length": 8, "tasks": list(found.rows)}
-
-
-@pytest.mark.parametrize("change", [{"length": 1}, {"steps": 0}, {"lr": float("nan")}, {"judged": -3}])
+@pytest.mark.parametrize(
+    "change", [{"length": 1}, {"steps": 0}, {"lr": float("nan")}, {"tested": -3}, {"optimizer": "sgd"}]
+)
 def test_an_effort_that_is_none_is_refused(change: dict[str, float]) -> None:
     with pytest.raises(InvalidInput, match=f"{next(iter(change))} must be"):
         Effort(**change)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from typing import Self
 AFTER, EVERY = 2.0, 0.5
 """Seconds until the line appears, and between two times."""
 
-OWN = {"train", "reproduce", "sample", "run", "simulate", "explore"}
+OWN = {"train", "reproduce", "sample", "run", "simulate", "explore", "card", "bench"}
 """Commands that show how far they are themselves, or that wait for their input."""
 
 

@@ -1,4 +1,4 @@
-"""Any sequence layer on state tracking: can its family, did it learn, and up to which length.
+"""Trains any causal sequence layer on an automaton, and finds the first letter that it gets wrong.
 
 A *layer* is made by a factory of one argument, its width d, and maps [batch, T, d] to [batch, T, d]; an
 embedding and a linear read-out are put around it. A *network* is made by a factory of two arguments, the
@@ -7,58 +7,90 @@ causal.
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.zoo import parse_spec
+from krohn.automata.simulation import simulate
 from krohn.errors import InvalidInput
-from krohn.recurrent.capability import capability
 
 Factory = Callable[..., Any]
-TASKS = ("C2", "C3", "D6")
 _TOLERANCE = 1e-4
+_RANDOM_WORDS, _PAIRS, _GROWTH = 4, 8, 8
+_OPTIMIZERS = ("adamw", "muon")
+
+
+class OutOfTime(Exception):
+    """The time limit was reached before this network was done."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How long to train and how much to test; the defaults take a few minutes on a CPU.
+    """How long to train and how much to test.
 
     Attributes:
-        length: letters of a training word; words of up to four times as many are tested.
-        steps: of the optimiser, AdamW with a linear decay.
+        length: T, letters of a training word; words of T and 4 T letters are tested.
+        steps: of the optimiser, with a linear decay.
         batch: words in a step.
         lr: first learning rate.
         seeds: networks trained, one after the other.
-        dim: width d of a layer.
-        judged: test words of each length.
+        width: width d of a layer.
+        tested: test words of each length.
+        optimizer: AdamW, or Muon for the matrices and AdamW for the rest.
     """
 
     length: int = 16
-    steps: int = 300
+    steps: int = 400
     batch: int = 64
     lr: float = 3e-3
     seeds: int = 3
-    dim: int = 32
-    judged: int = 128
+    width: int = 32
+    tested: int = 256
+    optimizer: Literal["adamw", "muon"] = "adamw"
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not value > 0:
+            if name != "optimizer" and not value > 0:
                 raise InvalidInput(f"{name} must be above 0; got {value}")
+        if self.optimizer not in _OPTIMIZERS:
+            raise InvalidInput(f"optimizer must be one of {', '.join(_OPTIMIZERS)}; got {self.optimizer!r}")
         if self.length < 2:
             raise InvalidInput(f"length must be at least 2; got {self.length}")
 
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """Half the trained length, and so on to four times."""
-        return tuple(self.length * half // 2 for half in range(1, 9))
+
+class Trained(NamedTuple):
+    """One network after training.
+
+    Attributes:
+        module: the network.
+        right: share of letters right on test words of T letters.
+        right_at_4: the same at 4 T letters.
+        first_step: the first step whose batch of new words was 99% right before the step; ``None`` if none.
+        seconds: of training.
+        parameters: numbers that were trained.
+    """
+
+    module: nn.Module
+    right: float
+    right_at_4: float
+    first_step: int | None
+    seconds: float
+    parameters: int
+
+
+class FirstWrong(NamedTuple):
+    """The first wrong letter, counted from 1, on long words; ``None`` if there is none in ``tested``."""
+
+    letter: int | None
+    word: str
+    tested: int
 
 
 def reach(places: Sequence[float], accuracies: Sequence[float], share: float) -> int:
@@ -69,76 +101,6 @@ def reach(places: Sequence[float], accuracies: Sequence[float], share: float) ->
             break
         found = int(place)
     return found
-
-
-@dataclass(frozen=True)
-class Tracking:
-    """What was found: a row for each task."""
-
-    rows: tuple[dict[str, Any], ...]
-    length: int
-
-    def __repr__(self) -> str:
-        told = ", ".join(f"{row['task']} {row['solved']} of {row['seeds']}" for row in self.rows)
-        return f"<Tracking, words of {self.length} letters, solved: {told[:140]}>"
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"length": self.length, "tasks": list(self.rows)}
-
-    def text(self) -> str:
-        """A table for people."""
-        lines = ["task      can    solved  best     median   n* 95%        n* 99%"]
-        for row in self.rows:
-            can = {True: "yes", False: "no", None: "?"}[row["can"]]
-            solved = f"{row['solved']} of {row['seeds']}"
-            lines.append(
-                f"{row['task']:9} {can:6} {solved:7} {row['best']:7.2%}  {row['median']:7.2%}  "
-                f"{' '.join(map(str, row['n95'])):12}  {' '.join(map(str, row['n99']))}"
-            )
-        return "\n".join(lines)
-
-
-def state_tracking(
-    module_factory: Factory,
-    tasks: Sequence[str | Semiautomaton] = TASKS,
-    *,
-    family: str | None = None,
-    layers: int = 1,
-    steps: int = 1,
-    effort: Effort | None = None,
-    device: str = "cpu",
-) -> Tracking:
-    """Trains the module on each automaton.
-
-    The verdict is about ``family``, a row of ``krohn analyze``, with as many ``layers`` as the module has and
-    ``steps`` for each letter (Householder or rank-one steps).
-    """
-    effort = effort or Effort()
-    rows = []
-    for task in tasks:
-        automaton = parse_spec(task) if isinstance(task, str) else task
-        can, reason = (
-            capability(automaton, family, layers, steps) if family else (None, "no family was named")
-        )
-        seeds = [_trained(module_factory, automaton, effort, seed, device) for seed in range(effort.seeds)]
-        own = [accuracies[effort.lengths.index(effort.length)] for accuracies in seeds]
-        rows.append(
-            {
-                "task": automaton.name or str(task),
-                "can": can,
-                "reason": reason,
-                "seeds": effort.seeds,
-                "solved": sum(accuracy >= 0.99 for accuracy in own),
-                "best": max(own),
-                "median": median(own),
-                "n95": [reach(effort.lengths, accuracies, 0.95) for accuracies in seeds],
-                "n99": [reach(effort.lengths, accuracies, 0.99) for accuracies in seeds],
-                "lengths": list(effort.lengths),
-                "accuracies": seeds,
-            }
-        )
-    return Tracking(tuple(rows), effort.length)
 
 
 class _Around(nn.Module):
@@ -158,7 +120,8 @@ class _Around(nn.Module):
         return logits
 
 
-def _made(factory: Factory, automaton: Semiautomaton, effort: Effort) -> nn.Module:
+def made(factory: Factory, automaton: Semiautomaton, effort: Effort) -> nn.Module:
+    """What the factory makes, with an embedding and a read-out where it is a layer."""
     try:
         count = len(
             [p for p in inspect.signature(factory).parameters.values() if p.default is p.empty and p.kind < 2]
@@ -170,21 +133,22 @@ def _made(factory: Factory, automaton: Semiautomaton, effort: Effort) -> nn.Modu
             "a factory takes one argument (width, for a layer) or two (letters, states, for a network); "
             f"got {count}"
         )
-    sizes = (effort.dim,) if count == 1 else (automaton.num_letters, automaton.num_states)
+    sizes = (effort.width,) if count == 1 else (automaton.num_letters, automaton.num_states)
     try:
         module = factory(*sizes)
     except Exception as error:  # whatever somebody else's code does
         raise InvalidInput(f"the factory must return a module; it raised {_line(error)}") from error
     if not isinstance(module, nn.Module):
         raise InvalidInput(f"the factory must return a torch.nn.Module; got {type(module).__name__}")
-    around = effort.dim, automaton.num_letters, automaton.num_states
+    around = effort.width, automaton.num_letters, automaton.num_states
     whole = _Around(module, *around) if count == 1 else module
     if not any(parameter.requires_grad for parameter in whole.parameters()):
         raise InvalidInput("the module must have parameters that can be trained; it has none")
     return whole
 
 
-def _logits(module: nn.Module, words: Tensor, states: int) -> Tensor:
+def logits_of(module: nn.Module, words: Tensor, states: int) -> Tensor:
+    """The logits of words; an error of the module is one line."""
     try:
         found = module(words)
     except InvalidInput:
@@ -204,14 +168,14 @@ def check_causal(module: nn.Module, automaton: Semiautomaton, length: int, devic
     module.eval()
     generator = torch.Generator().manual_seed(1)
     words = torch.randint(automaton.num_letters, (4, length), generator=generator)
-    before = _logits(module, words.to(device), automaton.num_states)
+    before = logits_of(module, words.to(device), automaton.num_states)
     if not bool(before.isfinite().all()):
         raise InvalidInput("the module must return finite numbers; some are not")
     for place in {1, length // 2, length - 1}:
         changed = words.clone()
         changed[:, place:] = torch.randint(automaton.num_letters, (4, length - place), generator=generator)
         changed[:, place] = (words[:, place] + 1) % automaton.num_letters
-        after = _logits(module, changed.to(device), automaton.num_states)
+        after = logits_of(module, changed.to(device), automaton.num_states)
         gap = (before[:, :place] - after[:, :place]).abs().max()
         if float(gap) > _TOLERANCE * max(1.0, float(before.abs().max())):
             raise InvalidInput(
@@ -220,35 +184,125 @@ def check_causal(module: nn.Module, automaton: Semiautomaton, length: int, devic
             )
 
 
-def _trained(
-    factory: Factory, automaton: Semiautomaton, effort: Effort, seed: int, device: str
-) -> list[float]:
-    """Trains one module; the share of letters right at each length, on words of another seed."""
+def trained(
+    factory: Factory,
+    automaton: Semiautomaton,
+    effort: Effort,
+    seed: int,
+    device: str,
+    tick: Callable[[], None] = lambda: None,
+) -> Trained:
+    """Trains one network; ``tick`` is called before each step and may raise ``OutOfTime``."""
+    begin = time.monotonic()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        module = _made(factory, automaton, effort).to(device)
+        module = made(factory, automaton, effort).to(device)
         check_causal(module, automaton, effort.length, device)
-        _fit(module, automaton, effort, seed, device)
+        first = _fit(module, automaton, effort, seed, device, tick)
+    seconds = time.monotonic() - begin
     module.eval()
-    generator = torch.Generator().manual_seed(1_000_003 + seed)
-    return [
-        _accuracy(module, automaton, length, effort.judged, generator, device) for length in effort.lengths
-    ]
+    generator = torch.Generator().manual_seed(1_000_003 + seed)  # other words than those of training
+    right, right_at_4 = (
+        _accuracy(module, automaton, times * effort.length, effort.tested, generator, device)
+        for times in (1, 4)
+    )
+    count = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
+    return Trained(module, right, right_at_4, first, seconds, count)
 
 
-def _fit(module: nn.Module, automaton: Semiautomaton, effort: Effort, seed: int, device: str) -> None:
+def _fit(
+    module: nn.Module,
+    automaton: Semiautomaton,
+    effort: Effort,
+    seed: int,
+    device: str,
+    tick: Callable[[], None],
+) -> int | None:
+    """Trains; the first step at which 99% of the letters of a new batch are right before it is learned."""
     module.train()
     generator = torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.AdamW([p for p in module.parameters() if p.requires_grad], effort.lr)
+    optimizers, solved = _optimizers(module, effort), None
     for step in range(effort.steps):
-        optimizer.param_groups[0]["lr"] = effort.lr * min(1, (step + 1) / 20) * (1 - step / effort.steps)
-        words, states = _batch(automaton, effort.batch, effort.length, generator, device)
-        logits = _logits(module, words, automaton.num_states)
+        tick()
+        for optimizer in optimizers:
+            rate = effort.lr * min(1, (step + 1) / 20) * (1 - step / effort.steps)
+            optimizer.param_groups[0]["lr"] = rate
+            optimizer.zero_grad()
+        words, states = batch(automaton, effort.batch, effort.length, generator, device)
+        logits = logits_of(module, words, automaton.num_states)
+        if solved is None and float((logits.argmax(-1) == states).double().mean()) >= 0.99:
+            solved = step
         loss = functional.cross_entropy(logits.flatten(0, 1).float(), states.flatten())
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        _backward(loss)
         torch.nn.utils.clip_grad_norm_(module.parameters(), 1.0)
-        optimizer.step()
+        with warnings.catch_warnings():  # Muon multiplies in bfloat16, whether or not the chip can
+            warnings.filterwarnings("ignore", message="mkldnn_matmul")
+            for optimizer in optimizers:
+                optimizer.step()
+    return solved
+
+
+def _backward(loss: Tensor) -> None:
+    try:
+        loss.backward()  # type: ignore[no-untyped-call]
+    except Exception as error:  # whatever somebody else's code does
+        raise InvalidInput(f"the module must have a backward pass; it raised {_line(error)}") from error
+
+
+def _optimizers(module: nn.Module, effort: Effort) -> list[torch.optim.Optimizer]:
+    """AdamW; with Muon for the matrices that are neither embeddings nor the read-out."""
+    every = {name: p for name, p in module.named_parameters() if p.requires_grad}
+    matrices = {
+        name: p
+        for name, p in every.items()
+        if effort.optimizer == "muon" and p.ndim == 2 and not name.startswith(("embedding", "head", "wte"))
+    }
+    rest = [p for name, p in every.items() if name not in matrices]
+    found: list[torch.optim.Optimizer] = [torch.optim.AdamW(rest, effort.lr)] if rest else []
+    if matrices:
+        options: dict[str, Any] = {"adjust_lr_fn": "match_rms_adamw", "weight_decay": 0.01}
+        found.append(torch.optim.Muon(list(matrices.values()), effort.lr, **options))
+    return found
+
+
+def long_words(automaton: Semiautomaton, length: int) -> Iterator[tuple[str, Tensor]]:
+    """Words that networks get wrong late: random ones, one letter repeated, two letters in turn."""
+    generator = torch.Generator().manual_seed(2_000_003)
+    letters = range(automaton.num_letters)
+    for _ in range(_RANDOM_WORDS):
+        yield "random letters", torch.randint(automaton.num_letters, (length,), generator=generator)
+    names = automaton.letter_names
+    for letter in letters[:_PAIRS]:
+        yield f"{names[letter]} repeated", torch.full((length,), letter)
+    pairs = [(one, two) for one in letters for two in letters if one < two]
+    for one, two in pairs[:_PAIRS]:
+        yield f"{names[one]} and {names[two]} in turn", torch.tensor([one, two]).repeat(length)[:length]
+
+
+@torch.no_grad()
+def first_wrong(
+    module: nn.Module,
+    automaton: Semiautomaton,
+    longest: int,
+    device: str,
+    tick: Callable[[], None] = lambda: None,
+) -> FirstWrong:
+    """The first wrong letter on long words; beginnings first, so that what fails early costs little."""
+    names, words = zip(*long_words(automaton, longest), strict=True)
+    given = torch.stack(words)
+    states = _states(automaton, given)
+    lengths = [longest]
+    while lengths[0] > 256:
+        lengths.insert(0, -(-lengths[0] // _GROWTH))
+    for length in lengths:
+        tick()
+        answers = logits_of(module, given[:, :length].to(device), automaton.num_states).argmax(-1).cpu()
+        wrong = answers != states[:, :length]
+        if bool(wrong.any()):
+            first = [int(row.int().argmax()) if bool(row.any()) else longest for row in wrong]
+            letter = min(first)
+            return FirstWrong(letter + 1, names[first.index(letter)], length)
+    return FirstWrong(None, "", longest)
 
 
 @torch.no_grad()
@@ -260,22 +314,21 @@ def _accuracy(
     generator: torch.Generator,
     device: str,
 ) -> float:
-    words, states = _batch(automaton, count, length, generator, device)
-    right = _logits(module, words, automaton.num_states).argmax(-1) == states
+    words, states = batch(automaton, count, length, generator, device)
+    right = logits_of(module, words, automaton.num_states).argmax(-1) == states
     return float(right.double().mean())
 
 
-def _batch(
+def batch(
     automaton: Semiautomaton, count: int, length: int, generator: torch.Generator, device: str
 ) -> tuple[Tensor, Tensor]:
     """Words of uniform letters and the states after each."""
     words = torch.randint(automaton.num_letters, (count, length), generator=generator)
-    table = torch.from_numpy(automaton.table.astype("int64"))
-    state, states = torch.full((count,), automaton.start), []
-    for place in range(length):
-        state = table[state, words[:, place]]
-        states.append(state)
-    return words.to(device), torch.stack(states, 1).to(device)
+    return words.to(device), _states(automaton, words).to(device)
+
+
+def _states(automaton: Semiautomaton, words: Tensor) -> Tensor:
+    return torch.from_numpy(simulate(automaton, words.numpy()).astype("int64"))
 
 
 def _shape(value: object) -> str:

@@ -1,0 +1,67 @@
+"""``krohn card``: can a layer track automata, does it learn to, and how far does it hold."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from krohn.cli.output import emit, json_option, note
+
+
+@click.command()
+@click.argument("layer")
+@click.option("--tasks", help="Automata, with commas between.  [default: all eight]")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Networks for each automaton."
+)
+@click.option(
+    "--length", "-T", type=click.IntRange(min=2), default=16, show_default=True, help="Letters in training."
+)
+@click.option(
+    "--steps", type=click.IntRange(min=1), default=400, show_default=True, help="Steps of training."
+)
+@click.option("--width", type=click.IntRange(min=1), default=32, show_default=True, help="Width of a layer.")
+@click.option(
+    "--optimizer",
+    type=click.Choice(["adamw", "muon"]),
+    default="adamw",
+    show_default=True,
+    help="To train by.",
+)
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Start nothing after so long.")
+@click.option("--device", default="cpu", show_default=True, help="Where to train: cpu or cuda.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write card.json, card.html, badge.svg here.",
+)
+@json_option
+def command(layer: str, tasks: str | None, as_json: bool, out: Path | None, **options: Any) -> None:
+    """Train LAYER on automata; say what it can, what it learned, and how far that holds.
+
+    LAYER is one of krohn's architectures, with options after commas (deltaproduct,householders=4),
+    fla:CLASS, a layer of flash-linear-attention, or PKG:FACTORY of your own. FACTORY(width) makes a layer,
+    [batch, T, width] to the same; FACTORY(letters, states) makes a network, letters [batch, T] to logits
+    [batch, T, states]. It is found in the current folder or among what is installed.
+
+    \b
+    Example:  krohn card lstm --tasks C2,S3 --seeds 1
+    """
+    from krohn.evaluate.card import TASKS, card
+
+    found = card(layer, task_names(tasks) if tasks else TASKS, out=out, tell=note, **options)
+    if out is not None:
+        note(f"written: {out / 'card.html'}")
+    emit(found.to_json(), as_json=as_json, text=found.text)
+
+
+def task_names(text: str) -> list[str]:
+    """Names with commas between; a comma before a digit belongs to a name, as in Dyck4,2."""
+    names: list[str] = []
+    for part in (piece.strip() for piece in text.split(",")):
+        if names and part[:1].isdigit():
+            names[-1] += f",{part}"
+        elif part:
+            names.append(part)
+    return names
