@@ -112,10 +112,9 @@ def card(
     if out is not None:
         card_files.check_folder(Path(out))
     theorems = [theorem(automaton, found) for automaton in automata]
-    tell = tell or (lambda line: None)
-    seconds = estimate(found, automata, effort, device)
-    tell(_promise(seconds, automata, effort, minutes))
-    clock = _Clock(math.inf if minutes is None else 60 * minutes, tell)
+    if tell is not None:
+        tell(_promise(estimate(found, automata, effort, device), automata, effort, minutes))
+    clock = _Clock(math.inf if minutes is None else 60 * minutes, tell or (lambda line: None))
     result = Card(found.name, (), _settings(effort, found, device), found.remark)
     for automaton, known in zip(automata, theorems, strict=True):
         row = _row(found, automaton, known, effort, device, clock)
