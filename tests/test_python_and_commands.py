@@ -46,6 +46,7 @@ ELSEWHERE: dict[str, str] = {
     "verify.out": "krohn:Verification.save",
     "explain.out": "krohn.network.word_view:write_view",
     "understand.out": "krohn.understanding.page:write_page",
+    "understand.prefixes": "krohn.understanding.prefixes:patch_prefixes",
     "run.device": "krohn:CompiledNetwork.to_torch",
     "simulate.observe": "krohn:Semiautomaton.observe",
     "sample.out": "krohn.automata.datasets:write_dataset",

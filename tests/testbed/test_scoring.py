@@ -42,7 +42,7 @@ def test_an_empty_circuit_is_no_error(folder: Path, tmp_path: Path) -> None:
 
 
 def test_an_edge_that_is_left_out_is_not_claimed(folder: Path, tmp_path: Path) -> None:
-    """MIB's ``compare_graphs`` counts it as found; here a file with one true edge finds one."""
+    """A file with one true edge finds one."""
     whole = json.loads((folder / "circuit.json").read_text())
     name = next(edge for edge, entry in whole["edges"].items() if entry["in_graph"])
     (tmp_path / "one.json").write_text(json.dumps({"edges": {name: {"score": 2.0, "in_graph": True}}}))

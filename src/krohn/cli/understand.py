@@ -2,11 +2,15 @@
 
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from krohn.cli.output import emit, json_option, note, table
+from krohn.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from krohn.understanding.prefixes import PrefixReport
 
 WIDTH = 98
 
@@ -19,9 +23,16 @@ WIDTH = 98
     "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of the words."
 )
 @click.option("--effort", type=float, default=1.0, show_default=True, help="How many words and swaps.")
+@click.option("--prefixes", is_flag=True, help="Patch prefixes instead: which mechanism does it run?")
 @json_option
 def command(
-    directory: Path, length: int | None, out: Path | None, seed: int, effort: float, as_json: bool
+    directory: Path,
+    length: int | None,
+    out: Path | None,
+    seed: int,
+    effort: float,
+    prefixes: bool,
+    as_json: bool,
 ) -> None:
     """Swap variables of the automaton's algebra between words, layer by layer, to see if the output follows.
 
@@ -30,10 +41,21 @@ def command(
     those that no pair of words tells apart from the state itself, and a dot those without a counterfactual.
     The JSON has intervals, controls and probes.
 
+    With --prefixes the first positions of a word are replaced by those of another, after each layer, and what
+    comes out at the last letter is compared with what known mechanisms predict.
+
     \b
     Example:  krohn compile Grid4 --length 8 --method scan --out nets/scan
               krohn understand nets/scan --out scan.html
+              krohn understand nets/scan --prefixes
     """
+    if prefixes:
+        if out is not None:
+            raise InvalidInput(
+                "--out writes the page of variables; with --prefixes there is none: use --json"
+            )
+        _prefixes(directory, length, seed, effort, as_json)
+        return
     from krohn.understanding.page import check_page, write_page
     from krohn.understanding.understand import understand
 
@@ -45,6 +67,54 @@ def command(
         note(f"written: {out}")
     payload = report.to_json()
     emit(payload, as_json=as_json, text=lambda: _text(payload))
+
+
+def _prefixes(directory: Path, length: int | None, seed: int, effort: float, as_json: bool) -> None:
+    from krohn.understanding.prefixes import PAIRS, patch_prefixes
+
+    report = patch_prefixes(directory, length=length, seed=seed, pairs=round(PAIRS * effort))
+    emit(report.to_json(), as_json=as_json, text=lambda: _prefix_text(report))
+
+
+def _prefix_text(report: "PrefixReport") -> str:
+    """The verdict, and for each layer from how many kept positions on the answer is known, and the fits."""
+    names = list(report.shares)
+    rows = [
+        (
+            str(row.layer),
+            "·" if row.known_from is None else str(row.known_from),
+            "·" if row.class_known_from is None else str(row.class_known_from),
+            "·" if row.first_within is None else str(row.first_within),
+            *(
+                f"{row.fits[name].share:.0%} ({row.fits[name].chance:.0%}) {row.fits[name].stage}"
+                for name in names
+            ),
+        )
+        for row in report.layers
+    ]
+    return "\n".join(
+        [
+            f"{report.network}, {report.pairs} pairs of words of {report.length} letters",
+            *wrap(report.verdict, WIDTH),
+            "",
+            table(
+                (
+                    "layer",
+                    "state from",
+                    "class from",
+                    "first letter",
+                    *(f"{name} (chance)" for name in names),
+                ),
+                rows,
+            ),
+            *wrap(
+                "state from, class from: with so many of the last positions kept, or more, nine of ten "
+                "answers have the word's own state, or its class in the largest commutative quotient; first "
+                "letter: with so many of the first positions patched, nine of ten follow it",
+                WIDTH,
+            ),
+        ]
+    )
 
 
 def _text(payload: dict[str, Any]) -> str:

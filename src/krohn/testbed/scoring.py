@@ -1,9 +1,8 @@
 """Scores of hypotheses: circuits by their edges and their faithfulness, subspaces by what swaps do.
 
-AUROC asks whether the true edges rank above the others. MIB computes it from nine circuits of 0.1% to 50% of
-the edges and counts an edge that the hypothesis leaves out as if it had been chosen. Here the ranking itself
-is used, ties counting half, and an edge that is left out ranks last: whoever does not name an edge does not
-claim it. The points of MIB's curve are given as well.
+AUROC asks whether the true edges rank above the others. MIB draws it through ten circuits of 0.1% to 100% of
+the edges, grown from the logits. Here the ranking itself is used, ties counting half, and an edge that is
+left out ranks last: whoever does not name an edge does not claim it.
 
 Faithfulness is MIB's: all edges outside a circuit are patched from another word, and the logit of the right
 state less that of the other word's state is compared with the whole network (1) and with no edge at all (0).

@@ -60,6 +60,12 @@ class Lift:
     def _number(self) -> dict[Tuple, int]:
         return {tuple(row): number for number, row in enumerate(self.coordinates.tolist())}
 
+    def numbers(self, rows: Numbers) -> Numbers:
+        """Numbers of tuples [n, place], −1 for those that no word leads to."""
+        known, where = np.unique(rows, axis=0, return_inverse=True)
+        found = [self._number.get(tuple(row), -1) for row in known.tolist()]
+        return np.array(found, dtype=np.int64)[where.reshape(-1)]
+
     def during(self, place: int) -> Numbers:
         """[tuple, letter, value]: the state if the coordinate were different already before the letter.
 

@@ -161,6 +161,24 @@ class Stages:
         return self.read(x).argmax(-1)
 
     @torch.inference_mode()
+    def answer(self, layer: int, suffix: Tensor, passed: "Passed") -> Tensor:
+        """The state [word] said at the last letter if the last positions are ``suffix`` [word, k, d].
+
+        ``suffix`` stands after ``layer`` blocks; all positions before it are as they were in the pass. They
+        see nothing of the suffix, so only its own positions are computed again.
+        """
+        count, x = passed.streams[0].shape[1], suffix
+        first = count - x.shape[1]
+        hidden = self.hidden(torch.arange(first, count), count)
+        for block, (keys, values) in zip(self.blocks[layer:], passed.offered[layer:], strict=True):
+            key, value = block.keys_values(x)
+            keys, values = (
+                torch.cat([old[:, :, :first], new], dim=2) for old, new in ((keys, key), (values, value))
+            )
+            x = block.advance(x, block.attend(x, keys, hidden), values)
+        return self.read(x[:, -1]).argmax(-1)
+
+    @torch.inference_mode()
     def finish(self, layer: int, stream: Tensor) -> Tensor:
         """States said at every letter if ``stream`` stands after ``layer`` blocks."""
         hidden = self.hidden(torch.arange(stream.shape[1]), stream.shape[1])

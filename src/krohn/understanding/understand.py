@@ -35,7 +35,7 @@ def understand(
         seed: of the words, the pairs and the controls.
         effort: how many words and pairs; 4 takes four times as many.
     """
-    subject = _subject(network)
+    subject = subject_from(network)
     letters = min(subject.length, LONGEST) if length is None else length
     if subject.length < 4:
         raise InvalidInput(
@@ -79,7 +79,8 @@ def all_findings(study: Study) -> list[list[Finding]]:
         torch.set_num_threads(before)
 
 
-def _subject(network: CompiledNetwork | Subject | str | Path) -> Subject:
+def subject_from(network: CompiledNetwork | Subject | str | Path) -> Subject:
+    """A network, wherever it is."""
     if isinstance(network, Subject):
         return network
     return subject_of_compiled(network) if isinstance(network, CompiledNetwork) else subject_of(Path(network))

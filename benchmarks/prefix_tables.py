@@ -1,0 +1,183 @@
+"""Prefix patching: calibrated on networks whose algorithm is known, then run on trained ones.
+
+    python benchmarks/prefix_tables.py known
+    python benchmarks/prefix_tables.py trained FOLDER …
+    python benchmarks/prefix_tables.py write
+
+``known`` compiles every automaton and algorithm of the suite, plain and rotated, and asks which mechanism
+``krohn understand --prefixes`` names. ``trained`` asks the same of runs, and how many letters they have right
+on words longer than those they were trained on. Both write to results/understand/, ``write`` puts the tables
+into docs/understand.md and docs/findings-understand.md.
+"""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+import torch
+from understand_tables import ROOT, STORE, markdown, rounded
+
+import krohn
+from krohn.automata.sampling import sample
+from krohn.exporting.from_run import decoder_of_run
+from krohn.testbed.catalogue import NETWORKS
+from krohn.testbed.disguise import NONE, ROTATED, disguise
+from krohn.understanding.hybrids import ONE_STEP
+from krohn.understanding.prefixes import patch_prefixes
+from krohn.understanding.readings import Readings
+from krohn.understanding.stages import stages_of_decoder
+from krohn.understanding.subject import subject_of_decoder
+
+KNOWN, TRAINED = STORE / "prefixes-known.jsonl", STORE / "prefixes-trained.jsonl"
+MECHANISM = {"scan": "scan", "grid": "counts", "counter": "counts", "features": ONE_STEP}
+"""What an algorithm of the suite is; the others are cascades. A network of one block has one step."""
+BEYOND = (1.0, 1.1, 1.25, 1.5, 2.0)
+"""Lengths of words, as multiples of those of training."""
+BEYOND_WORDS = 24
+
+
+def known() -> None:
+    with KNOWN.open("w") as file:
+        for spec, (length, algorithms) in NETWORKS.items():
+            for algorithm, options in algorithms.items():
+                network = krohn.compile(spec, length=length, **options)
+                blocks = len(network.transformer.layers)
+                expected = ONE_STEP if blocks == 1 else MECHANISM.get(algorithm, "cascade")
+                for kind in (NONE, ROTATED):
+                    decoder = disguise(network, kind, seed=7).decoder
+                    subject = subject_of_decoder(decoder, network.automaton, kind)
+                    report = patch_prefixes(subject)
+                    row = {"automaton": spec, "algorithm": algorithm, "disguise": kind, "blocks": blocks}
+                    row |= {"expected": expected, "named": report.mechanism, "nearest": report.nearest}
+                    row |= {"shares": report.shares, "verdict": report.verdict}
+                    row |= {"first_within": [layer.first_within for layer in report.layers]}
+                    file.write(json.dumps(rounded(row)) + "\n")
+                    file.flush()
+
+
+def trained(folders: list[str]) -> None:
+    lines = TRAINED.read_text().splitlines() if TRAINED.exists() else []
+    done = {json.loads(line)["name"] for line in lines}
+    for folder in (Path(name) for name in folders):
+        if folder.name in done:
+            continue
+        begun = process_time()
+        report = patch_prefixes(folder, pairs=48 if "depth" in folder.name else 64)
+        row = {"name": folder.name, **report.to_json(), "beyond": beyond(folder, report.length)}
+        with TRAINED.open("a") as file:
+            file.write(
+                json.dumps(rounded({**row, "seconds": process_time() - begun}), ensure_ascii=False) + "\n"
+            )
+        print(folder.name, report.verdict, row["beyond"], flush=True)
+
+
+def beyond(folder: Path, length: int) -> list[dict[str, float]]:
+    """Right states among the letters behind those of training (at once all letters, for the first length)."""
+    longest = round(max(BEYOND) * length)
+    found = decoder_of_run(folder, length=longest)
+    letters = sample(found.automaton, length=longest, count=BEYOND_WORDS, seed=1 << 20).letters.astype(
+        np.int64
+    )
+    said = stages_of_decoder(found.decoder, torch.float32).run(letters).said
+    right = said == Readings(found.automaton, letters).states
+    ends = [round(part * length) for part in BEYOND]
+    starts = [0, *ends[:-1]]
+    return [
+        {"from": start + 1, "to": end, "right": float(right[:, start:end].mean())}
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def confusion() -> str:
+    rows = rows_of(KNOWN)
+    counted = Counter((row["expected"], row["named"]) for row in rows)
+    expected = list(dict.fromkeys(row["expected"] for row in rows))
+    named = [*expected, *sorted({row["named"] for row in rows} - set(expected))]
+    body = [
+        [
+            one,
+            str(sum(counted[one, other] for other in named)),
+            *(str(counted[one, other] or "") for other in named),
+        ]
+        for one in expected
+    ]
+    return markdown(["algorithm", "networks", *(f"named {name}" for name in named)], body)
+
+
+def abstained() -> str:
+    rows = [row for row in rows_of(KNOWN) if row["named"] != row["expected"] and row["disguise"] == NONE]
+    body = [
+        [f"{row['automaton']} {row['algorithm']}", row["expected"], row["named"], row["nearest"], share(row)]
+        for row in rows
+    ]
+    return markdown(["network", "algorithm", "named", "nearest", "its share in the worst layer, %"], body)
+
+
+def share(row: dict[str, Any]) -> str:
+    return f"{100 * row['shares'][row['nearest']]:.0f}"
+
+
+def numbers(values: list[Any]) -> str:
+    return " ".join("·" if value is None else str(value) for value in values)
+
+
+def mechanisms() -> str:
+    """A row for each trained network: the verdict, the fronts, and letters right beyond its length."""
+    body = []
+    for row in rows_of(TRAINED):
+        layers = row["layers"]
+        fit = [max(layer["fits"].values(), key=lambda one: one["share"]) for layer in layers[1:-1]]
+        body.append(
+            [
+                label(row),
+                row["mechanism"],
+                row["nearest"],
+                " ".join(f"{100 * one['share']:.0f}" for one in fit),
+                " ".join(f"{100 * one['chance']:.0f}" for one in fit),
+                numbers([layer["known_from"] for layer in layers]),
+                numbers([layer["class_known_from"] for layer in layers]) if row["classes"] else "none",
+                numbers([layer["first_within"] for layer in layers]),
+                " ".join(f"{100 * part['right']:.1f}" for part in row["beyond"]),
+            ]
+        )
+    head = ["network", "named", "nearest", "best share by layer, %", "its chance", "state from", "class from"]
+    return markdown([*head, "first letter within", "letters right, %"], body)
+
+
+def label(row: dict[str, Any]) -> str:
+    kind = "Muon, width 512" if "muon" in row["name"] else "width 128"
+    return f"{row['automaton']}, {row['length']} letters, {len(row['layers']) - 1} layers, {kind}"
+
+
+def prefix_verdicts() -> str:
+    return "\n".join(f"- **{label(row)}**: {row['verdict']}." for row in rows_of(TRAINED))
+
+
+def write() -> None:
+    tables = {
+        "prefix-known": confusion,
+        "prefix-abstained": abstained,
+        "prefix-trained": mechanisms,
+        "prefix-verdicts": prefix_verdicts,
+    }
+    for page in (ROOT / "docs" / "understand.md", ROOT / "docs" / "findings-understand.md"):
+        text = page.read_text()
+        for name, make in tables.items():
+            head, found, rest = text.partition(f"<!-- {name} -->\n")
+            if found:
+                text = head + found + make() + "\n" + rest[rest.index("<!-- end -->") :]
+        page.write_text(text)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    what, *names = sys.argv[1:]
+    trained(names) if what == "trained" else {"known": known, "write": write}[what]()
