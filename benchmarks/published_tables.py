@@ -267,7 +267,7 @@ PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "docs/training.md": lambda: {"recipes": recipes()},
     "docs/findings.md": findings,
     "docs/learned-depth.md": blocks,
-    "docs/expressivity.md": lambda: tables(["expressivity", "expressivity-paper"]),
+    "docs/can-my-layer.md": lambda: tables(["expressivity", "expressivity-paper"]),
 }
 
 

@@ -1,4 +1,4 @@
-"""The tables of docs/every-length.md: pairs that the search reaches, horizons, chunks that round.
+"""The tables of docs/proofs.md: pairs that the search reaches, horizons, chunks that round.
 
 Run: python benchmarks/witness_table.py
 """

@@ -18,7 +18,7 @@ from krohn.models.architectures.lstm import LstmConfig
 from krohn.models.network import ModelConfig
 from krohn.models.registry import architecture, kinds, model_config, register
 
-PAGE = (Path(__file__).parents[2] / "docs" / "architectures.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "can-my-layer.md").read_text(encoding="utf-8")
 
 
 def block(language: str) -> str:
@@ -157,7 +157,7 @@ def test_a_package_that_does_not_load_is_one_line_and_only_if_it_is_asked_for(tm
     install(tmp_path, "broken = broken_net:Config", "broken_net", "raise RuntimeError('no luck')")
     done = krohn(tmp_path, *TRAIN, "--model", "broken")
     assert done.returncode == 2
-    assert done.stderr.startswith("error: the architecture 'broken' must load from broken_net:Config")
+    assert done.stderr.startswith("error: an architecture 'broken' must load from broken_net:Config")
     assert "no luck" in done.stderr
     assert done.stderr.count("\n") == 1
     small = ["--layers", "1", "--dim", "8", "--heads", "2", "--mlp", "8"]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from krohn.algebra.analysis import analyze
+from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
@@ -34,16 +35,17 @@ EXPECTED = {
         (True, 1, 2),
         (True, 1, 2),
     ],
-    "D8": [(False, None, None), (True, 2, 1), (True, 2, 1), (True, 2, 1), (True, 1, 2), (True, 1, 6)],
+    "D8": [(False, None, None), (True, 2, 1), (True, 2, 1), (True, 2, 1), (True, 1, 2), (True, 1, 2)],
+    "D6": [(False, None, None), (False, None, None), (True, 2, 1), (True, 2, 1), (True, 1, 2), (True, 1, 2)],
     "S4": [
         (False, None, None),
         (False, None, None),
         (True, 3, 1),
-        (True, 5, 1),
+        (True, 4, 1),
         (True, 1, 2),
-        (True, 1, 18),
+        (True, 1, 2),
     ],
-    "S5": [(False, None, None)] * 3 + [(True, 7, 1), (True, 1, 4), (True, 1, 96)],
+    "S5": [(False, None, None)] * 3 + [(True, 4, 1), (True, 1, 4), (True, 1, 4)],
     "T3": [
         (False, None, None),
         (False, None, None),
@@ -62,6 +64,75 @@ def test_the_rows_follow_the_groups(spec) -> None:
     assert [found[name] for name in (*NAMES, "rank-one (RWKV-7)")] == EXPECTED[spec]
     assert found["LSTM"] == found["GRU"] == found["PD-SSM"] == (True, 1, 1)
     assert found["Transformer, fixed depth"][0] is (spec != "S5")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_past_temporal_logic_is_what_never_returns(seed: int) -> None:
+    """Against the definition: the state after a letter from the partially ordered part and that letter.
+
+    A network that reads the strict past by a partially ordered automaton, and the letter, must be one whose
+    classes of states, told apart by what letters do next, form no cycle: all pairs of states are tried.
+    """
+    rng = np.random.default_rng(seed)
+    states, letters = int(rng.integers(2, 5)), int(rng.integers(1, 4))
+    automaton = reachable(
+        Semiautomaton.from_letters(
+            [tuple(int(q) for q in rng.integers(0, states, states)) for _ in range(letters)]
+        )
+    )
+    count = automaton.num_states
+    # Pairs of states that some word, the empty one included, followed by some letter tells apart.
+    apart = {
+        (p, q) for p in range(count) for q in range(count) if any(a[p] != a[q] for a in automaton.letters)
+    }
+    while more := {
+        (p, q)
+        for p in range(count)
+        for q in range(count)
+        if (p, q) not in apart and any((a[p], a[q]) in apart for a in automaton.letters)
+    }:
+        apart |= more
+    reach = [[p == q for q in range(count)] for p in range(count)]
+    for _ in range(count):
+        reach = [
+            [reach[p][q] or any(reach[a[p]][q] for a in automaton.letters) for q in range(count)]
+            for p in range(count)
+        ]
+    returns = any(reach[p][q] and reach[q][p] for p, q in apart)
+    row = next(
+        row for row in verdicts(automaton, analyze(automaton)) if row.name == "Transformer, fixed precision"
+    )
+    assert row.can is not returns
+    if returns:
+        first, second = (
+            automaton.state_names.index(name)
+            for name in row.reason.removeprefix("words lead from ").partition(" and back")[0].split(" to ")
+        )
+        assert (first, second) in apart
+        assert reach[first][second]
+        assert reach[second][first]
+
+
+def test_both_transformers_say_what_they_assume() -> None:
+    """A flip-flop that may idle is beyond fixed precision without positions; one that writes is not."""
+    idle = Semiautomaton.from_letters([(0, 0), (1, 1), (0, 1)])
+    writes = Semiautomaton.from_letters([(0, 0), (1, 1)])
+    found = [
+        {row.name: row for row in verdicts(one, analyze(one))} for one in (idle, writes, parse_spec("S5"))
+    ]
+    assert [rows["Transformer, fixed precision"].can for rows in found] == [False, True, False]
+    assert [rows["Transformer, fixed depth"].can for rows in found] == [True, True, False]
+    assert "no positions" in found[0]["Transformer, fixed precision"].assumptions
+    assert "depend on the length" in found[0]["Transformer, fixed depth"].assumptions
+
+
+def test_least_is_said_of_one_layer_and_of_diagonal_layers_on_groups() -> None:
+    found = {row.name: row for row in verdicts(parse_spec("S4"), analyze(parse_spec("S4")))}
+    assert found["diagonal complex"].least
+    assert found["DeltaProduct"].least
+    assert not found["DeltaNet [0, 2]"].least
+    grid = {row.name: row for row in verdicts(parse_spec("Grid4"), analyze(parse_spec("Grid4")))}
+    assert not grid["diagonal [0, 1]"].least
 
 
 def test_transpositions_are_one_reflection_each() -> None:
@@ -88,8 +159,8 @@ def test_the_write_once_cell_shows_two_idempotents_with_one_image() -> None:
 def test_analyze_has_a_row_per_family(capsys) -> None:
     assert run(["analyze", "C3", "--json"]) == 0
     payload = json.loads(capsys.readouterr().out)
-    keys = {"name", "can", "layers", "steps", "margin", "reason", "source"}
-    assert [set(row) for row in payload["architectures"]] == [keys] * 11
+    keys = {"name", "can", "layers", "steps", "margin", "reason", "source", "assumptions", "least"}
+    assert [set(row) for row in payload["architectures"]] == [keys] * 12
     assert run(["analyze", "C3"]) == 0
     assert "real diagonal layers can only do 2-groups" in capsys.readouterr().out
 

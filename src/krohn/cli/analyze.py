@@ -192,7 +192,14 @@ def _architectures(families: tuple[Verdict, ...]) -> str:
         )
         for row in families
     ]
-    return table(
+    shown = table(
         ("architecture", "can", "layers", "steps", "why"),
         [(*row, family.reason) for row, family in zip(rows, families, strict=True)],
+    )
+    named: dict[str, list[str]] = {}
+    for family in families:
+        named.setdefault(family.assumptions, []).append(family.name)
+    assumed = [f"- {', '.join(names)}: {assumption}" for assumption, names in named.items()]
+    return "\n".join(
+        [shown, "", "assumptions (layers suffice; --json says where fewer cannot do):", *assumed]
     )

@@ -1,22 +1,23 @@
-"""Which family of sequence models can track an automaton at finite precision, and why.
+"""Which family of sequence models can track an automaton, under which assumptions, and why.
 
-"Finite precision" means that finitely many vectors are ever reached. Then a channel of a diagonal layer moves
-finitely many numbers by maps x ↦ a x + b, and its groups are trivial (0 ≤ a ≤ 1), of order at most two
-(−1 ≤ a ≤ 1) or cyclic (complex a, |a| ≤ 1). A stack of layers is a cascade of such channels, so by Krohn and
-Rhodes its groups are trivial, 2-groups or solvable, at every depth. The layers given are upper bounds: one
-for each step of a series of each level's group, along the levels of the holonomy cascade.
+For recurrent layers "finite precision" means that finitely many vectors are ever reached. Then a channel of
+a diagonal layer moves finitely many numbers by maps x ↦ a x + b, and its groups are trivial (0 ≤ a ≤ 1), of
+order at most two (−1 ≤ a ≤ 1) or cyclic (complex a, |a| ≤ 1). A stack of layers is a cascade of such
+channels, so by Krohn and Rhodes its groups are trivial, 2-groups or solvable, at every depth. The layers
+are upper bounds: one for each step of a series of each level's group, along the levels of the holonomy
+cascade. Every row says what it assumes, and whether fewer layers are known not to do.
 """
 
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from krohn.algebra.analysis import Analysis
 from krohn.algebra.element_list import list_elements
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.automata.quotients import reachable
+from krohn.automata.quotients import coarsest_congruence, reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.errors import LimitExceeded, Unsupported
@@ -38,7 +39,13 @@ SHAKERINAVA = "Shakerinava et al. 2026 (arXiv 2603.01959)"
 SIEMS = "Siems et al. 2025 (arXiv 2502.10297)"
 TERZIC = "Terzić et al. 2025 (arXiv 2509.22284)"
 LIU = "Liu et al. 2023 (arXiv 2210.10749)"
-OURS = "proved in docs/which-architecture.md"
+LI = "Li and Cotterell 2025 (arXiv 2505.23623)"
+OURS = "proved in docs/proofs.md"
+
+FINITE = "finitely many vectors are reached; one set of weights for words of every length"
+SHIFTED = f"{FINITE}; a layer also sees the letter before"
+FIXED = "fixed precision, soft attention to earlier letters alone, no positions, any depth and width"
+LOGARITHMIC = "weights and a precision of O(log T) bits that depend on the length T"
 _ROTATIONS = re.compile(r"[CD]\d+|S3|A4|S4|A5")
 """Names of finite groups of rotations of space: cyclic, dihedral, and those of the solids."""
 
@@ -55,6 +62,8 @@ class Verdict:
         margin: whether states stay apart by a fixed distance on words of every length, with these layers.
         reason: why, in words.
         source: where it is proved.
+        assumptions: of the network, under which the answer holds.
+        least: whether fewer layers of this family are known not to do, under these assumptions.
     """
 
     name: str
@@ -64,6 +73,8 @@ class Verdict:
     margin: bool | None
     reason: str
     source: str
+    assumptions: str = FINITE
+    least: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -87,7 +98,7 @@ class _Rows:
         self.pair = _idempotent_pair(automaton)
 
     def rows(self) -> tuple[Verdict, ...]:
-        return (
+        found = (
             self.diagonal("diagonal [0, 1]", self.any_group(), _one, SARROF),
             self.diagonal("diagonal [-1, 1]", self.not_two_group(), _two_series, GRAZZI),
             self.diagonal("diagonal complex", self.not_solvable(), _derived, SHAKERINAVA),
@@ -102,8 +113,10 @@ class _Rows:
             ),
             self.single("LSTM", self.units(), OURS),
             self.single("GRU", self.units(), OURS),
+            self.fixed_precision(),
             self.transformer(),
         )
+        return tuple(replace(row, least=True) if row.layers == 1 else row for row in found)
 
     @property
     def n(self) -> int:
@@ -165,28 +178,47 @@ class _Rows:
     ) -> Verdict:
         if obstacle is not None:
             return Verdict(name, False, None, None, None, obstacle, source)
-        how = (
-            "a layer for each step of the groups' series, along the cascade; gates also see the letter before"
-        )
-        return Verdict(name, True, self.layers(of_group), 1, True, how, source)
+        how = "a layer for each step of the groups' series, along the cascade"
+        least = self.analysis.is_group and name.startswith("diagonal")
+        return Verdict(name, True, self.layers(of_group), 1, True, how, source, SHIFTED, least)
 
     def deltanet(self) -> Verdict:
         name = "DeltaNet [0, 2]"
         if self.analysis.is_group and self.swaps() <= 1:
             return Verdict(name, True, 1, 1, True, "every letter is a transposition: one reflection", SIEMS)
-        obstacle = self.not_two_group()
-        if obstacle is None:
-            how = "reflections along one direction are the signs of real diagonal layers"
-            return Verdict(name, True, self.layers(_two_series), 1, True, how, OURS)
+        built, how = self.built_deltanet()
+        known, why = self.published_deltanet()
+        if known is not None and (built is None or known < built):
+            have = "" if built is None else f"; the construction here takes {built}"
+            return Verdict(name, True, known, 1, True, f"{why}, as published{have}", SIEMS, SHIFTED)
+        return Verdict(name, True, built, 1, True, how, OURS, SHIFTED)
+
+    def built_deltanet(self) -> tuple[int | None, str]:
+        """Layers of the constructions in docs/proofs.md, and how they work."""
+        if self.not_two_group() is None:
+            return self.layers(
+                _two_series
+            ), "reflections along one direction are the signs of real diagonal layers"
         counting = self.counting_layers()
         if counting is not None:
-            how = "counters modulo 2 and 3 along the cascade; modulo 3, x becomes −x + c, which is one swap"
-            return Verdict(name, True, counting, 1, True, how, OURS)
+            return (
+                counting,
+                "counters modulo 2 and 3 along the cascade; modulo 3, x becomes −x + c, which is one swap",
+            )
         block, levels = self.block_and_levels()
         if block is None or levels is None:
-            return Verdict(name, True, None, 1, True, "blocks of letters, along the cascade", OURS)
+            return None, "blocks of letters, along the cascade"
         how = f"blocks of {block} letters: the work of one is done, a step a letter, while the next is read"
-        return Verdict(name, True, block.bit_length() - 1 + levels * (block + 1), 1, True, how, OURS)
+        return block.bit_length() - 1 + levels * (block + 1), how
+
+    def published_deltanet(self) -> tuple[int | None, str]:
+        """Layers with one step a letter that others have proved to suffice, for two families of groups."""
+        name = self.analysis.groups[0].name if self.analysis.is_group and self.analysis.groups else ""
+        if re.fullmatch(r"D\d+|S3", name):
+            return 2, f"{name} is a dihedral group: two layers"
+        if re.fullmatch(r"S\d+", name):
+            return 4, f"{name} is a symmetric group: four layers"
+        return None, ""
 
     def counting_layers(self) -> int | None:
         """Layers of DeltaNet if counters modulo 2 and 3 suffice."""
@@ -231,21 +263,71 @@ class _Rows:
 
     def rankone(self) -> Verdict:
         steps = max(1, *(self.n - components(letter) for letter in self.automaton.letters))
-        return Verdict(
-            "rank-one (RWKV-7)", True, 1, steps, True, "each letter as swaps and merges of two states", OURS
-        )
+        how = "each letter as swaps and merges of two states"
+        product = self.deltaproduct()
+        if product.layers == 1 and product.steps is not None and product.steps < steps:
+            steps, how = product.steps, "as DeltaProduct, whose steps are a special case"
+        if steps > 1:
+            how += "; RWKV-7 itself takes one step a letter"
+        return Verdict("rank-one (RWKV-7)", True, 1, steps, True, how, OURS)
 
     def single(self, name: str, how: str, source: str) -> Verdict:
         return Verdict(name, True, 1, 1, True, how, source)
+
+    def fixed_precision(self) -> Verdict:
+        """Past temporal logic is what partially ordered automata do; a state may add the letter just read.
+
+        So what a word does before its last letter must follow from a partially ordered automaton: states are
+        merged if every letter leads them to the same state, and those classes must lie on no cycle.
+        """
+        name = "Transformer, fixed precision"
+        cycle = _cycle(self.automaton)
+        if cycle is None:
+            how = "no word leads back to what it left, but for the letter just read: past temporal logic"
+            return Verdict(name, True, None, None, None, how, LI, FIXED)
+        first, second = (self.automaton.state_names[state] for state in cycle)
+        how = f"words lead from {first} to {second} and back; past temporal logic never returns"
+        return Verdict(name, False, None, None, None, how, LI, FIXED)
 
     def transformer(self) -> Verdict:
         name = "Transformer, fixed depth"
         obstacle = self.not_solvable()
         if obstacle is None:
-            return Verdict(name, True, self.known, None, True, "every group inside is solvable", LIU)
+            how = "every group inside is solvable"
+            return Verdict(name, True, self.known, None, None, how, LIU, LOGARITHMIC)
         group = obstacle.split(" inside")[0]
         why = f"{group} inside is not solvable: not unless TC⁰ = NC¹; depth ⌈log₂ T⌉ suffices"
-        return Verdict(name, False, None, None, None, why, LIU)
+        return Verdict(name, False, None, None, None, why, LIU, LOGARITHMIC)
+
+
+def _cycle(automaton: Semiautomaton) -> tuple[int, int] | None:
+    """Two states that lead to each other and differ in what some letter does next, if there are any."""
+    rows: dict[tuple[int, ...], int] = {}
+    colours = [rows.setdefault(row, len(rows)) for row in zip(*automaton.letters, strict=True)]
+    classes = coarsest_congruence(automaton, colours)
+    first = {label: state for state, label in reversed(list(enumerate(classes)))}
+    after = {
+        label: {classes[letter[state]] for letter in automaton.letters} - {label}
+        for label, state in first.items()
+    }
+    before: dict[int, set[int]] = {label: set() for label in first}
+    for label, targets in after.items():
+        for target in targets:
+            before[target].add(label)
+    ready = [label for label in first if not before[label]]
+    while ready:  # what no cycle leads to goes
+        label = ready.pop()
+        for target in after.pop(label):
+            before[target].discard(label)
+            if not before[target]:
+                ready.append(target)
+    if not after:
+        return None
+    label, later, seen = min(after), -1, set[int]()
+    while label not in seen:  # backwards along what is left, until a class comes again
+        seen.add(label)
+        label, later = min(before[label]), label
+    return first[label], first[later]
 
 
 def _cascade(automaton: Semiautomaton) -> Cascade | None:
