@@ -16,6 +16,7 @@ import argparse
 import shutil
 import time
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -100,6 +101,12 @@ def is_learned(store: Store, run: PlannedRun, scale: Scale) -> bool:
     return any(records and best_of(records).accuracy >= SOLVED for records in shallower)
 
 
+@cache
+def depth_plan(scale: Scale) -> list[PlannedRun]:
+    """All cells of the depth map."""
+    return EXPERIMENTS["depth"].plan(scale)
+
+
 def row_is_finished(store: Store, run: PlannedRun, scale: Scale) -> bool:
     """Two shallower cells of the same row and sheet, next to each other in the map, are solved."""
     if str(run.label["task"]).startswith("table:"):
@@ -108,7 +115,7 @@ def row_is_finished(store: Store, run: PlannedRun, scale: Scale) -> bool:
         return False
     row = [
         other
-        for other in EXPERIMENTS["depth"].plan(scale)
+        for other in depth_plan(scale)
         if (other.label["task"], other.label["sheet"]) == (run.label["task"], run.label["sheet"])
     ]
     known = [solved(store, other) for other in row if other.label["depth"] < run.label["depth"]]

@@ -15,7 +15,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
-# File in src/krohn, what stands there once, what is put in its place, the tests that find it.
+TOYS = "tests/check/test_toy_formats.py"
+COMPILED = "tests/construct/test_compiling.py"
+
+# File in src/krohn, what stands there once, what is put in its place, the tests that find it
+# (and options of pytest).
 MUTANTS = [
     (
         "algebra/permutation.py",
@@ -129,6 +133,111 @@ MUTANTS = [
         "float(least / parts)",
         "tests/golden/test_golden.py",
     ),
+    (
+        "check/format.py",
+        "Real(lo + bias - off, hi + bias + off)",
+        "Real(lo + bias, hi + bias)",
+        f"{TOYS} -k dot",
+    ),
+    (
+        "check/format.py",
+        "Real(lo - off, hi + off).outward(off)\n        far",
+        "Real(lo, hi)\n        far",
+        TOYS,
+    ),
+    (
+        "check/closure.py",
+        "if not (lead > 0).all():",
+        "if not (lead >= 0).all():",
+        "tests/recurrent/test_witnesses.py -k ties",
+    ),
+    (
+        "check/boxes.py",
+        "if not (leads > 0).all():",
+        "if not (leads > -9).all():",
+        "tests/trained/test_boxes.py",
+    ),
+    (
+        "check/boxes.py",
+        "(boxes.low[0] <= 0) & (boxes",
+        "(boxes.low[0] <= 0) | (boxes",
+        "tests/trained/test_boxes.py -k broken",
+    ),
+    (
+        "check/balls.py",
+        "on | (x.middle + x.radius <= 0)",
+        "on | (x.middle <= 0)",
+        "tests/recurrent/test_bounds.py",
+    ),
+    (
+        "check/real.py",
+        "np.where(plain, high, np.nextafter(high, np.inf))",
+        "high",
+        "tests/check/test_real.py",
+    ),
+    ("check/cells.py", " or not np.isfinite(array).all()", "", "tests/recurrent/test_witness_on_disk.py"),
+    (
+        "certify/witness_heads.py",
+        "np.maximum(place - distance, 0)",
+        "np.maximum(place - distance - 1, 0)",
+        "tests/certify/test_completeness.py",
+    ),
+    (
+        "certify/certificate.py",
+        "-floor(stated(-share) * 1e6) / 1e6",
+        "share",
+        "tests/golden/test_golden.py -k report",
+    ),
+    (
+        "nearest_float.py",
+        "to_integral_value(ROUND_FLOOR)",
+        "to_integral_value()",
+        "tests/test_nearest_float.py",
+    ),
+    (
+        "construct/tight/clamped_counter.py",
+        "reached[max(count - r // places, 0)]",
+        "reached[count - r // places]",
+        COMPILED,
+    ),
+    ("construct/tight/stack.py", "act == PUSH and 0 < h <= top", "act == PUSH and 0 < h < top", COMPILED),
+    (
+        "recurrent/witnesses.py",
+        "automaton.table.reshape(-1)",
+        "automaton.table.T.reshape(-1)",
+        "tests/recurrent/test_witnesses.py",
+    ),
+    (
+        "exporting/from_compiled.py",
+        "(got != right).any(axis=1)",
+        "(got != right).all(axis=1)",
+        "tests/exporting/test_half_types.py",
+    ),
+    ("experiments/store.py", "OR scale = :scale", "OR scale <> :scale", "tests/experiments/test_store.py"),
+    (
+        "experiments/experiment.py",
+        "_extent(records) > _extent(best",
+        "_extent(records) < _extent(best",
+        "tests/experiments/test_tables.py tests/experiments/test_odd_records.py",
+    ),
+    (
+        "cascade/congruences.py",
+        "strict=True))) == len(first)",
+        "strict=True))) >= 1",
+        "tests/cascade/test_plan_checks.py tests/cascade/test_congruences.py",
+    ),
+    (
+        "algebra/stabilizer_chain.py",
+        "level == len(self.levels) and",
+        "",
+        "tests/algebra/test_stabilizer_chain.py",
+    ),
+    (
+        "cli/search_options.py",
+        "if not math.isfinite(number):",
+        "if math.isinf(number):",
+        "tests/cli/test_every_option.py tests/cli/test_bad_input.py",
+    ),
 ]
 
 
@@ -155,7 +264,7 @@ def main() -> int:
     """The exit status says whether all were found."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
-        "--only", default="", metavar="TEXT", help="those with this text in their file or change"
+        "--only", default="", metavar="TEXT", help="those with this text in their file, change or tests"
     )
     only = parser.parse_args().only
     chosen = [mutant for mutant in MUTANTS if any(only in part for part in mutant)]

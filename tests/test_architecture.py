@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -118,10 +119,13 @@ def part_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imports(path: Path, *, top_level_only: bool = False) -> Iterator[str]:
-    tree = ast.parse(path.read_text())
-    nodes = tree.body if top_level_only else ast.walk(tree)
-    for node in nodes:
+@cache
+def syntax(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(syntax(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -169,9 +173,8 @@ def test_there_is_no_cycle_of_modules() -> None:
 
 def test_modules_and_functions_stay_small() -> None:
     for path in modules():
-        text = path.read_text()
-        assert len(text.splitlines()) <= 500, path
-        for node in ast.walk(ast.parse(text)):
+        assert len(path.read_text().splitlines()) <= 500, path
+        for node in ast.walk(syntax(path)):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 assert node.end_lineno is not None
                 assert node.end_lineno - node.lineno < 60, f"{node.name} in {path} is too long to see whole"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from every import every
 from krohn.automata.zoo import zoo
 from krohn.bridge import states_on_device, to_torch
 from krohn.construct.compiling import compile
@@ -13,10 +14,8 @@ from krohn.network.storage import tensors_of, transformer_from
 from network.naive_transformer import naive_logits, random_transformer
 
 
-@pytest.mark.parametrize("mask", ["causal", "strict"])
-@pytest.mark.parametrize(
-    ("name", "activation"), [("S4", "relu"), ("Grid4", "sin"), ("C5", "sin"), ("Dyck1,2", "relu")]
-)
+@every("mask", ["causal", "strict"])
+@every(("name", "activation"), [("S4", "relu"), ("Grid4", "sin"), ("C5", "sin"), ("Dyck1,2", "relu")])
 def test_the_module_computes_the_logits_of_the_numpy_pass(name: str, activation: str, mask: str) -> None:
     automaton = zoo(name)
     network = compile(automaton, 30, activation=activation, mask=mask)  # type: ignore[arg-type]

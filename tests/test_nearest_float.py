@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from krohn.nearest_float import at_least, cos, each, exp, few_bits, log, sin
+from krohn.nearest_float import at_least, cos, each, exp, few_bits, log, sin, stated
 
 RNG = np.random.default_rng(0)
 ANGLES = [
@@ -65,6 +65,12 @@ def test_what_is_measured_with_other_rounding_errors_is_written_alike(around: fl
     near = [around * (1 + off) for off in (-(2.0**-31), -(2.0**-50), 0.0, 2.0**-50, 2.0**-31)]
     assert len({at_least(value) for value in near}) == 1
     assert {few_bits(value, 24) for value in near} == {few_bits(around, 24)}
+
+
+def test_what_is_stated_is_a_bound_and_short_numbers_stay() -> None:
+    assert [stated(value) for value in (1.0, 0.25, 0.0, -0.5, math.inf)] == [1.0, 0.25, 0.0, -0.5, math.inf]
+    for value in (1 / 3, 0.9999999, 123.456789, -1 / 3):
+        assert value - 1e-5 * abs(value) < stated(value) == stated(math.nextafter(value, 0)) < value
 
 
 def test_few_bits_are_the_nearest_ones() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
+from every import every
 from krohn.errors import InvalidFile, LimitExceeded
 from krohn.strict_json import parse_json, read_json, require_keys, short, shown, with_sorted_metadata
 
@@ -29,7 +30,7 @@ def test_what_python_writes_is_read_back_with_its_types(value: Any) -> None:
         assert json.dumps(found) == json.dumps(value)  # 1, 1.0 and true are equal but not the same
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "said"),
     [
         (
@@ -94,7 +95,7 @@ def test_keys_are_all_there_and_no_others() -> None:
             require_keys(payload, ["a", "b"], "it", optional=["c"])
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "text"),
     [
         ("abc", "'abc'"),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import krohn
+from every import every
 from krohn import work as work_module
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
@@ -67,7 +68,7 @@ def test_no_units_are_refused(units: float) -> None:
         Work(units)
 
 
-@pytest.mark.parametrize("path", [p for part in SEARCHING for p in sorted((SOURCE / part).rglob("*.py"))])
+@every("path", [p for part in SEARCHING for p in sorted((SOURCE / part).rglob("*.py"))])
 def test_no_search_looks_at_a_clock(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text())):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

@@ -72,6 +72,11 @@ def at_least(value: float, digits: int = 6, noise: float = 2.0**-30) -> float:
     return float((below / unit).to_integral_value(ROUND_FLOOR) * unit)
 
 
+def stated(value: float) -> float:
+    """A lower bound that is the same on every machine: a short number was not rounded, others lose digits."""
+    return value if not isfinite(value) or few_bits(value, 12) == value else at_least(value)
+
+
 def _wave(x: float, quarters: int) -> float:
     """sin(x + quarters·π/2): the angle less the nearest multiple of π/2, then the series."""
     assert isfinite(x)

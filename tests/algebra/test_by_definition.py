@@ -3,8 +3,7 @@
 import random
 from collections import Counter
 
-import pytest
-
+from every import every
 from krohn.algebra.analysis import analyze
 from krohn.algebra.eggbox import eggbox_text
 from krohn.algebra.permgroup import PermutationGroup
@@ -94,7 +93,7 @@ def orders_in(group: PermutationGroup) -> tuple[int, ...]:
     return element_orders([tuple(g) for g in group.elements()], tuple(range(group.degree)))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_the_report_says_what_the_definitions_say(seed: int) -> None:
     letters = random_letters(seed)
     meant, report = Definitions(letters), analyze(Semiautomaton.from_letters(letters))
@@ -107,7 +106,7 @@ def test_the_report_says_what_the_definitions_say(seed: int) -> None:
     assert report.is_aperiodic == (not found)
 
 
-@pytest.mark.parametrize("seed", range(40, 60))
+@every("seed", range(40, 60))
 def test_a_group_sits_where_the_report_says(seed: int) -> None:
     letters = random_letters(seed)
     meant, report = Definitions(letters), analyze(Semiautomaton.from_letters(letters))
@@ -121,7 +120,7 @@ def test_a_group_sits_where_the_report_says(seed: int) -> None:
         assert members == acting
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_names_and_doubled_letters_change_no_verdict(seed: int) -> None:
     letters = random_letters(seed)
     dice = random.Random(seed)
@@ -141,7 +140,7 @@ def test_names_and_doubled_letters_change_no_verdict(seed: int) -> None:
     assert told(products)[:-1] == told(letters)[:-1]  # AC⁰ depends on the lengths of words, and so on letters
 
 
-@pytest.mark.parametrize("seed", range(60, 75))
+@every("seed", range(60, 75))
 def test_rows_and_stars_of_the_text_are_classes_and_idempotents(seed: int) -> None:
     letters = random_letters(seed)
     meant = Definitions(letters)

@@ -3,11 +3,11 @@
 from itertools import combinations, pairwise
 from math import gcd, lcm, prod
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algebra import named_groups as named
+from every import every
 from krohn.algebra.generated_group import (
     action_on,
     action_on_blocks,
@@ -105,9 +105,7 @@ def test_the_action_on_an_orbit_is_the_group_seen_there(generators: named.Genera
         assert action_on(subject, orbit).elements() == sorted(seen)
 
 
-@pytest.mark.parametrize(
-    "moduli", [(2,), (6,), (2, 2), (2, 4), (3, 3), (2, 2, 3), (4, 6), (2, 3, 5), (2, 2, 2), (4, 4)]
-)
+@every("moduli", [(2,), (6,), (2, 2), (2, 4), (3, 3), (2, 2, 3), (4, 6), (2, 3, 5), (2, 2, 2), (4, 4)])
 def test_invariants_of_a_product_of_cyclic_groups(moduli: tuple[int, ...]) -> None:
     starts = [sum(moduli[:i]) for i in range(len(moduli))]
     degree = sum(moduli)

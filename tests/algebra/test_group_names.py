@@ -7,6 +7,7 @@ from math import prod
 import pytest
 
 from algebra import named_groups as named
+from every import every
 from krohn.algebra.permgroup import PermutationGroup, is_simple_order, simple_group_name
 from krohn.algebra.permutation import compose, order, prime_factors
 
@@ -91,7 +92,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("name", NAMED)
+@every("name", NAMED)
 def test_groups_written_down_by_hand_have_their_names_in_every_action(name: str) -> None:
     assert group(NAMED[name]).name() == name
     if group(NAMED[name]).order <= 60:
@@ -178,7 +179,7 @@ def test_products_and_wreath_products_have_the_factors_of_their_parts(
     assert sorted(group(generators).composition_factors()) == factors
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_factors_multiply_to_the_order_and_those_of_solvable_groups_are_its_primes(seed: int) -> None:
     subject = group(named.random_generators(seed, smallest=3, largest=7))
     found = subject.composition_factors()

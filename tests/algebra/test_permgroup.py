@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algebra import named_groups as named
+from every import every
 from krohn.algebra.generated_group import semiregular_order
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import commutator, compose
@@ -54,7 +55,7 @@ def test_a_stabilizer_holds_exactly_the_elements_that_fix_its_points(
     assert group(generators).stabilizer(points).elements() == sorted(expected)
 
 
-@pytest.mark.parametrize(
+@every(
     ("generators", "order", "name", "factors"),
     [
         ([(0, 1, 2)], 1, "1", ()),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from algebra.golden_cases import CASES, Letters, NaiveGreen, letters_of, naive_elements, times
+from every import every
 from krohn.algebra.analysis import analyze
 from krohn.algebra.eggbox import eggbox_svg, eggbox_text
 from krohn.algebra.image_orbit import ImageOrbit
@@ -37,7 +38,7 @@ def random_letters(seed: int) -> Letters:
             return letters
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_image_sets_are_those_of_the_elements_and_paths_lead_between_them(seed: int) -> None:
     letters = random_letters(seed)
     orbit = ImageOrbit(letters)
@@ -57,7 +58,7 @@ def test_image_sets_are_those_of_the_elements_and_paths_lead_between_them(seed: 
             assert moved == tuple(component.sequence[member])
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_the_group_of_an_image_set_is_how_elements_that_keep_it_permute_it(seed: int) -> None:
     letters = random_letters(seed)
     elements = naive_elements(letters)
@@ -105,7 +106,7 @@ def test_whole_arrays_are_used_while_a_state_fits_into_four_bits(
     assert semigroup.r_classes.count == len(set(naive.right.values()))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_boxes_have_the_shape_and_the_stars_of_their_d_class(seed: int) -> None:
     letters = random_letters(seed)
     naive = NaiveGreen(letters)
@@ -149,7 +150,7 @@ def test_boxes_of_one_rank_stand_side_by_side_and_none_overlap() -> None:
     assert bottom <= float(root.get("height") or 0)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_a_subgroup_sits_at_its_idempotent(seed: int) -> None:
     letters = random_letters(seed)
     elements = naive_elements(letters)

@@ -7,6 +7,7 @@ from math import prod
 import pytest
 
 from algebra import named_groups as named
+from every import every
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import Permutation, compose, identity
 from krohn.algebra.solvable import CounterTower, counter_tower, prime_tower, solvable_series
@@ -36,13 +37,13 @@ def tower_of(name: str) -> CounterTower:
     return counter_tower(group.generators, group.degree)
 
 
-@pytest.mark.parametrize("name", GROUPS)
+@every("name", GROUPS)
 def test_towers_have_one_tuple_of_counters_per_derived_section(name: str) -> None:
     assert tower_of(name).moduli_by_section == GROUPS[name][1]
 
 
-@pytest.mark.parametrize("towers", [counter_tower, prime_tower])
-@pytest.mark.parametrize("name", GROUPS)
+@every("towers", [counter_tower, prime_tower])
+@every("name", GROUPS)
 def test_counters_and_letters_of_the_next_section_compute_prefix_products(name: str, towers) -> None:
     group, dice = group_of(name), random.Random(3)
     tower, elements = towers(group.generators, group.degree), group.elements()
@@ -57,13 +58,13 @@ def test_counters_and_letters_of_the_next_section_compute_prefix_products(name: 
         assert tower.element(tuple(value for part in counters for value in part)) == product
 
 
-@pytest.mark.parametrize("name", GROUPS)
+@every("name", GROUPS)
 def test_every_tuple_of_counters_stands_for_one_element(name: str) -> None:
     listed = tower_of(name).listed
     assert sorted(element for _, element in listed) == sorted(group_of(name).elements())
 
 
-@pytest.mark.parametrize("name", GROUPS)
+@every("name", GROUPS)
 def test_the_residues_of_a_section_add_up_and_the_transversal_lies_in_its_coset(name: str) -> None:
     for section in tower_of(name).sections:
         assert all(section.residues[element] == value for value, element in section.transversal.items())
@@ -90,7 +91,7 @@ def test_groups_that_are_not_solvable_or_too_large_are_refused() -> None:
         solvable_series(GROUPS["S4"][0], 4, 23)
 
 
-@pytest.mark.parametrize("name", GROUPS)
+@every("name", GROUPS)
 def test_a_series_goes_up_by_primes_through_normal_subgroups(name: str) -> None:
     group = group_of(name)
     series = solvable_series(group.generators, group.degree)
@@ -109,7 +110,7 @@ def test_a_series_goes_up_by_primes_through_normal_subgroups(name: str) -> None:
         )
 
 
-@pytest.mark.parametrize("name", GROUPS)
+@every("name", GROUPS)
 def test_vectors_tell_elements_apart_and_the_identity_is_zero(name: str) -> None:
     group = group_of(name)
     series = solvable_series(group.generators, group.degree)
@@ -131,7 +132,7 @@ def times(first: tuple[int, ...], second: tuple[int, ...], primes: tuple[int, ..
     return (*parts, (first[-1] + k) % prime)
 
 
-@pytest.mark.parametrize("name", GROUPS)
+@every("name", GROUPS)
 def test_vectors_multiply_as_in_the_wreath_product(name: str) -> None:
     """The embedding of Krasner and Kaloujnine is a homomorphism."""
     group = group_of(name)
@@ -148,7 +149,7 @@ def test_an_element_outside_the_group_has_no_coset() -> None:
         series.encode((1, 0, 2, 3))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@every("seed", range(30))
 def test_towers_of_random_solvable_groups_have_sections_of_the_derived_series(seed: int) -> None:
     generators = named.random_generators(seed, smallest=3, largest=6)
     group = PermutationGroup(generators, len(generators[0]))

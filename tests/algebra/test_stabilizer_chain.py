@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from algebra import named_groups as named
+from every import every
 from krohn.algebra.permutation import ArrayArithmetic, ByteArithmetic, arithmetic, compose
 from krohn.algebra.stabilizer_chain import StabilizerChain, _order_bound, _product_replacement
 
@@ -66,7 +67,7 @@ def test_elements_come_once_each_and_others_do_not_sift_through(seed: int, numbe
         assert all(left[point] == point for point in chain.base[:level])
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_a_base_that_is_asked_for_comes_first_even_where_it_does_not_move(seed: int) -> None:
     generators = named.random_generators(seed)
     degree = len(generators[0])
@@ -78,7 +79,7 @@ def test_a_base_that_is_asked_for_comes_first_even_where_it_does_not_move(seed: 
     assert sorted(generated) == sorted(fixing)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_a_chain_that_grows_is_the_chain_of_all_its_generators(seed: int) -> None:
     generators = named.random_generators(seed)
     chain = StabilizerChain((), len(generators[0]))
@@ -113,7 +114,7 @@ def test_product_replacement_stays_in_the_group_and_reaches_all_of_it() -> None:
     )
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_the_bound_on_the_order_is_a_multiple_of_it(seed: int) -> None:
     generators = named.random_generators(seed)
     bound = _order_bound(generators, len(generators[0]))

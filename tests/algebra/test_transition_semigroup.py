@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algebra.golden_cases import CASES, SOURCE, Letters, NaiveGreen, letters_of, naive_elements
+from every import every
 from krohn.algebra.r_classes import BatchSearch
 from krohn.algebra.transformation import product_of_word
 from krohn.algebra.transition_semigroup import TransitionSemigroup
@@ -32,7 +33,7 @@ def test_the_golden_file_names_its_source() -> None:
     assert len(CASES) == 52
 
 
-@pytest.mark.parametrize("name", CASES)
+@every("name", CASES)
 def test_golden_sizes_green_counts_and_solvability_agree(name: str) -> None:
     case = CASES[name]
     semigroup = TransitionSemigroup(letters_of(case))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from every import every
 from krohn.automata.files import (
     MAX_BYTES,
     automaton_from_payload,
@@ -48,7 +49,7 @@ def broken(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
     return payload
 
 
-@pytest.mark.parametrize(
+@every(
     ("change", "complaint"),
     [
         (lambda p: p.pop("next"), "'next' is missing"),

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from every import every
 from krohn.automata.diagram import MAX_DRAWN, diagram
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
@@ -33,7 +34,7 @@ def notes(picture: ElementTree.Element) -> str:
     return "\n".join(element.text or "" for element in of_class(picture, "text", "note"))
 
 
-@pytest.mark.parametrize("name", SMALL)
+@every("name", SMALL)
 def test_a_diagram_shows_every_state_and_every_joined_pair(name: str) -> None:
     automaton = zoo(name)
     picture = drawn(automaton)
@@ -56,7 +57,7 @@ def test_a_diagram_shows_every_state_and_every_joined_pair(name: str) -> None:
     assert len(edges) >= len(pairs)
 
 
-@pytest.mark.parametrize("name", SMALL)
+@every("name", SMALL)
 def test_one_arrow_points_at_the_start_and_no_text_leaves_its_circle_or_the_picture(name: str) -> None:
     automaton = zoo(name)
     picture = drawn(automaton)

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from every import every
 from krohn.automata.distributions import Source, default_distribution, source
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
@@ -37,7 +38,7 @@ def follows(origin: Source, automaton: Semiautomaton) -> None:
     assert {int(visible[start]) for start in origin.starts} == {automaton.start}
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "distribution"),
     [
         ("Parity", "uniform"),
@@ -107,7 +108,7 @@ def test_defaults_are_the_papers() -> None:
     assert set(defaults.values()) == {"uniform"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "distribution", "complaint"),
     [
         ("Parity", "normal", "must be one of uniform"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
+from every import every
 from krohn.automata.products import cascade_product, direct_product, wreath_product
 from krohn.automata.quotients import coarsest_congruence, minimize, quotient
 from krohn.automata.semiautomaton import Semiautomaton
@@ -120,7 +121,7 @@ def test_every_letter_of_a_cascade_is_a_letter_of_the_wreath_product(top: str, b
             assert column == cascade.letters[letter]
 
 
-@pytest.mark.parametrize("name", SMALL)
+@every("name", SMALL)
 def test_a_cascade_that_hears_the_letter_alone_is_the_diagonal_of_the_direct_product(name: str) -> None:
     part, other = zoo(name), zoo("Parity")
     parity_of = [letter % 2 for letter in range(part.num_letters)]
@@ -150,7 +151,7 @@ def test_the_quotient_takes_exactly_the_partitions_that_are_congruences(name: st
     assert taken >= 2  # equality and, in one class, everything
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_hopcroft_s_congruence_has_the_fewest_classes_of_all_that_keep_the_colours(seed: int) -> None:
     rng = random.Random(seed)
     automaton = random_automaton(rng, rng.randint(2, 6), rng.randint(1, 2), 2)
@@ -170,7 +171,7 @@ def test_hopcroft_s_congruence_has_the_fewest_classes_of_all_that_keep_the_colou
     ]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_minimal_automata_of_one_machine_under_two_numberings_are_isomorphic(seed: int) -> None:
     rng = random.Random(seed)
     automaton = random_automaton(rng, rng.randint(1, 6), 2, 2)
@@ -186,7 +187,7 @@ def test_minimal_automata_of_one_machine_under_two_numberings_are_isomorphic(see
     assert not isomorphic(changed, two)
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "states", "table"),
     [
         ("S1", ("0",), None),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import krohn
+from every import every
 from krohn.automata.datasets import write_dataset
 from krohn.automata.families import dyck
 from krohn.automata.files import dump_automaton, load_automaton
@@ -19,7 +20,7 @@ NAN = float("nan")
 PARITY = np.array([[0, 1], [1, 0]])
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "complaint"),
     [
         ({"length": 2.5}, "length must lie in 1–1,000,000; got 2.5"),
@@ -65,7 +66,7 @@ def test_words_without_letters_are_words_however_they_are_written(words: Any, sh
     assert krohn.decompose("Parity").simulate(words).shape == shape
 
 
-@pytest.mark.parametrize("words", [5, None, 2.5, [None], [[], [1]], [[0.5]], [["1", 0.5]], [[[1]]]])
+@every("words", [5, None, 2.5, [None], [[], [1]], [[0.5]], [["1", 0.5]], [[[1]]]])
 def test_what_is_no_list_of_words_is_refused(words: Any) -> None:
     with pytest.raises(InvalidInput):
         krohn.simulate("Parity", words)

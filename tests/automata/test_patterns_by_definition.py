@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from every import every
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import KrohnError
@@ -88,13 +89,13 @@ def accepted(automaton: Semiautomaton) -> Words:
     return frozenset(found)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_a_pattern_accepts_the_words_that_it_means(seed: int) -> None:
     text, words = grown(random.Random(seed), 2 + seed % 5)
     assert accepted(from_regex(text, alphabet="abc")) == words, text
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_no_two_states_of_a_pattern_mean_the_same_and_the_numbers_are_those_of_the_search(seed: int) -> None:
     text, _ = grown(random.Random(100 + seed), 4)
     automaton = from_regex(text, alphabet="abc")
@@ -132,7 +133,7 @@ def test_operators_bind_as_the_text_says() -> None:
     assert accepted(from_regex("ab*", alphabet="abc")) != accepted(from_regex("(ab)*", alphabet="abc"))
 
 
-@pytest.mark.parametrize(
+@every(
     ("pattern", "letters"),
     [
         ("[a-c]", "abc"),
@@ -156,7 +157,7 @@ def test_members_of_a_class_are_its_letters(pattern: str, letters: str | None) -
     assert "".join(automaton.letter_names) == "".join(sorted(letters))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@every("seed", range(8))
 def test_a_longer_alphabet_changes_no_verdict_on_old_words(seed: int) -> None:
     dice = random.Random(500 + seed)
     text, words = grown(dice, 4)

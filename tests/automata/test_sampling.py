@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from every import every
 from krohn.automata import letter_blocks
 from krohn.automata.distributions import source
 from krohn.automata.letter_blocks import BlockDice, BlockTables, _alias_table
@@ -30,8 +31,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "distribution"), CASES)
-@pytest.mark.parametrize("length", [1, 7, 16, 33])
+@every(("name", "distribution"), CASES)
+@every("length", [1, 7, 16, 33])
 def test_states_are_those_of_the_automaton(name: str, distribution: str | None, length: int) -> None:
     automaton = zoo(name)
     drawn = sample(automaton, length, 40, distribution=distribution, seed=3)
@@ -83,7 +84,7 @@ def test_the_alias_table_has_the_probabilities_of_its_weights(weights: tuple[flo
     assert not chance[len(weights) :].any()
 
 
-@pytest.mark.parametrize(
+@every(
     ("faces", "size", "weights"),
     [
         (1, 1, None),

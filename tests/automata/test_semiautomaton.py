@@ -5,6 +5,7 @@ from math import factorial
 import numpy as np
 import pytest
 
+from every import every
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import (
     Observed,
@@ -29,7 +30,7 @@ def test_words_read_left_to_right_and_labels_come_after_each_letter() -> None:
     assert automaton.run([]) == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("fields", "complaint"),
     [
         ({"table": np.zeros((0, 2), int)}, "at least one of each"),

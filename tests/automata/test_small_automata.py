@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from every import every
 from krohn.automata.diagram import diagram
 from krohn.automata.diagram_layout import circle, circles, cycles_of, lattice, line, tree
 from krohn.automata.semiautomaton import Semiautomaton
@@ -50,7 +51,7 @@ def test_there_is_one_automaton_of_each_kind(states: int, letters: int) -> None:
     assert found == sorted(found)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_two_tables_have_one_canonical_form_exactly_if_they_are_renamings(seed: int) -> None:
     rng = Random(seed)
     one, other = (tuple(tuple(rng.randrange(3) for _ in range(2)) for _ in range(3)) for _ in range(2))
@@ -75,7 +76,7 @@ def test_a_sample_is_of_different_kinds_reachable_and_the_same_for_a_seed() -> N
         small_automata(5, 3)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_a_line_is_drawn_exactly_where_neighbours_form_one_path(seed: int) -> None:
     rng = Random(seed)
     size = rng.randint(3, 6)
@@ -124,7 +125,7 @@ SMALL = {name: zoo(name) for name in zoo_names() if zoo(name).num_states <= 24}
 CROWDED = {f"broom {chain}, {twigs}": broom(chain, twigs) for chain, twigs in ((1, 20), (8, 20), (20, 8))}
 
 
-@pytest.mark.parametrize("name", [*SMALL, *CROWDED])
+@every("name", [*SMALL, *CROWDED])
 def test_no_layout_puts_two_states_onto_each_other(name: str) -> None:
     automaton = (SMALL | CROWDED)[name]
     count = automaton.num_states

@@ -9,6 +9,7 @@ import pytest
 from naive_machines import bracket_name, bracket_step, closure, follow, words
 from sympy.combinatorics import Permutation, PermutationGroup
 
+from every import every
 from krohn.automata.permutations import generator_set, parse_permutation
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import FAMILIES, zoo, zoo_names
@@ -32,7 +33,7 @@ def agrees(
         assert named_run(automaton, word) == follow(start, step, shown, word)
 
 
-@pytest.mark.parametrize("n", range(1, 9))
+@every("n", range(1, 9))
 def test_cyclic_groups_add_modulo_n(n: int) -> None:
     agrees(f"C{n}", 0, lambda q, a: (q + int(a)) % n, str, 2)
     assert zoo(f"C{n}").num_letters == n
@@ -74,7 +75,7 @@ def test_the_quaternion_group_multiplies_like_its_matrices() -> None:
     assert zoo("Q8").state_names == ("1", "i", "j", "k", "-1", "-i", "-j", "-k")
 
 
-@pytest.mark.parametrize("name", ["S1", "S2", "S3", "S4", "S5", "A3", "A4", "A5", "S4:all", "S5:repo2026"])
+@every("name", ["S1", "S2", "S3", "S4", "S5", "A3", "A4", "A5", "S4:all", "S5:repo2026"])
 def test_permutation_groups_rearrange_people_on_chairs(name: str) -> None:
     automaton = zoo(name)
     start = automaton.state_names[0]
@@ -109,7 +110,7 @@ SETS = ("", ":minimal", ":paper", ":release2023", ":repo2026")
 ORDERS = {"S3": 6, "S4": 24, "S5": 120, "A4": 12, "A5": 60}
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "order"),
     [*((name + letters, order) for name, order in ORDERS.items() for letters in SETS), ("Q8", 8), ("D8", 8)],
 )
@@ -145,7 +146,7 @@ def test_any_list_of_permutations_can_be_the_letters() -> None:
     assert generator_set("S", 3, "(0 1 2)") == [(1, 2, 0)]
 
 
-@pytest.mark.parametrize(
+@every(
     ("letters", "complaint"),
     [
         ("foo", "letters must be one of paper"),
@@ -313,7 +314,7 @@ def test_a_grid_in_a_product_keeps_its_own_sign() -> None:
     assert zoo("ababxParity").num_states == 10
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "observation", "expected"),
     [
         ("Dyck2,2", "top", {"empty": 0, "(": 1, "[": 2, "((": 1, "([": 2, "[(": 1, "[[": 2, "sink": 3}),
@@ -339,7 +340,7 @@ def test_the_sizes_of_the_papers_table_of_observations() -> None:
     assert observed == {"Dyck4,8@top": 10, "S5@first": 5, "D8@location": 4}
 
 
-@pytest.mark.parametrize(
+@every(
     "name",
     [
         *(

@@ -9,6 +9,7 @@ import pytest
 
 import krohn
 from cascade.random_automata import golden, random_automaton
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.cascade_data import (
@@ -42,7 +43,7 @@ def led(automaton: Semiautomaton, states: list[str], word: str) -> list[str]:
     return [automaton.state_names[automaton.run(letters, q)[-1] if letters else q] for q in numbers]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_the_words_in_the_data_do_what_the_data_says(seed: int) -> None:
     automaton = random_automaton(seed)
     plan = plan_of(automaton)
@@ -87,7 +88,7 @@ def test_a_merged_component_has_no_words_and_a_large_group_no_counters(
     assert [component_as_dict(cascade, part)["counters"] for part in cascade.components] == [None, [[2]]]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_counters_memories_and_factors_multiply_to_the_component(seed: int) -> None:
     cascade = holonomy_cascade(random_automaton(seed))
     for part, found in zip(cascade.components, refine(cascade), strict=True):
@@ -111,7 +112,7 @@ def edges_of(frame: Skeleton) -> dict[tuple[int, int], bool]:
     return {(a, b): tile for (a, b), tile in found.items() if b not in (-1, a)}
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_the_graph_and_the_picture_of_a_skeleton_have_its_classes_and_edges(seed: int) -> None:
     frame = skeleton(random_automaton(seed))
     text, expected = skeleton_dot(frame), edges_of(frame)
@@ -156,7 +157,7 @@ def test_the_graph_of_a_plan_is_its_tree(spec: str) -> None:
     assert (tree["node"], len(tree["children"])) == (plan.title, len(plan.children))
 
 
-@pytest.mark.parametrize("spec", ["S4", "T4", "Grid3x4", "Dyck3,2", "abab", "C40", "C1", "Memory3"])
+@every("spec", ["S4", "T4", "Grid3x4", "Dyck3,2", "abab", "C40", "C1", "Memory3"])
 def test_a_cascade_is_drawn_level_by_level(spec: str) -> None:
     plan = decompose(parse_spec(spec)).plan
     root = ElementTree.fromstring(cascade_picture(plan))

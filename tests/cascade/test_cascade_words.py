@@ -2,9 +2,8 @@
 
 from itertools import product
 
-import pytest
-
 from cascade.random_automata import golden, random_automaton
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.cascade_data import (
     apply_word,
@@ -20,7 +19,7 @@ def carried(frame: Skeleton, number: int, word: tuple[int, ...]) -> tuple[int, .
     return tuple(sorted(set(apply_word(frame, frame.states(number), word))))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@every("seed", range(25))
 def test_transports_carry_tile_to_tile_and_the_way_back_undoes_them(seed: int) -> None:
     frame = skeleton(random_automaton(seed))
     for part in frame.classes:
@@ -32,7 +31,7 @@ def test_transports_carry_tile_to_tile_and_the_way_back_undoes_them(seed: int) -
             assert apply_word(frame, states, word + return_word(frame, member)) == list(states)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@every("seed", range(25))
 def test_generator_words_permute_the_tiles_as_they_say(seed: int) -> None:
     frame = skeleton(random_automaton(seed))
     for part in frame.classes:

@@ -3,8 +3,7 @@
 from itertools import combinations
 from random import Random
 
-import pytest
-
+from every import every
 from krohn.automata.semiautomaton import Transformation
 from krohn.cascade.congruences import (
     Partition,
@@ -46,16 +45,16 @@ def is_congruence(letters: list[Transformation], labels: Partition) -> bool:
     return all(FREE in (m[p], m[q]) or labels[m[p]] == labels[m[q]] for m in letters for p, q in alike)
 
 
-@pytest.mark.parametrize("partial", [False, True])
-@pytest.mark.parametrize("seed", range(25))
+@every("partial", [False, True])
+@every("seed", range(25))
 def test_the_congruence_of_a_pair_is_the_finest_that_joins_it(seed: int, partial: bool) -> None:
     letters = random_letters(seed, partial=partial)
     for pair in combinations(range(len(letters[0])), 2):
         assert principal_congruence(letters, *pair) == finest(letters, [pair])
 
 
-@pytest.mark.parametrize("partial", [False, True])
-@pytest.mark.parametrize("seed", range(25))
+@every("partial", [False, True])
+@every("seed", range(25))
 def test_a_join_is_the_finest_congruence_above_both(seed: int, partial: bool) -> None:
     letters = random_letters(100 + seed, partial=partial)
     states = range(len(letters[0]))
@@ -68,7 +67,7 @@ def test_a_join_is_the_finest_congruence_above_both(seed: int, partial: bool) ->
         assert join(letters, other, one) == join(letters, one, other)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@every("seed", range(25))
 def test_parts_of_the_subdirect_representation_tell_all_states_apart(seed: int) -> None:
     letters = random_letters(200 + seed, partial=False)
     work = unlimited()
@@ -83,7 +82,7 @@ def test_parts_of_the_subdirect_representation_tell_all_states_apart(seed: int) 
         assert meet_is_trivial(*parts)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@every("seed", range(10))
 def test_every_congruence_of_a_small_automaton_is_a_join_of_principal_ones(seed: int) -> None:
     """All partitions of at most five states, tried one by one."""
     letters = random_letters(300 + seed, partial=False)

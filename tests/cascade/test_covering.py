@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from cascade.random_automata import golden, random_automaton
+from every import every
 from krohn.cascade.covering import PAIR_COST, check_covering
 from krohn.cascade.holonomy import Cascade, Update, holonomy_cascade
 from krohn.cascade.skeleton import Skeleton
@@ -62,7 +63,7 @@ def levels_of(frame: Skeleton) -> tuple[list[int], list[int]]:
     return frame.depth, [depth + 1 for depth in frame.depth]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_answers_wrong_in_several_places_are_refused_exactly_where_a_chain_goes_astray(seed: int) -> None:
     rng = Random(seed)
     cascade = holonomy_cascade(random_automaton(seed, largest=6))
@@ -84,7 +85,7 @@ def test_answers_wrong_in_several_places_are_refused_exactly_where_a_chain_goes_
     assert not triples or False in verdicts
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_any_schedule_is_accepted_exactly_if_chains_can_be_followed_in_its_order(seed: int) -> None:
     """Levels drawn apart at random, and classes moved to the time of another."""
     rng = Random(1_000 + seed)
@@ -152,7 +153,7 @@ def test_a_permutation_of_a_tile_number_that_nothing_set_is_refused() -> None:
     assert "a permutation of a coordinate that is inactive before" in report.witness
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_the_report_lists_the_sets_that_letters_reset(seed: int) -> None:
     cascade = holonomy_cascade(random_automaton(seed))
     reset = {key[2] for table in cascade.transitions for key, to in table.items() if isinstance(to, int)}

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import krohn
+from every import every
 from krohn.automata.zoo import parse_spec, zoo, zoo_names
 from krohn.cascade.cascade_picture import cascade_picture, skeleton_picture
 from krohn.cascade.skeleton import skeleton
@@ -108,7 +109,7 @@ def test_zoo_automata_decompose(spec: str) -> None:
     assert found["covering_checked"] is True
 
 
-@pytest.mark.parametrize("name", [name for name in zoo_names() if zoo(name).num_states < 150])
+@every("name", [name for name in zoo_names() if zoo(name).num_states < 150])
 def test_every_listed_automaton_is_simulated_by_its_plain_cascade_and_by_its_plan(name: str) -> None:
     automaton = zoo(name)
     words = np.random.default_rng(0).integers(0, automaton.num_letters, (3, 40))

@@ -3,8 +3,7 @@
 from math import factorial
 from random import Random
 
-import pytest
-
+from every import every
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import Permutation, compose, identity, inverse
 from krohn.cascade.group_order import (
@@ -50,7 +49,7 @@ def naive_derived_length(elements: set[Permutation], degree: int) -> int:
     return length
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_orders_are_those_of_the_listed_group(seed: int) -> None:
     generators, degree = random_generators(seed)
     elements = closure(generators, degree)
@@ -59,7 +58,7 @@ def test_orders_are_those_of_the_listed_group(seed: int) -> None:
         assert len(elements) == factorial(degree)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_few_generators_give_the_same_group(seed: int) -> None:
     generators, degree = random_generators(seed)
     kept = small_generating_set(generators, degree)
@@ -67,7 +66,7 @@ def test_few_generators_give_the_same_group(seed: int) -> None:
     assert closure(list(kept), degree) == closure(generators, degree)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_the_derived_length_counts_commutator_subgroups(seed: int) -> None:
     random = Random(seed)
     degree = random.randint(2, 4) if seed else 5

@@ -6,6 +6,7 @@ import random
 import pytest
 
 from cascade.random_automata import GOLDEN, golden, random_automaton
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.covering import check_covering
 from krohn.cascade.holonomy import Cascade, Update, holonomy_cascade
@@ -18,7 +19,7 @@ def random_word(automaton: Semiautomaton, length: int, seed: int) -> list[int]:
     return [rng.randrange(automaton.num_letters) for _ in range(length)]
 
 
-@pytest.mark.parametrize("seed", range(100))
+@every("seed", range(100))
 def test_random_automata_are_covered_and_simulated(seed: int) -> None:
     automaton = random_automaton(seed)
     cascade = holonomy_cascade(automaton)
@@ -29,7 +30,7 @@ def test_random_automata_are_covered_and_simulated(seed: int) -> None:
         assert cascade.run(word, start) == automaton.run(word, start)
 
 
-@pytest.mark.parametrize("name", GOLDEN)
+@every("name", GOLDEN)
 def test_golden_automata_are_covered_and_simulated(name: str) -> None:
     automaton = golden(name)
     word = random_word(automaton, 60, 1)
@@ -38,7 +39,7 @@ def test_golden_automata_are_covered_and_simulated(name: str) -> None:
     assert cascade.run(word) == automaton.run(word)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@every("seed", range(30))
 def test_transitions_hold_every_update_that_a_step_uses(seed: int) -> None:
     automaton = random_automaton(seed)
     cascade = holonomy_cascade(automaton)
@@ -55,7 +56,7 @@ def test_transitions_hold_every_update_that_a_step_uses(seed: int) -> None:
         coordinates = after
 
 
-@pytest.mark.parametrize("seed", range(30))
+@every("seed", range(30))
 def test_updates_are_permutations_exactly_where_the_set_is_carried_onto_the_target(seed: int) -> None:
     cascade = holonomy_cascade(random_automaton(seed))
     frame = cascade.skeleton

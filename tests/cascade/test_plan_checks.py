@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cascade.random_automata import golden, random_automaton
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.congruences import _pairs, closure_cost, principal_congruences
@@ -61,7 +62,7 @@ def follow(automaton: Semiautomaton, start: int) -> list[int]:
     return [automaton.run(word, start)[-1] for word in words(automaton.num_letters)]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_a_map_is_a_homomorphism_exactly_if_it_carries_every_run(seed: int) -> None:
     """Quotients that are right, and the same with one class or one transition changed."""
     rng = Random(seed)
@@ -87,7 +88,7 @@ def test_a_map_is_a_homomorphism_exactly_if_it_carries_every_run(seed: int) -> N
     assert "every state a class" in homomorphism_fault(automaton, labels[1:], image)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_parts_side_by_side_must_tell_every_two_states_apart(seed: int) -> None:
     rng = Random(seed)
     parts = [table(rng, 2, 2), table(rng, 3, 2)]
@@ -104,7 +105,7 @@ def test_parts_side_by_side_must_tell_every_two_states_apart(seed: int) -> None:
     assert (parallel_fault(whole, broken, parts) == "") == carried
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_a_line_is_right_exactly_if_every_letter_is_its_clamped_step(seed: int) -> None:
     rng = Random(seed)
     size = rng.randint(2, 4)
@@ -178,7 +179,7 @@ def test_an_error_bit_is_accepted_exactly_if_the_inside_is_right_until_the_first
     assert verdicts == {True, False}
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_a_part_is_accepted_exactly_if_it_is_closed_and_holds_the_start(seed: int) -> None:
     rng = Random(seed)
     automaton = table(rng, 4, 2)
@@ -202,7 +203,7 @@ KINDS: dict[type[Plan], str] = {
 }
 
 
-@pytest.mark.parametrize("missing", PASSES)
+@every("missing", PASSES)
 def test_a_pass_that_is_switched_off_leaves_no_trace(missing: str) -> None:
     automata = [parse_spec(spec) for spec in ("Grid3x4", "Add", "Dyck3,2", "abab")]
     automata += [random_automaton(seed, smallest=4, largest=6) for seed in range(6)]
@@ -227,7 +228,7 @@ def follow_plan(plan: Plan) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_searches_yield_different_plans_none_deeper_than_holonomy(seed: int) -> None:
     automaton = random_automaton(seed, smallest=4, largest=7)
     work = Work(UNITS / 10)
@@ -260,7 +261,7 @@ def test_little_work_gives_a_plan_or_none_and_says_what_was_left_out() -> None:
     assert enough.given_up == []  # a limit that the user set, not work that was missing
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_meets_are_trivial_exactly_where_no_two_states_stay_together(seed: int) -> None:
     rng = Random(seed)
     partitions = sorted({tuple(rng.randrange(3) for _ in range(4)) for _ in range(6)})
@@ -275,8 +276,8 @@ def test_meets_are_trivial_exactly_where_no_two_states_stay_together(seed: int) 
     assert sizes == sorted(sizes)
 
 
-@pytest.mark.parametrize("size", [2, 5, 12, 40])
-@pytest.mark.parametrize("limit", [1, 7, 60, 2_000])
+@every("size", [2, 5, 12, 40])
+@every("limit", [1, 7, 60, 2_000])
 def test_a_sample_of_pairs_is_of_pairs_and_all_of_them_where_there_is_room(size: int, limit: int) -> None:
     rng = Random(size)
     letters = [tuple(rng.randrange(-1, size) for _ in range(size)) for _ in range(2)]

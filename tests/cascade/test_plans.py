@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cascade.random_automata import GOLDEN, golden, random_automaton
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.covering import check_covering
@@ -60,10 +61,8 @@ def assert_coordinates_follow(result: Decomposition) -> None:
             assert result.state(result.step(coordinates, letter)) == table[state, letter]
 
 
-@pytest.mark.parametrize(
-    "spec", ["Dyck3,2", "Grid9", "Grid3x4", "C2xC3", "S4", "abab", "T3", "Memory3", "D8"]
-)
-@pytest.mark.parametrize("plain", [True, False])
+@every("spec", ["Dyck3,2", "Grid9", "Grid3x4", "C2xC3", "S4", "abab", "T3", "Memory3", "D8"])
+@every("plain", [True, False])
 def test_coordinates_step_as_the_automaton_does_for_plain_and_shortened_results(
     spec: str, plain: bool
 ) -> None:
@@ -91,7 +90,7 @@ def test_coordinates_of_nothing_are_refused(spec: str) -> None:
             result.step(result.initial, letter)
 
 
-@pytest.mark.parametrize("seed", range(80))
+@every("seed", range(80))
 def test_random_automata_get_plans_that_simulate_them_and_are_never_deeper(seed: int) -> None:
     automaton = random_automaton(seed)
     result = decompose(automaton, effort=0.1)
@@ -102,7 +101,7 @@ def test_random_automata_get_plans_that_simulate_them_and_are_never_deeper(seed:
     assert_coordinates_follow(result)
 
 
-@pytest.mark.parametrize("name", GOLDEN)
+@every("name", GOLDEN)
 def test_plain_equals_sgpdec_in_levels_tiles_and_groups(name: str) -> None:
     result = decompose(golden(name), plain=True)
     case = GOLDEN[name]
@@ -179,7 +178,7 @@ def test_limits_must_make_sense(options: dict[str, float]) -> None:
         decompose(golden("T3"), **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@every("seed", range(30))
 def test_the_cascade_runs_in_bulk_as_it_runs_letter_by_letter(seed: int) -> None:
     automaton = random_automaton(seed)
     cascade = holonomy(automaton)
@@ -188,7 +187,7 @@ def test_the_cascade_runs_in_bulk_as_it_runs_letter_by_letter(seed: int) -> None
     assert bulk.tolist() == [cascade.run(word.tolist()) for word in words]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_merged_classes_still_cover(seed: int) -> None:
     automaton = random_automaton(seed, smallest=4, largest=7)
     cascade = holonomy(automaton)

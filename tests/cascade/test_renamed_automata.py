@@ -5,6 +5,7 @@ import random
 import pytest
 
 from cascade.random_automata import random_automaton
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.cascade_data import plan_as_dict
 from krohn.cascade.holonomy import holonomy_cascade
@@ -32,7 +33,7 @@ def shape(automaton: Semiautomaton) -> list[tuple[object, ...]]:
     return sorted((part.level, part.tiles, part.group_order, part.group, part.has_resets) for part in parts)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_levels_tiles_and_groups_do_not_depend_on_names(seed: int) -> None:
     automaton = random_automaton(seed, largest=6)
     other, _, _ = renamed(automaton, seed)
@@ -41,7 +42,7 @@ def test_levels_tiles_and_groups_do_not_depend_on_names(seed: int) -> None:
     assert shape(other) == shape(automaton)
 
 
-@pytest.mark.parametrize("seed", range(12, 20))
+@every("seed", range(12, 20))
 def test_every_word_from_every_state_is_run_as_under_the_old_names(seed: int) -> None:
     automaton = random_automaton(seed, largest=5)
     other, new, old = renamed(automaton, seed)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cascade.random_automata import golden, random_automaton
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.bulk import run_cascade
 from krohn.cascade.group_order import UNSOLVABLE_LAYERS
@@ -36,7 +37,7 @@ def longest(frame: Skeleton, costs: list[int], index: int) -> int:
     )
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_a_schedule_is_the_longest_way_down(seed: int) -> None:
     frame = holonomy_cascade(random_automaton(seed, largest=7)).skeleton
     costs = [1 + (3 * part.number + seed) % 4 for part in frame.classes]
@@ -83,7 +84,7 @@ def test_a_group_that_is_not_solvable_has_no_layers() -> None:
     assert plan.components[0].factors == ("A5",)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_coordinates_have_the_sizes_of_their_levels_and_stages_the_depth(seed: int) -> None:
     cascade = holonomy_cascade(random_automaton(seed))
     frame = cascade.skeleton
@@ -111,7 +112,7 @@ def naive_mergeable(frame: Skeleton) -> set[tuple[int, int]]:
     return {pair for pair, onto in crossings.items() if all(onto)}
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_classes_can_be_merged_where_letters_carry_tiles_to_tiles(seed: int) -> None:
     automaton = random_automaton(seed, smallest=4, largest=7)
     frame = holonomy_cascade(automaton).skeleton

@@ -6,6 +6,7 @@ import random
 import pytest
 
 from cascade.random_automata import GOLDEN, cerny, golden, random_automaton
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.image_sets import image_function, image_sets
 from krohn.cascade.skeleton import Skeleton, skeleton
@@ -33,7 +34,7 @@ def as_set(frame: Skeleton, number: int) -> frozenset[int]:
     return frozenset(frame.states(number))
 
 
-@pytest.mark.parametrize("name", GOLDEN)
+@every("name", GOLDEN)
 def test_levels_and_tiles_equal_sgpdec(name: str) -> None:
     frame = skeleton(golden(name))
     found = [
@@ -44,7 +45,7 @@ def test_levels_and_tiles_equal_sgpdec(name: str) -> None:
     assert frame.num_levels == GOLDEN[name]["levels"]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_sets_images_and_tiles_are_those_of_the_definition(seed: int) -> None:
     automaton = random_automaton(seed, largest=7)
     frame = skeleton(automaton)
@@ -59,7 +60,7 @@ def test_sets_images_and_tiles_are_those_of_the_definition(seed: int) -> None:
         assert len(tiles) == len(frame.tiles[number])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_depth_is_strict_along_tiles_and_images_that_do_not_come_back(seed: int) -> None:
     frame = skeleton(random_automaton(seed))
     for number in range(frame.num_sets):

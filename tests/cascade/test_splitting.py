@@ -2,9 +2,8 @@
 
 from random import Random
 
-import pytest
-
 from cascade.random_automata import random_automaton
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.congruences import principal_congruence
 from krohn.cascade.splitting import (
@@ -30,7 +29,7 @@ def words(automaton: Semiautomaton, seed: int, count: int = 20) -> list[list[int
     return [[random.randrange(automaton.num_letters) for _ in range(12)] for _ in range(count)]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_a_quotient_runs_as_the_classes_of_the_states_do(seed: int) -> None:
     automaton = random_automaton(seed)
     labels = principal_congruence(automaton.letters, 0, automaton.num_states - 1)
@@ -39,8 +38,8 @@ def test_a_quotient_runs_as_the_classes_of_the_states_do(seed: int) -> None:
         assert quotient.run(word) == [labels[q] for q in automaton.run(word)]
 
 
-@pytest.mark.parametrize("largest_first", [False, True])
-@pytest.mark.parametrize("seed", SEEDS)
+@every("largest_first", [False, True])
+@every("seed", SEEDS)
 def test_places_in_blocks_are_distinct_and_the_driven_maps_move_them(seed: int, largest_first: bool) -> None:
     automaton = random_automaton(seed)
     blocks = principal_congruence(automaton.letters, 0, 1)
@@ -54,8 +53,8 @@ def test_places_in_blocks_are_distinct_and_the_driven_maps_move_them(seed: int, 
     assert all(value in (FREE, *labels) for partial in maps for value in partial)
 
 
-@pytest.mark.parametrize("style", ["permutation", "idempotent", "stay"])
-@pytest.mark.parametrize("seed", SEEDS)
+@every("style", ["permutation", "idempotent", "stay"])
+@every("seed", SEEDS)
 def test_a_completed_map_agrees_where_the_partial_one_is_defined(seed: int, style: str) -> None:
     random = Random(seed)
     size = random.randint(1, 7)
@@ -70,7 +69,7 @@ def test_a_completed_map_agrees_where_the_partial_one_is_defined(seed: int, styl
         assert sorted(total) == list(range(size))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_parts_side_by_side_keep_their_own_states(seed: int) -> None:
     first = random_automaton(seed)
     second = Semiautomaton.from_letters([tuple(reversed(range(3)))] * first.num_letters, start=2)
@@ -80,7 +79,7 @@ def test_parts_side_by_side_keep_their_own_states(seed: int) -> None:
         assert pairs == list(zip(first.run(word), second.run(word), strict=True))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_a_restriction_runs_on_the_reachable_states_alone(seed: int) -> None:
     automaton = random_automaton(seed)
     states = reachable_states(automaton)
@@ -96,8 +95,8 @@ def test_a_restriction_runs_on_the_reachable_states_alone(seed: int) -> None:
     assert closure == {*states}
 
 
-@pytest.mark.parametrize("style", ["permutation", "idempotent", "stay"])
-@pytest.mark.parametrize("seed", SEEDS)
+@every("style", ["permutation", "idempotent", "stay"])
+@every("seed", SEEDS)
 def test_without_its_sink_an_automaton_is_right_until_the_sink_would_follow(seed: int, style: str) -> None:
     whole = random_automaton(seed)
     sink = whole.num_states - 1
@@ -114,7 +113,7 @@ def test_without_its_sink_an_automaton_is_right_until_the_sink_would_follow(seed
             assert states[found] == right
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_a_line_is_found_exactly_where_letters_are_clamped_steps(seed: int) -> None:
     random = Random(seed)
     size = random.randint(3, 7)

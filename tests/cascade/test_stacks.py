@@ -5,6 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.plan_leaves import StackPlan, recognise_stack, stack_fault
 from krohn.errors import InvalidInput
@@ -42,8 +43,8 @@ def renamed(automaton: Semiautomaton, seed: int) -> Semiautomaton:
 SHAPES = [(1, 1, 0, 0), (1, 3, 0, 0), (2, 2, 0, 0), (2, 3, 1, 0), (3, 2, 0, 1), (2, 1, 2, 2)]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("seed", range(4))
+@every("shape", SHAPES)
+@every("seed", range(4))
 def test_a_stack_is_found_under_any_names_and_its_plan_runs_it(
     shape: tuple[int, int, int, int], seed: int
 ) -> None:
@@ -61,7 +62,7 @@ def test_a_stack_is_found_under_any_names_and_its_plan_runs_it(
             assert plan.state(after) == automaton.step(state, letter)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@every("seed", range(30))
 def test_one_wrong_transition_is_no_stack(seed: int) -> None:
     """Whatever is still called a stack must run as that stack in every state under every letter."""
     random = Random(seed)

@@ -8,15 +8,16 @@ import pytest
 
 import krohn
 from certify.built_networks import compiled
+from every import every
 from krohn.certify.proof import attempt
 from krohn.certify.verification import arithmetic
 from krohn.errors import KrohnError
 
-PATTERNS = ["(ab)*", "a*b(a|b)*", "(aab)*", "(a|b)*abb", "a(ba)*b*"]
+PATTERNS = ["a*b(a|b)*", "(aab)*", "a(ba)*b*"]
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@every("seed", range(4))
+@every("dtype", ["float64", "float32"])
 def test_random_automata_are_certified(seed: int, dtype: str) -> None:
     dice = np.random.default_rng(seed)
     states = int(dice.integers(3, 7))
@@ -32,9 +33,9 @@ def test_regular_expressions_are_certified(pattern: str) -> None:
     assert krohn.verify(network).certified
 
 
-@pytest.mark.parametrize("mask", ["causal", "strict"])
-@pytest.mark.parametrize("activation", ["relu", "sin"])
-@pytest.mark.parametrize("length", [1, 2, 7, 64])
+@every("mask", ["causal", "strict"])
+@every("activation", ["relu", "sin"])
+@every("length", [1, 2, 64])
 def test_masks_activations_and_lengths_are_certified(mask: str, activation: str, length: int) -> None:
     for spec in ("C3", "abab", "Grid4"):
         network = krohn.compile(
@@ -48,8 +49,8 @@ def test_masks_activations_and_lengths_are_certified(mask: str, activation: str,
         assert outcome is None, spec
 
 
-@pytest.mark.parametrize("length", [1, 2, 7])
-@pytest.mark.parametrize("method", ["scan", "paper", "grid"])
+@every("length", [1, 2, 7])
+@every("method", ["scan", "paper", "grid"])
 def test_faithful_constructions_are_certified_at_small_lengths(method: str, length: int) -> None:
     network = compiled("Grid4", length, method)
     assert attempt(network.transformer, network.automaton, length, arithmetic("float64"))[1] is None

@@ -6,6 +6,7 @@ import pytest
 
 import krohn
 from certify.built_networks import CEILING, compiled
+from every import every
 from krohn.construct.lowering.again import lowers_again
 from krohn.construct.lowering.assembly import lower
 from krohn.network.attention_operations import PrefixSum
@@ -21,7 +22,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "dtype"), [*CASES, ("abab", "float16"), ("FlipFlop", "bfloat16")])
+@every(("spec", "dtype"), [*CASES, ("abab", "float16"), ("FlipFlop", "bfloat16")])
 def test_the_program_of_a_compiled_network_gives_its_tensors_again(spec: str, dtype: str) -> None:
     network = krohn.compile(spec, length=12, dtype=dtype)
     assert network.program is not None

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import krohn
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.identity import listed_as, renaming
 from krohn.cli.app import run
@@ -48,7 +49,7 @@ def test_another_order_of_the_same_names_is_the_same_automaton(name: str) -> Non
     assert listed_as(automaton, shuffled(automaton, 1, renamed=True)) is None
 
 
-@pytest.mark.parametrize("name", ["S4", "Grid9", "Dyck4,2", "abab", "D8", "Q8", "T3", "FlipFlop"])
+@every("name", ["S4", "Grid9", "Dyck4,2", "abab", "D8", "Q8", "T3", "FlipFlop"])
 def test_a_renaming_is_found_and_keeps_every_move(name: str) -> None:
     left = krohn.zoo(name)
     right = shuffled(left, 2, renamed=True)

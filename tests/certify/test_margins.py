@@ -1,11 +1,11 @@
 """The margin a certificate states is what torch keeps: other orders of summation, batches and threads."""
 
 import numpy as np
-import pytest
 import torch
 
 from certify.built_networks import compiled
 from certify.mutants import mutants
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.bridge import to_torch
@@ -59,7 +59,7 @@ def least_margin(network: Transformer, automaton: Semiautomaton, words: np.ndarr
     return float("-inf") if np.isnan(margins).any() else float(margins.min())
 
 
-@pytest.mark.parametrize(
+@every(
     ("spec", "method", "dtype"),
     [
         *[("FlipFlop", "cascade", dtype) for dtype in ("float64", "float32", "float16", "bfloat16")],

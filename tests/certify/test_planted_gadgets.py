@@ -8,6 +8,7 @@ import pytest
 import krohn
 from certify.mutants import Mutant, is_wrong
 from certify.planting import gadgets, planted
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.proof import RUN_ONLY, attempt
 from krohn.certify.verification import arithmetic
@@ -127,7 +128,7 @@ def built(network: Network) -> CompiledNetwork:
     return krohn.compile(krohn.zoo(spec), 7, method=method, **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("gadget", EFFECT)
+@every("gadget", EFFECT)
 def test_a_bug_planted_in_a_gadget_is_caught(gadget: str) -> None:
     with planted(gadgets()[gadget]):
         network = built(EFFECT[gadget])

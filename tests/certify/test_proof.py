@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from certify.built_networks import PROGRAMS, compiled, lowered
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.proof import attempt
 from krohn.certify.verification import arithmetic
@@ -20,9 +21,9 @@ def refusal(
     return attempt(network.transformer, automaton or network.automaton, length, arithmetic(dtype))[1]
 
 
-@pytest.mark.parametrize("length", [1, 2, 7, 64])
-@pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@every("length", [1, 2, 7, 64])
+@every("name", PROGRAMS)
+@every("dtype", ["float64", "float32"])
 def test_every_gadget_is_certified(name: str, length: int, dtype: str) -> None:
     assert refusal(lowered(name, length), length, dtype) is None
 
@@ -35,16 +36,14 @@ def test_the_programs_mean_their_automata(name: str) -> None:
     assert (network.run(words) == [network.automaton.run(word) for word in words]).all()
 
 
-@pytest.mark.parametrize("spec", ["C3", "D6", "S4", "abab", "Grid4", "Dyck2,2", "T3", "FlipFlop", "Add"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@every("spec", ["C3", "D6", "S4", "abab", "Grid4", "Dyck2,2", "T3", "FlipFlop", "Add"])
+@every("dtype", ["float64", "float32"])
 def test_cascades_are_certified_in_the_dtype_they_were_built_for(spec: str, dtype: str) -> None:
     assert refusal(compiled(spec, 64, "cascade", dtype), 64, dtype) is None
 
 
-@pytest.mark.parametrize(
-    ("spec", "method"), [("D6", "scan"), ("Grid9", "scan"), ("A5", "auto"), ("S5", "auto")]
-)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@every(("spec", "method"), [("D6", "scan"), ("Grid9", "scan"), ("A5", "auto"), ("S5", "auto")])
+@every("dtype", ["float64", "float32"])
 def test_scans_are_certified(spec: str, method: str, dtype: str) -> None:
     assert refusal(compiled(spec, 33, method, dtype), 33, dtype) is None
 

@@ -14,6 +14,7 @@ from certify.built_networks import compiled
 from certify.test_attacks import DIM, LAST_LETTER, LENGTH, blank, chain, changed, layer
 from check.judge import wrong_word
 from check.test_deceivers import Built, of, recency, with_idle_channel
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.proof import attempt
 from krohn.certify.verification import arithmetic
@@ -432,9 +433,7 @@ NEVER: list[tuple[Attack, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("attack", "dtype"), [*DECEIVED, *NEVER], ids=lambda item: getattr(item, "__name__", item)
-)
+@every(("attack", "dtype"), [*DECEIVED, *NEVER])
 def test_a_network_that_runs_wrong_is_not_certified(attack: Attack, dtype: str) -> None:
     network, automaton, length = attack()
     assert wrong_word(network, automaton, length, dtype) is not None

@@ -1,14 +1,14 @@
 """The clock of repeating position codes: every letter's class is one that the machine shows there."""
 
 import numpy as np
-import pytest
 
+from every import every
 from krohn.check.checker import embed, readings_of
 from krohn.check.format import FORMATS
 from krohn.check.reader import Network
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_boxes_hold_every_position_of_every_word(seed: int) -> None:
     dice = np.random.default_rng(seed)
     length, d = int(dice.integers(1, 14)), 4

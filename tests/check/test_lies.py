@@ -16,6 +16,7 @@ import pytest
 
 from certify.built_networks import compiled
 from check.judge import hard_words, outputs, runs
+from every import every
 from krohn.certify.proof import attempt, checkable
 from krohn.certify.verification import arithmetic
 from krohn.check.checker import check
@@ -273,9 +274,7 @@ def case(spec: str, method: str) -> tuple[Any, Any, str, list[Automaton], list[b
     return network, made, json.dumps(record.witness), automata, right
 
 
-@pytest.mark.parametrize(
-    ("spec", "method", "lies", "name"), CASES, ids=lambda item: item if isinstance(item, str) else ""
-)
+@every(("spec", "method", "lies", "name"), CASES)
 def test_a_lie_proves_nothing_that_is_not_true(
     spec: str, method: str, lies: dict[str, Lie], name: str
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from every import every
 from krohn.check.machine import (
     Lifted,
     Machine,
@@ -60,7 +61,7 @@ def run(machine: Machine, word: tuple[int, ...]) -> list[tuple[int, int, Any]]:
     return seen
 
 
-@pytest.mark.parametrize("seed", range(8))
+@every("seed", range(8))
 def test_counters_reach_exactly_the_ends_that_are_stated(seed: int) -> None:
     moment = random_moment(seed, counters=1 + seed % 3)
     nothing = np.zeros(len(moment.low), dtype=np.int64)
@@ -69,8 +70,8 @@ def test_counters_reach_exactly_the_ends_that_are_stated(seed: int) -> None:
     assert (np.max(sums, axis=0) == moment.high).all()
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("length", [1, 2, LENGTH])
+@every("seed", range(8))
+@every("length", [1, 2, LENGTH])
 def test_live_states_read_a_letter_of_some_word_and_classes_stand_where_they_are_shown(
     seed: int, length: int
 ) -> None:
@@ -97,7 +98,7 @@ def holds(new: Moment, old: Moment) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(25))
+@every("seed", range(25))
 def test_a_merge_that_is_accepted_holds_on_every_word(seed: int) -> None:
     dice, moment = np.random.default_rng(seed), random_moment(seed, counters=2)
     kept = int(dice.integers(0, 3))

@@ -12,6 +12,7 @@ import torch
 
 import krohn
 from check.judge import decoder_outputs, hard_words, runs
+from every import every
 from krohn.check import mlp
 from krohn.check.affine import normed
 from krohn.check.checker import check
@@ -267,7 +268,7 @@ BROKEN: dict[str, Callable[[Network], Network]] = {
 }
 
 
-@pytest.mark.parametrize("kind", BROKEN)
+@every("kind", BROKEN)
 def test_a_broken_layer_norm_is_not_certified(kind: str) -> None:
     network, table, witness, length = proved("C2")
     changed = BROKEN[kind](network)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from check.judge import outputs
+from every import every
 from krohn import compile, from_regex, verify
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.proof import checkable
@@ -179,8 +180,8 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("which", AUTOMATA)
-@pytest.mark.parametrize("name", LIES)
+@every("which", AUTOMATA)
+@every("name", LIES)
 def test_a_lie_about_a_race_is_refused(name: str, which: str) -> None:
     _, witness = proved(which)
     assert verdict(which, witness)
@@ -246,7 +247,7 @@ BROKEN: dict[str, Callable[[Transformer], Transformer]] = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@every("name", BROKEN)
 def test_a_broken_network_runs_wrong_and_is_refused(name: str) -> None:
     network, _ = proved("exactly one")
     broken = BROKEN[name](network.transformer)

@@ -8,9 +8,8 @@ import sys
 import tokenize
 from pathlib import Path
 
-import pytest
-
 import krohn
+from every import every
 
 SOURCE = Path(__file__).parents[2] / "src" / "krohn" / "check"
 FILES = sorted(SOURCE.glob("*.py"))
@@ -31,7 +30,7 @@ ALLOWED |= {
 }
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@every("path", FILES)
 def test_the_checker_imports_numpy_and_nothing_of_krohn_but_errors(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text())):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -52,7 +51,7 @@ NAMES = ("eps", "finfo", "nextafter", "spacing", "OWN", "SAFE", "float32", "floa
 ROUNDING = re.compile(rf"\b({'|'.join(NAMES)})\b" + r"|\. (unit|tiny|bits)\b|\*\* -|\b\d*\.?\d*e-\d+")
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if p.name not in ARITHMETIC], ids=lambda path: path.name)
+@every("path", [p for p in FILES if p.name not in ARITHMETIC])
 def test_no_unit_roundoff_is_named_outside_the_arithmetic(path: Path) -> None:
     assert ROUNDING.search(code_of(path)) is None
 
@@ -64,12 +63,12 @@ def test_the_pattern_finds_roundings_where_they_are() -> None:
         assert ROUNDING.search(text)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@every("path", FILES)
 def test_no_assert_guards_a_step_of_the_proof(path: Path) -> None:
     assert not [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Assert)]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@every("path", FILES)
 def test_no_maximum_of_python_hides_what_is_no_number(path: Path) -> None:
     """max(0.0, nan) is 0.0: only whole numbers may be compared so."""
     for node in ast.walk(ast.parse(path.read_text())):

@@ -153,7 +153,7 @@ def test_every_sum_and_every_product_of_two_numbers(bits: int) -> None:
 WEIGHTS = [n / 8 for n in (0, 1, 3, 8, -8, 10, -13, 16)]
 
 
-@pytest.mark.parametrize("bits", BITS)
+@pytest.mark.parametrize("bits", [4, 5])
 def test_every_dot_product_of_two_terms_and_a_bias(bits: int) -> None:
     """Weights that are powers of two and not, in all orders: also where sums are said to be exact."""
     fmt = toy(bits, 2)

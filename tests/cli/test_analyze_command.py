@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from every import every
 from krohn.cli.app import run
 
 
@@ -14,7 +15,7 @@ def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any
     return found
 
 
-@pytest.mark.parametrize(
+@every(
     ("spec", "expected"),
     [
         ("S4", ("ACC0", 24, True, [24], [["C2", "C2", "C3", "C2"]], 1)),

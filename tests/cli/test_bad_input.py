@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from every import every
 from krohn.automata.zoo import zoo_names
 from krohn.cli.app import run
 
@@ -34,7 +35,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return captured.err
 
 
-@pytest.mark.parametrize(
+@every(
     ("spec", "complaint"),
     [
         ("C0", "C0"),
@@ -57,7 +58,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("C2@first", "observations of C2"),
     ],
 )
-@pytest.mark.parametrize("command", ["zoo", "simulate", "sample"])
+@every("command", ["zoo", "simulate", "sample"])
 def test_bad_specs_are_refused_by_every_command(
     command: str, spec: str, complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,7 +66,7 @@ def test_bad_specs_are_refused_by_every_command(
     assert complaint in refused(capsys, command, spec, *extra)
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "complaint"),
     [
         (("--length", "0"), "length must lie in 1–1,000,000; got 0"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import krohn
+from every import every
 from krohn.cli.app import run
 
 
@@ -118,7 +119,7 @@ def test_run_answers_like_simulate(
     assert json.loads(capsys.readouterr().out)["states"] == [line.split() for line in answers[0].splitlines()]
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "message"),
     [
         (["compile", "A5", "--length", "9", "--method", "cascade"], "A5 of order 60"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
+from every import every
 from krohn.cli.app import COMMANDS, CommandTable, app, run
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +92,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return captured.err
 
 
-@pytest.mark.parametrize(("name", "option", "value"), REFUSED)
+@every(("name", "option", "value"), REFUSED)
 def test_a_value_outside_the_type_is_refused_by_the_option_s_name(
     name: str, option: str, value: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,7 +106,7 @@ def test_many_options_are_tried() -> None:
     assert {name.split()[0] for name, _ in OPTIONS} >= set(COMMANDS) - {"doctor", "simulate"}
 
 
-@pytest.mark.parametrize("name", EVERY)
+@every("name", EVERY)
 def test_an_unknown_option_is_told_to_people_and_to_machines(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,16 +118,14 @@ def test_an_unknown_option_is_told_to_people_and_to_machines(
     assert captured.err == f"error: {json.loads(captured.out)['error']}\n"
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in EVERY if ARGUMENTS.get(name) and name not in ("sample", "train")]
-)
+@every("name", [name for name in EVERY if ARGUMENTS.get(name) and name not in ("sample", "train")])
 def test_a_command_without_what_it_needs_says_what_is_missing(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "Missing " in refused(capsys, *name.split())
 
 
-@pytest.mark.parametrize("name", EVERY)
+@every("name", EVERY)
 def test_a_word_too_many_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     takes_all = any(isinstance(p, click.Argument) and p.nargs == -1 for p in EVERY[name].params)
     if not takes_all:
@@ -134,7 +133,7 @@ def test_a_word_too_many_is_refused(name: str, capsys: pytest.CaptureFixture[str
         assert "unexpected extra argument" in refused(capsys, *name.split(), *words)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@every("name", EVERY)
 def test_every_option_says_what_it_is_for(name: str) -> None:
     for option in EVERY[name].params:
         if isinstance(option, click.Option):

@@ -10,6 +10,7 @@ import click
 import pytest
 
 import krohn
+from every import every
 from krohn.cli.app import COMMANDS, run
 
 WRITERS = [
@@ -80,7 +81,7 @@ def test_understand_says_what_a_recurrent_network_is(place: Path, capsys: pytest
     assert "recurrent" in said
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@every("name", sorted(COMMANDS))
 def test_length_has_its_short_form_in_every_command(name: str) -> None:
     command = import_module(f"krohn.cli.{COMMANDS[name][0]}").command
     inner = command.commands.values() if isinstance(command, click.Group) else [command]

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from every import every
 from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
@@ -138,7 +139,7 @@ def image_sets(letters: Collection[Map]) -> set[Set]:
     return {frozenset(s) for s in every} | {frozenset({q}) for q in range(size)}
 
 
-@pytest.mark.parametrize("spec", [*TABLES, *NAMED])
+@every("spec", [*TABLES, *NAMED])
 def test_a_plain_cascade_has_the_levels_tiles_and_groups_of_the_holonomy_theorem(
     spec: str, capsys: Capture
 ) -> None:

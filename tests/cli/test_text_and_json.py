@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import krohn
+from every import every
 from krohn.algebra.permutation import as_permutation
 from krohn.automata.zoo import parse_spec, zoo_names
 from krohn.cli.app import run
@@ -41,7 +42,7 @@ def cells(text: str) -> list[list[str]]:
     return [line.split() for line in lines[begin:end]]
 
 
-@pytest.mark.parametrize("spec", SMALL)
+@every("spec", SMALL)
 def test_zoo_shows_the_table_that_the_object_has(spec: str, capsys: Capture) -> None:
     text, payload = both(capsys, "zoo", spec)
     automaton = parse_spec(spec)
@@ -68,8 +69,8 @@ def test_the_list_for_people_has_the_rows_of_the_list_for_machines(capsys: Captu
     assert [row["name"] for row in payload["automata"]] == list(zoo_names())
 
 
-@pytest.mark.parametrize("spec", ["Parity", "D6", "Grid3", "abab", "Dyck2,1", "C2xFlipFlop"])
-@pytest.mark.parametrize("options", [[], ["--plain"]])
+@every("spec", ["Parity", "D6", "Grid3", "abab", "Dyck2,1", "C2xFlipFlop"])
+@every("options", [[], ["--plain"]])
 def test_the_components_of_a_decomposition_are_told_as_they_are(
     spec: str, options: list[str], capsys: Capture
 ) -> None:
@@ -121,7 +122,7 @@ FORMULAS: dict[str, Callable[..., bool]] = {
 }
 
 
-@pytest.mark.parametrize("formula", FORMULAS)
+@every("formula", FORMULAS)
 def test_the_word_of_a_formula_leads_where_its_truth_says(formula: str, capsys: Capture) -> None:
     payload = json.loads(told(capsys, "barrington", formula, "--json"))
     automaton = krohn.zoo(payload["automaton"])

@@ -6,6 +6,7 @@ import pytest
 
 import krohn
 from construct.small_automata import hard_words
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.construct.compiling import proposals
@@ -46,7 +47,7 @@ FAMILIES = {
 EFFORT = 0.03
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@every("name", FAMILIES)
 def test_hard_families_are_answered_within_their_units(name: str) -> None:
     automaton = Semiautomaton.from_letters(FAMILIES[name])
     request = Request(automaton, 12, effort=EFFORT)
@@ -67,11 +68,11 @@ def test_bits_side_by_side_are_one_layer() -> None:
     assert krohn.decompose(automaton).levels == 1
 
 
-@pytest.mark.parametrize(
+@every(
     ("spec", "depth", "parameters"),
     [("Grid9x9", 2, 5_500), ("C2xDyck4,2", 3, 5_500), ("C2xGrid9", 2, 3_000), ("Grid40", 2, 8_000)],
 )
-@pytest.mark.parametrize("mask", ["causal", "strict"])
+@every("mask", ["causal", "strict"])
 def test_known_shapes_are_found_at_the_top_and_inside_products(
     spec: str, depth: int, parameters: int, mask: str
 ) -> None:
@@ -126,10 +127,8 @@ def test_a_plan_that_does_not_fit_gives_way_to_the_next() -> None:
         krohn.compile(automaton, 100, method="cascade", max_rows=8)
 
 
-@pytest.mark.parametrize(
-    "spec", ["Dyck4,2", "T3", "S4", "Grid3x4", "Add", "C2xDyck4,2", "regex:(a|b)*abb", "abab"]
-)
-@pytest.mark.parametrize("mask", ["causal", "strict"])
+@every("spec", ["Dyck4,2", "T3", "S4", "Grid3x4", "Add", "C2xDyck4,2", "regex:(a|b)*abb", "abab"])
+@every("mask", ["causal", "strict"])
 def test_decompose_shows_the_plan_that_compile_builds(spec: str, mask: str) -> None:
     automaton = krohn.parse_spec(spec)
     shown = krohn.decompose(automaton, mask=mask)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.lowering.assembly import Lifetime, allocate, lower, sums_of_heads
 from krohn.network.attention_operations import PrefixSum
@@ -16,7 +17,7 @@ from krohn.network.transformer import Channel
 MOMENTS = 9
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_every_content_keeps_one_channel_from_birth_to_death_and_no_channel_is_wasted(seed: int) -> None:
     dice = Random(seed)
     lives = []

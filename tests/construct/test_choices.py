@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.construct.compiling import compile, cost, proposals
@@ -33,7 +34,7 @@ ACCEPTED = {  # the methods that have an option beyond its usual value, as the m
 LENGTH = 7
 
 
-@pytest.mark.parametrize("setting", ACCEPTED)
+@every("setting", ACCEPTED)
 def test_an_option_is_accepted_by_exactly_the_methods_that_have_it(setting: str) -> None:
     name, value = setting.split("=")
     for method in ("auto", "scan", "cascade", "features", "paper", "grid"):
@@ -46,8 +47,8 @@ def test_an_option_is_accepted_by_exactly_the_methods_that_have_it(setting: str)
         assert len(str(refused.value)) <= 300
 
 
-@pytest.mark.parametrize("name", CHOICES)
-@pytest.mark.parametrize("wrong", ["", "Auto ", "none", 0, 1.5])
+@every("name", CHOICES)
+@every("wrong", ["", "Auto ", "none", 0, 1.5])
 def test_a_choice_that_is_none_of_the_list_is_named_with_the_list(name: str, wrong: object) -> None:
     with pytest.raises(InvalidInput) as refused:
         Request(parse_spec("C2"), 4, **{name: wrong})  # type: ignore[arg-type]
@@ -56,8 +57,8 @@ def test_a_choice_that_is_none_of_the_list_is_named_with_the_list(name: str, wro
     assert f"got {wrong!r}" in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["max_sets", "max_rows", "effort", "time_limit"])
-@pytest.mark.parametrize("wrong", [0, -1, -0.5, float("nan"), float("-inf")])
+@every("name", ["max_sets", "max_rows", "effort", "time_limit"])
+@every("wrong", [0, -1, -0.5, float("nan"), float("-inf")])
 def test_a_limit_that_is_not_positive_is_refused_with_its_value(name: str, wrong: float) -> None:
     with pytest.raises(InvalidInput) as refused:
         Request(parse_spec("C2"), 4, **{name: wrong})  # type: ignore[arg-type]
@@ -82,7 +83,7 @@ def fake_source(
     return Source(name, methods, propose, lambda request: least)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_sources_are_asked_in_order_unless_as_few_layers_have_been_found(seed: int) -> None:
     rng = random.Random(seed)
     objective = OBJECTIVES[seed % 4]
@@ -157,8 +158,8 @@ def test_networks_of_all_objectives_have_the_states_of_every_word(seed: int) -> 
         assert built(seed, objective).run(WORDS).tolist() == expected, objective
 
 
-@pytest.mark.parametrize("mask", ["causal", "strict"])
-@pytest.mark.parametrize("seed", range(5, 9))
+@every("mask", ["causal", "strict"])
+@every("seed", range(5, 9))
 def test_a_network_for_the_observation_shows_the_colour_of_the_state(seed: int, mask: str) -> None:
     automaton = small(seed)
     assert automaton.observe is not None

@@ -6,6 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from every import every
 from krohn import compile, verify
 from krohn.automata.zoo import zoo
 from krohn.construct.depth_bounds import DepthBounds, bounded
@@ -141,8 +142,8 @@ def finished(naive: Naive, target: str) -> Program:
     return naive.draft.finish_outputs((target,), values, len(values), {})
 
 
-@pytest.mark.parametrize("mask", ["causal", "strict"])
-@pytest.mark.parametrize("seed", range(40))
+@every("mask", ["causal", "strict"])
+@every("seed", range(40))
 def test_a_program_holds_what_was_drafted_at_every_position(seed: int, mask: Mask) -> None:
     naive = drafted(seed, mask)
     target = [name for name in naive.held if naive.draft.registers[name].kind == "integer"][-1]
@@ -160,7 +161,7 @@ def test_a_program_holds_what_was_drafted_at_every_position(seed: int, mask: Mas
     ]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_layers_are_as_few_as_the_longest_way_to_the_output_and_what_it_does_not_need_is_dropped(
     seed: int,
 ) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from construct.small_automata import shown_after
+from every import every
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import sampled_automata
@@ -88,7 +89,7 @@ def test_letters_by_place_say_which_kind_of_letter_stood_there(name: str) -> Non
             assert shown_after(feature, word) == (int(stood),)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_letters_that_do_the_same_from_the_start_on_are_merged(seed: int) -> None:
     rng = Random(seed)
     base = sampled_automata(3, 2, 1, seed)[0]

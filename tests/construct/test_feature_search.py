@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from construct.small_automata import shown_after
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
 from krohn.automata.zoo import zoo
@@ -25,7 +26,7 @@ from krohn.errors import InvalidInput
 from krohn.work import UNITS, Work
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_the_cheapest_set_is_the_cheapest_of_all_subsets(seed: int) -> None:
     rng = Random(seed)
     count, options = rng.randint(1, 6), rng.randint(1, 7)
@@ -51,7 +52,7 @@ def test_the_cheapest_set_is_the_cheapest_of_all_subsets(seed: int) -> None:
         assert sum(costs[i] for i in found) == pytest.approx(best)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_a_feature_is_left_out_only_if_another_is_as_cheap_and_tells_as_much(seed: int) -> None:
     rng = Random(seed)
     costs, told = [rng.choice([1.0, 2.0]) for _ in range(8)], [rng.randrange(16) for _ in range(8)]
@@ -110,8 +111,8 @@ def test_a_choice_determines_the_state_and_a_hopeless_pair_is_told_apart_by_noth
     assert again.hopeless in pairs.known
 
 
-@pytest.mark.parametrize("early", [1, 2, 5])
-@pytest.mark.parametrize("period", [1, 2, 3])
+@every("early", [1, 2, 5])
+@every("period", [1, 2, 3])
 def test_folded_positions_repeat_and_keep_their_residue(early: int, period: int) -> None:
     for place in range(40):
         found = folded(place, early, period)
@@ -188,7 +189,7 @@ def test_indicators_say_which_value_a_form_has() -> None:
     assert gates.conjunction([2, 2]) == 2
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "faults"),
     [
         ({"length": 0}, [f"length must be an integer from 1 to {MAX_LENGTH:,}; got 0"]),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from construct.small_automata import random_automaton, shown_after
+from every import every
 from krohn import compile, verify, zoo
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
@@ -92,7 +93,7 @@ def program_of(feature: Feature) -> tuple[Program, tuple[str, ...]]:
     return draft.finish_outputs(names, values, len(values), {}), names
 
 
-@pytest.mark.parametrize(("feature", "naive"), NAIVE, ids=[feature.name for feature, _ in NAIVE])
+@every(("feature", "naive"), NAIVE)
 def test_a_gadget_means_the_same_as_a_machine_as_registers_and_naively(
     feature: Feature, naive: Callable[[Word], int]
 ) -> None:
@@ -123,7 +124,7 @@ ONE_LAYER = {
 }
 
 
-@pytest.mark.parametrize("make", ONE_LAYER.values(), ids=list(ONE_LAYER))
+@every("make", ONE_LAYER.values())
 def test_one_layer_is_built_and_certified(make: Callable[[], Semiautomaton]) -> None:
     assert compile(make(), 12).transformer.depth == 1
     network = compile(make(), 12, method="features")
@@ -160,7 +161,7 @@ def test_fatal_letters_are_counted_over_what_living_words_show(strict: bool) -> 
     assert error_bit_plan(two_sinks, range(3), Work(2e6)) is None
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_plans_of_random_automata_compute_their_states(seed: int) -> None:
     automaton = random_automaton(seed)
     try:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from every import every
 from krohn.construct.lowering.mlp_builder import (
     SLACK,
     MlpBuilder,
@@ -64,8 +65,8 @@ def grown(builder: MlpBuilder, rng: Random, steps: int) -> list[Known]:
     return found
 
 
-@pytest.mark.parametrize("balanced", [False, True])
-@pytest.mark.parametrize("seed", range(25))
+@every("balanced", [False, True])
+@every("seed", range(25))
 def test_an_mlp_computes_what_its_signals_say_and_keeps_within_their_bounds(
     seed: int, balanced: bool
 ) -> None:
@@ -80,7 +81,7 @@ def test_an_mlp_computes_what_its_signals_say_and_keeps_within_their_bounds(
     assert (outputs[:, -1] == 0).all()  # what was not asked for is nothing
 
 
-@pytest.mark.parametrize("seed", range(10))
+@every("seed", range(10))
 def test_balancing_moves_powers_of_two_and_nothing_else(seed: int) -> None:
     built = []
     for balanced in (False, True):
@@ -126,8 +127,8 @@ def test_a_carried_value_survives_an_error_up_to_the_slack_below_its_least_value
     assert naive(mlp, np.array([[-2.0 - SLACK - 0.5]])).tolist() == [[-2.0 - SLACK]]
 
 
-@pytest.mark.parametrize("saturate", [False, True])
-@pytest.mark.parametrize("seed", range(10))
+@every("saturate", [False, True])
+@every("seed", range(10))
 def test_a_staircase_is_flat_around_every_point(seed: int, saturate: bool) -> None:
     rng = np.random.default_rng(seed)
     points = np.cumsum(rng.choice([0.5, 1.0, 3.0], size=6)) - 4.0

@@ -7,6 +7,7 @@ import pytest
 
 import krohn
 from construct.small_automata import assert_simulates, hard_words, random_automaton
+from every import every
 from krohn.algebra.permutation import compose, identity
 from krohn.algebra.solvable import counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
@@ -34,8 +35,8 @@ def _order(lowered, automaton, program):  # type: ignore[no-untyped-def]
     return network, automaton, "cascade", program, layout
 
 
-@pytest.mark.parametrize(("mask", "lagged"), WAYS, ids=["strict", "causal", "lagged"])
-@pytest.mark.parametrize("name", ["Grid9", "Dyck4,2", "T3", "abab", "PermReset3", "regex:(a|b)*abb"])
+@every(("mask", "lagged"), WAYS)
+@every("name", ["Grid9", "Dyck4,2", "T3", "abab", "PermReset3", "regex:(a|b)*abb"])
 def test_plain_holonomy_runs_in_every_way(name: str, mask: str, lagged: bool) -> None:
     automaton = krohn.parse_spec(name)
     plan = HolonomyPlan(automaton, holonomy_cascade(automaton))
@@ -43,7 +44,7 @@ def test_plain_holonomy_runs_in_every_way(name: str, mask: str, lagged: bool) ->
     assert_simulates(built(automaton, program, 32), count=4)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_random_cascades_run_in_every_way_unreachable_states_included(seed: int) -> None:
     automaton = random_automaton(500 + seed)
     cascade = holonomy_cascade(automaton)
@@ -79,7 +80,7 @@ def test_a_clamped_counter_is_right_from_every_start_on_every_short_word(places:
         assert (interpret(program, words) == simulate(automaton, words)).all()
 
 
-@pytest.mark.parametrize(("places", "start"), [(p, s) for p in (2, 3, 6) for s in range(p)])
+@every(("places", "start"), [(p, s) for p in (2, 3, 6) for s in range(p)])
 def test_padding_steps_visit_every_class_and_end_at_the_start(places: int, start: int) -> None:
     place, height, seen = None, 0, set()
     for step in padding_steps(places, start):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.construct.compiling import compile
@@ -36,7 +37,7 @@ def every_word(letters: int, length: int) -> np.ndarray:
     return np.array([*itertools.product(range(letters), repeat=length)])
 
 
-@pytest.mark.parametrize(("spec", "options"), OPTIONS, ids=lambda value: str(value))
+@every(("spec", "options"), OPTIONS)
 def test_the_circuit_has_the_automatons_state_after_every_letter_of_every_short_word(spec, options) -> None:
     automaton = parse_spec(spec)
     length = max(n for n in range(1, 7) if automaton.num_letters**n <= 1_000)
@@ -79,8 +80,8 @@ def test_a_network_without_a_program_is_refused() -> None:
         threshold_circuit(network)
 
 
-@pytest.mark.parametrize("weights", [(1, 1, 1), (2, -1, 1), (-1, -1, -1), (3, -2, 0)])
-@pytest.mark.parametrize("bound", range(-4, 5))
+@every("weights", [(1, 1, 1), (2, -1, 1), (-1, -1, -1), (3, -2, 0)])
+@every("bound", range(-4, 5))
 def test_a_gate_is_its_inequality(weights, bound) -> None:
     gates = Gates(3)
     wire = gates.threshold(dict(zip((2, 3, 4), weights, strict=True)), bound)

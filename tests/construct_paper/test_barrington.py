@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from every import every
 from krohn.algebra.permutation import compose, inverse
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
@@ -35,7 +36,7 @@ def assignments(program: BarringtonProgram) -> Iterator[dict[str, bool]]:
         yield dict(zip(names, values, strict=True))
 
 
-@pytest.mark.parametrize("text", FORMULAS)
+@every("text", FORMULAS)
 def test_the_word_has_the_value_of_the_formula_under_every_assignment(text) -> None:
     program = barrington(text)
     for given in assignments(program):
@@ -72,8 +73,8 @@ AUTOMATA = {
 }
 
 
-@pytest.mark.parametrize("name", AUTOMATA)
-@pytest.mark.parametrize("text", ["x", "!x", "x & !y", "x ^ y", "a & b | !c & d"])
+@every("name", AUTOMATA)
+@every("text", ["x", "!x", "x & !y", "x ^ y", "a & b | !c & d"])
 def test_any_automaton_that_is_not_solvable_evaluates_formulas(name, text) -> None:
     given = AUTOMATA[name]()
     program = barrington(text, given)
@@ -146,7 +147,7 @@ def test_constants_need_at_most_one_letter() -> None:
     assert len(barrington("x | !0").instructions) == 1
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "message"),
     [
         ("", "a variable, 0, 1, ! or .* at character 1 .* got the end"),

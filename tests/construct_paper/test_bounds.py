@@ -6,6 +6,7 @@ import math
 import pytest
 
 from construct_paper.paper_oracles import line
+from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.construct.paper import bounds
 from krohn.construct.paper.bounds import bounds_for, cascade_bounds, memory_bounds, scan_bounds
@@ -34,8 +35,8 @@ def test_every_scan_keeps_the_corrected_bound(gadget) -> None:
             assert sizes["mlp_width"] == found.stated.mlp_width
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("states", [2, 4, 9])
+@every("variant", VARIANTS)
+@every("states", [2, 4, 9])
 def test_every_grid_keeps_the_corrected_bound(states, variant) -> None:
     automaton = line(states, states // 2)
     found = bounds_for("grid", automaton, 60)

@@ -6,6 +6,7 @@ import pytest
 from construct_paper.lemma_networks import build_counter, build_memory, counter_automaton, memory_automaton
 from construct_paper.lemmas import modular_meaning
 from construct_paper.paper_oracles import all_words, assert_simulates, random_words
+from every import every
 from krohn.construct.paper.attention_lemmas import COUNTINGS, memory_score, modular_mlp
 from krohn.construct.paper.bounds import bounds_for
 from krohn.errors import InvalidInput
@@ -14,15 +15,15 @@ from krohn.network.forward import apply_mlp
 SHAPE = ("depth", "dim", "heads", "head_dim")
 
 
-@pytest.mark.parametrize("counting", COUNTINGS)
-@pytest.mark.parametrize(("modulus", "length"), [(1, 3), (2, 9), (3, 6), (6, 3), (5, 2), (2, 1)])
+@every("counting", COUNTINGS)
+@every(("modulus", "length"), [(1, 3), (2, 9), (3, 6), (6, 3), (5, 2), (2, 1)])
 def test_a_counter_is_right_on_every_word_from_every_start(modulus, length, counting) -> None:
     for start in range(modulus):
         assert_simulates(build_counter(modulus, length, start, counting), all_words(modulus, length))
 
 
-@pytest.mark.parametrize("modulus", [2, 6, 24])
-@pytest.mark.parametrize("counting", COUNTINGS)
+@every("modulus", [2, 6, 24])
+@every("counting", COUNTINGS)
 def test_a_counter_keeps_the_sizes_of_the_lemma(modulus, counting) -> None:
     net = build_counter(modulus, 100, 1, counting)
     assert_simulates(net, random_words(modulus, 100, 4))
@@ -52,8 +53,8 @@ def test_the_remainder_tolerates_an_eighth_of_a_step_of_the_mean(counting) -> No
     np.testing.assert_allclose(out[:, 0], wanted, atol=1e-9)
 
 
-@pytest.mark.parametrize("sharp", [False, True])
-@pytest.mark.parametrize(("states", "length"), [(1, 4), (2, 7), (3, 5), (5, 3), (2, 1)])
+@every("sharp", [False, True])
+@every(("states", "length"), [(1, 4), (2, 7), (3, 5), (5, 3), (2, 1)])
 def test_a_memory_is_right_on_every_word_from_every_start(states, length, sharp) -> None:
     for start in range(states):
         assert_simulates(build_memory(states, length, start, sharp), all_words(states + 1, length))

@@ -1,9 +1,8 @@
 """What program and layout say about a network of the paper is what its channels hold."""
 
-import pytest
-
 from construct_paper.lemma_networks import build_counter, build_memory
 from construct_paper.test_grid_recognition import CASES, renamed_grid
+from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.certify.certificate import Record
 from krohn.certify.hints import check_hints
@@ -23,7 +22,7 @@ NETWORKS = {
 }
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@every("name", NETWORKS)
 def test_program_and_layout_agree_with_the_weights(name) -> None:
     net, record = NETWORKS[name](), Record()
     check_hints(net, net.length, record)

@@ -11,6 +11,7 @@ from construct_paper.lemma_networks import semidirect_product
 from construct_paper.paper_oracles import all_words, assert_simulates, naive_states
 from construct_paper.printed_versions import error_rate, with_heads
 from construct_paper.test_group_products import GROUPS, LENGTH, prefix_codes
+from every import every
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.solvable import solvable_series
 from krohn.algebra.transition_semigroup import TransitionSemigroup
@@ -206,7 +207,7 @@ def test_erratum_38_five_states_suffice_for_a_non_solvable_automaton() -> None:
     assert TransitionSemigroup(automaton.letters).size == 60
 
 
-@pytest.mark.parametrize("name", ["S4", "T3", "T4", "abab", "Dyck4,2", "A5", "T5", "PermReset5"])
+@every("name", ["S4", "T3", "T4", "abab", "Dyck4,2", "A5", "T5", "PermReset5"])
 def test_erratum_39_solvability_does_not_depend_on_the_decomposition(name) -> None:
     automaton = parse_spec(name)
     groups = TransitionSemigroup(automaton.letters).subgroups

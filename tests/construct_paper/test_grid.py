@@ -8,6 +8,7 @@ import pytest
 from construct_paper.lemmas import prefix_sum_meaning
 from construct_paper.paper_oracles import all_words, assert_simulates, line, random_words, started
 from construct_paper.test_grid_recognition import CASES, renamed_grid
+from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.construct.paper.grid_heads import (
     EMBEDDINGS,
@@ -23,8 +24,8 @@ from krohn.errors import InvalidInput, Unsupported
 from krohn.network.forward import apply_mlp, logits
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("walls", [1, 2, 3])
+@every("variant", VARIANTS)
+@every("walls", [1, 2, 3])
 def test_every_word_with_no_ops_is_simulated_from_every_start_state(walls, variant) -> None:
     for start in range(walls + 1):
         for activation in EMBEDDINGS:
@@ -38,8 +39,8 @@ def test_very_short_lengths_are_fine(length) -> None:
         assert_simulates(build_grid(line(4, 2, noop=True), length, variant), all_words(3, length))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("name", ["Grid4", "Grid9"])
+@every("variant", VARIANTS)
+@every("name", ["Grid4", "Grid9"])
 def test_long_words_are_simulated_in_two_layers(name, variant) -> None:
     automaton = parse_spec(name)
     words = random_words(2, 100, 30)
@@ -52,8 +53,8 @@ def test_long_words_are_simulated_in_two_layers(name, variant) -> None:
         assert net.transformer.depth == 2
 
 
-@pytest.mark.parametrize("variant", ["mod", "mod_sum", "count"])
-@pytest.mark.parametrize(("shape", "moves"), CASES)
+@every("variant", ["mod", "mod_sum", "count"])
+@every(("shape", "moves"), CASES)
 def test_grids_in_any_number_of_dimensions_are_simulated(shape, moves, variant) -> None:
     for seed in (0, 1):
         automaton = renamed_grid(shape, moves, seed)

@@ -7,6 +7,7 @@ import pytest
 
 from construct_paper.lemmas import shift_register_meaning
 from construct_paper.paper_oracles import line, random_automaton
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.construct.paper.grid_recognition import grid_run, recognise_grid
@@ -37,8 +38,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("shape", "moves"), CASES)
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@every(("shape", "moves"), CASES)
+@every("seed", [0, 1, 2])
 def test_a_renamed_grid_is_recognised_and_steps_like_the_automaton(shape, moves, seed) -> None:
     automaton = renamed_grid(shape, moves, seed)
     grid = recognise_grid(automaton)

@@ -7,6 +7,7 @@ import pytest
 
 from construct_paper.lemma_networks import semidirect_product
 from construct_paper.lemmas import reindex_meaning
+from every import every
 from krohn.algebra.permutation import compose
 from krohn.algebra.solvable import solvable_series
 from krohn.construct.paper.attention_lemmas import absorber
@@ -149,7 +150,7 @@ def test_reindexing_permutes_the_copies(order, sign) -> None:
         assert out.reshape(order, 2).tolist() == reindex_meaning(blocks.tolist(), k, sign)
 
 
-@pytest.mark.parametrize("name", GROUPS)
+@every("name", GROUPS)
 def test_a_solvable_group_is_simulated_within_the_theorem(name) -> None:
     generators = GROUPS[name]
     series = solvable_series(generators, len(generators[0]))
@@ -164,7 +165,7 @@ def test_a_solvable_group_is_simulated_within_the_theorem(name) -> None:
     assert (sim.rep_dim, sim.rep_size) <= (2 * len(series.elements), len(generators[0]))
 
 
-@pytest.mark.parametrize("name", GROUPS)
+@every("name", GROUPS)
 def test_the_embedding_is_a_faithful_homomorphism_into_the_wreath_product(name) -> None:
     generators = GROUPS[name]
     series = solvable_series(generators, len(generators[0]))

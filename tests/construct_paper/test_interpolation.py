@@ -15,6 +15,7 @@ from construct_paper.lemmas import (
     threshold_bound,
     threshold_meaning,
 )
+from every import every
 from krohn.construct.paper.interpolation import interpolate_1d, interpolate_nd
 from krohn.errors import InvalidInput
 from krohn.network.forward import apply_mlp
@@ -22,8 +23,8 @@ from krohn.network.forward import apply_mlp
 DTYPES = [np.float64, np.float32]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("points", [[0], [0, 1, 2, 3], [-3, 5, 1], [0.0, 0.5, 1.5, -2.0]])
+@every("dtype", DTYPES)
+@every("points", [[0], [0, 1, 2, 3], [-3, 5, 1], [0.0, 0.5, 1.5, -2.0]])
 def test_a_table_of_one_number_is_reproduced_up_to_a_quarter_of_the_separation(points, dtype) -> None:
     values = np.random.default_rng(0).integers(-9, 10, (len(points), 3))
     mlp = interpolate_1d(points, values)

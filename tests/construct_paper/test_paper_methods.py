@@ -7,13 +7,14 @@ import pytest
 
 from construct.small_automata import assert_simulates
 from construct_paper.lemmas import computed_margin
+from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.construct.compiling import compile
 from krohn.construct.paper.theorem1 import position_code
 from krohn.errors import InvalidInput, Unsupported
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "method", "option"),
     [
         *(("Q8", "scan", {"gadget": gadget}) for gadget in ("direct", "plateau", "step2", "hat")),

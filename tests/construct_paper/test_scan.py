@@ -14,14 +14,15 @@ from construct_paper.paper_oracles import (
     random_words,
     started,
 )
+from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.construct.paper.theorem1 import GADGETS, build_scan, composition_mlp, composition_width, scan_depth
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.forward import apply_mlp, logits
 
 
-@pytest.mark.parametrize("gadget", GADGETS)
-@pytest.mark.parametrize("states", [1, 2, 3])
+@every("gadget", GADGETS)
+@every("states", [1, 2, 3])
 def test_every_pair_of_maps_is_composed(states, gadget) -> None:
     maps = list(itertools.product(range(states), repeat=states))
     mlp = composition_mlp(states, gadget)
@@ -42,15 +43,15 @@ def test_composition_tolerates_a_quarter_in_the_map_that_comes_first(gadget) -> 
     np.testing.assert_allclose(out, np.take_along_axis(right, left, axis=1), atol=1e-9)
 
 
-@pytest.mark.parametrize("gadget", GADGETS)
-@pytest.mark.parametrize("states", [2, 7, 24])
+@every("gadget", GADGETS)
+@every("states", [2, 7, 24])
 def test_weights_of_the_composition_stay_below_the_lemma(states, gadget) -> None:
     mlp = composition_mlp(states, gadget)
     assert max(np.abs(array).max() for array in (*mlp.weights, *mlp.biases)) <= 4 * states + 2
 
 
-@pytest.mark.parametrize("positions", ["circle", "binary"])
-@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 6, 7, 8])
+@every("positions", ["circle", "binary"])
+@every("length", [1, 2, 3, 4, 5, 6, 7, 8])
 def test_every_word_is_simulated_from_every_start_state(length, positions) -> None:
     for seed, (states, letters) in enumerate([(2, 2), (3, 2), (4, 2)]):
         for start in range(states):
@@ -64,8 +65,8 @@ def test_every_gadget_simulates_a_three_letter_automaton(gadget) -> None:
     assert_simulates(net, all_words(3, 5))
 
 
-@pytest.mark.parametrize("name", ["C2", "C6", "Grid4", "Dyck4,2", "Q8", "S4", "A5"])
-@pytest.mark.parametrize("length", [33, 100])
+@every("name", ["C2", "C6", "Grid4", "Dyck4,2", "Q8", "S4", "A5"])
+@every("length", [33, 100])
 def test_the_paper_automata_are_simulated_within_the_theorem(name, length) -> None:
     automaton = parse_spec(name)
     net = build_scan(automaton, length)

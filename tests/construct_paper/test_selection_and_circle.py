@@ -16,13 +16,14 @@ from construct_paper.lemmas import (
     selection_error,
     selection_gap,
 )
+from every import every
 from krohn.construct.paper.attention_lemmas import binary_code, circle, circle_code, rotation
 from krohn.construct.paper.theorem1 import scan_gamma
 from krohn.errors import InvalidInput
 
 
-@pytest.mark.parametrize("gap", [0.5, 2.0, 10.0])
-@pytest.mark.parametrize("count", [1, 2, 50])
+@every("gap", [0.5, 2.0, 10.0])
+@every("count", [1, 2, 50])
 def test_softmax_is_as_close_to_one_hot_as_the_lemma_says(count, gap) -> None:
     rng = np.random.default_rng(count)
     for _ in range(50):
@@ -46,7 +47,7 @@ def test_scores_that_fall_with_distance_need_no_factor_of_the_length(gap) -> Non
     assert selection_distance(scores) <= recency_error(gap) < selection_error(1000, gap)
 
 
-@pytest.mark.parametrize("count", [2, 3, 4, 8, 40, 41, 100, 1000])
+@every("count", [2, 3, 4, 8, 40, 41, 100, 1000])
 def test_two_points_of_the_circle_are_as_far_apart_as_the_corrected_proposition_says(count) -> None:
     points = circle(np.arange(count), count)
     products = points @ points.T - 3 * np.eye(count)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from construct_paper.lemmas import interpolation_nd_meaning, modular_meaning
+from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.construct.compiling import compile
 from krohn.construct.paper.attention_lemmas import modular_mlp
@@ -22,7 +23,7 @@ def in_float32(mlp: Mlp, inputs: np.ndarray) -> np.ndarray:
     return values
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "method"),
     [
         *((name, "paper") for name in ("C2", "C5", "C2xC2", "Q8", "A4", "abab", "T3")),

@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.construct.paper.bounds import (
@@ -25,8 +26,8 @@ def width_in_whole_numbers(states: int, letters: int, size: int, length: int) ->
     return 2**states * (first + states ** (2**states) * letters)
 
 
-@pytest.mark.parametrize("states", [1, 2, 3, 4, 5, 7, 8])
-@pytest.mark.parametrize(("letters", "size", "length"), [(1, 1, 1), (3, 27, 64)])
+@every("states", [1, 2, 3, 4, 5, 7, 8])
+@every(("letters", "size", "length"), [(1, 1, 1), (3, 27, 64)])
 def test_the_width_of_theorem_two_is_its_formula_to_the_last_digit_or_power(
     states: int, letters: int, size: int, length: int
 ) -> None:

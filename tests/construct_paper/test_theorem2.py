@@ -15,6 +15,7 @@ from construct_paper.paper_oracles import (
     random_words,
     started,
 )
+from every import every
 from krohn.algebra.solvable import solvable_series
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
@@ -34,7 +35,7 @@ from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 SOLVABLE = ["C2", "C4", "C6", "C2xC2", "D6", "D8", "Q8", "A4", "FlipFlop", "Grid4", "abab", "T3", "Add"]
 
 
-@pytest.mark.parametrize("name", SOLVABLE)
+@every("name", SOLVABLE)
 def test_short_words_are_simulated_from_every_start_state(name) -> None:
     automaton = parse_spec(name)
     length = 4 if automaton.num_letters <= 4 else 3
@@ -43,7 +44,7 @@ def test_short_words_are_simulated_from_every_start_state(name) -> None:
         assert_simulates(net, all_words(automaton.num_letters, length))
 
 
-@pytest.mark.parametrize("name", [*SOLVABLE, "S4", "Dyck4,2", "Grid9", "Grid3x4"])
+@every("name", [*SOLVABLE, "S4", "Dyck4,2", "Grid9", "Grid3x4"])
 def test_long_words_are_simulated_within_the_bounds(name) -> None:
     automaton = parse_spec(name)
     cascade = holonomy_cascade(automaton)
@@ -61,7 +62,7 @@ def test_long_words_are_simulated_within_the_bounds(name) -> None:
         assert sizes[key] <= getattr(bounds.stated, key)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_random_solvable_automata_are_simulated(seed) -> None:
     automaton = random_automaton(3 + seed % 3, 2, seed, seed % 3)
     assert holonomy_cascade(automaton).is_solvable
@@ -69,7 +70,7 @@ def test_random_solvable_automata_are_simulated(seed) -> None:
     assert_simulates(build_paper(automaton, 40), random_words(2, 40, 5))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_the_component_cascade_means_the_automaton(seed) -> None:
     automaton = random_automaton(4 + seed % 3, 3, 100 + seed, seed % 4)
     whole = component_cascade(holonomy_cascade(automaton))
@@ -94,8 +95,8 @@ def test_binary_positions_look_back_in_half_precision() -> None:
         build_paper(automaton, 4, positions="line")
 
 
-@pytest.mark.parametrize("groups", [[], [(1, 0, 2)], [(1, 2, 0)], [(1, 2, 0), (1, 0, 2)]])
-@pytest.mark.parametrize("resets", [[], [0], [1, 2]])
+@every("groups", [[], [(1, 0, 2)], [(1, 2, 0)], [(1, 2, 0), (1, 0, 2)]])
+@every("resets", [[], [0], [1, 2]])
 def test_a_permutation_reset_component_is_simulated(groups, resets) -> None:
     actions = [tuple(range(3)), *groups, *resets]
     letters = [action if isinstance(action, tuple) else (action,) * 3 for action in actions]

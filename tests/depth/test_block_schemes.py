@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from every import every
 from krohn import zoo
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.depth.block_check import check_block_scheme
@@ -47,7 +48,7 @@ def test_a_scheme_is_found_and_right(name: str) -> None:
             assert rows(automaton, scheme, blocks) == 2**blocks
 
 
-@pytest.mark.parametrize("name", ONE_IS_ENOUGH)
+@every("name", ONE_IS_ENOUGH)
 def test_none_is_found_where_one_layer_is_enough(name: str) -> None:
     assert find_block_scheme(zoo(name)) is None
 
@@ -64,7 +65,7 @@ def test_wrong_schemes_are_refused_with_two_choices_that_look_alike() -> None:
             assert rows(automaton, scheme, len(report.choices[0])) < 2 ** len(report.choices[0])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_the_check_agrees_with_counting_rows(seed: int) -> None:
     dice = np.random.default_rng(seed)
     automaton = Semiautomaton(dice.integers(3, size=(3, 2)), 0)
@@ -141,7 +142,7 @@ def test_a_search_without_work_or_with_too_many_states_finds_nothing() -> None:
     assert find_block_scheme(Semiautomaton(table, 0), Work(1e12)) is None
 
 
-@pytest.mark.parametrize("seed", range(15))
+@every("seed", range(15))
 def test_a_scheme_exists_whenever_some_short_one_passes_the_check(seed: int) -> None:
     """All schemes of blocks of two letters, tried one by one; those found begin where the prefix leads."""
     dice = np.random.default_rng(100 + seed)

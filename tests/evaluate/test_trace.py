@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from evaluate.made_networks import LSTM, untrained
+from every import every
 from krohn.errors import InvalidInput, Unsupported
 from krohn.evaluate.attention_scores import AttentionHeads, pack_shares, score_from_row, unpack_shares
 from krohn.evaluate.gridworld_heads import telling_words
@@ -15,8 +16,8 @@ from krohn.tasks.task_config import TaskConfig
 GRID = TaskConfig(spec="Grid4", length=12)
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "linear", "none", "learned"])
-@pytest.mark.parametrize("recency", [False, True])
+@every("positions", ["sinusoidal", "linear", "none", "learned"])
+@every("recency", [False, True])
 def test_the_traced_logits_are_the_networks_own(positions: str, recency: bool) -> None:
     model = GptConfig(layers=2, dim=16, heads=2, mlp=24, positions=positions, recency=recency)
     trained = untrained(GRID, model)

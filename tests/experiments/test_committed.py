@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from every import every
 from krohn.cli.app import run
 from krohn.experiments import committed
 from krohn.experiments.all_experiments import EXPERIMENTS
@@ -58,7 +59,7 @@ def test_a_store_that_was_named_is_not_replaced_by_the_checkout(
     assert "a store must exist to be read" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "said"),
     [
         ("reproduce dpth", "did you mean depth?"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from every import every
 from experiments.made_up_records import member, record
 from experiments.quick_experiment import quick_run
 from krohn.cli.app import run as krohn
@@ -77,7 +78,7 @@ def pool(seed: int) -> list[Record]:
     ]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_every_order_of_merging_ends_in_the_same_record(seed: int) -> None:
     ends = []
     for order in itertools.permutations(pool(seed)):
@@ -139,8 +140,8 @@ def test_what_no_run_has_is_refused(where: dict[str, tuple[str, ...]], says: str
         Selection(where=where).of(mixed())
 
 
-@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
-@pytest.mark.parametrize("scale", list(Scale))
+@every("name", sorted(EXPERIMENTS))
+@every("scale", list(Scale))
 def test_every_part_of_every_label_chooses_the_runs_that_have_it(name: str, scale: Scale) -> None:
     planned = EXPERIMENTS[name].plan(scale)
     for part in {part for run in planned for part in run.label}:
@@ -149,7 +150,7 @@ def test_every_part_of_every_label_chooses_the_runs_that_have_it(name: str, scal
         assert Selection(where={part: (value,)}).of(planned) == wanted
 
 
-@pytest.mark.parametrize("sequences", [1, 3, 4, 23, 24, 25, 240, 10_000])
+@every("sequences", [1, 3, 4, 23, 24, 25, 240, 10_000])
 def test_other_numbers_of_sequences_keep_the_number_of_evaluations(sequences: int) -> None:
     planned = quick_run("C2", 1, steps=60, every=20)  # three evaluations, batches of four
     (resized,) = Selection(sequences=sequences).of([planned])

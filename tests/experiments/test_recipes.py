@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.errors import UnknownName
 from krohn.experiments.all_experiments import EXPERIMENTS, experiment
@@ -33,8 +34,8 @@ def test_the_paper_s_nine_experiments_and_ours_are_there() -> None:
     assert list(EXPERIMENTS) == NAMES
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("scale", list(Scale))
+@every("name", NAMES)
+@every("scale", list(Scale))
 def test_a_plan_is_complete_and_can_be_built(name: str, scale: Scale) -> None:
     planned = experiment(name).plan(scale)
     assert planned
@@ -46,7 +47,7 @@ def test_a_plan_is_complete_and_can_be_built(name: str, scale: Scale) -> None:
     assert [run.config.run_id for run in again] == [run.config.run_id for run in planned]
 
 
-@pytest.mark.parametrize("name", PAPER_S)
+@every("name", PAPER_S)
 def test_the_paper_s_networks_and_optimisers(name: str) -> None:
     for run in paper(name):
         model, optimizer = run.config.model, run.config.optimizer
@@ -252,8 +253,8 @@ def test_runs_that_are_published_are_planned_under_the_same_ids() -> None:
     assert others == [{"task": "D8", "depth": 8, "words": "whole"}], "from before there was one recipe"
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("scale", [Scale.SMALL, Scale.PAPER])
+@every("name", NAMES)
+@every("scale", [Scale.SMALL, Scale.PAPER])
 def test_replicates_that_stop_when_solved_are_named_as_a_departure(name: str, scale: Scale) -> None:
     stops = any(run.config.evaluation.stop_at is not None for run in experiment(name).plan(scale))
     assert ("solved replicates stop" in experiment(name).departures.get(scale, "")) == stops

@@ -10,6 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import krohn
+from every import every
 from exporting.unproved import without_proof
 from krohn.check.__main__ import main
 from krohn.check.folder import read_net
@@ -139,8 +140,8 @@ def test_weights_that_are_no_numbers_are_one_line(tmp_path: Path, capsys: pytest
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("normalized", [True, False])
-@pytest.mark.parametrize("change", ["letters", "units", "head", "special"])
+@every("normalized", [True, False])
+@every("change", ["letters", "units", "head", "special"])
 def test_a_decoder_that_is_wrong_is_not_proved(change: str, normalized: bool) -> None:
     network = krohn.compile(krohn.zoo("FlipFlop"), length=8)
     decoder = decoder_of_compiled(network, normalized=normalized)

@@ -40,7 +40,7 @@ def words_of(name: str, count: int = 6) -> np.ndarray:
 
 
 @pytest.mark.parametrize("normalized", [True, False])
-@pytest.mark.parametrize("name", ["S4", "Grid4"])
+@pytest.mark.parametrize("name", ["D6", "Grid4"])
 def test_the_onnx_graph_computes_the_decoder(name: str, normalized: bool) -> None:
     made = decoder(name, normalized=normalized)
     model = onnx.load_from_string(onnx_files(made, {})["model.onnx"])

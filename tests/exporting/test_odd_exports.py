@@ -9,6 +9,7 @@ import pytest
 from tokenizers import Tokenizer
 
 import krohn
+from every import every
 from exporting.unproved import without_proof
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidFile, InvalidInput
@@ -24,8 +25,8 @@ from krohn.exporting.vocabulary import vocabulary_of
 SPACES = [" ", "\t", "\n", "\u00a0", "\u2003", "\u2028", "\x85", "\u3000"]
 
 
-@pytest.mark.parametrize("space", SPACES, ids=ascii)
-@pytest.mark.parametrize("form", ["{}a", "a{}", "a{}b", "{}"])
+@every("space", SPACES)
+@every("form", ["{}a", "a{}", "a{}b", "{}"])
 def test_a_space_anywhere_in_a_name_is_refused(form: str, space: str) -> None:
     """A tokenizer cuts there, and what it finds is no token."""
     with pytest.raises(InvalidInput, match="no spaces"):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import krohn
+from every import every
 from krohn.errors import Unsupported
 from krohn.exporting.from_compiled import as_transformer
 from krohn.exporting.standard_blocks import MAX_STREAM, standard_blocks
@@ -26,7 +27,7 @@ BUILT = [
 ]
 
 
-@pytest.mark.parametrize(("name", "options"), BUILT, ids=lambda value: str(value))
+@every(("name", "options"), BUILT)
 def test_a_compiled_network_keeps_its_logits(name: str, options: dict[str, str]) -> None:
     network = krohn.compile(krohn.zoo(name), length=14, **options)
     words = np.random.default_rng(0).integers(network.automaton.num_letters, size=(20, 14))
@@ -60,7 +61,7 @@ def random_network(seed: int) -> Transformer:
     return Transformer(*outer, layers, noise(d, states), noise(states))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_any_network_keeps_its_logits(seed: int) -> None:
     network = random_network(seed)
     words = np.random.default_rng(seed).integers(3, size=(6, 7))

@@ -19,13 +19,13 @@ LENGTH = 7
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("exports")
-    for name in ("S4", "Grid9"):
+    for name in ("D6", "Grid9"):
         krohn.export(krohn.compile(krohn.zoo(name), length=LENGTH), base / name, to="hf")
     krohn.export(krohn.compile(krohn.zoo("C2"), length=LENGTH), base / "onnx", to="onnx")
     return base
 
 
-@pytest.mark.parametrize("name", ["S4", "Grid9"])
+@pytest.mark.parametrize("name", ["D6", "Grid9"])
 def test_stock_code_has_no_loss_on_them(name: str, folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "words.parquet"
     arguments = ["sample", "--for", str(folder / name), "--length", str(LENGTH), "--count", "50"]
@@ -47,7 +47,7 @@ def test_stock_code_has_no_loss_on_them(name: str, folder: Path, tmp_path: Path)
 
 
 def test_every_form_of_file_has_the_same_words(folder: Path, tmp_path: Path) -> None:
-    arguments = ["sample", "S4", "--for", str(folder / "S4"), "--length", "5", "--count", "20", "--seed", "3"]
+    arguments = ["sample", "D6", "--for", str(folder / "D6"), "--length", "5", "--count", "20", "--seed", "3"]
     for name in ("words.npz", "words.jsonl", "words.parquet"):
         assert run([*arguments, "--out", str(tmp_path / name)]) == 0
     columns = ("input_ids", "labels", "targets")
@@ -57,7 +57,7 @@ def test_every_form_of_file_has_the_same_words(folder: Path, tmp_path: Path) -> 
     table = pyarrow.parquet.read_table(tmp_path / "words.parquet").to_pydict()
     for key in columns:
         assert [line[key] for line in lines] == wanted[key] == table[key]
-    automaton = krohn.zoo("S4")
+    automaton = krohn.zoo("D6")
     letters = np.array(wanted["input_ids"])[:, 1:] - 3  # after <bos>, <pad>, <unk>
     plain = krohn.sample(automaton, 5, 20, seed=3)
     np.testing.assert_array_equal(letters, plain.letters)
@@ -67,16 +67,16 @@ def test_every_form_of_file_has_the_same_words(folder: Path, tmp_path: Path) -> 
     ("arguments", "match"),
     [
         ([], "needs an automaton, or --for"),
-        (["C2", "--for", "S4"], "must be that of the export"),
+        (["C2", "--for", "D6"], "must be that of the export"),
         (["--for", "onnx"], "give its automaton.json instead"),
         (["--for", "nowhere"], "written by krohn export"),
-        (["--for", "S4", "--length", "8"], "at most 7 letters; got length 8"),
+        (["--for", "D6", "--length", "8"], "at most 7 letters; got length 8"),
     ],
 )
 def test_bad_input_gets_one_line(
     arguments: list[str], match: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    there = [str(folder / one) if one in ("S4", "onnx", "nowhere") else one for one in arguments]
+    there = [str(folder / one) if one in ("D6", "onnx", "nowhere") else one for one in arguments]
     fixed = ["--length", "4", "--count", "3", "--out", str(tmp_path / "words.npz")]
     assert run(["sample", *fixed, *there]) == 2
     error = capsys.readouterr().err
@@ -97,7 +97,7 @@ def test_bad_input_gets_one_line(
 def test_a_broken_export_is_refused(
     text: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "automaton.json").write_bytes((folder / "S4" / "automaton.json").read_bytes())
+    (tmp_path / "automaton.json").write_bytes((folder / "D6" / "automaton.json").read_bytes())
     (tmp_path / "export.json").write_text(text)
     out = str(tmp_path / "words.npz")
     assert run(["sample", "--for", str(tmp_path), "--length", "3", "--count", "3", "--out", out]) == 2

@@ -146,9 +146,9 @@ def test_what_coq_accepts_after_a_flipped_bit_is_right(coq: Path, stored: Stored
     rng = np.random.default_rng(20)
     text, flips, counts = [HEAD, "From Krohn Require Exact OneOrder."], [], Counter[str]()
     for name, architecture, count in (
-        ("C2", "diagonal", 90),
-        ("FlipFlop", "diagonal", 60),
-        ("S3", "deltaproduct", 60),
+        ("C2", "diagonal", 30),
+        ("FlipFlop", "diagonal", 20),
+        ("S3", "deltaproduct", 20),
     ):
         network = stored(name, architecture)
         for _ in range(count):
@@ -175,9 +175,9 @@ def test_what_coq_accepts_after_a_flipped_bit_is_right(coq: Path, stored: Stored
             words = rng.integers(automaton.num_letters, size=(20, 30))
             truth = np.array([automaton.run(word) for word in words])
             assert (states_in_training(cell, "cpu")(words) == truth).all()
-    assert counts.total() == 210
-    assert counts["true"] >= 100, counts
-    assert counts["false"] + counts["no certificate"] >= 20, counts
+    assert counts.total() == 70
+    assert counts["true"] >= 33, counts
+    assert counts["false"] + counts["no certificate"] >= 7, counts
 
 
 def test_the_command_and_its_exit_status(

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from every import every
 from krohn.models.contract import broken_laws
 from krohn.models.network import Decoder, Layout, ModelConfig, Network, Noise, Parameter, Weights, one_hot
 
@@ -175,7 +176,7 @@ def test_layout_and_logits_are_enough() -> None:
     assert broken_laws(config_of(ForksWell)) == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("network", "sentence"),
     [
         (LooksAhead, "must not see later tokens"),

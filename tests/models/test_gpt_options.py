@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from every import every
 from krohn import streams
 from krohn.models import position_encodings
 from krohn.models.architectures.gpt import Gpt, GptConfig
@@ -128,8 +129,8 @@ def test_what_cannot_be_built_is_named(options: dict[str, object], reason: str) 
     assert reason in reasons[0]
 
 
-@pytest.mark.parametrize("kind", position_encodings.KINDS)
-@pytest.mark.parametrize("recency", [False, True])
+@every("kind", position_encodings.KINDS)
+@every("recency", [False, True])
 def test_reading_two_tokens_at_a_time_gives_the_logits_of_one_pass(kind: str, recency: bool) -> None:
     network = gpt(positions=kind, recency=recency)
     flat = network.layout.initial(streams.replicate_keys(4, 2)).double() * 4

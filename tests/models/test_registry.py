@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import pytest
 
+from every import every
 from krohn.cli.app import run
 from krohn.errors import InvalidInput, UnknownName
 from krohn.models import registry
@@ -105,7 +106,7 @@ def test_options_on_the_command_line_are_read_by_the_type_of_the_field(
     capsys.readouterr()
 
 
-@pytest.mark.parametrize(
+@every(
     ("typed", "reason"),
     [
         (["hidden"], "--option must be NAME=VALUE; got 'hidden'"),

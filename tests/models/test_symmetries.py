@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from every import every
 from krohn.models.architectures.gpt import Gpt, GptConfig
 from krohn.models.kernels import linear_scan, operations, plain
 from krohn.models.kernels.delta_scan import chunked, rank_one_scan
@@ -228,7 +229,7 @@ def test_scans_read_a_word_in_parts_as_they_read_it_whole(cuts: tuple[int, ...])
         torch.testing.assert_close(memory, last)
 
 
-@pytest.mark.parametrize(("width", "length"), [*product([0, 1, 3], [1, 2, 5])])
+@every(("width", "length"), [*product([0, 1, 3], [1, 2, 5])])
 def test_a_window_holds_the_current_position_first_and_carries_the_last_ones_on(
     width: int, length: int
 ) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from every import every
 from krohn import streams
 from krohn.errors import MissingDependency
 from krohn.models import position_encodings, stock
@@ -59,7 +60,7 @@ def tokens(replicates: int = 2, batch: int = 2, length: int = 8) -> torch.Tensor
     return torch.randint(VOCABULARY, (replicates, batch, length), generator=generator)
 
 
-@pytest.mark.parametrize(("kind", "options"), STACKS, ids=lambda one: one if isinstance(one, str) else "")
+@every(("kind", "options"), STACKS)
 def test_a_stack_is_what_its_definition_says(kind: str, options: dict[str, object]) -> None:
     config = model_config(kind, **options)
     network = config.build(VOCABULARY, CLASSES)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from every import every
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network import storage
 from krohn.network.attention_operations import (
@@ -35,9 +36,9 @@ from network.naive_transformer import naive_logits, random_transformer
 WORDS = np.random.default_rng(1).integers(3, size=(6, 5))
 
 
-@pytest.mark.parametrize("padding", [0, 2])
-@pytest.mark.parametrize("mask", ["causal", "strict"])
-@pytest.mark.parametrize("seed", [0, 1])
+@every("padding", [0, 2])
+@every("mask", ["causal", "strict"])
+@every("seed", [0, 1])
 def test_the_pass_is_that_of_the_paper(seed: int, mask: str, padding: int) -> None:
     network = random_transformer(seed, mask=mask, padding=padding)  # type: ignore[arg-type]
     naive = np.array([naive_logits(network, word) for word in WORDS.tolist()])
@@ -121,7 +122,7 @@ OPERATIONS = [
 ]
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: type(one).__name__)
+@every("operation", OPERATIONS)
 def test_an_operation_survives_json_and_says_what_it_touches(operation: Any) -> None:
     kinds = {**storage.ATTENTION, **storage.MAPS}
     payload = json.loads(json.dumps(operation_to_json(operation)))
@@ -174,7 +175,7 @@ def test_values_from_files_have_the_types_that_are_stated(value: object, kind: A
     assert type(found) is type(wanted)
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "kind"),
     [
         (True, int), (2**53 + 1, int), (1.0, int), ("1", int), (True, float), ("1", float),

@@ -6,6 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from every import every
 from krohn.errors import InvalidInput
 from krohn.network.attention_operations import EndWrite, PlaceSum
 from krohn.network.position_maps import Clamp, Linear, Modulo, Table
@@ -37,7 +38,7 @@ def test_sums_residues_and_clamps_are_those_of_single_numbers() -> None:
         assert clamped[word, t] == max(-3, min(6, z))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@every("seed", range(8))
 def test_a_table_answers_every_listed_row_and_refuses_the_others(seed: int) -> None:
     random = Random(seed)
     listed = random.sample(list(product(range(-4, 5), range(-4, 5))), 40)
@@ -89,7 +90,7 @@ def test_only_sums_grow_with_the_word(register: Register, after: int, bounds: tu
     assert register.bounds(after) == bounds
 
 
-@pytest.mark.parametrize(
+@every(
     ("make", "complaint"),
     [
         (lambda: Table((), ("x",), (((), (1,)),)), "needs inputs"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from every import every
 from krohn.errors import InvalidInput
 from krohn.network.attention_operations import PrefixSum
 from krohn.network.position_maps import Linear, Table
@@ -16,7 +17,7 @@ from network.random_programs import LETTERS, naive_registers, random_program
 SEEDS = range(40)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_a_program_means_what_its_operations_say_one_by_one(seed: int) -> None:
     program = random_program(seed)
     words = np.random.default_rng(seed).integers(LETTERS, size=(4, 7))
@@ -30,7 +31,7 @@ def test_a_program_means_what_its_operations_say_one_by_one(seed: int) -> None:
     assert interpret(program, words).tolist() == [row[program.num_padding :] for row in keys]
 
 
-@pytest.mark.parametrize("seed", SEEDS[:10])
+@every("seed", SEEDS[:10])
 def test_what_stands_at_the_beginning_does_not_depend_on_the_word(seed: int) -> None:
     program = random_program(seed)
     for word in ([], [0, 1, 2], [2, 2]):
@@ -39,7 +40,7 @@ def test_what_stands_at_the_beginning_does_not_depend_on_the_word(seed: int) -> 
     assert set(program.at_bos) == set(program.register)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@every("seed", SEEDS)
 def test_a_program_survives_json(seed: int) -> None:
     program = random_program(seed)
     text = json.dumps(program_to_json(program))
@@ -57,7 +58,7 @@ def used(program: Program) -> tuple[Register, ...]:
     return tuple(register for register in program.registers if register.name[0] not in "rx")
 
 
-@pytest.mark.parametrize(
+@every(
     ("change", "says"),
     [
         (lambda p: replace(p, registers=(*p.registers, Register("ghost", 0, 1))), "nothing writes ghost"),

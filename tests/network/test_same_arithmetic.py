@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pytest
 import torch
 
+from every import every
 from krohn.automata.zoo import zoo
 from krohn.bridge import states_on_device
 from krohn.certify.search import outputs_below, run_in
@@ -65,8 +66,8 @@ def by_tree(network: CompiledNetwork, dtype: str, length: int) -> States:
         return outputs_below(network.transformer, (), length, arithmetic(dtype)).states[-1]
 
 
-@pytest.mark.parametrize("dtype", list(ARITHMETICS))
-@pytest.mark.parametrize("name", list(NETWORKS))
+@every("dtype", list(ARITHMETICS))
+@every("name", list(NETWORKS))
 def test_every_way_to_run_a_network_gives_the_same_states(name: str, dtype: str) -> None:
     network = NETWORKS[name]()
     letters = min(network.automaton.num_letters, 3)

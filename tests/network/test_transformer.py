@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from every import every
 from krohn.errors import InvalidInput
 from krohn.network.transformer import SIN, Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer
 
@@ -54,7 +55,7 @@ def test_matrices_cannot_be_changed_afterwards_and_are_copies() -> None:
         net.layers[0].heads[0].query[0, 0] = 1.0
 
 
-@pytest.mark.parametrize(
+@every(
     ("change", "complaint"),
     [
         (lambda n: replace(n, padding=np.ones((1, D + 1))), "padding has 6, not 5"),

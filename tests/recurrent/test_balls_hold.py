@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.check.balls import Ball, DiagonalBalls, _relu
 from krohn.check.verdict import Refused
@@ -38,8 +39,8 @@ def inside(ball: Ball, dice: np.random.Generator) -> np.ndarray:
     return moved
 
 
-@pytest.mark.parametrize("kind", GATES)
-@pytest.mark.parametrize("radius", [0.0, 1e-6, 1e-2, 0.3])
+@every("kind", GATES)
+@every("radius", [0.0, 1e-6, 1e-2, 0.3])
 def test_a_gate_moves_no_further_than_its_ball(kind: str, radius: float) -> None:
     dice, ways = np.random.default_rng(4), balls(kind)
     width = 8

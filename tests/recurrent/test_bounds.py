@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.check.balls import Ball, DiagonalBalls, _relu
 from krohn.check.chunks import _carried_back
@@ -62,7 +63,7 @@ def handed(machine: Mealy, word: list[int]) -> list[int | None]:
     return seen
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_a_merged_machine_hands_on_the_same_and_no_two_of_its_states_do(seed: int) -> None:
     rng = np.random.default_rng(seed)
     count = 9

@@ -7,6 +7,7 @@ import pytest
 
 from algebra.named_groups import closure
 from cascade.random_automata import random_automaton
+from every import every
 from krohn.algebra.analysis import analyze
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.quotients import reachable
@@ -37,7 +38,7 @@ AUTOMATA = [random_automaton(seed, smallest=2, largest=4) for seed in range(6)]
 AUTOMATA += [parse_spec(name) for name in ("D6", "A4", "Memory3", "Grid4", "T3")]
 
 
-@pytest.mark.parametrize("automaton", AUTOMATA, ids=lambda one: one.name or "random")
+@every("automaton", AUTOMATA)
 def test_columns_follow_the_automaton_in_blocks_too(automaton: Semiautomaton) -> None:
     plain = in_columns(automaton)
     rng = np.random.default_rng(0)
@@ -79,7 +80,7 @@ def test_too_much_work_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyPatch
         WITNESSES["diagonal"](parse_spec("FlipFlop"))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@every("seed", range(10))
 def test_composed_actions_do_what_they_do_one_by_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
     actions = [
@@ -227,7 +228,7 @@ def test_one_state_is_refused_by_diagonal_layers_in_one_line() -> None:
         WITNESSES["diagonal"](Semiautomaton(np.array([[0]]), 0))
 
 
-@pytest.mark.parametrize("automaton", REACHED, ids=lambda one: one.name or "random")
+@every("automaton", REACHED)
 def test_rows_say_what_the_witnesses_have(automaton: Semiautomaton) -> None:
     rows = {row.name: row for row in verdicts(automaton, analyze(automaton))}
     stacks = {name: WITNESSES[name](automaton) for name in ("diagonal", "deltaproduct", "rankone")}
@@ -245,7 +246,7 @@ def test_rows_say_what_the_witnesses_have(automaton: Semiautomaton) -> None:
         assert rows["diagonal complex"].layers >= stacks["diagonal"].layers  # type: ignore[attr-defined,operator]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_two_idempotents_with_one_image_are_found_if_there_are_any(seed: int) -> None:
     automaton = random_automaton(seed, smallest=2, largest=4)
     part = {automaton.start}
@@ -269,10 +270,8 @@ def test_two_idempotents_with_one_image_are_found_if_there_are_any(seed: int) ->
         assert second in idempotents
 
 
-@pytest.mark.parametrize(
-    "family", ["diagonal [-1, 1]", "diagonal complex", "DeltaNet [0, 2]", "DeltaProduct"]
-)
-@pytest.mark.parametrize("spec", ["D8", "S3:all", "WriteOnce2"])
+@every("family", ["diagonal [-1, 1]", "diagonal complex", "DeltaNet [0, 2]", "DeltaProduct"])
+@every("spec", ["D8", "S3:all", "WriteOnce2"])
 def test_more_layers_and_steps_never_do_harm(spec: str, family: str) -> None:
     rank = {False: 0, None: 1, True: 2}
     found = {(n, k): rank[capability(spec, family, n, k)[0]] for n in range(1, 6) for k in range(1, 4)}

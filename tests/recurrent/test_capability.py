@@ -2,11 +2,12 @@
 
 import pytest
 
+from every import every
 from krohn.errors import KrohnError
 from krohn.recurrent.capability import capability
 
 
-@pytest.mark.parametrize(
+@every(
     ("spec", "family", "layers", "steps", "can"),
     [
         ("C2", "diagonal [0, 1]", 5, 1, False),

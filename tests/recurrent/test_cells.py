@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 import torch
 
+from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.check.balls import Ball, DiagonalBalls
 from krohn.check.cells import Cell, Gru, Lstm
@@ -51,8 +52,8 @@ def assert_alike(found: npt.ArrayLike, wanted: npt.ArrayLike) -> None:
     np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-5 * max(1.0, np.abs(wanted).max()))
 
 
-@pytest.mark.parametrize(("conv", "mlp"), [(1, True), (2, True), (2, False)])
-@pytest.mark.parametrize("kind", KINDS)
+@every(("conv", "mlp"), [(1, True), (2, True), (2, False)])
+@every("kind", KINDS)
 def test_a_stack_is_what_its_definition_says(kind: str, conv: int, mlp: bool) -> None:
     cell = random_stack(kind, conv=conv, mlp=mlp)
     assert_alike(answers(cell, WORD), naive_logits(cell, WORD))
@@ -77,8 +78,8 @@ def test_keys_of_other_lengths_are_not_proved(kind: str) -> None:
         next(enclosed(random_stack(kind), WORD, SINGLE))
 
 
-@pytest.mark.parametrize("only_read_out", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
+@every("only_read_out", [False, True])
+@every("kind", KINDS)
 def test_only_channels_that_are_looked_at_are_handed_on(kind: str, only_read_out: bool) -> None:
     """Also where a channel is looked at by no later block, but by the read-out."""
     cell = random_stack(kind, seed=1)
@@ -187,7 +188,7 @@ def orders(terms: list[np.float32]) -> set[float]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(40))
+@every("seed", range(40))
 def test_products_hold_every_order_and_are_points_where_nothing_is_rounded(seed: int) -> None:
     rng = np.random.default_rng(seed)
     bits = int(rng.integers(2, 16))

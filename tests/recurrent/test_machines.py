@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cascade.random_automata import random_automaton
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.check import closure
@@ -32,8 +33,8 @@ def small(seed: int) -> Semiautomaton:
     return random_automaton(seed, smallest=2, largest=4)
 
 
-@pytest.mark.parametrize("seed", [1, 3, 4])
-@pytest.mark.parametrize("kind", KINDS)
+@every("seed", [1, 3, 4])
+@every("kind", KINDS)
 def test_any_small_automaton_has_a_witness_that_is_proved(kind: str, seed: int) -> None:
     automaton = small(seed)
     cell = WITNESSES[kind](automaton)

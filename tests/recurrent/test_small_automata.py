@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
 from krohn.recurrent.capability import capability
@@ -72,7 +73,7 @@ def periods(automaton: Semiautomaton) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("number", range(len(AUTOMATA)))
+@every("number", range(len(AUTOMATA)))
 def test_gates_remember_count_by_twos_or_turn(number: int) -> None:
     """Groups on four states are solvable, and 2-groups if every element has a power of two as its period."""
     automaton = AUTOMATA[number]

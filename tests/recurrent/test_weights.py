@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cascade.random_automata import random_automaton
+from every import every
 from krohn.algebra.analysis import analyze
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
@@ -28,8 +29,8 @@ def words_of(automaton: Semiautomaton, count: int = 4, length: int = 12) -> list
     return np.random.default_rng(0).integers(automaton.num_letters, size=(count, length)).tolist()
 
 
-@pytest.mark.parametrize("make", [lstm, gru])
-@pytest.mark.parametrize("automaton", AUTOMATA, ids=lambda one: one.name or "random")
+@every("make", [lstm, gru])
+@every("automaton", AUTOMATA)
 def test_the_unit_that_is_on_is_that_of_the_state_before_and_the_letter(
     make, automaton: Semiautomaton
 ) -> None:  # type: ignore[no-untyped-def]
@@ -186,7 +187,7 @@ def test_without_a_cascade_rows_say_that_the_number_of_layers_is_not_known(
     assert why
 
 
-@pytest.mark.parametrize("places", list(product(range(3), repeat=2)))
+@every("places", list(product(range(3), repeat=2)))
 def test_a_reset_forgets_and_a_move_does_not(places: tuple[int, int]) -> None:
     assert moved(places, ("reset", (2, 0))) == (2, 0)
     assert moved(places, ("move", (1, 2, 0))) == tuple((place + 1) % 3 for place in places)

@@ -10,6 +10,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 import krohn
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidFile, InvalidInput
@@ -38,8 +39,8 @@ def test_a_witness_comes_back_with_its_answers_and_its_bytes(kind: str, tmp_path
     assert found.run(words).tolist() == [list(states) for states in truth]
 
 
-@pytest.mark.parametrize("words", [[[-1]], [[2]], [[0, 1], [1, 7]], [[1.7]], [0, 1], [[True, False]]])
-@pytest.mark.parametrize("kind", ["deltanet", "gru"])
+@every("words", [[[-1]], [[2]], [[0, 1], [1, 7]], [[1.7]], [0, 1], [[True, False]]])
+@every("kind", ["deltanet", "gru"])
 def test_what_is_no_word_is_refused(kind: str, words: list[list[int]]) -> None:
     with pytest.raises(InvalidInput, match=r"letters must lie in|words must be|every letter must"):
         witness(kind).run(np.array(words))

@@ -3,6 +3,7 @@ from collections import Counter
 import pytest
 import torch
 
+from every import every
 from krohn import streams
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
@@ -116,7 +117,7 @@ def test_every_reason_against_a_task_is_listed_at_once() -> None:
         Task(config, PARITY, CPU)
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "message"),
     [
         ("bernoulli:1.5", r"must lie in \[0, 1\]"),

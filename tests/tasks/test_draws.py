@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from every import every
 from krohn import streams
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, KrohnError, Unsupported
@@ -38,7 +39,7 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@every("options", OPTIONS)
 def test_a_batch_is_what_a_loop_writes(options: dict[str, object]) -> None:
     task = made(**options)
     words, _ = task.sample(KEYS, 4, 9)
@@ -120,7 +121,7 @@ def test_a_word_that_repeats_begins_at_its_beginning() -> None:
     assert always.unique(dim=0).tolist() == [[1, 0, 1]]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_feasible_letters_avoid_the_states_that_nothing_leaves(seed: int) -> None:
     dice = np.random.default_rng(seed)
     table = dice.integers(4, size=(4, 3))
@@ -140,7 +141,7 @@ def test_feasible_letters_avoid_the_states_that_nothing_leaves(seed: int) -> Non
             assert letter in feasible_letters(automaton)[before]
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         *["bernoulli:nan", "bernoulli:-0.1", "bernoulli:1.0001", "bernoulli:inf", "bernoulli:0.5:0.5"],
@@ -148,7 +149,6 @@ def test_feasible_letters_avoid_the_states_that_nothing_leaves(seed: int) -> Non
         *["weights:", "weights:1,1,", "weights:1,10000", "weights:1, 1", "weights:1,1:1", "weights:1,1\n"],
         *["periodic:01", "periodic::0.5", "periodic:01:nan", "periodic:01:2", "periodic:0a:0.5", "Uniform"],
     ],
-    ids=ascii,
 )
 def test_a_distribution_that_is_none_is_one_line(text: str) -> None:
     with pytest.raises(InvalidInput) as refused:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.check.boxes import Boxes, BoxVerdict, Words, boxes_from, check
@@ -98,7 +99,7 @@ def test_library_functions_keep_the_assumed_accuracy() -> None:
         )
 
 
-@pytest.mark.parametrize("file", sorted(KEPT.parent.glob(f"*-proved/{NAME}")), ids=lambda f: f.parent.name)
+@every("file", sorted(KEPT.parent.glob(f"*-proved/{NAME}")))
 def test_kept_certificates_are_checked_again(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["verify", str(file.parent), "--recheck", str(file), "--json"]) == 0
     payload = json.loads(capsys.readouterr().out)

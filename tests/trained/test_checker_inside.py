@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from cascade.random_automata import random_automaton
+from every import every
 from krohn.check.boxes import Boxes, BoxVerdict, boxes_from, check, gated, witness_of
 from krohn.check.claim import read_certificate
 from krohn.check.folder import read_net
@@ -135,7 +136,7 @@ def test_sums_in_any_order_stay_inside() -> None:
     assert np.abs(got - exact).max() > 1e-6  # beyond what is granted to the activations alone
 
 
-@pytest.mark.parametrize(
+@every(
     ("change", "says"),
     [
         ({}, ""),
@@ -224,8 +225,8 @@ def test_a_read_out_that_can_overflow_proves_nothing() -> None:
     assert "overflow" in check(made, boxes, claim).failure
 
 
-@pytest.mark.parametrize("letters", [1, 2])
-@pytest.mark.parametrize("seed", range(5))
+@every("letters", [1, 2])
+@every("seed", range(5))
 def test_contexts_are_what_words_lead_to(seed: int, letters: int) -> None:
     automaton = random_automaton(seed, largest=4)
     rng = np.random.default_rng(seed)
@@ -284,7 +285,7 @@ def test_boxes_are_read_as_they_were_written(sides: str) -> None:
             witness_of(third, sides)  # a third is no short float
 
 
-@pytest.mark.parametrize(
+@every(
     ("change", "says"),
     [
         ({"state": []}, "at most 4096, each with a state"),

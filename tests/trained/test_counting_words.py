@@ -8,6 +8,7 @@ import pytest
 
 import krohn
 from cascade.random_automata import random_automaton
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.certify.certificate import Counterexample
@@ -222,7 +223,7 @@ def machine_of(automaton: Semiautomaton, said: list[int]) -> tuple[list[list[int
     return automaton.table.tolist(), said
 
 
-@pytest.mark.parametrize("seed", range(8))
+@every("seed", range(8))
 def test_the_first_difference_and_the_mistake_are_shortest_words(seed: int) -> None:
     made, task = (random_automaton(s, smallest=3, largest=3) for s in (seed, seed + 50))
     letters = min(made.num_letters, task.num_letters)

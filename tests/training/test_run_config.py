@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from every import every
 from krohn.errors import InvalidInput, KrohnError, UnknownName, Unsupported
 from krohn.models.registry import kinds
 from krohn.training.config import (
@@ -61,7 +62,7 @@ def test_all_reasons_against_a_run_are_given_at_once() -> None:
         )
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "message"),
     [
         ("{", "must be JSON"),
@@ -108,7 +109,7 @@ def test_numbers_that_are_not_finite_are_refused(setting: dict[str, float]) -> N
 RESULTS = sorted((Path(__file__).parents[2] / "results").glob("*.jsonl"))
 
 
-@pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
+@every("path", RESULTS)
 def test_published_runs_keep_their_names(path: Path) -> None:
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     configs = {line["config"]: line["value"] for line in lines if "config" in line and "value" in line}
@@ -156,7 +157,7 @@ FIELDS = [
 ]
 
 
-@pytest.mark.parametrize(("section", "name"), FIELDS, ids=lambda value: value or "whole")
+@every(("section", "name"), FIELDS)
 def test_a_wrong_type_in_any_field_is_refused_in_one_line_that_names_it(
     section: str, name: str | None
 ) -> None:

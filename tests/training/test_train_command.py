@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from every import every
 from krohn.automata.zoo import zoo_names
 from krohn.cli.app import run
 from krohn.models.registry import kinds
@@ -44,7 +45,7 @@ def test_training_prints_a_table_for_people(capsys: pytest.CaptureFixture[str]) 
     assert "sequences/s" in captured.out
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "message"),
     [
         (["Grid4", "--heads", "3", "--ema", "1"], "ema must lie in [0, 1)"),
@@ -127,7 +128,7 @@ def test_the_first_example_of_the_documentation_learns(capsys: pytest.CaptureFix
     assert max(entry["accuracy"] for entry in json.loads(capsys.readouterr().out)["replicates"]) > 0.97
 
 
-@pytest.mark.parametrize("name", zoo_names())
+@every("name", zoo_names())
 def test_every_automaton_of_the_zoo_can_be_trained(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["train", name, *SMALL, *QUICK, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

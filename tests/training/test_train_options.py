@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from every import every
 from krohn.cli import train
 from krohn.cli.app import run
 from krohn.cli.train_settings import SETTINGS, Setting
@@ -97,13 +98,13 @@ def test_every_option_is_in_one_of_the_tables_below() -> None:
     assert sorted(OPTIONS) == sorted([*TYPED, *AROUND])
 
 
-@pytest.mark.parametrize("option", OPTIONS)
+@every("option", OPTIONS)
 def test_every_option_is_described_in_the_documentation(option: str) -> None:
     row = re.search(rf"^\| [^|]*`{option}(?![\w-])[^|]*\| .+ \|$", PAGE, flags=re.MULTILINE)
     assert row, f"docs/training.md must say in a table what {option} does"
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.flag)
+@every("setting", SETTINGS)
 def test_an_option_sets_its_field_when_what_it_belongs_to_is_on(setting: Setting) -> None:
     words, value, parents = TYPED[setting.flag]
     config = run_of(f"{parents} {setting.flag} {words}")
@@ -114,7 +115,7 @@ def test_an_option_sets_its_field_when_what_it_belongs_to_is_on(setting: Setting
         )
 
 
-@pytest.mark.parametrize(
+@every(
     ("flag", "parent"),
     [(flag, parents.split(" ")[0]) for flag, (_, _, parents) in TYPED.items() if parents],
 )
@@ -134,7 +135,7 @@ def test_an_option_is_refused_when_what_it_belongs_to_is_off(
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "reason"),
     [
         ("--schedule cosine --patience 3", "--patience needs --schedule plateau"),
@@ -177,7 +178,7 @@ def test_all_of_them_are_refused_at_once(capsys: pytest.CaptureFixture[str]) -> 
     assert line.count("\n") == 1
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.flag)
+@every("setting", SETTINGS)
 def test_the_default_in_the_help_is_the_default(setting: Setting) -> None:
     section, _, field = setting.place.partition(".")
     if not field:

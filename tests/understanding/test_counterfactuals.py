@@ -5,6 +5,7 @@ import pytest
 
 import krohn
 from cascade.random_automata import random_automaton
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import LimitExceeded
 from krohn.understanding import lift
@@ -48,7 +49,7 @@ def has(automaton: Semiautomaton, name: str) -> bool:
     return any(v.name == name for v in candidates(automaton, LENGTH)[0])
 
 
-@pytest.mark.parametrize("seed", range(8))
+@every("seed", range(8))
 def test_readings_are_runs_of_the_automaton(seed: int) -> None:
     readings, pairs = readings_of(random_automaton(seed, largest=5))
     for word, after, before in zip(
@@ -149,7 +150,7 @@ def test_what_has_no_coordinates_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found == []
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_the_order_of_a_letter_is_the_first_power_that_is_nothing(seed: int) -> None:
     rng = np.random.default_rng(seed)
     letter = tuple(rng.permutation(7).tolist())
@@ -268,7 +269,7 @@ def brute_cut(one: np.ndarray, other: np.ndarray) -> bool:
     return bool(((one < 0) == (other < 0)).all())
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every("seed", range(12))
 def test_two_variables_are_one_if_they_cut_prefixes_alike(seed: int) -> None:
     rng = np.random.default_rng(seed)
     one = rng.integers(-1, 2, size=(5, 2))

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import krohn
+from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidFile, InvalidInput, Unsupported
 from krohn.understanding.choosing import Chosen, Trial, choose
@@ -32,8 +33,8 @@ def stream_of(seed: int, missing: float) -> tuple[torch.Tensor, np.ndarray]:
     return torch.from_numpy(rng.normal(size=(20, 4, 5)) + values[..., None] * rng.normal(size=5)), values
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.2])
-@pytest.mark.parametrize("seed", range(4))
+@every("missing", [0.0, 0.2])
+@every("seed", range(4))
 def test_scatters_are_sums_over_cells(seed: int, missing: float) -> None:
     """Between: cells moved to their means, around the position's mean. Within: around the cell's mean."""
     stream, values = stream_of(seed, missing)

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import krohn
+from every import every
 from krohn.errors import InvalidInput
 from krohn.understanding.findings import Amount, Finding, Share
 from krohn.understanding.heads import HeadReport, _nearness, _report, classified, patterns
@@ -24,7 +25,7 @@ SURE, NEVER, HALF = Share(1.0, 0.97, 1.0), Share(0.0, 0.0, 0.03), Share(0.7, 0.6
 PLAIN = Finding(1, SURE, SURE, {"random": NEVER}, NEVER, NEVER, SURE, 0.5, 0.5, 0.3, pairs=160, dimension=2)
 
 
-@pytest.mark.parametrize(
+@every(
     ("changes", "wanted"),
     [
         ({}, "held"),

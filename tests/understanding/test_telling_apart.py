@@ -2,10 +2,10 @@
 
 from functools import cache
 
-import pytest
 from known_algorithms import ALGORITHMS, NEAR, Cell, cells, compiled, shared, variables_of
 
 import krohn
+from every import every
 from krohn.understanding.findings import Amount
 from krohn.understanding.report import status
 from krohn.understanding.study import Study
@@ -23,7 +23,7 @@ def studied(spec: str, algorithm: str) -> dict[str, Cell]:
     return cells(spec, algorithm, seed=4, effort=0.35, names=(*own, *sorted(others - set(own))))
 
 
-@pytest.mark.parametrize(("spec", "algorithm"), NETWORKS)
+@every(("spec", "algorithm"), NETWORKS)
 def test_own_variables_follow_and_those_of_other_algorithms_do_not(spec: str, algorithm: str) -> None:
     found = studied(spec, algorithm)
     assert {cell.kind for cell in found.values()} == {"own", "other"}

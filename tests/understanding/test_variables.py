@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import krohn
+from every import every
 from krohn.understanding.lift import holonomy_lift, series_lift
 from krohn.understanding.readings import Pairs, Readings, draw_pairs
 from krohn.understanding.variables import Variable, candidates, distinct
@@ -33,7 +34,7 @@ def spliced(first: int, last: int) -> Callable[[list[int], list[int], int], list
     return word
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "word"),
     [
         ("letter", spliced(0, 0)),
@@ -42,7 +43,7 @@ def spliced(first: int, last: int) -> Callable[[list[int], list[int], int], list
         ("map of the last 4 letters", spliced(3, 0)),
     ],
 )
-@pytest.mark.parametrize("spec", ["Grid4", "D6", "Dyck4,2"])
+@every("spec", ["Grid4", "D6", "Dyck4,2"])
 def test_what_is_swapped_is_a_piece_of_the_word(
     spec: str, name: str, word: Callable[[list[int], list[int], int], list[int]]
 ) -> None:

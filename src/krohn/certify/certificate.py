@@ -1,6 +1,7 @@
 """The outcome of ``verify``: the claim, the verdict, every check, and the certificate if there is one."""
 
 from dataclasses import dataclass, field
+from math import floor, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from krohn.certify.identity import Identity
 from krohn.check.claim import Certificate, Claim
 from krohn.check.format import ASSUMPTIONS
 from krohn.errors import InvalidInput, KrohnError
+from krohn.nearest_float import stated
 from krohn.notebook import html_table
 
 
@@ -34,13 +36,16 @@ class Check:
         return 1.0 - self.bound / self.limit if self.limit > 0 else -1.0
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Plain values; the bound in millionths of the limit, rounded up: every machine writes the same."""
+        limit, share = stated(self.limit), 1.0 - self.margin
+        if isfinite(share) and not (4096 * share).is_integer():
+            share = -floor(stated(-share) * 1e6) / 1e6
         return {
             "name": self.name,
             "layer": self.layer,
-            "bound": self.bound,
-            "limit": self.limit,
-            "margin": self.margin,
+            "bound": share * limit if limit > 0 and isfinite(limit) else self.bound,
+            "limit": limit,
+            "margin": 1.0 - share,
             "passed": self.passed,
             "text": self.text,
         }
@@ -222,7 +227,7 @@ class Verification:
             "every_length": self.certified and self.length is None,
             "length": self.length,
             "dtype": self.dtype,
-            "margin": self.margin if np.isfinite(self.margin) else None,
+            "margin": stated(self.margin) if np.isfinite(self.margin) else None,
             "largest_length": self.largest,
             "tightest_layer": None if self.tightest is None else self.tightest.layer,
             "reason": self.reason,

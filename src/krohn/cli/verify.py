@@ -11,6 +11,7 @@ from krohn.check.format import FORMATS
 from krohn.check.net import COMPILED, RECURRENT, TRAINED
 from krohn.cli.output import emit, json_option, note
 from krohn.cli.search_options import Finite
+from krohn.nearest_float import stated
 from krohn.verification import verify
 
 OWN_FILES = ("model.safetensors", "krohn.json", "recurrent.json", "config.json", "export.json")
@@ -160,5 +161,5 @@ def _verdict(found: Verification, name: str) -> str:
     tight = found.tightest if found.claim.kind == COMPILED else None
     checks = f"; {len(found.checks)} checks" if found.checks else ""
     where = f"; tightest: {tight.name}, {place(tight.layer, found.depth)}" if tight else ""
-    margin = f"logit margin {found.margin:.4g} after all errors{checks}{where}"
+    margin = f"logit margin {stated(found.margin):.4g} after all errors{checks}{where}"
     return f"certified: {name}, {found.words}, {found.dtype}\n{assumed}\n{margin}"

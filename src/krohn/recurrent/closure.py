@@ -16,6 +16,7 @@ from krohn.check.recurrent_rules import DTYPES as DTYPES
 from krohn.check.sums import ANY, CHUNKS, LEFT
 from krohn.check.verdict import Budget, Refused
 from krohn.errors import InvalidInput
+from krohn.nearest_float import stated
 from krohn.recurrent.running import states_of
 
 SHORT_WORDS = 5_000
@@ -71,7 +72,7 @@ class Closure:
             "every_length": self.every_length,
             "vectors": self.vectors,
             "vectors_by_layer": list(self.layers),
-            "margin": self.margin,
+            "margin": stated(self.margin),
             "order": self.order,
             "any_order": self.any_order,
             "chunked": self.chunked,

@@ -13,6 +13,7 @@ from krohn.check.claim import Certificate
 from krohn.check.folder import read_net
 from krohn.errors import InvalidFile
 from krohn.evaluate.trained_states import TrainedStates
+from krohn.nearest_float import stated
 from krohn.trained import box_certificate
 from krohn.trained.box_certificate import NAME, boxes_about
 from krohn.trained.box_search import SHORT, contexts, search, shortened, told, words_of
@@ -39,7 +40,7 @@ class Proof:
             "proved": found.proved,
             "boxes": len(self.boxes.state),
             "steps": found.steps,
-            "margin": found.margin,
+            "margin": stated(found.margin),
             "widest": found.widest,
             "dtype": "float32",
             "failure": self.failure or found.failure or None,
