@@ -7,6 +7,8 @@ import pytest
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.construct.tight.small_scan import scan_program
+from krohn.network.program import interpret
 
 SPECS = ("D6", "Q8", "S4", "A5", "Grid4", "FlipFlop", "regex:(a|b)*abb")
 
@@ -44,3 +46,17 @@ def test_a_word_of_forty_letters_is_certified_without_looking_at_all_words(dtype
     verdict = krohn.verify(network, dtype=dtype)
     assert verdict.certified
     assert network.transformer.depth == 1
+
+
+def test_a_scan_follows_only_states_that_words_reach() -> None:
+    reached = [[1, 2, 0], [2, 2, 1]]
+    table = [[a, b] for a, b in zip(*reached, strict=True)]
+    extra = [[3 + (n * 7) % 40, 3 + (n * 5) % 40] for n in range(40)]  # a part that no word enters
+    small, large = Semiautomaton(np.array(table), 0), Semiautomaton(np.array(table + extra), 0)
+    for length in (4, 9):
+        sizes = [scan_program(automaton, length, "causal") for automaton in (small, large)]
+        assert len(sizes[0].registers) == len(sizes[1].registers)
+        words = np.random.default_rng(0).integers(2, size=(50, length))
+        for automaton, program in zip((small, large), sizes, strict=True):
+            shown = interpret(program, words)
+            assert shown.tolist() == [stepped(automaton, tuple(word)) for word in words.tolist()]

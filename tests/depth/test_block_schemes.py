@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn import zoo
+from krohn import parse_spec, zoo
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.depth.block_check import check_block_scheme
 from krohn.depth.block_scheme import BlockScheme
@@ -21,7 +21,7 @@ ONE_IS_ENOUGH = ["C2", "C3", "FlipFlop", "abab", "D8", "Grid3", "Memory3", "C2xC
 def rows(automaton: Semiautomaton, scheme: BlockScheme, blocks: int) -> int:
     """How many different rows the matrix (choice of A) × (choice of B) ↦ state has, naively."""
     free = [i for i in range(scheme.length) if i not in scheme.owned]
-    fills = list(product(range(automaton.num_letters), repeat=len(free)))
+    fills = list(scheme.answers or product(range(automaton.num_letters), repeat=len(free)))
     found = set()
     for choice in product((0, 1), repeat=blocks):
         row = []
@@ -80,6 +80,31 @@ def test_the_check_agrees_with_counting_rows(seed: int) -> None:
         assert not report.holds
     if report.choices is not None and len(report.choices[0]) <= 3:
         assert not full[len(report.choices[0]) - 1]
+
+
+@pytest.mark.parametrize("size", [61, 200, 500])
+def test_where_there_are_many_states_b_has_two_answers(size: int) -> None:
+    automaton = parse_spec(f"Grid{size}")
+    scheme = find_block_scheme(automaton)
+    assert scheme is not None
+    assert len(scheme.answers) == 2
+    assert check_block_scheme(automaton.table.tolist(), automaton.start, scheme).holds
+    for blocks in (1, 2, 3, 4):
+        assert rows(automaton, scheme, blocks) == 2**blocks
+    assert scheme.to_json(automaton.letter_names)["answers"]
+
+
+def test_answers_that_tell_nothing_apart_or_do_not_fit_are_refused() -> None:
+    automaton = parse_spec("Grid61")
+    scheme, table = find_block_scheme(automaton), automaton.table.tolist()
+    assert scheme is not None
+    alone = check_block_scheme(table, automaton.start, replace(scheme, answers=scheme.answers[:1]))
+    assert not alone.holds
+    assert alone.choices is not None
+    for answers in (((0,),), ((0, 0, 0),), ((0, 7),)):
+        report = check_block_scheme(table, automaton.start, replace(scheme, answers=answers))
+        assert not report.holds
+        assert report.choices is None
 
 
 def test_malformed_schemes_are_refused() -> None:

@@ -59,7 +59,7 @@ _BYTE = bytes(range(256))
 
 SMALLEST_UNSOLVABLE = 60  # the order of A5
 
-# A class whose group is not solvable has no constant number of layers; it is ranked behind all others.
+# A class whose group is not solvable has no plan of constantly many layers; it is ranked behind all others.
 UNSOLVABLE_LAYERS = 1000
 
 

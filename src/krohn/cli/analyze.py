@@ -162,12 +162,12 @@ def _text(
             f"{green.num_l} L, {green.num_h} H; {counted(green.num_idempotents, 'idempotent')}"
         )
     lines.append(f"levels       {'unknown' if levels is None else levels}")
-    none = " (none unless TC⁰ = NC¹)" if analysis.complexity == "NC1-complete" else ""
+    none = " (none unless TC⁰ = NC¹, MLPs of constant depth)" if analysis.complexity == "NC1-complete" else ""
     lines.append(f"depth        {str(depth).replace(' known', f' known{none}')}")
     if depth.lower > 1:
         lines.append(
-            f"one layer    of that size can do all words of up to {depth.one_layer_up_to:,} letters "
-            "(docs/width.md)"
+            f"one layer    of that size, with any position codes and MLP, can do all words of up to "
+            f"{depth.one_layer_up_to:,} letters (docs/width.md)"
         )
     if depth.witness is not None:
         lines.append(f"witness      {depth.witness.describe(automaton.letter_names)}")

@@ -104,7 +104,7 @@ def depth_bounds(
     """The bounds of an automaton: the shallowest plan that does not depend on the length, and a witness.
 
     Where a group of the automaton is known not to be solvable, no such plan is looked for: there is none
-    unless TC⁰ = NC¹.
+    with MLPs of constant depth unless TC⁰ = NC¹.
     """
     return bounded(automaton, _constant_depth(automaton, effort) if solvable else None)
 

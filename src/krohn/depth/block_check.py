@@ -60,7 +60,7 @@ def check_block_scheme(table: Table, start: int, scheme: BlockScheme) -> SchemeR
 
 def _faults(table: Table, start: int, scheme: BlockScheme) -> Iterator[str]:
     letters = len(table[0])
-    words = (scheme.prefix, *scheme.fillings, scheme.letters)
+    words = (scheme.prefix, *scheme.fillings, scheme.letters, *scheme.answers)
     if not 0 <= start < len(table) or any(not 0 <= q < len(table) for row in table for q in row):
         yield "the table names a state that is not there"
     if any(not 0 <= x < letters for word in words for x in word):
@@ -73,7 +73,10 @@ def _faults(table: Table, start: int, scheme: BlockScheme) -> Iterator[str]:
         yield "A's places must be places of the block, in order"
     if not scheme.letters:
         yield "B needs letters"
-    if len(scheme.letters) ** max(scheme.length - len(scheme.owned), 0) > MOST_BLOCKS:
+    free = scheme.length - len(scheme.owned)
+    if any(len(word) != free or not set(word) <= set(scheme.letters) for word in scheme.answers):
+        yield "an answer of B must fill its places with its letters"
+    if not scheme.answers and len(scheme.letters) ** max(free, 0) > MOST_BLOCKS:
         yield f"more than {MOST_BLOCKS:,} fillings of B's places: not decided"
 
 
@@ -88,7 +91,7 @@ def _moves(table: Table, scheme: BlockScheme, filling: Word) -> list[Word]:
     mine = dict(zip(scheme.owned, filling, strict=True))
     free = [place for place in range(scheme.length) if place not in mine]
     found = []
-    for others in product(scheme.letters, repeat=len(free)):
+    for others in scheme.answers or product(scheme.letters, repeat=len(free)):
         letters = mine | dict(zip(free, others, strict=True))
         word = [letters[place] for place in range(scheme.length)]
         found.append(tuple(_after(table, state, word) for state in range(len(table))))

@@ -1,9 +1,9 @@
 """A block scheme: the witness that one layer of a given size cannot do words beyond some length.
 
 Words are a prefix and then blocks of one length. Player A fills some places of every block in one of two
-ways, player B fills the others freely with letters of a list. If any two choices of A are told apart by some
-choice of B, for every number of blocks, then one layer would have to carry one bit for each block (statement
-and proof: docs/depth.md).
+ways, player B fills the others with letters of a list, freely or in one of a few ways. If any two choices of
+A are told apart by some choice of B, for every number of blocks, then one layer would have to carry one bit
+for each block (statement and proof: docs/depth.md).
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Word = tuple[int, ...]
 class BlockScheme:
     """``owned`` are A's places in a block of ``length`` letters; ``fillings`` its two ways to fill them.
 
-    ``letters`` are those that B may use.
+    ``letters`` are those that B may use; if there are ``answers``, B fills its places in one of these ways.
     """
 
     prefix: Word
@@ -26,6 +26,7 @@ class BlockScheme:
     owned: tuple[int, ...]
     fillings: tuple[Word, Word]
     letters: tuple[int, ...]
+    answers: tuple[Word, ...] = ()
     layers = 2
 
     def beyond(self, size: LayerSize, letters: int = 0, states: int = 1) -> int:
@@ -43,6 +44,7 @@ class BlockScheme:
     def to_json(self, letter_names: tuple[str, ...]) -> dict[str, Any]:
         """With the names of letters; places count from 1."""
         named = [[letter_names[x] for x in word] for word in (self.prefix, *self.fillings)]
+        answers = [[letter_names[x] for x in word] for word in self.answers]
         return {
             "kind": "block scheme",
             "prefix": named[0],
@@ -50,6 +52,7 @@ class BlockScheme:
             "places": [place + 1 for place in self.owned],
             "fillings": named[1:],
             "letters": [letter_names[x] for x in self.letters],
+            **({"answers": answers} if answers else {}),
         }
 
     def describe(self, letter_names: tuple[str, ...]) -> str:

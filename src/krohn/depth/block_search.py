@@ -17,6 +17,9 @@ UNITS = 2_000_000
 MOST_STATES = 5_000
 """Automata of more states are not searched for a witness."""
 
+MANY_STATES, NEAR = 60, 8
+"""Of more states than the first, only prefixes to so many are tried."""
+
 Moves = tuple[tuple[Transformation, Transformation], ...]
 
 
@@ -35,8 +38,10 @@ def find_block_scheme(automaton: Semiautomaton, work: Work | None = None) -> Blo
 
 
 def _schemes(automaton: Semiautomaton, work: Work) -> Iterator[BlockScheme]:
-    letters = distinct_letters(automaton)
+    """Where there are many states, B has two answers, so that few pairs of states are reached."""
+    letters, many = distinct_letters(automaton), automaton.num_states > MANY_STATES
     words = words_to_states(automaton, letters)
+    starts = list(words.items())[: NEAR if many else None]
     tried: set[Moves] = set()
     for length in range(2, LONGEST + 1):
         if len(letters) ** length > MOST_WORDS:
@@ -44,14 +49,19 @@ def _schemes(automaton: Semiautomaton, work: Work) -> Iterator[BlockScheme]:
         for size in range(1, length):
             for owned in combinations(range(length), size):
                 maps = _maps(automaton, letters, length, owned, work)
+                answers = list(product(letters, repeat=length - size))
                 for first, second in combinations(maps, 2):
-                    moves = tuple(dict.fromkeys(zip(maps[first], maps[second], strict=True)))
-                    if moves in tried or all(f == g for f, g in moves):
-                        continue
-                    tried.add(moves)
-                    for state, prefix in words.items():
-                        if _tells_apart(state, moves, work):
-                            yield BlockScheme(prefix, length, owned, (first, second), tuple(letters))
+                    ways = list(zip(maps[first], maps[second], strict=True))
+                    for chosen in combinations(range(len(ways)), 2) if many else [range(len(ways))]:
+                        moves = tuple(dict.fromkeys(ways[n] for n in chosen))
+                        if moves in tried or all(f == g for f, g in moves):
+                            continue
+                        tried.add(moves)
+                        given = tuple(answers[n] for n in chosen) if many else ()
+                        for state, prefix in starts:
+                            if _tells_apart(state, moves, work):
+                                fillings = (first, second)
+                                yield BlockScheme(prefix, length, owned, fillings, tuple(letters), given)
 
 
 def distinct_letters(automaton: Semiautomaton) -> list[int]:

@@ -46,9 +46,9 @@ def _of_two_letters(automaton: Semiautomaton, letters: list[int]) -> BlockScheme
     for pair, part in sorted(parts.items(), key=lambda item: item[1].num_states):
         found = find_block_scheme(part, work.part(UNITS)) if work.left >= 1 else None
         if found is not None:
-            words = (found.prefix, *found.fillings, found.letters)
-            prefix, one, two, chosen = (tuple(pair[x] for x in word) for word in words)
-            return BlockScheme(prefix, found.length, found.owned, (one, two), chosen)
+            words = (found.prefix, *found.fillings, found.letters, *found.answers)
+            prefix, one, two, chosen, *answers = (tuple(pair[x] for x in word) for word in words)
+            return BlockScheme(prefix, found.length, found.owned, (one, two), chosen, tuple(answers))
     return None
 
 

@@ -296,7 +296,7 @@ class _Rows:
             how = "every group inside is solvable"
             return Verdict(name, True, self.known, None, None, how, LIU, LOGARITHMIC)
         group = obstacle.split(" inside")[0]
-        why = f"{group} inside is not solvable: not unless TC⁰ = NC¹; depth ⌈log₂ T⌉ suffices"
+        why = f"{group} inside is not solvable: not unless TC⁰ = NC¹, MLPs being of fixed depth too"
         return Verdict(name, False, None, None, None, why, LIU, LOGARITHMIC)
 
 

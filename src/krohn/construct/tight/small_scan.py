@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, islice
 
+from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.congruences import join, principal_congruence
 from krohn.construct.lowering.mlp_builder import require_entries
@@ -40,7 +41,11 @@ class ScanPoints:
 def scan_program(automaton: Semiautomaton, length: int, mask: Mask, fan: int = 2) -> Program:
     """The scan on the fewest points found, or on the states themselves; a layer composes ``fan`` windows."""
     points = fewest_points(automaton)
-    letters = automaton.letters if points is None else points.letters
+    reached = sorted(reachable_states(automaton))  # other points are no use
+    number = {state: x for x, state in enumerate(reached)}
+    letters = [tuple(number[letter[q]] for q in reached) for letter in automaton.letters]
+    if points is not None:
+        letters = list(points.letters)
     draft = ProgramDraft(automaton.num_letters, mask)
     size = len(letters[0])
     if length > 1:  # maps stand in 2n channels and are composed by 2n² units: refused before they are made
@@ -53,8 +58,8 @@ def scan_program(automaton: Semiautomaton, length: int, mask: Mask, fan: int = 2
         maps = _longer_window(draft, maps, window, fan)
         window *= fan
     if points is None:
-        states: dict[Row, int] = {(q,): q for q in range(size)}
-        return draft.finish((maps[automaton.start],), states, automaton)
+        states: dict[Row, int] = {(x,): q for q, x in number.items()}
+        return draft.finish((maps[number[automaton.start]],), states, automaton)
     return draft.finish(tuple(maps), points.state, automaton)
 
 
