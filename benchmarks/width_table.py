@@ -92,16 +92,18 @@ HEADER = ("automaton", "letters", "returned", "parameters", "proof", "excluded b
 PRECISION = {"float32": 24, "float64": 53}
 PROVED = """## Built and certified
 
-`krohn compile SPEC --length T --method wide` builds one layer, with the embedding, heads and MLP of an ordinary
-network: a head for every distance 1 … T − 1 returns what the letter there does to the points that are followed,
-and the MLP composes these maps in ⌈log₂ T⌉ rounds. `krohn verify` proves it, in time that grows with T and not
-with the number of words. *Returned*: heads × numbers each. *Proof*: the format in which all words of up to so
-many letters are certified. *Excluded beyond*: no layer of the class that returns as many numbers of as many bits
-(24 or 53) is right on all words of more letters, by the scheme. Between the two lies what the tables above say:
-there a head sees letter and place jointly and packs several letters into a number.
+`krohn compile SPEC --length T --method wide` builds one layer, with the embedding, heads and MLP of an
+ordinary network: a head for every distance 1 … T − 1 returns what the letter there does to the points that
+are followed, and the MLP composes these maps in ⌈log₂ T⌉ rounds. `krohn verify` proves it, in time that
+grows with T and not with the number of words. *Returned*: heads × numbers each. *Proof*: the format in
+which all words of up to so many letters are certified. *Excluded beyond*: no layer of the class that
+returns as many numbers of as many bits (24 or 53) is right on all words of more letters, by the scheme.
+Between the two lies what the tables above say: there a head sees letter and place jointly and packs several
+letters into a number.
 
-Longer words take larger matrices; an MLP may have 40 million weights. Dyck4,2, whose maps have 32 points, is
-certified for few letters, and in float64; in float32 the check refuses it, for rounding in sums of 32 terms.
+Longer words take larger matrices; an MLP may have 40 million weights. Dyck4,2, whose maps have 32 points,
+is certified for few letters, and in float64; in float32 the check refuses it, for rounding in sums of 32
+terms.
 """
 
 

@@ -137,7 +137,8 @@ def _text(to: str, exported: Exported, unchecked: bool) -> str:
 
 def _proof(proof: dict[str, Any]) -> str:
     if proof["certified"]:
-        return f"proved in {proof['dtype']}: on every word the right state leads by {proof['margin']} or more"
+        lead = f"the right state leads by {proof['margin']} or more"
+        return f"proved in {proof['dtype']}: on every word up to its length {lead}"
     some = f" beyond {proof['largest']} letters" if proof.get("largest") else ""
     return f"tested, not proved{some}: {proof['reason']}"
 
