@@ -1,6 +1,7 @@
 """From a network to a verdict: every witness that the search finds, until the checker accepts one."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,9 +17,10 @@ from krohn.certify.witness_search import (
     walk_through,
     witness_json,
 )
-from krohn.check.checker import check
+from krohn.check.checker import WORK, check, fits
 from krohn.check.reader import Automaton, Network, network_of
-from krohn.check.verdict import Verdict, refusal_of
+from krohn.check.readout import decode, simulate
+from krohn.check.verdict import Budget, Verdict, inside, refusal_of
 from krohn.errors import LimitExceeded
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
@@ -36,13 +38,18 @@ WALK_WORK = 4e8
 Outcome = tuple[Record, Refuted | None, float]
 
 
-def attempt(network: Transformer, automaton: Semiautomaton, length: int, dtype: str) -> Outcome:
-    """Every witness that the search finds; of those that are refused, the one that came furthest."""
+def attempt(
+    network: Transformer, automaton: Semiautomaton, length: int, dtype: str, *, once: bool = False
+) -> Outcome:
+    """Every witness that the search finds; of those that are refused, the one that came furthest.
+
+    With ``once`` a wrong word is known: no proof can be found, and one attempt says where it fails.
+    """
     checked, table = checkable(network, automaton)
     if length > SHORT and returns_positions(network):
         record = Record(layer=network.depth)
         return record, record.refuse("search", RUN_ONLY), 0.0
-    return furthest(checked, table, length, dtype)
+    return furthest(checked, table, length, dtype, once=once)
 
 
 def returns_positions(network: Transformer) -> bool:
@@ -59,11 +66,17 @@ def returns_positions(network: Transformer) -> bool:
 
 
 def furthest(
-    checked: Network, table: Automaton, length: int, dtype: str, searched: Network | None = None
+    checked: Network,
+    table: Automaton,
+    length: int,
+    dtype: str,
+    searched: Network | None = None,
+    *,
+    once: bool = False,
 ) -> Outcome:
     """Every witness that the search finds, in the network itself or in one of the same structure."""
     stopped: Outcome | None = None
-    for outcome in _attempts(checked, searched or checked, table, length, dtype):
+    for outcome in _attempts(checked, searched or checked, table, length, dtype, once=once):
         if outcome[1] is None:
             return outcome
         if stopped is None or stopped[1] is None or outcome[1].layer >= stopped[1].layer:
@@ -87,7 +100,7 @@ def checkable_table(automaton: Semiautomaton) -> Automaton:
 
 
 def _attempts(
-    checked: Network, searched: Network, table: Automaton, length: int, dtype: str
+    checked: Network, searched: Network, table: Automaton, length: int, dtype: str, *, once: bool
 ) -> Iterator[Outcome]:
     """The small checker on every witness the search finds."""
     for scan in scans(searched):
@@ -100,7 +113,7 @@ def _attempts(
         if verdict.layer > 1 and length > SHORT:
             return  # a scan, though not one that is proved here: no machine holds its maps
     joined, guessed = searched is not checked, True
-    for choices, clock in ((True, True), (False, True), (True, False)):
+    for choices, clock in ((True, True), (False, True), (True, False))[: 1 if once else None]:
         if (not choices and not guessed) or (not clock and not compares_repeating_codes(searched)):
             continue
         record, walk = Record(), None
@@ -108,6 +121,8 @@ def _attempts(
             walk = walk_through(
                 searched, dtype, length, choices=choices, work=WALK_WORK, joined=joined, clock=clock
             )
+            if not joined and fits(checked, table):  # its end is then that of the walk, step by step
+                read_off(walk, table, length)
             verdict = check(checked, table, dtype, length, witness_json(walk.witness))
         except LimitExceeded as error:
             verdict = Verdict(False, 0.0, str(error))
@@ -118,6 +133,14 @@ def _attempts(
         else:
             yield record, _refuted(record, verdict, len(checked.layers)), 0.0
         guessed = walk is None or walk.guessed
+
+
+def read_off(walk: Walk, table: Automaton, length: int) -> None:
+    """The end of a proof: every class decodes, and the machine shows what the automaton does."""
+    setting = replace(walk.setting, budget=Budget(WORK))
+    with np.errstate(all="ignore"), inside("read-out", len(walk.network.layers) + 1):
+        states, _ = decode(setting, walk.moment, walk.network)
+        simulate(setting, walk.moment.machine, states, table, length)
 
 
 def _walked(record: Record, walk: Walk, verdict: Verdict, table: Automaton, length: int) -> Outcome:

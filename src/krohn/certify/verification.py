@@ -1,4 +1,4 @@
-"""A compiled network: proof first, then its description, then an independent run for a wrong word."""
+"""A compiled network: short words run by themselves, the proof, its description, a search for wrong words."""
 
 from dataclasses import replace
 
@@ -85,11 +85,11 @@ def _certificate(
 ) -> Verification:
     matrices, automaton = compiled.transformer, identity.automaton
     compiled = replace(compiled, automaton=automaton)  # what the file describes is held against it too
-    record, failure, margin = attempt(matrices, automaton, wanted, dtype)
+    opinion, found = exhaustive(matrices, automaton, dtype, wanted) if second_opinion else (None, None)
+    record, failure, margin = attempt(matrices, automaton, wanted, dtype, once=found is not None)
     unproved = failure is not None
     if failure is None:
         failure = _hint_failure(compiled, wanted, record, lowers_again=lowers_again)
-    opinion, found = exhaustive(matrices, automaton, dtype, wanted) if second_opinion else (None, None)
     if found is not None and failure is None:
         failure = Refuted("exhaustive run", matrices.depth + 1, "a short word is run wrong", found.word)
         record.checks.append(Check(failure.name, failure.layer, 1.0, 0.0, False, failure.reason))

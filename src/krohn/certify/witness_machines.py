@@ -9,9 +9,9 @@ import numpy as np
 from krohn.check.affine import normed
 from krohn.check.format import FORMATS
 from krohn.check.machine import Moment, live_states
-from krohn.check.mlp import chain_of, reaches, untouched
 from krohn.check.reader import Layer
 from krohn.check.real import Array, Flags, Integers, Real, distinct
+from krohn.check.strands import chain_of, reaches, untouched
 from krohn.check.witness import Fold, Lift, Merge, Tabulate
 from krohn.errors import LimitExceeded
 

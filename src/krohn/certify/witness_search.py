@@ -15,10 +15,12 @@ from krohn.certify.witness_machines import merged, middle, resolve_step, tabulat
 from krohn.check.affine import normed
 from krohn.check.checker import WORK, embed, follow_step, readings_of
 from krohn.check.format import FORMATS
-from krohn.check.machine import Moment, Setting
-from krohn.check.mlp import chain_of, held_at_once, strands
+from krohn.check.machine import Moment, Rows, Setting
+from krohn.check.mlp import Block, tabulate
 from krohn.check.reader import Automaton, Head, Layer, Network, stored
 from krohn.check.real import Flags, Integers, Real
+from krohn.check.strands import Chain, Strand, chain_of, entries_of, strands
+from krohn.check.supposed import middles_of
 from krohn.check.verdict import Budget, inside, require
 from krohn.check.witness import (
     Attention,
@@ -89,7 +91,7 @@ def _run_as_one(moment: Moment, layers: tuple[Layer, ...]) -> int:
     for strand in strands(chain):
         read = (moment.wide[strand.inputs] != 0).any(axis=0)
         rows = moment.classes * float(np.prod((moment.high - moment.low + 1.0)[read]))
-        work += rows * held_at_once(chain, len(strand.inputs), [len(units) for units in strand.units])
+        work += rows * entries_of(chain, strand)[0]
     return count if work <= MOST_JOINED else 1
 
 
@@ -119,12 +121,30 @@ class Walk:
 
     def take(self, step: Step, *, moment: bool = False) -> None:
         """The checker's own step: its boxes tell the search where it stands."""
-        self.moment, self.done = follow_step(self.setting, self.network, self.moment, step, self.done)
+        if self.rough and isinstance(step, Tabulate) and step.blocks:
+            layers = self.network.layers[self.done // 2 :][: step.blocks]
+            self.moment = tabulate(Middles(self.setting, self.moment, step), layers)
+            self.done += 2 * step.blocks - 1
+        else:
+            self.moment, self.done = follow_step(self.setting, self.network, self.moment, step, self.done)
         if self.rough:
             self.moment = without_errors(self.moment)
         self.steps.append(step)
         if moment:
             self.moments.append(self.moment)
+
+
+class Middles(Block):
+    """For the search alone: MLPs run on the middles of boxes."""
+
+    def run(self, chain: Chain, strand: Strand) -> tuple[Integers, Rows | None, Real]:
+        """The last units of a strand as float64 computes them; what is cut is left to the checker's step."""
+        read = self.counters_of(strand)
+        if self.step.cut and read.sum() > 1:
+            return super().run(chain, strand)
+        rows = self.rows(read)
+        values = middles_of(chain, strand, middle(self.entered(rows, strand)))
+        return strand.units[-1], rows, Real(values, values)
 
 
 def without_errors(moment: Moment) -> Moment:

@@ -121,7 +121,12 @@ class Affine:
         # A sum that is known is its form too: that of its inputs may be off by what this checker rounds.
         sure = sure & made.known
         centre = np.where(sure, made.lo, self.centre @ weight + bias)
-        return Affine(made, centre, (self.tied @ weight) * ~sure, off + own).shared()
+        return Affine(made, centre, self.read(weight) * ~sure, off + own).shared()
+
+    def read(self, weight: Array) -> Array:
+        """What each symbol is worth in x @ weight."""
+        symbols, rows, units = self.tied.shape
+        return (self.tied.reshape(symbols * rows, units) @ weight).reshape(symbols, rows, weight.shape[1])
 
     def _constant(self, weight: Array) -> Flags:
         """Sums of numbers that are known."""
@@ -167,7 +172,7 @@ class Affine:
     def sums(self, weight: Array) -> Real:
         """x @ weight in real numbers, by the form alone unless they are known."""
         off = affine_error(self.reach, weight, np.zeros(weight.shape[1]))
-        radius = summed_up(np.concatenate([self.tied @ weight, (self.own @ np.abs(weight))[None], off[None]]))
+        radius = summed_up(np.concatenate([self.read(weight), (self.own @ np.abs(weight))[None], off[None]]))
         made = Real(self.centre @ weight, self.centre @ weight).widened(radius)
         return known_sums(self.box, weight, self.grain(weight), made)
 

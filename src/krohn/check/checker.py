@@ -15,7 +15,7 @@ from krohn.check.finite import finite_attention
 from krohn.check.format import FORMATS, Box, Format, whole
 from krohn.check.head_rules import Look, Part, add_up, look_back, remember
 from krohn.check.machine import Lifted, Machine, Moment, Setting, counted_anew, lifted, merge
-from krohn.check.mlp import tabulate
+from krohn.check.mlp import Block, tabulate
 from krohn.check.reader import Automaton, Head, Layer, Network, stored
 from krohn.check.readout import decode, simulate
 from krohn.check.real import Array, Flags, Integers, Real, distinct, hull, point
@@ -129,7 +129,7 @@ def follow_step(
     if isinstance(step, Merge):
         return counted_anew(merge(moment, step), setting.budget), done
     if isinstance(step, Tabulate) and not step.blocks:
-        return tabulate(setting, moment, (), step), done
+        return tabulate(Block(setting, moment, step), ()), done
     at = done // 2
     require(done < 2 * len(network.layers), "witness: too many blocks")
     require(isinstance(step, Tabulate) == (done % 2 == 1), "witness: a block is missing")
@@ -137,7 +137,7 @@ def follow_step(
         if isinstance(step, Tabulate):
             layers = network.layers[at : at + step.blocks]
             require(len(layers) == step.blocks, "witness: too many blocks")
-            return tabulate(setting, moment, layers, step), done + 2 * step.blocks - 1
+            return tabulate(Block(setting, moment, step), layers), done + 2 * step.blocks - 1
         return attend(setting, moment, network.layers[at], step), done + 1
 
 

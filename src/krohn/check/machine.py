@@ -1,7 +1,6 @@
 """Finite machines over letters, claims about the stream at one moment, and what states keep of counters."""
 
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from krohn.check.real import (
     hull,
     joined,
     point,
+    runs_of,
     total_of,
 )
 from krohn.check.verdict import Budget, require
@@ -68,10 +68,11 @@ class Machine:
         flat, steps = self.follow.reshape(-1), np.concatenate([self.steps, -self.steps], axis=2) + 0.0
         low, least = np.full((len(self.follow), 2 * count), np.inf), np.zeros(2 * count)
         low[0] = 0.0
+        order, first = runs_of(flat)
         for _ in range(length if count else 0):  # the greatest of z is the least of −z
             after = (low[:, None] + steps).reshape(-1, 2 * count)
             least, low = np.minimum(least, after.min(axis=0)), np.full_like(low, np.inf)
-            np.minimum.at(low, flat, after)
+            low[flat[order[first]]] = np.minimum.reduceat(after[order], first)
         least, most = least[:count], -least[count:]
         require((least > -LARGEST) & (most < LARGEST), "witness: a counter is too large")
         return least.astype(np.int64), most.astype(np.int64)
@@ -301,34 +302,36 @@ def rows_of(setting: Setting, moment: Moment, step: Tabulate, situations: Situat
     different, where = distinct(situations.columns(read))
     ranges = [np.arange(moment.low[k], moment.high[k] + 1) for k in range(len(moment.low))]
     folds = [fold(values) for fold, values in zip(step.folds, ranges, strict=True)]
-    known: dict[tuple[int, ...], Integers] = {}
-
-    def allowed(k: int, was: int, jump: int, then: int) -> Integers:
-        """The values of a counter that was in one fold, makes a jump, and is in another then."""
-        if (k, was, jump, then) not in known:
+    setting.budget.spend(len(different) * sum(map(len, ranges)), "values of counters")
+    sets = [np.zeros(1, dtype=np.int64)]
+    chosen = np.zeros((len(different), len(moment.low)), dtype=np.int64)
+    for n, k in enumerate(read.tolist()):
+        cases, which = distinct(different[:, 1 + n :: len(read)])
+        chosen[:, k] = len(sets) + which
+        for was, jump, then in cases.tolist():  # values that were in one fold, jumped, and are in another
             before = np.arange(len(ranges[k])) - jump
             inside = (before >= 0) & (before < len(ranges[k]))
             fits = inside & (folds[k][np.where(inside, before, 0)] == was)
-            known[k, was, jump, then] = ranges[k][fits & ((folds[k] == then) | (then == NOTHING))]
-        return known[k, was, jump, then]
-
-    sets: list[list[Integers]] = []
-    for row in different.tolist():
-        was, jump, then = (row[1 + n * len(read) : 1 + (n + 1) * len(read)] for n in range(3))
-        chosen = [np.zeros(1, dtype=np.int64)] * len(moment.low)
-        for n, k in enumerate(read.tolist()):
-            chosen[k] = allowed(k, was[n], jump[n], then[n])
-        sets.append(chosen)
-    setting.budget.spend(len(different) * sum(map(len, ranges)), "values of counters")
-    counts = [int(np.prod([len(values) for values in chosen], dtype=np.float64)) for chosen in sets]
-    setting.budget.spend(4.0 * sum(counts) * (1 + moment.box.lo.shape[1]), "rows of counters")
-    shapes = [(count, len(moment.low)) for count in counts]
-    every = zip(sets, shapes, strict=True)
-    sums = [np.array(list(product(*chosen)), dtype=np.int64).reshape(shape) for chosen, shape in every]
-    entries = np.concatenate(
-        [np.c_[np.full(len(s), row[0]), s] for row, s in zip(different, sums, strict=True)]
-    )
-    names = np.repeat(np.arange(len(different)), counts)
-    inputs, back = distinct(entries)
+            sets.append(ranges[k][fits & ((folds[k] == then) | (then == NOTHING))])
+    sizes = np.array([len(values) for values in sets])
+    counts = sizes[chosen].prod(axis=1, dtype=np.float64)
+    setting.budget.spend(4.0 * counts.sum() * (1 + moment.box.lo.shape[1]), "rows of counters")
+    names = np.repeat(np.arange(len(different)), counts.astype(np.int64))
+    inputs, back = distinct(np.concatenate([different[names, :1], every_choice(sets, chosen)], axis=1))
     box = moment.box[inputs[:, 0]] + point(inputs[:, 1:]) @ moment.wide.T
     return Rows(box, inputs[:, 1:], back, names, where)
+
+
+def every_choice(sets: list[Integers], chosen: Integers) -> Integers:
+    """For each row of ``chosen``, which names sets: one value of each, in all ways, the last fastest."""
+    sizes = np.array([len(values) for values in sets])
+    pool, start = np.concatenate(sets), np.cumsum(sizes) - sizes
+    counts = sizes[chosen].prod(axis=1)
+    rows = np.repeat(np.arange(len(chosen)), counts)
+    left = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    made = np.zeros((len(rows), chosen.shape[1]), dtype=np.int64)
+    for k in reversed(range(chosen.shape[1])):
+        own = chosen[rows, k]
+        left, digit = np.divmod(left, sizes[own])
+        made[:, k] = pool[start[own] + digit]
+    return made

@@ -4,65 +4,38 @@ Blocks whose heads are all zero may follow: the stream between them is then one 
 channels share of an error goes through.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from krohn.check.affine import Affine, Norm, beside, entering, mirrors, normed
 from krohn.check.finite import finite_mlp
-from krohn.check.machine import Moment, Rows, Setting, Situations, counted_anew, follow_folds, lifted, rows_of
+from krohn.check.machine import Moment, Rows, Setting, counted_anew, follow_folds, lifted, rows_of
 from krohn.check.reader import Layer
 from krohn.check.real import Array, Flags, Integers, Real, distinct, hull, joined, lowest_bit, point
+from krohn.check.strands import (
+    Chain,
+    Strand,
+    chain_held,
+    chain_of,
+    entries_of,
+    held_at_once,
+    reaches,
+    strand_to,
+    strands,
+    untouched,
+)
 from krohn.check.verdict import inside, require
 from krohn.check.witness import Tabulate
 
 MOST_HELD = 1 << 22
-SLACK = 1 / 64
-"""Room, in shares of one plus the size, for what the stream between two blocks is supposed to hold."""
-BLOCK = 1 << 24
+BLOCK = 1 << 20
 
 
-@dataclass(frozen=True)
-class Stage:
-    """v ← act(norm(v) @ weight + bias); with ``keep`` a stream: no act, but keep · (the stream before)."""
-
-    weight: Array
-    bias: Array
-    norm: Norm | None
-    sine: Flags | None
-    keep: Array | None
-    within: Real | None = None  # what ``norm`` takes the stream before it to lie in, to be shown
-
-
-Chain = tuple[Stage, ...]
-
-
-def chain_of(
-    layers: tuple[Layer, ...], norms: list[Norm], streams: Sequence[Real | None] | None = None
-) -> Chain:
-    """All matrices of some MLPs in a row; ``streams``: what is taken for granted before each, to be shown."""
-    made = []
-    for layer, norm, within in zip(layers, norms, streams or [None] * len(layers), strict=True):
-        last = len(layer.weights) - 1
-        for index, (weight, bias) in enumerate(zip(layer.weights, layer.biases, strict=True)):
-            sine, keep = (None, layer.keep_mlp) if index == last else (layer.sine[index], None)
-            made.append(Stage(weight, bias, None if index else norm, sine, keep, None if index else within))
-    return tuple(made)
-
-
-def untouched(layers: tuple[Layer, ...]) -> Flags:
-    """Channels that are kept and to which the MLPs add exactly 0."""
-    out = np.ones(len(layers[0].keep_mlp) if layers else 1, dtype=bool)
-    for layer in layers:
-        out = out & (layer.keep_mlp > 0) & ~(layer.weights[-1] != 0).any(axis=0) & (layer.biases[-1] == 0)
-    return out
-
-
-def tabulate(setting: Setting, moment: Moment, layers: tuple[Layer, ...], step: Tabulate) -> Moment:
+def tabulate(block: "Block", layers: tuple[Layer, ...]) -> Moment:
     """The claim after ``x ← keep x + mlp(x)`` of each layer; without any, counters are only written out."""
-    new = lifted(moment, step.lift)
-    block = Block(setting, moment, step, follow_folds(setting, moment, step, new))
+    setting, moment, step, new = block.setting, block.moment, block.step, block.new
     machine = replace(
         moment.machine, follow=step.lift.follow, shown=step.lift.shown, steps=new.steps, letter=new.letter
     )
@@ -74,7 +47,7 @@ def tabulate(setting: Setting, moment: Moment, layers: tuple[Layer, ...], step: 
         lo[:, channels], hi[:, channels] = part.lo, part.hi
     if layers:
         chain = chain_of(layers, *norms_between(block, layers))
-        found = strands(chain)
+        found = block.gathered(chain, strands(chain))
         for strand in found:
             outputs, rows, values = block.run(chain, strand)
             part = block.collected(rows, values, outputs)
@@ -102,18 +75,29 @@ def norms_between(block: "Block", layers: tuple[Layer, ...]) -> tuple[list[Norm]
         streams.append(None)
         if layer.gain_mlp is not None or layer.gain_attention is not None:
             require(layers[count - 1].keep_mlp == 1, "witness: blocks without residual are run as one")
-            after = streams[-1] = block.supposed(layers[:count], chain_of(layers[:count], norms))
+            after = streams[-1] = supposed_after(block, layers[:count], norms)
             normed(setting.fmt, after, layer.gain_attention, setting.epsilon)  # its heads see only zeros
         norms.append(normed(setting.fmt, after, layer.gain_mlp, setting.epsilon))
         after = finite_mlp(setting, after, layer, norms[-1])
     return norms, streams
 
 
+def supposed_after(block: "Block", layers: tuple[Layer, ...], norms: list[Norm]) -> Real:
+    """About what the stream can hold after some blocks; it is shown afterwards."""
+    from krohn.check.supposed import supposed  # lazy import: only needed between LayerNorms
+
+    chain = chain_of(layers, norms)
+    found = block.gathered(chain, strands(chain))
+    given = ((strand, box) for strand in found for box in block.some_rows(strand))
+    return supposed(block.moment.anywhere, untouched(layers), chain, given)
+
+
 class Block:
     """The rows to run: for every situation the values of the counters that some outputs depend on."""
 
-    def __init__(self, setting: Setting, moment: Moment, step: Tabulate, situations: Situations) -> None:
-        self.setting, self.moment, self.step, self.situations = setting, moment, step, situations
+    def __init__(self, setting: Setting, moment: Moment, step: Tabulate) -> None:
+        self.setting, self.moment, self.step, self.new = setting, moment, step, lifted(moment, step.lift)
+        self.situations = follow_folds(setting, moment, step, self.new)
         self.known: dict[bytes, Rows] = {}
 
     def rows(self, read: Flags) -> Rows:
@@ -142,21 +126,40 @@ class Block:
             found.append((channels, self.collected(rows, rows.box[:, channels], channels)))
         return found
 
-    def run(self, chain: Chain, strand: "Strand") -> tuple[Integers, Rows | None, Real]:
+    def counters_of(self, strand: Strand) -> Flags:
+        """The counters that a strand depends on, or that stay in what it makes."""
+        parts = self.moment.wide[strand.inputs], self.step.wide[strand.units[-1]]
+        read: Flags = np.any([(part != 0).any(axis=0) for part in parts], axis=0)
+        return read
+
+    def gathered(self, chain: Chain, found: list[Strand]) -> list[Strand]:
+        """Strands with the same rows as one, where they share so much that this is less work."""
+        made: list[Strand] = []
+        for strand in sorted(found, key=lambda one: -entries_of(chain, one)[1]):
+            for at, other in enumerate(made):
+                if (self.counters_of(other) == self.counters_of(strand)).all():
+                    both = strand_to(chain, len(chain), np.union1d(other.units[-1], strand.units[-1]))
+                    (most, work), apart = entries_of(chain, both), (other, strand)
+                    if most <= MOST_HELD and work <= sum(entries_of(chain, one)[1] for one in apart):
+                        made[at] = both
+                        break
+            else:
+                made.append(strand)
+        return made
+
+    def run(self, chain: Chain, strand: Strand) -> tuple[Integers, Rows | None, Real]:
         """The last units of a strand, on all rows that matter to them; or, cut, for every situation."""
-        outputs = strand.units[-1]
-        read = (self.moment.wide[strand.inputs] != 0).any(axis=0)
-        read = read | (self.step.wide[outputs] != 0).any(axis=0)
+        outputs, read = strand.units[-1], self.counters_of(strand)
         if 0 < self.step.cut < strand.ends and read.sum() > 1:
             return outputs, None, self.cut(chain, strand)
         rows = self.rows(read)
         return outputs, rows, run_strand(self.setting, chain, strand, self.entered(rows, strand))
 
-    def entered(self, rows: Rows, strand: "Strand") -> Real:
+    def entered(self, rows: Rows, strand: Strand) -> Real:
         """What enters a strand."""
         return rows.box[:, strand.inputs] + self.moment.codes[strand.inputs]
 
-    def cut(self, chain: Chain, strand: "Strand") -> Real:
+    def cut(self, chain: Chain, strand: Strand) -> Real:
         """Units before stage ``cut`` by the counters they depend on: what each kind adds, run and joined."""
         at, fmt = self.step.cut, self.setting.fmt
         stage, nexts = chain[at], strand.units[at]
@@ -193,88 +196,13 @@ class Block:
         sums = total.widened(fmt.any_sum(size, (both != 0).sum(axis=0) + 1.0, grain))
         return run_strand(self.setting, chain, strand, sums, first=at + 1)
 
-    def supposed(self, layers: tuple[Layer, ...], chain: Chain) -> Real:
-        """[channel]: about what any position can hold after some blocks. Any guess would do: it is shown.
-
-        All channels that some block writes lie in a strand of the whole chain, since every block keeps what
-        it holds; the others are as the claim says.
-        """
-        stream, quiet = self.moment.anywhere, untouched(layers)
-        lo, hi = np.where(quiet, stream.lo, np.inf), np.where(quiet, stream.hi, -np.inf)
-        for strand in strands(chain):
-            read = (self.moment.wide[strand.inputs] != 0).any(axis=0)
-            for box in (self.moment.pads[:, strand.inputs], *self.some_rows(read, strand)):
-                made, own = middles_of(chain, strand, (box.lo + box.hi) / 2), strand.units[-1]
-                lo[own], hi[own] = (
-                    np.minimum(lo[own], made.min(axis=0)),
-                    np.maximum(hi[own], made.max(axis=0)),
-                )
-        slack = np.where(quiet, 0.0, (1 + np.maximum(np.abs(lo), np.abs(hi))) * SLACK)
-        return Real(lo - slack, hi + slack)
-
-    def some_rows(self, read: Flags, strand: "Strand") -> Iterator[Real]:
-        """All rows of these counters; where they would be cut, those of one counter after another."""
+    def some_rows(self, strand: Strand) -> Iterator[Real]:
+        """Padding and all rows of counters; where they would be cut, those of one counter after another."""
+        yield self.moment.pads[:, strand.inputs]
+        read = (self.moment.wide[strand.inputs] != 0).any(axis=0)
         apart = self.step.cut and read.sum() > 1
         for chosen in np.eye(len(read), dtype=bool)[read] if apart else [read]:
             yield self.entered(self.rows(chosen), strand)
-
-
-@dataclass(frozen=True)
-class Strand:
-    """Outputs that depend on the same inputs, with the units between; or some units of a hidden layer."""
-
-    inputs: Integers
-    units: tuple[Integers, ...]  # per stage: those that count
-    ends: int  # how many stages it passes
-    pairs: tuple[Integers, ...]  # per stage but the last: units that are each other's mirror
-
-
-def reaches(chain: Chain, stages: int) -> tuple[Array, Array]:
-    """[input, unit]: what the units after some stages depend on, and the stream that they read or are."""
-    reach = stream = np.eye(len(chain[0].weight))
-    for stage in chain[:stages]:
-        reach = (reach @ (stage.weight != 0) > 0).astype(np.float64)
-        if stage.keep is not None:
-            reach = stream = ((reach + stream * stage.keep) > 0).astype(np.float64)
-    return reach, stream
-
-
-def strands(chain: Chain) -> list[Strand]:
-    """All outputs but those that only keep what they hold: adding 0 to a finite number is exact."""
-    quiet = np.ones(len(chain[0].weight), dtype=bool)
-    for stage in chain:
-        if stage.keep is not None:
-            quiet &= (stage.keep > 0) & ~(stage.weight != 0).any(axis=0) & (stage.bias == 0)
-    outputs = np.flatnonzero(~quiet)
-    kinds, which = distinct(reaches(chain, len(chain))[0].T[outputs])
-    return [strand_to(chain, len(chain), outputs[which == number]) for number in range(len(kinds))]
-
-
-def strand_to(chain: Chain, depth: int, ends: Integers, held: Integers | None = None) -> Strand:
-    """The units of each stage that these ends depend on, and channels ``held`` of the stream before them."""
-    wanted = [
-        np.zeros(len(matrix), dtype=bool) for matrix in (chain[0].weight, *(s.bias for s in chain[:depth]))
-    ]
-    streams = [0, *(index for index, stage in enumerate(chain[:depth], 1) if stage.keep is not None)]
-    wanted[-1][ends] = True
-    if held is not None:
-        wanted[streams[-1]][held] = True
-    for index in range(depth, 0, -1):
-        stage = chain[index - 1]
-        wanted[index - 1] |= (stage.weight[:, wanted[index]] != 0).any(axis=1)
-        if stage.keep is not None:
-            before = max(other for other in streams if other < index)
-            wanted[before] |= wanted[index] & (stage.keep > 0)
-    inputs, *units = (np.flatnonzero(flags) for flags in wanted)
-    between = zip(chain, chain[1:], units[: depth - 1], strict=False)
-    pairs = tuple(mirrors(stage.weight[:, own], after.weight[own]) for stage, after, own in between)
-    return Strand(inputs, tuple(units), depth, pairs)
-
-
-def chain_held(chain: Chain, strand: Strand, at: int) -> Integers:
-    """The channels of the stream that a strand holds before stage ``at``."""
-    streams = [index for index, stage in enumerate(chain[:at]) if stage.keep is not None]
-    return strand.units[streams[-1]] if streams else strand.inputs
 
 
 def run_block(
@@ -293,31 +221,6 @@ Terms = tuple[Integers, Integers, Array]
 """Units, channels of the stream, and what matrix they are read by: asked for instead of the units."""
 
 
-def middles_of(chain: Chain, strand: Strand, values: Array) -> Array:
-    """What a strand makes of numbers, as float64 happens to round it."""
-    columns = held = strand.inputs
-    stream = values
-    for stage, chosen in zip(chain, strand.units, strict=False):
-        read = values if stage.norm is None else values * stage.norm.scale[columns]
-        values = read @ stage.weight[np.ix_(columns, chosen)] + stage.bias[chosen]
-        if stage.keep is not None:
-            values = values + stream[:, np.searchsorted(held, chosen)] * stage.keep[chosen]
-            stream, held = values, chosen
-        elif stage.sine is not None:
-            values = np.where(stage.sine[chosen], np.sin(values), np.maximum(values, 0.0))
-        columns = chosen
-    return values
-
-
-def held_at_once(chain: Chain, inputs: int, widths: list[int]) -> int:
-    """Entries of the largest form, for one row: a symbol for each input, and for each channel of a stream."""
-    symbols, most = inputs, 1
-    for width, stage in zip(widths, (*chain, None), strict=False):
-        most = max(most, (1 + symbols) * width)
-        symbols += width if stage is not None and stage.keep is not None else 0
-    return most
-
-
 def run_strand(
     setting: Setting, chain: Chain, strand: Strand, box: Real, terms: Terms | None = None, first: int = 0
 ) -> Real:
@@ -327,7 +230,7 @@ def run_strand(
     """
     boxes, back = distinct(np.concatenate([box.lo, box.hi], axis=1))
     half, more = box.lo.shape[1], 0 if terms is None else terms[2].shape[1]
-    held = held_at_once(chain[first:], half, [*(len(units) for units in strand.units[first:]), more])
+    held = held_at_once(chain[first:], half, [*(len(units) for units in strand.units[first:]), more])[0]
     require(held <= MOST_HELD, "a hidden layer is too wide for this check", "use fewer units")
     parts, rows = [], max(1, BLOCK // held)
     for start in range(0, max(len(boxes), 1), rows):
@@ -349,12 +252,11 @@ def form_of(
 
     def activated(index: int, form: Affine, stream: Affine) -> tuple[Affine, Affine]:
         """The units of a hidden stage, which has just been summed up."""
-        sine, chosen = chain[index].sine, strand.units[index]
-        if sine is None or (index + 1 == strand.ends and terms is None):
+        sine, chosen, end = chain[index].sine, strand.units[index], index + 1 == strand.ends
+        if sine is None or (end and terms is None):
             return form, stream
-        pairs = strand.pairs[index] if index + 1 < strand.ends else None
-        if terms is not None and pairs is None:
-            pairs = mirrors(chain[index].weight[:, chosen], terms[2][: len(chosen)])
+        after = terms[2][: len(chosen)] if end and terms is not None else chain[index + 1].weight[chosen]
+        pairs = mirrors(chain[index].weight[:, chosen], after)
         return form.activated(fmt, sine[chosen], pairs).trimmed(stream)
 
     if first:

@@ -172,10 +172,15 @@ def hull(rows: Real, labels: Integers) -> Real:
     """One row per label 0, 1, …: the hull of the rows with that label. A label that no row has is refused."""
     count = int(labels.max(initial=-1)) + 1
     require(len(np.unique(labels)) == count, "witness: a label is left out")
-    lo, hi = np.full((count, *rows.lo.shape[1:]), np.inf), np.full((count, *rows.lo.shape[1:]), -np.inf)
-    np.minimum.at(lo, labels, rows.lo)
-    np.maximum.at(hi, labels, rows.hi)
-    return Real(lo, hi)
+    order, first = runs_of(labels)
+    return Real(np.minimum.reduceat(rows.lo[order], first), np.maximum.reduceat(rows.hi[order], first))
+
+
+def runs_of(labels: Integers) -> tuple[Integers, Integers]:
+    """An order in which equal labels stand together, and where each run of them begins."""
+    order = np.argsort(labels, kind="stable")
+    ordered = labels[order]
+    return order, np.flatnonzero(np.r_[len(order) > 0, ordered[1:] != ordered[:-1]][: len(order)])
 
 
 def distinct(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Integers]:

@@ -22,23 +22,11 @@ from krohn.check.finite import finite_attention, finite_mlp
 from krohn.check.format import Box, whole
 from krohn.check.head_rules import Look, lead_back
 from krohn.check.machine import Moment, Setting
-from krohn.check.mlp import (
-    Chain,
-    Stage,
-    Strand,
-    Terms,
-    chain_of,
-    form_of,
-    reaches,
-    run_block,
-    run_strand,
-    strand_to,
-    strands,
-    untouched,
-)
+from krohn.check.mlp import Terms, form_of, run_block, run_strand
 from krohn.check.reader import Automaton, Layer, Network
 from krohn.check.readout import decode
 from krohn.check.real import Array, Integers, Real, ample, hull, lowest_bit, point
+from krohn.check.strands import Chain, Stage, Strand, chain_of, reaches, strand_to, strands, untouched
 from krohn.check.verdict import inside, require
 from krohn.check.witness import Scan
 

@@ -137,8 +137,9 @@ def _text(to: str, exported: Exported, unchecked: bool) -> str:
 
 def _proof(proof: dict[str, Any]) -> str:
     if proof["certified"]:
+        subject = "its numbers are proved" if proof["covers"] == "numbers" else "proved"
         lead = f"the right state leads by {proof['margin']} or more"
-        return f"proved in {proof['dtype']}: on every word up to its length {lead}"
+        return f"{subject} in {proof['dtype']}: on every word up to its length {lead}"
     some = f" beyond {proof['largest']} letters" if proof.get("largest") else ""
     return f"tested, not proved{some}: {proof['reason']}"
 

@@ -1,4 +1,4 @@
-"""A line on the terminal that says how long a command has been at work."""
+"""A line that says how long a command has been at work: one on a terminal, a few in a pipe or a file."""
 
 import sys
 import threading
@@ -8,24 +8,27 @@ from typing import Self
 
 AFTER, EVERY = 2.0, 0.5
 """Seconds until the line appears, and between two times."""
+FIRST = 10.0
+"""Seconds until a pipe or a file gets a line; each later one comes after twice the time."""
 
 OWN = {"train", "reproduce", "sample", "run", "simulate", "explore", "card", "bench"}
 """Commands that show how far they are themselves, or that wait for their input."""
 
 
 class Elapsed:
-    """Shows on stderr, if that is a terminal, what is done and for how many seconds; then wipes it away."""
+    """Shows on stderr what is done and for how many seconds; on a terminal it then wipes that away."""
 
     def __init__(self, what: str) -> None:
         self._what, self._begin = what, time.monotonic()
         self._shown, self._lock, self._done = False, threading.Lock(), threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> Self:
         global _current
         if sys.stderr.isatty():
             _current = self
-            self._thread.start()
+            threading.Thread(target=self._run, daemon=True).start()
+        elif _has_descriptor():
+            threading.Thread(target=self._note, daemon=True).start()
         return self
 
     def __exit__(
@@ -45,6 +48,14 @@ class Elapsed:
                     sys.stderr.flush()
                     self._shown = True
 
+    def _note(self) -> None:
+        """Whole lines, at 10, 20, 40 … seconds."""
+        after, before = FIRST, 0.0
+        while not self._done.wait(after - before):
+            sys.stderr.write(f"{self._what}: at work for {after:.0f} s\n")
+            sys.stderr.flush()
+            after, before = 2 * after, after
+
     def wipe(self) -> None:
         """Takes the line away, so that something else can be printed."""
         with self._lock:
@@ -52,6 +63,14 @@ class Elapsed:
                 sys.stderr.write("\r\x1b[K")
                 sys.stderr.flush()
                 self._shown = False
+
+
+def _has_descriptor() -> bool:
+    """Whether stderr is a file of the system, not one that a program made to catch what is said."""
+    try:
+        return sys.stderr.fileno() >= 0
+    except (OSError, ValueError):  # io.UnsupportedOperation is both
+        return False
 
 
 _current: Elapsed | None = None

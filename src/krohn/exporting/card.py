@@ -21,6 +21,9 @@ nothing to compare.
 
 """
 
+READ = frozenset({"hf", "transformers", "transformer-lens", "transformer_lens"})
+"""Formats, and libraries that load them, whose files the checker reads."""
+
 
 @dataclass(frozen=True, eq=False)
 class Card:
@@ -56,7 +59,7 @@ class Card:
         """Whether there is a certificate for the numbers that are stored."""
         return bool(self._proof["certified"])
 
-    def about(self) -> dict[str, str]:
+    def about(self, to: str) -> dict[str, str]:
         """The same in few strings, for the metadata of files."""
         return {
             "producer": f"krohn {__version__}",
@@ -65,8 +68,15 @@ class Card:
             **self.origin,
             "dtype": self._dtype,
             "right_in": " ".join(self.right_in),
-            "proof": f"proved in {self._proof['dtype']}" if self.proved else "tested, not proved",
+            "proof": self._claimed(to),
         }
+
+    def _claimed(self, to: str) -> str:
+        """What is proved: the files, or where the checker does not read them, the numbers in them."""
+        if not self.proved:
+            return "tested, not proved"
+        proved = f"proved in {self._proof['dtype']}"
+        return proved if to in READ else f"numbers {proved}; their use in this format is run, not proved"
 
     def payload(self, decoder: Decoder, to: str) -> dict[str, Any]:
         """``export.json``: all of it, for programs."""
@@ -81,7 +91,7 @@ class Card:
         return {
             "krohn": 1,
             "format": to,
-            **self.about(),
+            **self.about(to),
             "right_in": self.right_in,
             "target": self.target,
             "length": decoder.length,
@@ -110,7 +120,7 @@ class Card:
             *self._checks(library),
             "" if library == "onnx" else f"\n{LABELS.rstrip()}",
             "\n## Where it comes from\n",
-            *self._provenance(),
+            *self._provenance(library),
         ]
         return "\n".join(parts) + "\n"
 
@@ -138,6 +148,9 @@ class Card:
             return
         proof = self._proof
         if self.proved:
+            if library not in READ:
+                yield "**The numbers are proved, this form of them is run.** The checker does not read it. Of"
+                yield "the same numbers in the form for TransformerLens it is shown:\n"
             yield f"**Proved** in {proof['dtype']}: on every word up to this length the right state leads by"
             yield f"{proof['margin']} or more, whatever the order of sums, for readers that take the"
             yield f"softmax and then the weighted sum; {_kept(library)} It was also run on words:\n"
@@ -164,9 +177,9 @@ class Card:
         )
         yield "\nHalf types are run as eager attention has them. Load it in a type with no wrong word."
 
-    def _provenance(self) -> Iterator[str]:
+    def _provenance(self, library: str) -> Iterator[str]:
         called = self.automaton.name or "an automaton of its own"
-        for name, text in self.about().items():
+        for name, text in self.about(library).items():
             if name != "right_in":
                 yield f"- {name}: {called if name == 'automaton' else text}"
         made = "training on words of the automaton" if "replicate" in self.origin else "construction"
@@ -191,6 +204,6 @@ def _head(library: str) -> str:
 
 def _kept(library: str) -> str:
     """Where the certificate is; an ONNX graph is not read by the checker, its numbers are in another form."""
-    if library != "onnx":
+    if library in READ:
         return "`certificate.json` is the certificate."
     return "the certificate is about the same numbers, as `krohn export --to transformer-lens` writes them."

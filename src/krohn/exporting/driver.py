@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, KrohnError, UnknownName, Unsupported
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
-from krohn.exporting.card import Card
+from krohn.exporting.card import READ, Card
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.export_files import Files, text_file, write_files
 from krohn.exporting.export_proof import DTYPE, Proof, certificate_of, net_of, prove, unproved
@@ -300,9 +300,13 @@ def _exported(to: str, decoder: Decoder, card: Card, more: Files, proof: Proof |
     """The files of one format, with the automaton in krohn's own and what the export says about itself."""
     chosen = export_format(to)
     findings = dict(card.findings)
+    if "certificate" in findings:  # what the checker does not read: there the proof is about the numbers
+        covers = "files" if to in READ else "numbers"
+        findings["certificate"] = {**findings["certificate"], "covers": covers}
+        card = replace(card, findings=findings)
     if findings.get("rounding", ...) is None:  # wrong in float32: nothing will be written
         return Exported({}, decoder, findings)
-    payload, own = card.payload(decoder, to), chosen.files(decoder, card.about())
+    payload, own = card.payload(decoder, to), chosen.files(decoder, card.about(to))
     if proof is not None and proof.largest and "config.json" in own:  # an ONNX graph has no certificate
         certificate = certificate_of(net_of(own, payload["tokens"], card.automaton), card.automaton, proof)
         more = {**more, "certificate.json": f"{json.dumps(certificate.to_json())}\n".encode()}
