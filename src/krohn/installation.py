@@ -19,6 +19,7 @@ PURPOSES = {
     "pandas": "results as DataFrames: krohn.atlas(2, 2).to_frame()",
     "dfa": "krohn.from_dfa and krohn.to_dfa for automata-lib",
     "hf": "krohn export to transformers and ONNX",
+    "lens": "networks opened in TransformerLens, as notebooks/ground_truth.ipynb does",
     "explore": "krohn explore as a server",
     "cluster": "krohn reproduce --engine ray",
     "extract": "krohn extract",

@@ -51,7 +51,7 @@ def test_every_network_of_the_table_computes_its_automaton() -> None:
 
 def test_an_entry_of_the_table_is_what_is_built_today() -> None:
     table = ((0, 1), (1, 0))
-    assert machine(table)["network"] == SMALL[key_of(table)]["network"]
+    assert machine(table) == SMALL[key_of(table)]
 
 
 LOOK_UP = """
@@ -182,6 +182,75 @@ def test_clicks_draw_and_the_drawing_runs_and_is_kept(browser: Chrome, pages: Pa
     assert complaints(browser) == []
 
 
+DRAG = """
+krohn.find('draw').open = true;
+const board = document.querySelector('.board');
+board.scrollIntoView({ block: 'center' });
+board.setPointerCapture = () => {};
+const place = (state) => {
+  const circle = board.querySelector(`circle.state[data-state='${state}']`);
+  return [Number(circle.getAttribute('cx')), Number(circle.getAttribute('cy'))];
+};
+const send = (kind, [x, y]) => {
+  const at = new DOMPoint(x, y).matrixTransform(board.getScreenCTM());
+  board.dispatchEvent(new PointerEvent(kind, { clientX: at.x, clientY: at.y, bubbles: true }));
+};
+const before = [place(0), place(1)];
+send('pointerdown', before[0]); send('pointermove', [before[0][0] + 2, before[0][1]]);
+const trembled = place(0);
+for (const step of [10, 40, 80]) send('pointermove', [before[0][0], before[0][1] - step]);
+send('pointerup', [before[0][0], before[0][1] - 80]); send('click', [before[0][0], before[0][1] - 80]);
+const table = [...document.querySelectorAll('.editor select')].map((choice) => choice.value);
+return [before, trembled, [place(0), place(1)], table, board.querySelectorAll('.current').length];
+"""
+
+
+def test_a_state_is_dragged_and_its_arrows_follow(browser: Chrome, pages: Path) -> None:
+    open_page(browser, pages)
+    before, trembled, after, table, chosen = browser.execute_script(DRAG)
+    assert trembled == before[0]
+    assert after[1] == before[1]
+    assert after[0][0] == pytest.approx(before[0][0], abs=1)
+    assert after[0][1] == pytest.approx(max(30, before[0][1] - 80), abs=1)
+    assert table == ["1", "0", "0", "1"]  # a drag adds no state and no arrow
+    assert chosen == 0
+    nearest = browser.execute_script(  # the arrow from the state begins at its circle
+        """const start = document.querySelector(".board path.edge[data-from='0'][data-to='1']")
+          .getPointAtLength(0);
+        return Math.hypot(start.x - arguments[0][0], start.y - arguments[0][1])""",
+        after[0],
+    )
+    assert 20 < nearest < 30
+    assert complaints(browser) == []
+
+
+def test_more_letters_and_states_run_and_the_page_says_what_its_server_adds(
+    browser: Chrome, pages: Path
+) -> None:
+    open_page(browser, pages)
+    press = """krohn.find('draw').open = true;
+        for (const name of arguments[0])
+          [...document.querySelectorAll('#draw-body button')].find((b) => b.textContent === name).click();
+        return [krohn.find('draw-offer').textContent, krohn.find('show-network').disabled]"""
+    offer, disabled = browser.execute_script(press, [])
+    assert (offer, disabled) == (
+        "2 states that words reach, 2 letters: this page holds its network and the proof.",
+        False,
+    )
+    offer, disabled = browser.execute_script(press, ["Add a letter"])
+    assert "3 letters: the drawing runs here, its network does not" in offer
+    assert "a local server compiles and proves what you draw" in offer
+    assert disabled
+    browser.find_element(By.ID, "try").send_keys("cab")
+    assert browser.find_element(By.ID, "try-says").text == "q0 → q0 → q1 → q1: accepted."
+    offer, disabled = browser.execute_script(press, ["Remove the last letter", "Add a state"])
+    assert not disabled  # no word reaches the new state
+    field = browser.find_element(By.ID, "pattern")
+    field.send_keys("(a|b)*abba", Keys.ENTER)
+    assert "5 states that words reach, 2 letters" in browser.find_element(By.ID, "draw-offer").text
+    assert not browser.find_element(By.ID, "show-network").is_enabled()
+
+
 def test_the_table_alone_suffices_for_the_keyboard(browser: Chrome, pages: Path) -> None:
     open_page(browser, pages)
     browser.execute_script("krohn.find('draw').open = true")
@@ -231,7 +300,8 @@ const behind = (node) => {
   return rgb('white');
 };
 const rules = 'h1, h2, h3, .note, .about, .lead, summary, .score th, .score td, .verdict, .proof dd, '
-  + '.letters .sign, .letters .after, .size span, .part, .pick, button:not(:disabled), .editor th, label';
+  + '.letters .sign, .letters .after, .size b, .size em, .part, .pick, button:not(:disabled), .editor th, '
+  + 'label';
 return [...document.querySelectorAll(rules)].filter((node) => node.offsetParent && node.textContent.trim()
     && !node.closest('.later')).map((node) => {
   const [one, two] = [light(rgb(getComputedStyle(node).color)), light(behind(node))].sort((a, b) => b - a);

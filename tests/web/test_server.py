@@ -14,6 +14,7 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
+import krohn
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
 from krohn.web.jobs import Jobs
@@ -181,6 +182,24 @@ def test_the_page_asks_the_server(browser: Chrome, address: str, tmp_path: Path)
     )
     browser.find_element(By.ID, "file").send_keys(str(small))
     assert told("two is ready")
+    krohn.dump_automaton(krohn.parse_spec("abab@accept"), tmp_path / "jflap.jff")
+    browser.find_element(By.ID, "file").send_keys(str(tmp_path / "jflap.jff"))
+    assert told("jflap is ready")
+    assert browser.execute_script("return krohn.current.machine.automaton.states.length") == 5
+    hostile = tmp_path / "hostile.jff"
+    hostile.write_text('<!DOCTYPE x [<!ENTITY e "boom">]><structure>&e;</structure>')
+    browser.find_element(By.ID, "file").send_keys(str(hostile))
+    assert told("entities")
+    offer = browser.execute_script(  # a drawing that the page alone does not hold
+        """krohn.find('draw').open = true;
+        [...document.querySelectorAll('#draw-body button')]
+          .find((button) => button.textContent === 'Add a letter').click();
+        krohn.find('show-network').click();
+        return krohn.find('draw-offer').textContent"""
+    )
+    assert offer.endswith("the server behind this page compiles and proves its network.")
+    assert told("drawing is ready")
+    assert "proved right" in browser.find_element(By.ID, "seal").text
     assert [e["message"] for e in browser.get_log("browser") if "422" not in e["message"]] == []
 
 

@@ -17,7 +17,7 @@ from krohn.errors import KrohnError, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
 from krohn.verification import verify
-from krohn.web.plain_words import about, register_words
+from krohn.web.plain_words import about, head_words, register_words
 
 LENGTH = 64
 """The longest word of a page unless the user says otherwise: long enough to see, short enough to draw."""
@@ -94,8 +94,7 @@ def _plan(network: CompiledNetwork) -> dict[str, Any]:
     except KrohnError:
         found = None
     if found is None:
-        texts = [[head.text for head in layer] for layer in network.layout.heads]
-        return {"method": network.method, "levels": 0, "components": [], "heads": texts}
+        return {"method": network.method, "levels": 0, "components": [], "heads": head_words(network)}
     return {
         "method": network.method,
         "heads": [],
@@ -155,6 +154,7 @@ def _meaning(network: CompiledNetwork) -> dict[str, Any]:
         if program is None
         else {r.name: {"low": r.low, "high": r.high, "kind": r.kind} for r in program.registers},
         "words": register_words(network),
+        "head_words": head_words(network),
         "coordinates": [] if program is None else list(program.readout.registers),
         "codes": [] if program is None else [None if c is None else list(c) for c in program.readout.codes],
     }

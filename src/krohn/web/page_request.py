@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from krohn.automata.files import automaton_from_payload
+from krohn.automata.jflap import parse_jff
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import FILES, parse_spec
 from krohn.errors import InvalidInput
@@ -15,16 +16,19 @@ MAX_SPEC, MAX_LENGTH = 1000, 128
 
 @dataclass(frozen=True)
 class MachineRequest:
-    """Either ``spec`` or ``file`` (the content of an automaton file), and the longest word."""
+    """Either ``spec`` or ``file`` (JSON, or the text of a .jff file), and the longest word."""
 
     spec: str
-    file: dict[str, Any] | None
+    file: dict[str, Any] | str | None
     length: int
 
     def automaton(self) -> Semiautomaton:
         """What is asked for; refused in one line if it is nothing."""
+        name = self.spec[:60] or "uploaded"
+        if isinstance(self.file, str):
+            return parse_jff(self.file.encode(errors="replace"), name)
         if self.file is not None:
-            return automaton_from_payload(self.file, self.spec[:60] or "uploaded")
+            return automaton_from_payload(self.file, name)
         return parse_spec(self.spec)
 
     def as_dict(self) -> dict[str, Any]:
@@ -39,8 +43,8 @@ def read_request(payload: object, *, paths: bool) -> MachineRequest:
     spec, file, length = payload.get("spec", ""), payload.get("file"), payload.get("length", 32)
     if not isinstance(spec, str) or len(spec) > MAX_SPEC:
         raise InvalidInput(f"a name or pattern must be a text of at most {MAX_SPEC} characters")
-    if file is not None and not isinstance(file, dict):
-        raise InvalidInput("an automaton file must hold a JSON object")
+    if file is not None and not isinstance(file, dict | str):
+        raise InvalidInput("an automaton file must hold a JSON object, or what JFLAP writes (.jff)")
     if type(length) is not int or not 1 <= length <= MAX_LENGTH:
         raise InvalidInput(f"the longest word must have 1 to {MAX_LENGTH} letters; got {str(length)[:20]}")
     text = spec.strip()

@@ -16,7 +16,7 @@ FAMILIES: tuple[tuple[str, str], ...] = (
     ),
     (
         r"S\d+.*",
-        "{n} people in {n} chairs: a letter says how they change places, and the state is their order.",
+        "{n} people in {n} chairs: a letter says how they change places{swap}, and the state is their order.",
     ),
     (
         r"A\d+.*",
@@ -51,7 +51,9 @@ def about(automaton: Semiautomaton) -> str:
     for pattern, text in FAMILIES:
         if re.fullmatch(pattern, name):
             number = int((re.findall(r"\d+", name) or ["0"])[0])
-            return text.format(n=number, half=number // 2)
+            swap = "10" + "".join(map(str, range(2, number)))
+            known = f" ({swap} swaps the first two)" if swap in automaton.letter_names else ""
+            return text.format(n=number, half=number // 2, swap=known)
     if re.fullmatch(r"\w+x[A-Z]\w*", name):
         return f"{' and '.join(re.split(r'x(?=[A-Z])', name))} side by side: a letter moves each of them."
     states = f"{automaton.num_states} states" if automaton.num_states > 1 else "one state"
@@ -66,6 +68,46 @@ def register_words(network: CompiledNetwork) -> dict[str, str]:
     brought = {source.register: source.letters for source in program.sources}
     words = _Words(network.automaton, program, brought)
     return {register.name: words.of(register.name) for register in program.registers}
+
+
+def head_words(network: CompiledNetwork) -> list[list[str]]:
+    """What the heads of each layer look for; a head that no rule knows keeps its description."""
+    program = network.program
+    texts = [[head.text for head in layer] for layer in network.layout.heads]
+    if program is None:
+        return texts
+    words = register_words(network)
+    return [[head_in_words(text, words) for text in layer] for layer in texts]
+
+
+def head_in_words(text: str, words: Mapping[str, str]) -> str:
+    """``1 back: symbol`` is ``looks 1 letter back``."""
+    found = re.fullmatch(r"(\d+) back: (?:symbol|letter)", text)
+    if found:
+        return f"looks at the letter {'before' if found[1] == '1' else f'{found[1]} places back'}"
+    found = re.fullmatch(r"(\d+) back: (.+) after (\d+) letters", text)
+    if found:
+        letters = "letter" if found[1] == "1" else "letters"
+        return f"fetches where states are taken by the {found[1]} {letters} before"
+    found = re.fullmatch(r"(?:prefix )?sum of (.+?)( where place .*)?", text)
+    if found:
+        there = ", at places where they count" if found[2] else ""
+        brought = dict.fromkeys(words.get(name, name) for name in found[1].split(", "))
+        return "; ".join(_added(each) for each in brought) + there
+    for pattern, said in HEADS:
+        found = re.fullmatch(pattern, text)
+        if found:
+            return found.expand(said)
+    return text
+
+
+def _added(words: str) -> str:
+    """What a head does that sums a register, by the words for that register."""
+    for pattern, said in SUMS:
+        found = re.fullmatch(pattern, words)
+        if found:
+            return found.expand(said)
+    return f"adds up over the word: {words}"
 
 
 class _Words:
@@ -138,6 +180,32 @@ STACK = {
     "symbol": "the kind of bracket",
 }
 """What these names mean where there is a stack."""
+
+SUMS: tuple[tuple[str, str], ...] = (
+    (r"what this letter adds: (.+)", r"adds up what letters add: \1"),
+    (r"1 if the letter is (.+)", r"counts \1"),
+    (r"how far this letter (turns|flips) it(.*)", r"adds up how far letters move it\2"),
+    (r"the move: (.+)", r"adds up the moves: \1"),
+    (r"1 if the letter opens, −1 if it closes", "adds up brackets: 1 if one opens, −1 if one closes"),
+)
+"""Heads that add up, by the words for what they add."""
+
+HEADS: tuple[tuple[str, str], ...] = (
+    (
+        r"latest unclamped place where class = class -(\d+) mod .*",
+        r"finds the last time it stood \1 below this, on the circle",
+    ),
+    (r"latest symbol where key = (\d+)", r"finds the bracket opened last at height \1"),
+    (r"latest symbol where key = query.*", "finds the bracket that this letter would close"),
+    (r"latest error where error = 1", "looks for a mistake"),
+    (r"most recent .*level \d+ (?:target|written)\b.* where .* reset = 1", "finds the value written last"),
+    (r"most recent t.* where writes (.+) = 1", r"finds the last place of \1"),
+    (r"most recent label of (.+) where writes .*", r"finds the last letter that settles: \1"),
+    (r"latest t.* where is (.+) = 1", r"finds the last place of \1"),
+    (r"earliest t.* where is (.+) = 1", r"finds the first place of \1"),
+    (r"1 back: .*memory", "looks at the memory one place back"),
+)
+"""Heads that look for one position."""
 
 RULES: tuple[tuple[str, str], ...] = (
     (r"letter|level \d+ section \d+ letter", "the letter, as a number"),

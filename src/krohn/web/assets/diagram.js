@@ -28,9 +28,12 @@ krohn.Diagram = class {
     this.way = krohn.make("svg:g", { class: "way", "aria-hidden": "true" });
     svg.append(this.way);
     const room = svg.viewBox.baseVal;
-    // A line of states goes across the page; others stand beside the answer.
-    this.host.closest(".pair").classList.toggle("stacked", room.width > 2.6 * room.height);
-    svg.style.maxWidth = `${Math.min(room.width > 2.6 * room.height ? 1200 : 760, Math.max(300, room.width * 1.6))}px`;
+    // A line of states, or a large diagram, goes across the page; others stand beside the answer.
+    const line = room.width > 2.6 * room.height;
+    this.host.closest(".pair").classList.toggle("stacked", line || room.width > 700);
+    svg.style.maxWidth = `${Math.max(240, Math.min(1120, room.width * (line ? 1.6 : 1.35)))}px`;
+    svg.style.maxHeight = `${Math.min(room.width > 700 ? 860 : 560, room.height * (line ? 1.6 : 1.35))}px`;
+    svg.style.minWidth = line ? `${Math.min(640, room.width * 0.8)}px` : "0"; // scrolled on a phone, not shrunk
     krohn.fill(this.host, svg);
   }
 
@@ -46,10 +49,18 @@ krohn.Diagram = class {
 
   show(from, to, letter) {
     for (const [state, place] of this.places.entries()) place.circle.classList.toggle("current", state === to);
+    this.follow(this.places[to].circle);
     const names = this.machine.automaton.states;
     this.note.textContent =
       letter === null ? `Start state ${names[to]}.` : `${names[from]} — ${letter} → ${names[to]}`;
     if (this.way) krohn.fill(this.way, ...(letter === null ? [] : this.travelled(from, to, letter)));
+  }
+
+  /* Where the diagram is wider than its place, the current state stays in sight. */
+  follow(circle) {
+    if (this.host.scrollWidth <= this.host.clientWidth + 1) return;
+    const [box, at] = [this.host.getBoundingClientRect(), circle.getBoundingClientRect()];
+    if (at.left < box.left + 30 || at.right > box.right - 30) this.host.scrollLeft += at.left - box.left - box.width / 2;
   }
 
   /* A drawn arrow; one without a head stands for both directions. */
@@ -70,15 +81,28 @@ krohn.Diagram = class {
       copy.setAttribute("class", index ? "head" : "travelled");
       return copy;
     });
-    const middle = found.path.getPointAtLength(found.path.getTotalLength() / 2);
-    return [...copies, this.label(middle.x, middle.y, letter)];
+    const place = this.written(found) || found.path.getPointAtLength(found.path.getTotalLength() / 2);
+    return [...copies, this.label(place.x, place.y, letter)];
+  }
+
+  /* Where the diagram writes the letters of an arrow; they come next after it. */
+  written({ path }) {
+    for (let node = path.nextElementSibling; node && !node.matches("path"); node = node.nextElementSibling) {
+      if (node.matches("text.letter")) return { x: Number(node.getAttribute("x")), y: Number(node.getAttribute("y")) };
+    }
+    return null;
   }
 
   arrow(a, b, letter) {
     if (a === b) return [this.ring(a), this.label(a.x, a.y - a.r - 17, letter)];
     const length = Math.hypot(b.x - a.x, b.y - a.y);
     const [ux, uy] = [(b.x - a.x) / length, (b.y - a.y) / length];
-    const bend = Math.min(26, 0.16 * length);
+    const least = Math.min(26, 0.16 * length);
+    const others = this.places.filter((place) => place !== a && place !== b);
+    const near = (bow) => Math.min(...others.map((place) => this.distance(a, b, bow, place) - place.r), Infinity);
+    // The least bow that keeps off all other states, or else the one that comes least near.
+    const bows = [least, -least, 2 * least, -2 * least, 3.4 * least, -3.4 * least];
+    const bend = bows.find((bow) => near(bow) > 6) ?? bows.reduce((best, bow) => (near(bow) > near(best) ? bow : best));
     const start = [a.x + a.r * ux, a.y + a.r * uy];
     const end = [b.x - (b.r + 3) * ux, b.y - (b.r + 3) * uy];
     const control = [(a.x + b.x) / 2 + 2 * bend * uy, (a.y + b.y) / 2 - 2 * bend * ux];
@@ -89,6 +113,14 @@ krohn.Diagram = class {
       krohn.make("svg:polygon", { points: `${end} ${side(0.42)} ${side(-0.42)}`, class: "head" }),
       this.label((a.x + b.x) / 2 + bend * uy, (a.y + b.y) / 2 - bend * ux, letter),
     ];
+  }
+
+  /* How near a bow from one state to another comes to a third. */
+  distance(a, b, bow, place) {
+    const length = Math.hypot(b.x - a.x, b.y - a.y);
+    const [ux, uy] = [(b.x - a.x) / length, (b.y - a.y) / length];
+    const steps = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
+    return Math.min(...steps.map((t) => Math.hypot(a.x + t * (b.x - a.x) + 4 * bow * t * (1 - t) * uy - place.x, a.y + t * (b.y - a.y) - 4 * bow * t * (1 - t) * ux - place.y)));
   }
 
   ring(place) {

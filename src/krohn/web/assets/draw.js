@@ -2,6 +2,7 @@
 /* Draw or type your own: states and arrows, a table beside them, a word to run, files to keep. */
 krohn.R = 22;
 krohn.MAX_DRAWN = 12;
+krohn.MAX_LETTERS = 6;
 
 krohn.Draw = class {
   constructor(add, ask) {
@@ -9,7 +10,7 @@ krohn.Draw = class {
     this.ask = ask;
     this.chosen = null;
     const button = (text, act, title) => krohn.make("button", { type: "button", title, on: { click: act } }, text);
-    this.svg = krohn.make("svg:svg", { class: "board", viewBox: "0 0 640 300", role: "img", "aria-label": "The drawing; the table below has the same states and arrows", on: { click: (event) => this.onBoard(event) } });
+    this.svg = krohn.make("svg:svg", { class: "board", viewBox: "0 0 640 300", role: "img", "aria-label": "The drawing; the table below has the same states and arrows", on: { click: (event) => this.onBoard(event), pointerdown: (event) => this.grab(event), pointermove: (event) => this.drag(event), pointerup: () => this.drop(), pointercancel: () => this.drop() } });
     this.grid = krohn.make("div", { class: "scroll" });
     this.pen = krohn.make("span", { class: "pens", role: "radiogroup", "aria-label": "Letter of the next arrow" });
     this.pattern = krohn.make("input", { type: "text", id: "pattern", placeholder: "(a|b)*abb", spellcheck: "false", autocapitalize: "off" });
@@ -17,7 +18,7 @@ krohn.Draw = class {
     this.says = krohn.make("p", { id: "try-says", class: "note", role: "status" });
     this.status = krohn.make("p", { id: "draw-status", class: "note", role: "status" });
     const typed = krohn.make("form", { class: "ask", on: { submit: (event) => this.onPattern(event) } }, krohn.make("label", { for: "pattern" }, "Type a pattern"), this.pattern, krohn.make("button", { type: "submit" }, "Draw it"));
-    const tools = krohn.make("p", { class: "buttons" }, this.pen, button("Add a state", () => this.addState()), button("Remove the last state", () => this.removeState()), button("Empty", () => this.reset()));
+    const tools = krohn.make("p", { class: "buttons" }, this.pen, button("Add a state", () => this.addState()), button("Remove the last state", () => this.removeState()), button("Add a letter", () => this.addLetter()), button("Remove the last letter", () => this.removeLetter()), button("Start anew", () => this.reset()));
     const keep = krohn.make(
       "p",
       { class: "buttons" },
@@ -26,9 +27,18 @@ krohn.Draw = class {
       button("JFLAP .jff", () => this.keep("drawing.jff", this.jff())),
       button("SVG", () => this.keep("drawing.svg", this.picture())),
     );
-    const hint = "Click the board for a state. Click a state, then another one (or the same again), for an arrow with the letter chosen here. Or use the table.";
-    krohn.fill("draw-body", typed, krohn.make("p", { class: "note" }, hint), tools, this.svg, this.grid, krohn.make("div", { class: "ask" }, krohn.make("label", { for: "try" }, "Run a word"), this.word), this.says, keep, this.status);
+    const hint = "Click the board for a new state. Click a state, then another one (or the same again), for an arrow with the letter chosen here. Drag a state to move it. Or use the table below, which says where each letter leads.";
+    this.offer = krohn.make("p", { id: "draw-offer", class: "note" });
+    krohn.fill("draw-body", typed, krohn.make("p", { class: "note" }, hint), tools, this.svg, this.grid, krohn.make("div", { class: "ask" }, krohn.make("label", { for: "try" }, "Run a word"), this.word), this.says, keep, this.offer, this.status);
+    krohn.find("draw-begin").addEventListener("click", () => this.open());
     this.reset();
+  }
+
+  open() {
+    const panel = krohn.find("draw");
+    panel.open = true;
+    panel.scrollIntoView({ block: "start" });
+    this.pattern.focus({ preventScroll: true });
   }
 
   reset() {
@@ -59,9 +69,41 @@ krohn.Draw = class {
     }
   }
 
+  at(event) {
+    return new DOMPoint(event.clientX, event.clientY).matrixTransform(this.svg.getScreenCTM().inverse());
+  }
+
+  hit(at) {
+    return this.places.findIndex((place) => Math.hypot(place.x - at.x, place.y - at.y) <= krohn.R + 4);
+  }
+
+  grab(event) {
+    const at = this.at(event);
+    const state = this.hit(at);
+    this.held = state < 0 || event.button ? null : { state, from: at, moved: false };
+    if (this.held) this.svg.setPointerCapture(event.pointerId);
+  }
+
+  /* A state follows the pointer; a hand that trembles is not a drag. */
+  drag(event) {
+    if (!this.held) return;
+    const at = this.at(event);
+    this.held.moved ||= Math.hypot(at.x - this.held.from.x, at.y - this.held.from.y) > 5;
+    if (!this.held.moved) return;
+    this.places[this.held.state] = { x: Math.min(610, Math.max(30, at.x)), y: Math.min(270, Math.max(30, at.y)) };
+    this.drawBoard(this.svg.getAttribute("viewBox")); // what is under the pointer stays where it is
+  }
+
+  drop() {
+    this.dropped = Boolean(this.held && this.held.moved);
+    this.held = null;
+    if (this.dropped) this.drawBoard();
+  }
+
   onBoard(event) {
-    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(this.svg.getScreenCTM().inverse());
-    const hit = this.places.findIndex((place) => Math.hypot(place.x - at.x, place.y - at.y) <= krohn.R + 4);
+    if (this.dropped) return void (this.dropped = false); // the click that ends a drag
+    const at = this.at(event);
+    const hit = this.hit(at);
     if (hit < 0) return this.addState({ x: Math.min(610, Math.max(30, at.x)), y: Math.min(270, Math.max(30, at.y)) });
     if (this.chosen === null) this.chosen = hit;
     else {
@@ -85,6 +127,23 @@ krohn.Draw = class {
     this.draw();
   }
 
+  addLetter() {
+    if (this.letters.length >= krohn.MAX_LETTERS) return this.tell(`The board has room for ${krohn.MAX_LETTERS} letters.`, true);
+    const fresh = [..."abcdefghijklmnopqrstuvwxyz"].find((letter) => !this.letters.includes(letter));
+    this.change(() => (this.letters = [...this.letters, fresh]));
+    this.table = this.table.map((row, state) => [...row, state]);
+    this.letter = this.letters.length - 1;
+    this.draw();
+  }
+
+  removeLetter() {
+    if (this.letters.length === 1) return;
+    this.change(() => (this.letters = this.letters.slice(0, -1)));
+    this.table = this.table.map((row) => row.slice(0, -1));
+    this.letter = Math.min(this.letter, this.letters.length - 1);
+    this.draw();
+  }
+
   removeState() {
     const last = this.table.length - 1;
     if (!last) return;
@@ -103,12 +162,30 @@ krohn.Draw = class {
       "letter ",
       ...this.letters.map((letter, index) => krohn.make("button", { type: "button", role: "radio", "aria-checked": String(index === this.letter), class: index === this.letter ? "pick on" : "pick", on: { click: () => ((this.letter = index), this.draw()) } }, letter)),
     );
-    const parsed = new DOMParser().parseFromString(this.picture(), "image/svg+xml").documentElement;
-    krohn.fill(this.svg, ...[...parsed.childNodes].map((node) => document.importNode(node, true)));
-    this.svg.setAttribute("viewBox", parsed.getAttribute("viewBox"));
-    if (this.chosen !== null) this.svg.querySelector(`circle.state[data-state="${this.chosen}"]`).classList.add("current");
+    this.drawBoard();
     this.drawTable();
     this.run();
+    this.tellOffer();
+  }
+
+  drawBoard(view) {
+    const parsed = new DOMParser().parseFromString(this.picture(), "image/svg+xml").documentElement;
+    krohn.fill(this.svg, ...[...parsed.childNodes].map((node) => document.importNode(node, true)));
+    this.svg.setAttribute("viewBox", view || parsed.getAttribute("viewBox"));
+    if (this.chosen !== null) this.svg.querySelector(`circle.state[data-state="${this.chosen}"]`).classList.add("current");
+  }
+
+  /* Where the network of this drawing comes from: this page, its server, or a command. */
+  tellOffer() {
+    const states = krohn.inOrder(this.table, this.start).order.length;
+    const size = `${states} ${states === 1 ? "state" : "states"} that words reach, ${this.letters.length} ${this.letters.length === 1 ? "letter" : "letters"}`;
+    const small = states <= 3 && this.letters.length <= 2;
+    this.offer.textContent = small
+      ? `${size}: this page holds its network and the proof.`
+      : this.ask
+        ? `${size}: the server behind this page compiles and proves its network.`
+        : `${size}: the drawing runs here, its network does not. This page holds the networks of automata with up to 3 states and 2 letters. For more, start “krohn explore” and draw there, where a local server compiles and proves what you draw; or keep the JSON and run “krohn explore drawing.json”.`;
+    krohn.find("show-network").disabled = !small && !this.ask;
   }
 
   drawTable() {
@@ -191,7 +268,6 @@ krohn.Draw = class {
       return this.tell("");
     }
     if (this.ask) return this.ask.send({ spec: "drawing", file: JSON.parse(this.json()), length: 32 });
-    this.tell("This page holds the networks of all automata with up to 3 states and 2 letters. For this one, keep the JSON and run: krohn explore drawing.json", true);
   }
 };
 
@@ -235,8 +311,7 @@ krohn.pictureOf = function ({ places, table, letters, start, accept }) {
     edge(from, to, `M${p.x.toFixed(1)},${p.y.toFixed(1)} Q${control.x.toFixed(1)},${control.y.toFixed(1)} ${e.x.toFixed(1)},${e.y.toFixed(1)}`, e, into, text);
     label((a.x + b.x) / 2 + (bend + Math.sign(bend || 1) * 11) * uy, (a.y + b.y) / 2 - (bend + Math.sign(bend || 1) * 11) * ux, text);
   }
-  const s = places[start];
-  parts.push(`<path d="M${(s.x - ring(start) - 30).toFixed(1)},${(s.y - 16).toFixed(1)} L${(s.x - ring(start) - 2).toFixed(1)},${(s.y - 3).toFixed(1)}" stroke="#222" class="start"/>`);
+  parts.push(...krohn.startArrow(places, start, pairs, middle, ring(start)));
   places.forEach(({ x, y }, state) => {
     const circle = (r, kind) => `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${r}" fill="#fff" stroke="#555" class="${kind}"${kind === "state" ? ` data-state="${state}"` : ""}/>`;
     parts.push(...(accept.has(state) ? [circle(krohn.R + 4, "accept")] : []), circle(krohn.R, "state"));
@@ -247,6 +322,25 @@ krohn.pictureOf = function ({ places, table, letters, start, accept }) {
   const [left, top] = [Math.min(0, ...across.map((x) => x - 90)), Math.min(0, ...down.map((y) => y - 90))];
   const [right, bottom] = [Math.max(640, ...across.map((x) => x + 90)), Math.max(300, ...down.map((y) => y + 90))];
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${left.toFixed(0)} ${top.toFixed(0)} ${(right - left).toFixed(0)} ${(bottom - top).toFixed(0)}" font-family="system-ui, sans-serif"><!-- by krohn -->${parts.join("")}</svg>\n`;
+};
+
+/* The arrow into the start state, on the side where the fewest others are. */
+krohn.startArrow = function (places, start, pairs, middle, ring) {
+  const s = places[start];
+  const taken = [...pairs.keys()].flatMap((pair) => {
+    const [from, to] = pair.split(" ").map(Number);
+    if (from === to) return from === start ? [places.length > 1 ? Math.atan2(s.y - middle.y, s.x - middle.x) : -Math.PI / 2] : [];
+    const other = from === start ? places[to] : to === start ? places[from] : null;
+    return other ? [Math.atan2(other.y - s.y, other.x - s.x)] : [];
+  });
+  const off = (angle) => Math.min(Math.PI, ...taken.map((each) => Math.abs(Math.atan2(Math.sin(angle - each), Math.cos(angle - each)))));
+  const angles = [4, 5, 3, 6, 2, 7, 1, 0].map((part) => (part * Math.PI) / 4);
+  const angle = angles.reduce((best, each) => (off(each) > off(best) + 0.2 ? each : best));
+  const at = (reach, turn = 0) => `${(s.x + reach * Math.cos(angle + turn)).toFixed(1)},${(s.y + reach * Math.sin(angle + turn)).toFixed(1)}`;
+  return [
+    `<path d="M${at(ring + 34)} L${at(ring + 8)}" stroke="#222" class="start"/>`,
+    `<polygon points="${at(ring + 1)} ${at(ring + 11, 0.14)} ${at(ring + 11, -0.14)}" fill="#222" class="start"/>`,
+  ];
 };
 
 /* The table of small machines, unpacked when it is first needed. */
@@ -300,7 +394,7 @@ krohn.renamed = function (machine, drawing, order, exchanged) {
     network.tensors.embedding.data = btoa(String.fromCharCode(...new Uint8Array(swapped.buffer)));
   }
   meaning.words = Object.fromEntries(Object.entries(meaning.words).map(([name, text]) => [name, said(text)]));
-  meaning.heads = meaning.heads.map((layer) => layer.map(said));
+  for (const key of ["heads", "head_words"]) meaning[key] = meaning[key].map((layer) => layer.map(said));
   machine.plan.heads = machine.plan.heads.map((layer) => layer.map(said));
   for (const check of machine.certificate ? machine.certificate.checks : []) check.text = said(check.text);
   machine.diagram = krohn.pictureOf({

@@ -9,22 +9,21 @@ krohn.LABELS = {
   max_weight: "largest weight",
 };
 krohn.CLASSES = {
-  AC0: "Words of one length form no group in it, so a fixed depth suffices for every length.",
-  ACC0: "All groups inside it are solvable, so a fixed depth suffices for every length.",
-  "NC1-complete": "A group inside it is not solvable, so the depth grows with the logarithm of the length.",
+  AC0: "Nothing in it counts round and round like a clock, except along with the length of the word, so the number of layers need not grow with the length.",
+  ACC0: "It counts round and round like a clock, and its counters can be taken apart into simple ones (every group in it is solvable), so the number of layers need not grow with the length.",
+  "NC1-complete": "It has a counter that cannot be taken apart into simple ones (a group in it is not solvable): here the number of layers grows with the logarithm of the length.",
 };
 
 krohn.showFacts = function (machine) {
-  const { automaton, network, sizes, certificate, algebra } = machine;
+  const { automaton, sizes } = machine;
   const size = Object.fromEntries(sizes.rows.map((row) => [row.name, row.built]));
   const gallery = !krohn.find("gallery-head").hidden;
   document.title = gallery ? `${machine.name} · Gallery · krohn` : `${machine.name} · krohn`;
   krohn.find("name").textContent = machine.name;
-  const kind = algebra && krohn.CLASSES[algebra.complexity] ? ` ${krohn.CLASSES[algebra.complexity]}` : "";
   krohn.find("about").textContent = machine.about;
   krohn.find("summary").textContent =
     `An automaton of ${automaton.states.length} states and ${automaton.letters.length} letters, ` +
-    `run by a Transformer of ${size.depth} ${size.depth === 1 ? "layer" : "layers"} and ${size.dim} dimensions.${kind}`;
+    `run by a Transformer of ${size.depth} ${size.depth === 1 ? "layer" : "layers"} and ${size.dim} dimensions.`;
   krohn.showSeal(machine, false);
   krohn.showSizes(sizes);
   krohn.showAlgebra(machine);
@@ -38,7 +37,7 @@ krohn.showSeal = function (machine, changed) {
   const text = changed
     ? "a weight is changed: nothing is proved about this network"
     : proved
-      ? `proved right on every word up to ${network.length} letters; ${words} words have ${network.length}`
+      ? `proved right on every word of up to ${network.length} letters; there are ${words} words of ${network.length} letters alone`
       : "no certificate";
   krohn.fill("seal", krohn.make("span", { class: proved ? "stamp" : "stamp none" }, proved ? "✓" : changed ? "✗" : "?"), krohn.make("span", {}, text));
   krohn.showCertificate(certificate, network, changed);
@@ -47,7 +46,8 @@ krohn.showSeal = function (machine, changed) {
 /* The cascade: one row per level, each component with the simple factors of its group. */
 krohn.showAlgebra = function (machine) {
   const { algebra, plan } = machine;
-  const reason = algebra ? krohn.make("p", { class: "note" }, `${algebra.reason[0].toUpperCase()}${algebra.reason.slice(1)}.`) : null;
+  const plain = algebra && krohn.CLASSES[algebra.complexity] ? krohn.make("p", { class: "note" }, krohn.CLASSES[algebra.complexity]) : null;
+  const reason = algebra ? krohn.make("details", {}, krohn.make("summary", {}, "In the words of algebra"), krohn.make("p", { class: "note" }, `${algebra.reason[0].toUpperCase()}${algebra.reason.slice(1)}.`)) : null;
   const levels = Array.from({ length: plan.levels }, (_, level) =>
     krohn.make("li", {}, ...plan.components.filter((part) => part.level === level).map(krohn.component)),
   );
@@ -57,7 +57,7 @@ krohn.showAlgebra = function (machine) {
   const count = `${plan.levels} ${plan.levels === 1 ? "level" : "levels"}`;
   const scan = plan.method === "scan" ? "Built as a scan: each layer doubles the letters taken together" : "Built from what heads can see at once";
   const title = plan.levels ? `Built from its Krohn–Rhodes cascade, ${count}` : scan;
-  krohn.fill("algebra", reason, krohn.make("h3", {}, title), krohn.make("ol", { class: "cascade" }, ...levels, ...looks));
+  krohn.fill("algebra", plain, krohn.make("h3", {}, title), krohn.make("ol", { class: "cascade" }, ...levels, ...looks), reason);
 };
 
 krohn.component = function (part) {
@@ -83,13 +83,14 @@ krohn.showSizes = function (sizes) {
         krohn.make(
           "div",
           { class: `size ${key}` },
+          krohn.make("em", {}, text),
+          krohn.make("b", {}, written(row[key])),
           krohn.make("i", { style: `width:${3 + (97 * Math.min(magnitude(row[key]), most)) / most}%` }),
-          krohn.make("span", {}, `${written(row[key])} `, krohn.make("em", {}, text)),
         ),
       );
     return krohn.make("div", { class: "quantity" }, krohn.make("h3", {}, krohn.LABELS[row.name] || row.name), ...bars);
   });
-  krohn.fill("sizes", ...rows, krohn.make("p", { class: "note" }, "Bars are logarithmic."));
+  krohn.fill("sizes", ...rows, krohn.make("p", { class: "note" }, `Bars are logarithmic. The paper’s recipe: what its construction would need by its own formulas. ${sizes.theorem}: what it promises in general.`));
 };
 
 krohn.exponent = function (text) {

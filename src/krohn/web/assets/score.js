@@ -60,7 +60,8 @@ krohn.Score = class {
 
   layer(layer) {
     const { meaning } = this.explorer.machine;
-    const rows = meaning.heads[layer].map((text, head) => this.head(layer, head, text));
+    const said = meaning.head_words || meaning.heads;
+    const rows = meaning.heads[layer].map((text, head) => this.head(layer, head, said[layer][head], text));
     rows.push(...this.registers(2 * layer + 1, 2 * layer), ...this.registers(2 * layer + 2, 2 * layer + 1));
     return this.group(`Layer ${layer + 1}`, rows);
   }
@@ -76,10 +77,10 @@ krohn.Score = class {
     return node;
   }
 
-  head(layer, head, text) {
+  head(layer, head, words, text) {
     const cells = [];
     this.heads.push({ layer, head, cells });
-    return this.row("head", `head ${head + 1}: ${text}`, `Layer ${layer + 1}, head ${head + 1}: ${text}`, () => {
+    return this.row("head", `head ${head + 1} ${words}`, `Layer ${layer + 1}, head ${head + 1}: ${text}`, () => {
       const mark = krohn.make("i");
       cells.push({ mark, strength: "", weight: 0 });
       return krohn.make("td", {}, mark);

@@ -6,13 +6,13 @@ krohn.Ask = class {
   constructor(add) {
     this.add = add;
     this.waiting = null;
-    this.spec = krohn.make("input", { type: "text", id: "spec", placeholder: "S4, Dyck3,2, regex:(a|b)*abb, path/to/file.json", spellcheck: "false", autocapitalize: "off" });
+    this.spec = krohn.make("input", { type: "text", id: "spec", placeholder: "S4, Dyck3,2, regex:(a|b)*abb, path/to/file.json or .jff", spellcheck: "false", autocapitalize: "off" });
     this.length = krohn.make("input", { type: "number", id: "longest", min: 1, max: 128, value: 32 });
-    this.file = krohn.make("input", { type: "file", id: "file", accept: ".json,application/json", class: "hidden", on: { change: () => this.upload() } });
+    this.file = krohn.make("input", { type: "file", id: "file", accept: ".json,.jff,application/json", class: "hidden", on: { change: () => this.upload() } });
     this.go = krohn.make("button", { type: "submit", class: "main" }, "Compile");
     this.cancel = krohn.make("button", { type: "button", disabled: true, on: { click: () => this.stop() } }, "Cancel");
     this.status = krohn.make("p", { id: "ask-status", class: "note", role: "status" });
-    const choose = krohn.make("label", { class: "upload", for: "file", tabindex: 0 }, "Upload a file", this.file);
+    const choose = krohn.make("label", { class: "upload", for: "file", tabindex: 0 }, "Upload a file (.json, .jff)", this.file);
     const form = krohn.make(
       "form",
       { class: "ask", autocomplete: "off", on: { submit: (event) => this.submit(event) } },
@@ -38,10 +38,11 @@ krohn.Ask = class {
       this.tell(`A file may have at most 1 MB; ${file.name} has ${(file.size / 1e6).toFixed(1)} MB.`, true);
     } else {
       const content = await file.text();
+      const jflap = file.name.endsWith(".jff");
       try {
-        this.send({ spec: file.name.replace(/\.json$/, ""), file: JSON.parse(content), length: Number(this.length.value) });
+        this.send({ spec: file.name.replace(/\.(json|jff)$/, ""), file: jflap ? content : JSON.parse(content), length: Number(this.length.value) });
       } catch {
-        this.tell(`${file.name} is not JSON. Automaton files are described in the documentation.`, true);
+        this.tell(`${file.name} is neither JSON nor JFLAP (.jff). Both kinds of automaton files are described in the documentation.`, true);
       }
     }
     this.file.value = "";
