@@ -75,6 +75,10 @@ release: ## wheel, source archive, checksums and notes in dist/, ready to upload
 	rm -rf dist
 	$(BIN)/python -m hatchling build
 	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv --clear $(VENV)/.empty  # installs, and does the main job, where there is neither compiler nor torch
+	$(VENV)/.empty/bin/pip install --quiet --disable-pip-version-check --only-binary :all: dist/*.whl
+	cd $(VENV)/.empty && bin/krohn compile S4 --length 16 --out s4 > s4.txt && bin/krohn verify s4 --dtype float32
+	rm -rf $(VENV)/.empty
 	awk '/^## /{n++} n==1' CHANGELOG.md > dist/NOTES.md
 	$(if $(WEIGHTS),$(BIN)/python benchmarks/release_weights.py $(WEIGHTS) dist)
 	cd dist && find . -type f ! -name SHA256SUMS ! -name NOTES.md | sort | sed 's|^\./||' | xargs sha256sum > SHA256SUMS && cat SHA256SUMS

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -121,6 +122,29 @@ def test_the_architecture_page_names_every_part() -> None:
         path.stem for path in package.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
     }
     assert {part for part in parts if not part.startswith("__")} <= set(re.findall(r"`(\w+)`", page))
+
+
+def test_the_picture_of_the_readme_is_what_krohn_draws() -> None:
+    """It names letters as people do: ``is a``; it said ``is 0``."""
+    drawn = krohn.compile("abab", length=12).explain("abababbaabab")._repr_svg_()
+    assert (ROOT / "docs" / "abab.svg").read_text() == drawn
+    assert ">is a<" in drawn
+    assert not re.search(r">is \d<", drawn)
+
+
+def test_the_first_page_of_the_documentation_has_a_picture_before_its_lists() -> None:
+    page = (ROOT / "docs" / "index.md").read_text()
+    (picture,) = re.findall(r"!\[.+\]\((.+)\)", page.partition("```{toctree}")[0])
+    assert (ROOT / "docs" / picture).is_file()
+
+
+def test_one_version_everywhere() -> None:
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
+    newest = re.search(r"^## (\S+),", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert cited is not None
+    assert newest is not None
+    assert krohn.__version__ == stated == cited[1] == newest[1]
 
 
 def test_every_page_is_reached_from_the_readme() -> None:

@@ -76,6 +76,8 @@ def test_the_core_asks_for_nothing_heavy_and_every_extra_is_named() -> None:
         "compile C2 --architecture gru --out gru",
         "atlas --states 2 --letters 2",
         "export net --to hf --no-proof --out gpt2",
+        f"results import {ROOT / 'results' / 'curves-small.jsonl'} --store runs.sqlite",
+        "suite list",
     ],
 )
 def test_these_commands_need_no_extra(line: str, place: Path) -> None:

@@ -150,7 +150,7 @@ def test_a_pattern_says_match_or_no_match(browser: Chrome, page: Path) -> None:
 def test_why_this_depth_speaks_of_the_network_that_is_shown(browser: Chrome, page: Path) -> None:
     open_page(browser, page, "regex:(a|b)*abb")
     assert "clamped counter" not in text(browser, "algebra")
-    assert "1 back" in text(browser, "algebra")
+    assert "looks at the letter before" in text(browser, "algebra")
     open_page(browser, page, "S4")
     assert "S4" in text(browser, "algebra")
 

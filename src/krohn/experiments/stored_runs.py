@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from krohn.errors import InvalidInput, UnknownName
-from krohn.experiments.all_experiments import experiment as find
 from krohn.experiments.record import Conflict, Member
-from krohn.experiments.scale import parse_scale
 from krohn.experiments.store import Store
 from krohn.experiments.text_form import export_text, parse_text
 from krohn.notebook import Rows
@@ -103,6 +101,9 @@ class Results:
         scale: str | None = None,
     ) -> int:
         """Writes results as text that can be committed, and returns how many records it holds."""
+        from krohn.experiments.all_experiments import experiment as find
+        from krohn.experiments.scale import parse_scale
+
         if experiment is not None:
             find(experiment)
         if scale is not None:

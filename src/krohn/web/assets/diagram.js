@@ -29,7 +29,7 @@ krohn.Diagram = class {
     svg.append(this.way);
     const room = svg.viewBox.baseVal;
     // A line of states, or a large diagram, goes across the page; others stand beside the answer.
-    const line = room.width > 2.6 * room.height;
+    const line = (this.line = room.width > 2.6 * room.height);
     this.host.closest(".pair").classList.toggle("stacked", line || room.width > 700);
     svg.style.maxWidth = `${Math.max(240, Math.min(1120, room.width * (line ? 1.6 : 1.35)))}px`;
     svg.style.maxHeight = `${Math.min(room.width > 700 ? 860 : 560, room.height * (line ? 1.6 : 1.35))}px`;
@@ -56,9 +56,9 @@ krohn.Diagram = class {
     if (this.way) krohn.fill(this.way, ...(letter === null ? [] : this.travelled(from, to, letter)));
   }
 
-  /* Where the diagram is wider than its place, the current state stays in sight. */
+  /* Where a line of states is wider than its place, the current state stays in sight. */
   follow(circle) {
-    if (this.host.scrollWidth <= this.host.clientWidth + 1) return;
+    if (!this.line || this.host.scrollWidth <= this.host.clientWidth + 1) return;
     const [box, at] = [this.host.getBoundingClientRect(), circle.getBoundingClientRect()];
     if (at.left < box.left + 30 || at.right > box.right - 30) this.host.scrollLeft += at.left - box.left - box.width / 2;
   }
