@@ -1,18 +1,21 @@
 """Prefix patching: calibrated on networks whose algorithm is known, then run on trained ones.
 
     python benchmarks/prefix_tables.py known
-    python benchmarks/prefix_tables.py trained FOLDER …
+    python benchmarks/prefix_tables.py trained [--pairs N] FOLDER …
+    python benchmarks/prefix_tables.py learned FOLDER …
     python benchmarks/prefix_tables.py write
 
 ``known`` compiles every automaton and algorithm of the suite, plain and rotated, and asks which mechanism
 ``krohn understand --prefixes`` names. ``trained`` asks the same of runs, and how many letters they have right
-on words longer than those they were trained on. Both write to results/understand/, ``write`` puts the tables
-into docs/understand.md and docs/findings-understand.md.
+on words longer than those they were trained on; ``learned`` swaps learned and linear subspaces of the last
+position and of the last eight. They write to results/understand/, ``write`` puts the tables into
+docs/understand.md and docs/findings-understand.md.
 """
 
 import json
 import sys
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -27,12 +30,14 @@ from krohn.exporting.from_run import decoder_of_run
 from krohn.testbed.catalogue import NETWORKS
 from krohn.testbed.disguise import NONE, ROTATED, disguise
 from krohn.understanding.hybrids import ONE_STEP
-from krohn.understanding.prefixes import patch_prefixes
+from krohn.understanding.learned import state_moved
+from krohn.understanding.prefixes import PAIRS, patch_prefixes
 from krohn.understanding.readings import Readings
 from krohn.understanding.stages import stages_of_decoder
-from krohn.understanding.subject import subject_of_decoder
+from krohn.understanding.subject import subject_of, subject_of_decoder
 
 KNOWN, TRAINED = STORE / "prefixes-known.jsonl", STORE / "prefixes-trained.jsonl"
+LEARNED = STORE / "learned.jsonl"
 MECHANISM = {"scan": "scan", "grid": "counts", "counter": "counts", "features": ONE_STEP}
 """What an algorithm of the suite is; the others are cascades. A network of one block has one step."""
 BEYOND = (1.0, 1.1, 1.25, 1.5, 2.0)
@@ -62,11 +67,14 @@ def known() -> None:
 def trained(folders: list[str]) -> None:
     lines = TRAINED.read_text().splitlines() if TRAINED.exists() else []
     done = {json.loads(line)["name"] for line in lines}
+    pairs = PAIRS
+    if folders[0] == "--pairs":
+        pairs, folders = int(folders[1]), folders[2:]
     for folder in (Path(name) for name in folders):
         if folder.name in done:
             continue
         begun = process_time()
-        report = patch_prefixes(folder, pairs=48 if "depth" in folder.name else 64)
+        report = patch_prefixes(folder, pairs=pairs)
         row = {"name": folder.name, **report.to_json(), "beyond": beyond(folder, report.length)}
         with TRAINED.open("a") as file:
             file.write(
@@ -90,6 +98,23 @@ def beyond(folder: Path, length: int) -> list[dict[str, float]]:
         {"from": start + 1, "to": end, "right": float(right[:, start:end].mean())}
         for start, end in zip(starts, ends, strict=True)
     ]
+
+
+def learned(folders: list[str]) -> None:
+    lines = LEARNED.read_text().splitlines() if LEARNED.exists() else []
+    done = {json.loads(line)["name"] for line in lines}
+    for folder in (Path(name) for name in folders):
+        if folder.name in done:
+            continue
+        subject = subject_of(folder)
+        blocks, rows = len(subject.stages.blocks), []
+        for layer, positions in product((blocks // 2, blocks - 1), (1, 8)):
+            found = state_moved(subject, layer, positions=positions)
+            about = {"name": folder.name, "automaton": subject.automaton.name, "blocks": blocks}
+            rows.append({**about, "length": subject.length, **found.to_json()})
+            print(rows[-1], flush=True)
+        with LEARNED.open("a") as file:
+            file.writelines(json.dumps(rounded(row)) + "\n" for row in rows)
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -121,6 +146,17 @@ def abstained() -> str:
     return markdown(["network", "algorithm", "named", "nearest", "its share in the worst layer, %"], body)
 
 
+def reaches() -> str:
+    """How far the first letter has been carried, by layer; networks with the same list in one row."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for row in rows_of(KNOWN):
+        if row["disguise"] == NONE:
+            key = row["expected"], numbers(row["first_within"])
+            groups.setdefault(key, []).append(f"{row['automaton']} {row['algorithm']}")
+    body = [[kind, ", ".join(names), reach] for (kind, reach), names in groups.items()]
+    return markdown(["algorithm", "networks", "first letter within, by block"], body)
+
+
 def share(row: dict[str, Any]) -> str:
     return f"{100 * row['shares'][row['nearest']]:.0f}"
 
@@ -138,23 +174,43 @@ def mechanisms() -> str:
         body.append(
             [
                 label(row),
+                str(row["pairs"]),
                 row["mechanism"],
-                row["nearest"],
                 " ".join(f"{100 * one['share']:.0f}" for one in fit),
                 " ".join(f"{100 * one['chance']:.0f}" for one in fit),
                 numbers([layer["known_from"] for layer in layers]),
                 numbers([layer["class_known_from"] for layer in layers]) if row["classes"] else "none",
-                numbers([layer["first_within"] for layer in layers]),
+                numbers([half(row["patched"], layer["first_letter"]) for layer in layers]),
                 " ".join(f"{100 * part['right']:.1f}" for part in row["beyond"]),
             ]
         )
-    head = ["network", "named", "nearest", "best share by layer, %", "its chance", "state from", "class from"]
-    return markdown([*head, "first letter within", "letters right, %"], body)
+    head = ["network", "pairs", "named", "best share by layer, %", "its chance", "state from", "class from"]
+    return markdown([*head, "first letter", "letters right, %"], body)
+
+
+def half(prefixes: list[int], shares: list[float]) -> int | None:
+    """With so many positions patched, or more, at least half of the answers follow the first letter."""
+    found = None
+    for count, share in zip(reversed(prefixes), reversed(shares), strict=True):
+        if share < 0.5:
+            break
+        found = count
+    return found
 
 
 def label(row: dict[str, Any]) -> str:
     kind = "Muon, width 512" if "muon" in row["name"] else "width 128"
     return f"{row['automaton']}, {row['length']} letters, {len(row['layers']) - 1} layers, {kind}"
+
+
+def subspaces() -> str:
+    """Learned and linear subspaces, by network, layer and positions."""
+    body = []
+    for row in rows_of(LEARNED):
+        shares = (f"{100 * row[key]:.0f}" for key in ("das", "linear", "random", "everything", "chance"))
+        body.append([row["automaton"], f"{row['layer']} of {row['blocks']}", str(row["positions"]), *shares])
+    head = ["network", "after layer", "positions", "DAS", "linear", "random", "all directions", "chance"]
+    return markdown(head, body)
 
 
 def prefix_verdicts() -> str:
@@ -165,8 +221,10 @@ def write() -> None:
     tables = {
         "prefix-known": confusion,
         "prefix-abstained": abstained,
+        "prefix-first": reaches,
         "prefix-trained": mechanisms,
         "prefix-verdicts": prefix_verdicts,
+        "learned": subspaces,
     }
     for page in (ROOT / "docs" / "understand.md", ROOT / "docs" / "findings-understand.md"):
         text = page.read_text()
@@ -180,4 +238,7 @@ def write() -> None:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     what, *names = sys.argv[1:]
-    trained(names) if what == "trained" else {"known": known, "write": write}[what]()
+    if what in ("trained", "learned"):
+        {"trained": trained, "learned": learned}[what](names)
+    else:
+        {"known": known, "write": write}[what]()

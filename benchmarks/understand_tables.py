@@ -148,6 +148,22 @@ def kept_table() -> str:
     return markdown([*header, "best of a scan", "best of a cascade", "best of counts"], body)
 
 
+def state_table() -> str:
+    """By layer: the subspace of the state, what the rest and the controls do, and what a probe reads."""
+    body = []
+    for name in KEPT:
+        payload = stored(name)
+        rows = by_name(payload)["state"]
+        shares = ("causal", "chance", "control", "probe", "baseline")
+        cells = {key: " ".join(percent(row[key]) for row in rows) for key in shares}
+        cells["rest"] = " ".join(percent(row["rest"]["value"]) for row in rows)
+        sizes = " ".join(str(row["dimension"]) for row in rows)
+        order = ("causal", "chance", "rest", "control", "probe", "baseline")
+        body.append([payload["automaton"], sizes, *(cells[key] for key in order)])
+    head = ["network", "directions", "follow", "chance", "rest", "highest control", "probe", "guess"]
+    return markdown(head, body)
+
+
 def heads_table() -> str:
     body = []
     for name in KEPT:
@@ -197,6 +213,7 @@ def write(names: list[str]) -> None:
     tables = {
         **{f"apart-{spec.lower()}": told(spec) for spec in ALGORITHMS},
         "kept": kept_table(),
+        "state-cells": state_table(),
         "heads": heads_table(),
         "verdicts": verdicts(),
         "returned": returned(),

@@ -162,7 +162,11 @@ class Stages:
 
     @torch.inference_mode()
     def answer(self, layer: int, suffix: Tensor, passed: "Passed") -> Tensor:
-        """The state [word] said at the last letter if the last positions are ``suffix`` [word, k, d].
+        """The state [word] said at the last letter if the last positions are ``suffix`` [word, k, d]."""
+        return self.last_logits(layer, suffix, passed).argmax(-1)
+
+    def last_logits(self, layer: int, suffix: Tensor, passed: "Passed") -> Tensor:
+        """Logits at the last letter if the last positions are ``suffix`` [word, k, d], with gradients.
 
         ``suffix`` stands after ``layer`` blocks; all positions before it are as they were in the pass. They
         see nothing of the suffix, so only its own positions are computed again.
@@ -172,11 +176,10 @@ class Stages:
         hidden = self.hidden(torch.arange(first, count), count)
         for block, (keys, values) in zip(self.blocks[layer:], passed.offered[layer:], strict=True):
             key, value = block.keys_values(x)
-            keys, values = (
-                torch.cat([old[:, :, :first], new], dim=2) for old, new in ((keys, key), (values, value))
-            )
+            keys = torch.cat([keys[:, :, :first], key], dim=2)
+            values = torch.cat([values[:, :, :first], value], dim=2)
             x = block.advance(x, block.attend(x, keys, hidden), values)
-        return self.read(x[:, -1]).argmax(-1)
+        return self.read(x[:, -1])
 
     @torch.inference_mode()
     def finish(self, layer: int, stream: Tensor) -> Tensor:
