@@ -160,7 +160,7 @@ def by_recipe(found: Records, judge: Callable[[Sequence[Row]], bool | None]) -> 
 
 
 def depths_of(found: Records, tasks: Iterable[str]) -> str:
-    """For example ``A5 8 (AdamW, not 4)``."""
+    """For example ``A5 8 (AdamW, 1 of 6, not 4)``: the replicates that pass there, and where none does."""
     words = []
     for task in tasks:
         for sheet in SHEETS:
@@ -169,7 +169,11 @@ def depths_of(found: Records, tasks: Iterable[str]) -> str:
             if rows:
                 failed = max((row["depth"] for row in rows if not row["solved"]), default=None)
                 passed = "no depth" if place.deepest is None else str(place.deepest)
-                words.append(f"{task} {passed} ({COLUMN[sheet]}{f', not {failed}' if failed else ''})")
+                least_row = next((row for row in rows if row["depth"] == place.deepest), {})
+                few = (
+                    f", {least_row['reached']} of {least_row['replicates']}" if "reached" in least_row else ""
+                )
+                words.append(f"{task} {passed} ({COLUMN[sheet]}{few}{f', not {failed}' if failed else ''})")
     return "; ".join(words) or "not tried"
 
 
