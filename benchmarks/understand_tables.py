@@ -7,7 +7,6 @@ results/understand/.
 """
 
 import json
-import re
 import sys
 from itertools import product
 from pathlib import Path
@@ -221,10 +220,9 @@ def write(names: list[str]) -> None:
     for page in (ROOT / "docs" / "understand.md", ROOT / "docs" / "findings-understand.md"):
         text = page.read_text()
         for name, table in tables.items():
-            pattern = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
-            text = re.sub(
-                pattern, lambda found, table=table: found[1] + table + found[2], text, flags=re.DOTALL
-            )
+            head, found, rest = text.partition(f"<!-- {name} -->\n")
+            if found:
+                text = head + found + table + "\n" + rest[rest.index("<!-- end -->") :]
         page.write_text(text)
 
 
