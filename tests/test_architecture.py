@@ -111,6 +111,17 @@ HEAVY: dict[str, set[str]] = {
 NEVER = {"pickle", "dill", "cloudpickle", "sympy", "libsemigroups_pybind11", "polars"}
 
 
+# The picture of docs/architecture.md, from the bottom, each row from the left.
+PICTURE = """
+errors nearest_float atomic svg streams work plugins notebook strict_json
+automata algebra cascade network check models tasks figures
+depth construct bridge certify recurrent kernel training
+evaluate exporting trained experiments understanding testbed
+compilation verification web installation functions cli
+"""
+EXCEPTION = ("strict_json", "check")
+
+
 def modules() -> list[Path]:
     return sorted(SOURCE.rglob("*.py"))
 
@@ -148,6 +159,17 @@ def test_heavy_packages_are_named_only_where_they_belong() -> None:
             root = name.split(".")[0]
             assert root not in NEVER, f"{path} imports {root}"
             assert part_of(path) in HEAVY.get(root, {part_of(path)}), f"{path} imports {root}"
+
+
+def test_a_part_uses_those_below_it_and_to_its_left() -> None:
+    order = PICTURE.split()
+    assert {part for part in MAY_IMPORT if not part.startswith("__")} == set(order)
+    for part, others in MAY_IMPORT.items():
+        for other in others - {part}:
+            below = part.startswith("__") or order.index(other) < order.index(part)
+            assert below or (part, other) == EXCEPTION, f"{part} may import {other}, which comes after it"
+    page = (SOURCE.parents[1] / "docs" / "architecture.svg").read_text()
+    assert all(part in page for part in order)
 
 
 def test_there_is_no_cycle_of_modules() -> None:
