@@ -225,3 +225,39 @@ def test_the_shortest_wrong_word_is_the_shortest(browser: Chrome, page: Path) ->
                 assert wrong == 0, damage
     assert any(said.startswith("Broken. Shortest") for said in called)
     assert complaints(browser) == []
+
+
+LONGER = """
+const done = arguments[0];
+krohn.WORDS = 0;
+const { machine, network, breaking } = krohn.current;
+(async () => {
+  for (const [name, { values }] of Object.entries(network.tensors)) {
+    if (!name.includes('heads') && !name.includes('mlp')) continue;
+    for (const index of values.keys()) {
+      for (const factor of [1.1, 0.9, 1.5, 0.5]) {
+        const kept = values[index];
+        values[index] = kept * factor;
+        const found = await krohn.firstWrong(network, machine.automaton, () => false);
+        values[index] = kept;
+        if (found.word && found.word.length > 1) {
+          breaking.choose(name, index);
+          values[index] = kept * factor;
+          await breaking.search();
+          return done(krohn.find('damage').textContent);
+        }
+      }
+    }
+  }
+  done('no such weight');
+})();
+"""
+
+
+def test_a_word_is_called_the_shortest_only_if_all_shorter_ones_were_tried(
+    browser: Chrome, page: Path
+) -> None:
+    """With no short words tried, a wrong word of several letters is a wrong word and no more."""
+    open_page(browser, page, "abab")
+    damage = browser.execute_async_script(LONGER)
+    assert re.match(r"Broken\. A wrong word \((?!1 letter)\d+ letters", damage), damage
