@@ -17,6 +17,7 @@ from selenium.webdriver.common.by import By
 import krohn
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
+from krohn.web import page_data
 from krohn.web.jobs import Jobs
 from krohn.web.page_request import MAX_BYTES, MachineRequest, read_request
 from krohn.web.server import Guard, is_loopback
@@ -204,11 +205,11 @@ def test_the_page_asks_the_server(browser: Chrome, address: str, tmp_path: Path)
 
 
 def test_a_network_that_is_too_large_for_a_page_is_refused_before_it_is_proved(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run(["explore", "Rubik", "--length", "8", "--out", str(tmp_path / "page.html")]) == 2
+    monkeypatch.setattr(page_data, "MAX_PARAMETERS", 50)
+    monkeypatch.setattr(page_data, "verify", lambda network: pytest.fail("it is proved"))
+    assert run(["explore", "S4", "--length", "8", "--out", str(tmp_path / "page.html")]) == 2
     line = capsys.readouterr().err.splitlines()[-1]
-    assert line.startswith(
-        "error: a page holds networks of at most 400,000 parameters; Rubik at --length 8 has"
-    )
+    assert line.startswith("error: a page holds networks of at most 50 parameters; S4 at --length 8 has")
     assert list(tmp_path.iterdir()) == []
