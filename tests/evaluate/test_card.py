@@ -14,13 +14,14 @@ from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.cli.card import task_names
 from krohn.errors import InvalidInput
-from krohn.evaluate.card import ASSUMES, Card, conflict, estimate, theorem
+from krohn.evaluate.card import Card, conflict, estimate, theorem
 from krohn.evaluate.harness import Effort, FirstWrong, first_wrong, long_words, made, reach, trained
 from krohn.evaluate.layers import find_layer
 from krohn.models.registry import kinds
 from krohn.recurrent.verdicts import verdicts
 
 PAGE = (Path(__file__).parents[2] / "docs" / "card.md").read_text(encoding="utf-8")
+ASSUMES = "finitely many vectors are reached"
 QUICK = {"seeds": 1, "length": 4, "steps": 2, "width": 4}
 TYPED = ["--seeds", "1", "-T", "4", "--steps", "2", "--width", "4"]
 
@@ -251,13 +252,16 @@ def test_a_conflict_of_theorem_and_training_is_explained() -> None:
         ("deltaproduct,householders=2,beta_max=1", "C2", "open"),
         ("rankone,rate_max=1", "C2", "open"),
         ("lstm", "A5", "yes"),
-        ("gpt,positions=none", "A5", "no"),
+        ("gpt,positions=none", "C2", "no"),
+        ("gpt", "C2", "open"),
+        ("gpt", "A5", "no"),
     ],
 )
 def test_the_verdict_is_about_the_layer_with_its_options(layer: str, task: str, can: str) -> None:
     found = theorem(parse_spec(task), find_layer(layer, 8))
     assert found["can"] == can
     assert found["reason"]
+    assert bool(found["assumes"]) is (find_layer(layer, 8).family is not None)
 
 
 def test_every_architecture_of_ours_has_a_card_and_its_family_is_a_row() -> None:

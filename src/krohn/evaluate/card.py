@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -29,14 +30,11 @@ from krohn.evaluate.harness import (
 )
 from krohn.evaluate.layers import Layer, find_layer
 from krohn.recurrent.capability import capability
-from krohn.recurrent.verdicts import verdicts
+from krohn.recurrent.verdicts import Verdict, verdicts
 
 TASKS = ("C2", "C3", "S3", "S5:adjacent", "A5", "FlipFlop", "Grid4", "Dyck4,2")
 PASSES = 0.99
 """The share of letters that must be right for a seed to pass."""
-
-ASSUMES = "finitely many different vectors are ever reached, on words of every length"
-"""What the theorems about recurrent layers assume."""
 
 Tell = Callable[[str], None]
 
@@ -130,10 +128,14 @@ def theorem(automaton: Semiautomaton, layer: Layer) -> dict[str, Any]:
     if layer.family is None:
         return {"can": "open", "reason": "no theorem here is about this layer", "assumes": "", "source": ""}
     can, reason = capability(automaton, layer.family, layer.layers, layer.steps)
-    rows = verdicts(automaton, analyze(reachable(automaton)))
-    (row,) = (row for row in rows if row.name.lower() == layer.family.lower())
+    (row,) = (row for row in _families(automaton) if row.name.lower() == layer.family.lower())
     answer = {True: "yes", False: "no", None: "open"}[can]
-    return {"can": answer, "reason": reason or row.reason, "assumes": ASSUMES, "source": row.source}
+    return {"can": answer, "reason": reason or row.reason, "assumes": row.assumptions, "source": row.source}
+
+
+@cache
+def _families(automaton: Semiautomaton) -> tuple[Verdict, ...]:
+    return verdicts(automaton, analyze(reachable(automaton)))
 
 
 class _Clock:

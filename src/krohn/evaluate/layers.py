@@ -211,7 +211,7 @@ def _family(config: ModelConfig) -> str | None:
         return getattr(config, name)
 
     if kind == "gpt":
-        return "Transformer, fixed depth"
+        return "Transformer, fixed precision" if get("positions") == "none" else "Transformer, fixed depth"
     if kind == "diagonal":
         return _GATES[get("gate")]
     if kind == "deltaproduct" and get("key_norm") == "l2":
