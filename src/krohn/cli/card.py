@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from krohn.cli.output import emit, json_option, note
+from krohn.cli.search_options import Finite
 
 
 @click.command()
@@ -28,7 +29,9 @@ from krohn.cli.output import emit, json_option, note
     show_default=True,
     help="To train by.",
 )
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Start nothing after so long.")
+@click.option(
+    "--minutes", type=Finite(min=0, min_open=True), help="Start no training after this many minutes."
+)
 @click.option("--device", default="cpu", show_default=True, help="Where to train: cpu or cuda.")
 @click.option(
     "--out",
