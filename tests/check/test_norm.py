@@ -19,6 +19,7 @@ from krohn.check.checker import check
 from krohn.check.format import FORMATS, whole
 from krohn.check.reader import Automaton, Network
 from krohn.check.real import Real, between, point
+from krohn.check.strands import untouched
 from krohn.check.verdict import Refused
 from krohn.exporting.export_proof import checkable_decoder, prove, token_table
 from krohn.exporting.from_compiled import decoder_of_compiled
@@ -165,14 +166,14 @@ def test_what_is_supposed_of_the_stream_between_blocks_is_shown(
     network, table, witness, length = proved("C5")
     blocks = [step["blocks"] for step in witness["steps"] if step["kind"] == "mlp"]
     assert max(blocks) > 1
-    supposed = mlp.Block.supposed
+    supposed = mlp.supposed_after
 
-    def scaled(block: Any, layers: Any, chain: Any) -> Real:
-        made, quiet = supposed(block, layers, chain), mlp.untouched(layers)
+    def scaled(block: Any, layers: Any, norms: Any) -> Real:
+        made, quiet = supposed(block, layers, norms), untouched(layers)
         middle, far = (made.lo + made.hi) / 2, (made.hi - made.lo) / 2 * share
         return made.where(quiet, Real(middle - far, middle + far))
 
-    monkeypatch.setattr(mlp.Block, "supposed", scaled)
+    monkeypatch.setattr(mlp, "supposed_after", scaled)
     verdict = check(network, table, "float32", length, witness)
     assert verdict.certified == (share > 1)
     assert share > 1 or "leaves what LayerNorm was bounded for" in verdict.reason
