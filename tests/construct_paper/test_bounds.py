@@ -83,7 +83,7 @@ def test_a_semigroup_too_large_to_count_is_bounded_by_all_maps(monkeypatch) -> N
 
 
 def test_unknown_theorems_and_other_automata_are_refused() -> None:
-    with pytest.raises(UnknownName, match=r"known for scan, paper, .*; got 'five'"):
+    with pytest.raises(UnknownName, match=r"known for scan, wide, paper, .*; got 'five'"):
         bounds_for("five", parse_spec("C2"), 10)
     with pytest.raises(InvalidInput, match="at least 1; got 0"):
         bounds_for("scan", parse_spec("C2"), 0)
