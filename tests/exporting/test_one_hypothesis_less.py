@@ -67,7 +67,7 @@ def nudged(held: dict[str, Any]) -> None:
 CHANGES: dict[str, tuple[Callable[[Path], None], bool]] = {
     "layer_norm_epsilon": (configured(layer_norm_epsilon=1e15), True),
     "layer_norm_epsilon, a little": (configured(layer_norm_epsilon=1.1e-5), False),
-    "scale_attn_weights": (configured(scale_attn_weights=False), False),
+    "scale_attn_weights": (configured(scale_attn_weights=False), True),
     "scale_attn_by_inverse_layer_idx": (configured(scale_attn_by_inverse_layer_idx=True), False),
     "reorder_and_upcast_attn": (configured(reorder_and_upcast_attn=True), False),
     "activation_function": (configured(activation_function="gelu_new"), True),
