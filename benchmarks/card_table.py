@@ -80,7 +80,8 @@ PAGE = """# Cards of stock layers
 
 Written by `python benchmarks/card_table.py page` from `results/cards/cards.jsonl`; [the card of a
 layer](card.md) says what the columns mean. One block of width 32 with an MLP (GPT: two), T = 16, 1,000
-steps of AdamW on 64 words each, 3 seeds; {networks} networks in all, on 14 cores of a CPU at once. Layers
+steps of AdamW on 64 words each, 3 seeds; {networks} networks in all, on CPUs: most
+on 14 cores of one machine at once, {here} cells on another (`settings` in the file says which torch). Layers
 of flash-linear-attention 0.6.0 run in the library's reference form (`fla.ops.*.naive`, in float32, on a
 CPU) with the projections, gates and convolutions of its layers rewritten at this size
 (`benchmarks/stock_layers.py`): a table of recurrences, not of kernels, and of short training, not of what a
@@ -101,6 +102,9 @@ Letters before the first wrong one, for each seed that passes at T; ≥ where no
 (100,000 letters; GPT 4,096, PaTH and log-linear 2,048).
 
 {held}
+
+On Dyck4,2 uniform words soon reach the sink, where every later answer is the same: a network can pass
+with 99% of the letters and be wrong as soon as one bracket is repeated, which *holds* shows here.
 
 ## Two published comparisons
 
@@ -248,6 +252,7 @@ def page_text() -> str:
     networks = sum(row["seeds"] for row in rows.values())
     return PAGE.format(
         networks=networks,
+        here=sum(row["settings"]["torch"].endswith("+cpu") for row in rows.values()),
         cells=len([key for key in rows if key[1] in TASKS]),
         all_cells=len(LAYERS) * len(TASKS),
         learned=_markdown(("layer", *TASKS), learned),

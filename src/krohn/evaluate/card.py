@@ -250,7 +250,7 @@ def _pace(layer: Layer, automaton: Semiautomaton, effort: Effort, device: str) -
     growth = (
         2 if passes[1] > 8 * passes[0] else 1
     )  # four times the letters take four or sixteen times as long
-    longest: float = passes[1] * (layer.longest / 1024) ** growth
+    longest: float = passes[1] * (layer.longest / 1024) ** growth * 8 / 7  # beginnings are read before
     return effort.seeds * (effort.steps * step + longest)
 
 
