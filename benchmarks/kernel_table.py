@@ -1,18 +1,21 @@
-"""The table of docs/kernel.md: recurrent networks, and what Coq says of their certificates.
+"""The table of docs/kernel.md: networks, and what Coq says of their certificates.
 
 Run: python benchmarks/kernel_table.py [--write] [--only S4-deltanet:C2-diagonal]
-Every row is one run of coqc on this machine; --write puts the rows into the page and keeps the others there.
+Transformers are built for words of 100 letters. Every row is one run of coqc on this machine; --write puts
+the rows into the page and keeps the others there.
 """
 
 import argparse
 import tempfile
 from pathlib import Path
 
+import krohn
 from krohn.automata.zoo import parse_spec
 from krohn.errors import KrohnError
 from krohn.kernel.coq import development
-from krohn.kernel.stored import stored_network
+from krohn.kernel.stored import stored_network, stored_transformer
 from krohn.kernel.verdict import kernel_verdict
+from krohn.network.storage import save as save_compiled
 from krohn.recurrent.witness_files import Witness, save
 from krohn.recurrent.witnesses import WITNESSES
 
@@ -39,7 +42,8 @@ NAMES = [
     ),
     *("Grid4", "Grid9", "Dyck4,2", "S3", "T3", "FlipFlop", "Dyck3,2", "abab"),
 ]
-ARCHITECTURES = ("deltaproduct", "deltanet", "diagonal", "rankone")
+TRANSFORMER = "transformer"
+ARCHITECTURES = ("deltaproduct", "deltanet", "diagonal", "rankone", TRANSFORMER)
 HEAD = (
     "| network | parameters | pairs | order of sums | seconds | MB | verdict |\n"
     "| --- | --- | --- | --- | --- | --- | --- |\n"
@@ -50,13 +54,18 @@ def row(name: str, architecture: str) -> str | None:
     """One line of the table; none where there is no such network."""
     automaton = parse_spec(name)
     with tempfile.TemporaryDirectory() as folder:
+        transformer = architecture == TRANSFORMER
         try:
-            save(Witness(WITNESSES[architecture](automaton), automaton), folder)
+            if transformer:
+                save_compiled(krohn.compile(automaton, length=100, dtype="float32"), folder)
+            else:
+                save(Witness(WITNESSES[architecture](automaton), automaton), folder)
         except KrohnError:
             return None
         title = f"{name} {architecture}"
         try:
-            numbers = f"{stored_network(Path(folder)).parameters:,}"
+            stored = (stored_transformer if transformer else stored_network)(Path(folder))
+            numbers = f"{sum(tensor.words.size for tensor in stored.tensors):,}"
             found = kernel_verdict(folder)
         except KrohnError as error:
             return f"| {title} | | | | | | {error} |"

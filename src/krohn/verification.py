@@ -109,7 +109,8 @@ def verify(
         largest: if it is refused, find the largest length that is proved.
         effort: for a trained network: how many words to run; 1 is a few seconds.
         device: where a trained network is run.
-        kernel: for a recurrent network: have Coq check the proof, for words of every length in float32.
+        kernel: for a compiled network: have Coq check the proof, in float32: for words of every length, or
+            for those that a Transformer was built for.
     """
     meant = None if automaton is None else as_automaton(automaton)
     if kernel:
@@ -117,7 +118,8 @@ def verify(
 
         if dtype not in (None, "float32") or length is not None or certificate is not None:
             raise InvalidInput(
-                "kernel proves float32 for words of every length; omit dtype, length and certificate"
+                "kernel proves float32, for all words a network was built for; "
+                "omit dtype, length and certificate"
             )
         return kernel_verdict(network, meant, renamed=renamed)
     if length is not None and length < 1:

@@ -209,8 +209,6 @@ def test_bad_questions_have_one_line(
         assert len(capsys.readouterr().err.strip().splitlines()) <= 3
     with pytest.raises(Unsupported, match="lstm"):
         stored_network(tmp_path / "lstm")
-    with pytest.raises(Unsupported, match="Transformers"):
-        krohn.verify(krohn.compile("C2", length=4), kernel=True)
     with pytest.raises(InvalidInput, match=r"\.v"):
         kernel_verdict(net, out=tmp_path / "2 words.v")
     (tmp_path / "mine.v").write_text("Theorem mine : True.")

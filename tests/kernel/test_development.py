@@ -17,6 +17,7 @@ from krohn.evaluate.witness_networks import in_training
 from krohn.kernel.certificate_text import HEAD, definitions
 from krohn.kernel.coq import ORDER, SOURCES, assumptions_in, output_of
 from krohn.kernel.stored import StoredNetwork, stored_network
+from krohn.kernel.transformer_text import HEAD as TRANSFORMER_HEAD
 from krohn.recurrent.witness_files import Witness, save
 from krohn.recurrent.witnesses import WITNESSES
 
@@ -50,8 +51,8 @@ def test_no_axiom_and_no_gap_in_the_sources() -> None:
 
 
 def test_the_theorems_stand_on_what_the_page_lists(coq: Path) -> None:
-    for theorem in ("in_any_order", "in_one_order"):
-        said = output_of(f"{HEAD}\nPrint Assumptions {theorem}.\n")
+    for head, theorem in ((HEAD, "in_any_order"), (HEAD, "in_one_order"), (TRANSFORMER_HEAD, "by_counting")):
+        said = output_of(f"{head}\nPrint Assumptions {theorem}.\n")
         listed = DOCS.read_text().partition("<!-- assumptions -->")[2].partition("<!-- end -->")[0]
         assert set(assumptions_in(said)) == set(re.findall(r"`([\w.]+)`", listed))
         assert assumptions_in(said)

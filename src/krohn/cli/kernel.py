@@ -10,7 +10,7 @@ from krohn.cli.output import emit, note
 from krohn.kernel.verdict import kernel_verdict
 
 OTHERS = ("dtype", "length", "as_argument", "claim", "effort", "device")
-"""Options of ``krohn verify`` that mean nothing to Coq: it proves float32 for words of every length."""
+"""Options of ``krohn verify`` that mean nothing to Coq: it proves float32 for all words of the network."""
 
 
 def by_kernel(directory: Path, spec: str | None, *, renamed: bool, out: Path | None, as_json: bool) -> None:
@@ -19,8 +19,8 @@ def by_kernel(directory: Path, spec: str | None, *, renamed: bool, out: Path | N
     typed = [name for name in OTHERS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     if typed and not (typed == ["dtype"] and context.params["dtype"] == "float32"):
         raise click.UsageError(
-            "--kernel proves float32 for words of every length; omit --dtype, --length, --explain, "
-            "--recheck, --effort and --device"
+            "--kernel proves float32 for all words a network was built for; omit --dtype, --length, "
+            "--explain, --recheck, --effort and --device"
         )
     verdict = kernel_verdict(directory, None if spec is None else parse_spec(spec), renamed=renamed, out=out)
     if out is not None and verdict.coq is not None:

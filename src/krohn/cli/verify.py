@@ -54,7 +54,7 @@ RUN_FILES = ("automaton.json", "weights.safetensors", "state.safetensors", "resu
     show_default=True,
     help="Where a trained network is run.",
 )
-@click.option("--kernel", is_flag=True, help="For a recurrent network: have Coq check the proof.")
+@click.option("--kernel", is_flag=True, help="For a compiled network: have Coq check the proof.")
 @json_option
 def command(
     directory: Path,

@@ -21,11 +21,11 @@ def certificate_text(network: StoredNetwork, exploration: Exploration) -> str:
     """The whole file; ``coqc`` accepts it if and only if the checker of the development says yes."""
     order = "any" if exploration.any_order else "one"
     automaton = network.automaton
-    return f"""(* {_comment(automaton.name)}, {network.architecture}: {MARK}
+    return f"""(* {comment(automaton.name)}, {network.architecture}: {MARK}
    coqc -Q DEVELOPMENT Krohn FILE.v
    The hash is what sha256sum says of the network's model.safetensors. Hints are not trusted.
-   Letters: {_comment(" ".join(automaton.letter_names))}
-   States: {_comment(" ".join(automaton.state_names))} *)
+   Letters: {comment(" ".join(automaton.letter_names))}
+   States: {comment(" ".join(automaton.state_names))} *)
 {HEAD}
 {definitions(network, exploration.hints)}
 Theorem {THEOREM} :
@@ -40,7 +40,7 @@ def definitions(network: StoredNetwork, hints: Iterable[Iterable[int]], tag: str
     """Sizes, tensors, automaton and hints; each name ends in ``tag``."""
     automaton = network.automaton
     kind, *numbers = network.kind
-    tensors = ";\n".join(map(_tensor, network.tensors))
+    tensors = ";\n".join(map(tensor_text, network.tensors))
     return f"""Definition network_sizes{tag} : sizes := {{| Kind := {kind} {" ".join(map(str, numbers))};
   LettersRead := {automaton.num_letters}; Width := {network.dim}; Layers := {network.layers};
   LooksBack := {str(network.looks_back).lower()}; Hidden := {network.hidden};
@@ -54,7 +54,7 @@ Definition hints{tag} : list (list nat) :=
 """
 
 
-def _comment(text: str) -> str:
+def comment(text: str) -> str:
     """Nothing that could end a comment or begin another."""
     plain = "".join(c if c.isprintable() else "?" for c in text)
     return plain.replace("(*", "( *").replace("*)", "* )").replace('"', "''")
@@ -64,7 +64,8 @@ def _rows(rows: Iterable[Iterable[int]]) -> str:
     return "[" + ";\n".join("[" + ";".join(map(str, row)) + "]" for row in rows) + "]%nat"
 
 
-def _tensor(tensor: StoredTensor) -> str:
+def tensor_text(tensor: StoredTensor) -> str:
+    """A tensor, equal words in runs."""
     starts = np.flatnonzero(np.diff(tensor.words, prepend=~tensor.words[:1]))
     counts = np.diff(starts, append=tensor.words.size)
     runs = (

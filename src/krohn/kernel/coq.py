@@ -13,7 +13,12 @@ from pathlib import Path
 from krohn.errors import KrohnError, MissingDependency
 
 SOURCES = Path(__file__).parent / "coq"
-ORDER = ("Network", "Closed", "Exists", "Exact", "OneOrder", "File", "Certificate")
+RECURRENT = ("Closed", "Exists", "Exact", "OneOrder", "Certificate")
+TRANSFORMERS = (
+    *("Transformer", "Bounds", "Boxes", "Softmax", "Attention", "Counting", "Layers", "Counted"),
+    *("TransformerFile", "TransformerCertificate"),
+)
+ORDER = ("Network", "File", *RECURRENT, *TRANSFORMERS)
 """The files of the development, each after those it needs."""
 INSTALL = "apt-get install coq libcoq-flocq"
 NO_COQ = f"the kernel's proofs need Coq with Flocq, and no coqc is installed; {INSTALL}"
@@ -51,7 +56,7 @@ def coq_version() -> str | None:
 
 
 def development() -> Path:
-    """The compiled development; the first call compiles it, which takes half a minute."""
+    """The compiled development; the first call compiles it, which takes a minute."""
     version = coq_version()
     if version is None:
         raise MissingDependency(NO_COQ)

@@ -1,4 +1,4 @@
-"""A recurrent network as its file has it: bits, names and shapes in the order of the bytes, and a hash.
+"""A network as its file has it: bits, names and shapes in the order of the bytes, and a hash.
 
 This reader shares no code with the one that the rest of the package uses. The header must be what Coq's
 ``File.v`` prints for the same tensors, byte for byte; then the hash that Coq computes is the file's.
@@ -18,20 +18,25 @@ from krohn.check.cells import Cell
 from krohn.check.stacks import DeltaStack, DiagonalStack, RankOneStack, StackCell
 from krohn.errors import InvalidFile, Unsupported
 from krohn.network.storage import MODEL
+from krohn.network.storage import load as load_compiled
+from krohn.network.transformer import Transformer
 from krohn.recurrent.witness_files import load
 
-Words = npt.NDArray[np.uint32]
+Words = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
+WORDS = {"F32": "<u4", "F64": "<u8", "I64": "<u8"}
+"""The types of tensors that ``File.v`` and ``TransformerFile.v`` know, and the words that hold them."""
 MOST_PARAMETERS = 700_000
 """Beyond it the hash alone takes Coq minutes."""
 
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """A name, a shape, and 32-bit words row by row."""
+    """A name, a shape, and words of 32 or 64 bits row by row."""
 
     name: str
     shape: tuple[int, ...]
     words: Words
+    dtype: str = "F32"
 
     def floats(self) -> npt.NDArray[np.float32]:
         """The same bits as numbers."""
@@ -61,6 +66,11 @@ class StoredNetwork:
     digest: str
 
     @property
+    def length(self) -> None:
+        """Words of every length are meant."""
+        return
+
+    @property
     def parameters(self) -> int:
         """Numbers in all tensors."""
         return sum(tensor.words.size for tensor in self.tensors)
@@ -76,6 +86,8 @@ def stored_network(folder: Path) -> StoredNetwork:
         )
     whole = (folder / MODEL).read_bytes()
     tensors = tensors_of_bytes(whole)
+    if any(tensor.dtype != "F32" for tensor in tensors):
+        raise InvalidFile(f"{MODEL} of a recurrent network must hold float32 tensors; it holds others")
     network = StoredNetwork(
         automaton=witness.automaton,
         architecture=cell.kind,
@@ -95,6 +107,60 @@ def stored_network(folder: Path) -> StoredNetwork:
     return network
 
 
+@dataclass(frozen=True)
+class StoredTransformer:
+    """What the certificate of a compiled Transformer is about.
+
+    Attributes:
+        automaton: the automaton that the network is said to track.
+        weights: the matrices; hints are computed from them, nothing else is.
+        digest: the SHA-256 of the file.
+    """
+
+    automaton: Semiautomaton
+    weights: Transformer
+    tensors: tuple[StoredTensor, ...]
+    digest: str
+
+    @property
+    def architecture(self) -> str:
+        """The one kind there is."""
+        return "Transformer"
+
+    @property
+    def length(self) -> int:
+        """The longest words."""
+        return self.weights.max_length
+
+
+NOT_COUNTING = "the kernel's proofs cover Transformers whose heads all count (prefix sums); this one has"
+
+
+def stored_transformer(folder: Path) -> StoredTransformer:
+    """The Transformer in a directory that ``krohn compile`` wrote; other kinds are refused in one line."""
+    network = load_compiled(folder)
+    weights, automaton = network.transformer, network.automaton
+    layers = () if network.program is None else network.program.layers
+    others = sorted({type(o).__name__ for layer in layers for o in layer.attention} - {"PrefixSum"})
+    if not layers or others or not all(layer.heads for layer in weights.layers):
+        raise Unsupported(f"{NOT_COUNTING} {', '.join(others) or 'a layer without heads, or no program'}")
+    if (
+        weights.mask != "causal"
+        or automaton.target != "state"
+        or len(weights.padding) != 1
+        or weights.readout.shape[1] != automaton.num_states
+    ):
+        raise Unsupported(
+            f"{NOT_COUNTING} another mask than causal, more padding, or another target than states"
+        )
+    whole = (folder / MODEL).read_bytes()
+    if len(whole) > 4 * MOST_PARAMETERS:
+        raise Unsupported(
+            f"the kernel's proofs cover files of at most {4 * MOST_PARAMETERS:,} bytes; got {len(whole):,}"
+        )
+    return StoredTransformer(automaton, weights, tensors_of_bytes(whole), hashlib.sha256(whole).hexdigest())
+
+
 def _kind(cell: Cell) -> tuple[str | int, ...]:
     if isinstance(cell, RankOneStack):
         return "RankOneSteps", *cell.sizes_of_heads
@@ -107,16 +173,21 @@ def _kind(cell: Cell) -> tuple[str | int, ...]:
 
 
 def tensors_of_bytes(whole: bytes) -> tuple[StoredTensor, ...]:
-    """The tensors of a safetensors file, in the order of its data; other types than float32 are refused."""
+    """The tensors of a safetensors file, in the order of its data; types unknown to Coq are refused."""
     try:
         size = int.from_bytes(whole[:8], "little")
         entries = json.loads(whole[8 : 8 + size])
         tensors = tuple(
-            StoredTensor(name, tuple(entry["shape"]), _words(whole[8 + size :], *entry["data_offsets"]))
+            StoredTensor(
+                name,
+                tuple(entry["shape"]),
+                np.frombuffer(whole[8 + size :][slice(*entry["data_offsets"])], WORDS[entry["dtype"]]),
+                entry["dtype"],
+            )
             for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"][0])
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidFile(f"{MODEL} must be a safetensors file of float32 tensors; it is not") from error
+        raise InvalidFile(f"{MODEL} must be a safetensors file of {', '.join(WORDS)}; it is not") from error
     if whole != bytes_of_tensors(tensors):
         raise Unsupported(
             f"{MODEL} must have the layout that safetensors itself writes, without metadata; save it again"
@@ -124,19 +195,17 @@ def tensors_of_bytes(whole: bytes) -> tuple[StoredTensor, ...]:
     return tensors
 
 
-def _words(data: bytes, begin: int, end: int) -> Words:
-    return np.frombuffer(data[begin:end], "<u4").astype(np.uint32)
-
-
 def bytes_of_tensors(tensors: tuple[StoredTensor, ...]) -> bytes:
-    """What ``safetensors`` of ``File.v`` gives."""
+    """What ``safetensors`` of ``File.v`` gives, or ``safetensors64`` of ``TransformerFile.v``."""
     entries, begin = [], 0
     for tensor in tensors:
-        end = begin + 4 * prod(tensor.shape)
+        end = begin + int(WORDS[tensor.dtype][-1]) * prod(tensor.shape)
         shape = ",".join(map(str, tensor.shape))
-        entries.append(f'"{tensor.name}":{{"dtype":"F32","shape":[{shape}],"data_offsets":[{begin},{end}]}}')
+        entries.append(
+            f'"{tensor.name}":{{"dtype":"{tensor.dtype}","shape":[{shape}],"data_offsets":[{begin},{end}]}}'
+        )
         begin = end
     header = ("{" + ",".join(entries) + "}").encode()
     header += b" " * (-len(header) % 8)
-    data = b"".join(tensor.words.astype("<u4").tobytes() for tensor in tensors)
+    data = b"".join(tensor.words.astype(WORDS[tensor.dtype]).tobytes() for tensor in tensors)
     return len(header).to_bytes(8, "little") + header + data

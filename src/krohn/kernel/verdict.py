@@ -11,10 +11,13 @@ from krohn.certify.identity import identify
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsupported
 from krohn.kernel.certificate_text import MARK, certificate_text
 from krohn.kernel.coq import NO_COQ, CoqVerdict, check_text, coq_version
+from krohn.kernel.counters import NoCounters, counting
 from krohn.kernel.exploring import explore
-from krohn.kernel.stored import StoredNetwork, stored_network
+from krohn.kernel.stored import StoredNetwork, StoredTransformer, stored_network, stored_transformer
+from krohn.kernel.transformer_text import transformer_text
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.storage import is_witness
+from krohn.network.storage import MEANING, is_witness
+from krohn.network.storage import save as save_compiled
 from krohn.recurrent.witness_files import Witness, save
 from krohn.strict_json import short
 
@@ -24,7 +27,7 @@ class KernelVerdict:
     """What Coq's kernel says of a network.
 
     Attributes:
-        accepted: proved for words of every length, in float32.
+        accepted: proved, in float32, for words of every length or of at most ``length`` letters.
         order: in which sums may be taken: any, or from left to right where they are rounded.
         pairs: states of network and automaton that words reach.
         coq: version, seconds, assumptions; none if no certificate could be written.
@@ -39,6 +42,7 @@ class KernelVerdict:
     coq: CoqVerdict | None
     reason: str | None
     digest: str
+    length: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -48,7 +52,7 @@ class KernelVerdict:
             "claim": {
                 "automaton": self.automaton.name,
                 "target": "state",
-                "lengths": "every",
+                "lengths": "every" if self.length is None else self.length,
                 "dtype": "float32",
                 "order": self.order,
                 "sha256": self.digest,
@@ -69,9 +73,10 @@ class KernelVerdict:
         name = self.automaton.name or f"an automaton of {self.automaton.num_states} states"
         if self.coq is None or not self.accepted:
             return f"rejected: {name}, {self.architecture}: {self.reason}"
+        words = "every length" if self.length is None else f"at most {self.length} letters"
         return (
             f"accepted by Coq {self.coq.version} in {self.coq.seconds:.1f} s: {name}, {self.architecture}, "
-            f"words of every length, float32, sums in {self.order}\n"
+            f"words of {words}, float32, sums in {self.order}\n"
             f"model.safetensors has the SHA-256 {self.digest}\n"
             f"assumptions: {', '.join(self.coq.assumptions) or 'none'}"
         )
@@ -84,10 +89,10 @@ def kernel_verdict(
     renamed: bool = False,
     out: str | Path | None = None,
 ) -> KernelVerdict:
-    """Writes the certificate of a recurrent network and has Coq check it.
+    """Writes the certificate of a network and has Coq check it.
 
     Args:
-        given: what ``compile`` gives for a recurrent architecture, or the directory it was saved in.
+        given: what ``compile`` gives, or the directory it was saved in.
         automaton: the automaton that you mean; by default the one that the file names.
         renamed: allow that the network's states and letters have other names than those of ``automaton``.
         out: also write the certificate to this ``.v`` file, before Coq is asked.
@@ -98,35 +103,62 @@ def kernel_verdict(
         raise MissingDependency(NO_COQ)
     identity = identify(network.automaton, automaton, renamed=renamed)
     network = replace(network, automaton=identity.automaton)
-    own, kind, digest = network.automaton, network.architecture, network.digest
+    own, digest = network.automaton, network.digest
+    kind, length = network.architecture, network.length
+
+    def rejected(reason: str) -> KernelVerdict:
+        return KernelVerdict(False, own, kind, None, 0, None, reason, digest, length)
+
     if identity.mismatch:
-        return KernelVerdict(False, own, kind, None, 0, None, identity.mismatch, digest)
+        return rejected(identity.mismatch)
     try:
-        found = explore(network)
-    except LimitExceeded as error:
-        return KernelVerdict(False, own, kind, None, 0, None, str(error), digest)
-    text = certificate_text(network, found)
+        proposed = _recurrent(network) if isinstance(network, StoredNetwork) else _transformer(network)
+    except (LimitExceeded, NoCounters) as error:
+        return rejected(str(error))
     if target is not None:
-        write_text(target, text)
-    coq = check_text(text)
-    order = "any order" if found.any_order else "order from left to right"
+        write_text(target, proposed.text)
+    coq = check_text(proposed.text)
     reason = None if coq.accepted else "Coq does not accept the certificate"
-    if reason and not found.right:
+    if reason and not proposed.right:
         reason += ": some word leads to a wrong state"
-    return KernelVerdict(coq.accepted, own, kind, order, len(found.hints), coq, reason, digest)
+    return KernelVerdict(coq.accepted, own, kind, proposed.order, proposed.pairs, coq, reason, digest, length)
 
 
-def _stored(given: CompiledNetwork | Witness | str | Path) -> StoredNetwork:
-    if isinstance(given, Witness):
-        with tempfile.TemporaryDirectory() as folder:
-            save(given, folder)
-            return stored_network(Path(folder))
-    if isinstance(given, CompiledNetwork) or not is_witness(Path(given)):
-        raise Unsupported(
-            "the kernel's proofs cover recurrent networks, as krohn compile --architecture writes them; "
-            "Transformers, exports and trained networks are not covered yet"
-        )
-    return stored_network(Path(given))
+@dataclass(frozen=True)
+class _Proposed:
+    """A certificate, before Coq has seen it."""
+
+    text: str
+    order: str
+    pairs: int
+    right: bool
+
+
+def _recurrent(network: StoredNetwork) -> _Proposed:
+    found = explore(network)
+    order = "any order" if found.any_order else "order from left to right"
+    return _Proposed(certificate_text(network, found), order, len(found.hints), found.right)
+
+
+def _transformer(network: StoredTransformer) -> _Proposed:
+    hints = counting(network.weights, network.automaton)
+    return _Proposed(transformer_text(network, hints), "any order", len(hints.known), hints.right)
+
+
+def _stored(given: CompiledNetwork | Witness | str | Path) -> StoredNetwork | StoredTransformer:
+    if isinstance(given, str | Path):
+        folder = Path(given)
+        if is_witness(folder):
+            return stored_network(folder)
+        if not (folder / MEANING).is_file():
+            raise Unsupported("the kernel's proofs cover what krohn compile writes; others are not covered")
+        return stored_transformer(folder)
+    with tempfile.TemporaryDirectory() as name:
+        if isinstance(given, Witness):
+            save(given, name)
+            return stored_network(Path(name))
+        save_compiled(given, name)
+        return stored_transformer(Path(name))
 
 
 def checked_target(out: Path) -> Path:

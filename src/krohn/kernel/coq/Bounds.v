@@ -1,0 +1,143 @@
+(* One bound for sums of products in binary32, in any order and bracketing, fused or not; overflow included. *)
+From Coq Require Import ZArith List Bool Lia Permutation Reals Lra.
+From Flocq Require Import Core BinarySingleNaN Plus_error Relative.
+From Krohn Require Import Network.
+Import ListNotations.
+Open Scope R_scope.
+
+Definition u := bpow radix2 (-24).
+Definition eta := bpow radix2 (-150).
+Definition tot (l : list (f32 * f32)) : R := fold_right (fun p s => B2R (fst p) * B2R (snd p) + s) 0 l.
+Definition size (l : list (f32 * f32)) : R := fold_right (fun p s => Rabs (B2R (fst p) * B2R (snd p)) + s) 0 l.
+Definition err (n : nat) (s : R) : R := ((1 + u) ^ n - 1) * s + INR n * eta * (1 + u) ^ n.
+Definition all_finite (l : list (f32 * f32)) : Prop := Forall (fun p => is_finite (fst p) = true /\ is_finite (snd p) = true) l.
+
+Lemma u_pos : 0 < u. Proof. apply bpow_gt_0. Qed.
+Lemma eta_pos : 0 < eta. Proof. apply bpow_gt_0. Qed.
+Lemma pow_ge1 n : 1 <= (1 + u) ^ n. Proof. apply pow_R1_Rle. pose proof u_pos. lra. Qed.
+Lemma pow_mono p n : (p <= n)%nat -> (1 + u) ^ p <= (1 + u) ^ n.
+Proof. intros. apply Rle_pow; auto. pose proof u_pos. lra. Qed.
+Lemma tot_app k l : tot (k ++ l) = tot k + tot l.
+Proof. unfold tot. induction k; cbn; [lra|]. rewrite IHk. lra. Qed.
+Lemma size_app k l : size (k ++ l) = size k + size l.
+Proof. unfold size. induction k; cbn; [lra|]. rewrite IHk. lra. Qed.
+Lemma size_pos l : 0 <= size l.
+Proof. unfold size. induction l as [|p l]; cbn; [lra|]. pose proof (Rabs_pos (B2R (fst p) * B2R (snd p))). lra. Qed.
+Lemma tot_size l : Rabs (tot l) <= size l.
+Proof. unfold tot, size. induction l as [|p l]; cbn; [rewrite Rabs_R0; lra|]. eapply Rle_trans; [apply Rabs_triang|]. lra. Qed.
+Lemma tot_perm k l : Permutation k l -> tot k = tot l.
+Proof. unfold tot. intros H. induction H; cbn; lra. Qed.
+Lemma size_perm k l : Permutation k l -> size k = size l.
+Proof. unfold size. intros H. induction H; cbn; lra. Qed.
+Lemma err_mono p n s t : (p <= n)%nat -> 0 <= s <= t -> err p s <= err n t.
+Proof.
+  intros H [Hs Ht]. unfold err. pose proof (pow_mono p n H). pose proof (pow_ge1 p). pose proof eta_pos. pose proof (le_INR p n H). pose proof (pos_INR p).
+  apply Rplus_le_compat.
+  - apply Rmult_le_compat; lra.
+  - apply Rmult_le_compat; try nra.
+Qed.
+(* one more rounding *)
+Lemma err_step p n s : (p < n)%nat -> 0 <= s -> (1 + u) * err p s + u * s <= ((1 + u) ^ n - 1) * s + INR p * eta * (1 + u) ^ n.
+Proof.
+  intros H Hs. unfold err. pose proof (pow_mono (S p) n H) as M. cbn [pow] in M. pose proof (pos_INR p). pose proof eta_pos.
+  assert (0 <= INR p * eta) by nra.
+  replace ((1 + u) * (((1 + u) ^ p - 1) * s + INR p * eta * (1 + u) ^ p) + u * s) with (((1 + u) * (1 + u) ^ p - 1) * s + INR p * eta * ((1 + u) * (1 + u) ^ p)) by ring.
+  apply Rplus_le_compat; [apply Rmult_le_compat_r; lra|apply Rmult_le_compat_l; lra].
+Qed.
+
+Notation rnd := (round radix2 (SpecFloat.fexp 24 128) (round_mode mode_NE)).
+Lemma u_ro_is : u_ro radix2 24 = u.
+Proof. unfold u_ro, u. replace (/ 2) with (bpow radix2 (-1)) by reflexivity. rewrite <- bpow_plus. reflexivity. Qed.
+Lemma rnd_any x : exists d h, Rabs d <= u /\ Rabs h <= eta /\ rnd x = x * (1 + d) + h.
+Proof.
+  destruct (error_N_FLT radix2 (-149) 24 eq_refl (fun z => negb (Z.even z)) x) as [d [h [Hd [Hh [_ E]]]]].
+  exists d, h. repeat split; auto.
+  - rewrite <- u_ro_is. exact Hd.
+  - eapply Rle_trans; [exact Hh|]. right. unfold eta. replace (/ 2) with (bpow radix2 (-1)) by reflexivity. rewrite <- bpow_plus. reflexivity.
+Qed.
+Lemma rnd_plus (x y : f32) : exists d, Rabs d <= u /\ rnd (B2R x + B2R y) = (B2R x + B2R y) * (1 + d).
+Proof.
+  destruct (FLT_plus_error_N_ex radix2 (-149) 24 (fun z => negb (Z.even z)) (B2R x) (B2R y)) as [d [Hd E]].
+  - apply (generic_format_B2R 24 128).
+  - apply (generic_format_B2R 24 128).
+  - exists d. split; [|exact E]. rewrite u_ro_is in Hd. eapply Rle_trans; [exact Hd|]. pose proof u_pos.
+    apply Rmult_le_reg_r with (1 + u); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. nra.
+Qed.
+
+Lemma null x : Rabs x <= 0 -> x = 0.
+Proof. unfold Rabs. destruct (Rcase_abs x); lra. Qed.
+Definition room := bpow radix2 127.
+Lemma below_room x : Rabs x < room -> Rlt_bool (Rabs x) (bpow radix2 128) = true.
+Proof. intros H. apply Rlt_bool_true. eapply Rlt_trans; [exact H|]. now apply bpow_lt. Qed.
+Lemma from_err c t s e : Rabs (c - t) <= e -> Rabs t <= s -> s + e < room -> Rabs c < room.
+Proof. intros. replace c with ((c - t) + t) by ring. eapply Rle_lt_trans; [apply Rabs_triang|]. lra. Qed.
+
+Theorem any_order_error l r : sums l r -> all_finite l -> size l + err (length l) (size l) < room ->
+  is_finite r = true /\ Rabs (B2R r - tot l) <= err (length l) (size l).
+Proof.
+  intros H. induction H as [|x y|k l a b Hk IHk Hl IHl|x y l a Hl IH|k l a HP Hk IH]; intros HF HB.
+  - split; auto. unfold tot, err; cbn. replace (0 - 0) with 0 by ring. rewrite Rabs_R0. unfold size; cbn. lra.
+  - inversion HF as [|p q [Fx Fy] _]; subst. cbn in Fx, Fy. destruct (rnd_any (B2R x * B2R y)) as [d [h [Hd [Hh E]]]].
+    assert (B : Rabs (rnd (B2R x * B2R y) - tot [(x, y)]) <= err 1 (size [(x, y)])).
+    { rewrite E. unfold tot, size, err; cbn [fold_right fst snd pow INR]. replace (B2R x * B2R y * (1 + d) + h - (B2R x * B2R y + 0)) with (d * (B2R x * B2R y) + h) by ring.
+      eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_mult. pose proof (Rabs_pos (B2R x * B2R y)). pose proof u_pos. pose proof eta_pos.
+      assert (Rabs d * Rabs (B2R x * B2R y) <= u * Rabs (B2R x * B2R y)) by (apply Rmult_le_compat_r; lra). pose proof (Rmult_lt_0_compat _ _ eta_pos u_pos). lra. }
+    pose proof (Bmult_correct 24 128 _ _ mode_NE x y) as C.
+    rewrite below_room in C by (eapply from_err; [exact B|apply tot_size|exact HB]).
+    destruct C as [C1 [C2 _]]. rewrite Fx, Fy in C2. split; auto. rewrite C1. exact B.
+  - apply Forall_app in HF as [Fk Fl]. rewrite size_app, app_length in *. rewrite tot_app.
+    pose proof (size_pos k). pose proof (size_pos l).
+    assert (Mk : err (length k) (size k) <= err (length k + length l) (size k + size l)) by (apply err_mono; [lia|lra]).
+    assert (Ml : err (length l) (size l) <= err (length k + length l) (size k + size l)) by (apply err_mono; [lia|lra]).
+    destruct IHk as [Fa Ea]; auto; [lra|]. destruct IHl as [Fb Eb]; auto; [lra|].
+    assert (B : Rabs (rnd (B2R a + B2R b) - (tot k + tot l)) <= err (length k + length l) (size k + size l)).
+    { assert (G : forall z : f32, rnd (B2R z) = B2R z) by (intros; apply round_generic; [apply valid_rnd_N|apply generic_format_B2R]).
+      assert (Z0 : err 0 0 = 0) by (unfold err; cbn; ring).
+      destruct k as [|p k].
+      { change (size []) with 0 in Ea. change (tot []) with 0 in *. cbn [length] in Ea. rewrite Z0 in Ea.
+        assert (H1 : B2R a = 0) by (apply null in Ea; lra).
+        rewrite H1, !Rplus_0_l, G. exact Eb. }
+      destruct l as [|q l].
+      { change (size []) with 0 in Eb. change (tot []) with 0 in *. cbn [length] in Eb. rewrite Z0 in Eb.
+        assert (H1 : B2R b = 0) by (apply null in Eb; lra).
+        rewrite H1, !Rplus_0_r, G. cbn [length]. rewrite Nat.add_0_r. exact Ea. }
+      set (k' := p :: k) in *. set (l' := q :: l) in *. set (n := (length k' + length l')%nat).
+      destruct (rnd_plus a b) as [d [Hd E]]. rewrite E.
+      replace ((B2R a + B2R b) * (1 + d) - (tot k' + tot l')) with ((1 + d) * ((B2R a - tot k') + (B2R b - tot l')) + d * (tot k' + tot l')) by ring.
+      pose proof (err_step (length k') n (size k') ltac:(unfold n, l'; cbn; lia) H) as S1.
+      pose proof (err_step (length l') n (size l') ltac:(unfold n, k'; cbn; lia) H0) as S2.
+      eapply Rle_trans; [apply Rabs_triang|]. rewrite !Rabs_mult.
+      assert (A1 : Rabs (1 + d) <= 1 + u) by (eapply Rle_trans; [apply Rabs_triang|]; rewrite Rabs_R1; lra).
+      assert (A2 : Rabs (B2R a - tot k' + (B2R b - tot l')) <= err (length k') (size k') + err (length l') (size l')) by (eapply Rle_trans; [apply Rabs_triang|]; lra).
+      assert (A3 : Rabs (tot k' + tot l') <= size k' + size l') by (eapply Rle_trans; [apply Rabs_triang|]; pose proof (tot_size k'); pose proof (tot_size l'); lra).
+      assert (A4 : Rabs (1 + d) * Rabs (B2R a - tot k' + (B2R b - tot l')) <= (1 + u) * (err (length k') (size k') + err (length l') (size l'))) by (apply Rmult_le_compat; auto using Rabs_pos).
+      assert (A5 : Rabs d * Rabs (tot k' + tot l') <= u * (size k' + size l')) by (apply Rmult_le_compat; auto using Rabs_pos).
+      unfold err at 1. fold n. unfold n at 2. rewrite plus_INR. lra. }
+    pose proof (Bplus_correct 24 128 _ _ mode_NE a b Fa Fb) as C.
+    rewrite below_room in C by (apply (from_err _ _ (size k + size l) _ B); [rewrite <- tot_app, <- size_app; apply tot_size|exact HB]).
+    destruct C as [C1 [C2 _]]. split; auto. rewrite C1. exact B.
+  - inversion HF as [|p q [Fx Fy] Fl]; subst. cbn in Fx, Fy.
+    change (size ((x, y) :: l)) with (Rabs (B2R x * B2R y) + size l) in *. change (tot ((x, y) :: l)) with (B2R x * B2R y + tot l). cbn [length] in *.
+    pose proof (size_pos l). pose proof (Rabs_pos (B2R x * B2R y)). set (t := B2R x * B2R y) in *. set (n := S (length l)) in *.
+    assert (Ml : err (length l) (size l) <= err n (Rabs t + size l)) by (apply err_mono; [unfold n; lia|lra]).
+    destruct IH as [Fa Ea]; auto; [lra|].
+    assert (B : Rabs (rnd (t + B2R a) - (t + tot l)) <= err n (Rabs t + size l)).
+    { destruct (rnd_any (t + B2R a)) as [d [h [Hd [Hh E]]]]. rewrite E.
+      replace ((t + B2R a) * (1 + d) + h - (t + tot l)) with ((1 + d) * (B2R a - tot l) + d * (t + tot l) + h) by ring.
+      pose proof (err_step (length l) n (size l) ltac:(unfold n; lia) H) as S1.
+      assert (A1 : Rabs (1 + d) <= 1 + u) by (eapply Rle_trans; [apply Rabs_triang|]; rewrite Rabs_R1; lra).
+      assert (A3 : Rabs (t + tot l) <= Rabs t + size l) by (eapply Rle_trans; [apply Rabs_triang|]; pose proof (tot_size l); lra).
+      assert (A4 : Rabs ((1 + d) * (B2R a - tot l)) <= (1 + u) * err (length l) (size l)) by (rewrite Rabs_mult; apply Rmult_le_compat; auto using Rabs_pos).
+      assert (A5 : Rabs (d * (t + tot l)) <= u * (Rabs t + size l)) by (rewrite Rabs_mult; apply Rmult_le_compat; auto using Rabs_pos).
+      assert (A6 : u * Rabs t <= ((1 + u) ^ n - 1) * Rabs t).
+      { apply Rmult_le_compat_r; auto. unfold n. cbn [pow]. pose proof (pow_ge1 (length l)). pose proof u_pos. nra. }
+      assert (A7 : eta <= eta * (1 + u) ^ n) by (pose proof (pow_ge1 n); pose proof eta_pos; nra).
+      eapply Rle_trans; [apply Rabs_triang|]. eapply Rle_trans; [apply Rplus_le_compat_r; apply Rabs_triang|].
+      unfold err at 1. unfold n at 2. rewrite S_INR. lra. }
+    pose proof (Bfma_correct 24 128 _ _ mode_NE x y a Fx Fy Fa) as C. cbv zeta in C. fold t in C.
+    rewrite below_room in C.
+    + destruct C as [C1 [C2 _]]. split; auto. rewrite C1. exact B.
+    + apply (from_err _ _ (Rabs t + size l) _ B); [|exact HB]. eapply Rle_trans; [apply Rabs_triang|]. pose proof (tot_size l). lra.
+  - rewrite <- (tot_perm k l HP), <- (size_perm k l HP), <- (Permutation_length HP) in *.
+    apply IH; auto. unfold all_finite in *. eapply Permutation_Forall; [apply Permutation_sym; exact HP|exact HF].
+Qed.

@@ -1,0 +1,295 @@
+(* The whole check of a counting Transformer, and the theorem that it is enough. *)
+From Coq Require Import ZArith List Bool Lia Reals Lra.
+From Flocq Require Import Core BinarySingleNaN.
+From Krohn Require Import Network Bounds Transformer Boxes Softmax Attention Counting Layers.
+Import ListNotations.
+Open Scope Z_scope.
+
+(* ---------- a result exists ---------- *)
+Definition one_sum (l : list (f32 * f32)) : f32 := fold_right (fun p a => Bfma mode_NE (fst p) (snd p) a) zero l.
+Lemma one_sum_is l : sums l (one_sum l). Proof. induction l as [|[x y] l IH]; cbn; [constructor|now constructor]. Qed.
+Lemma each_one {A} (f : A -> list (f32 * f32)) l : each_sum f l (map (fun a => one_sum (f a)) l).
+Proof. unfold each_sum. induction l; cbn; constructor; auto using one_sum_is. Qed.
+Fixpoint mlp_result (ws : list (columns * vec)) (x : vec) : vec :=
+  match ws with
+  | [] => x
+  | w :: ws => let z := map (fun cb => one_sum (combine x (fst cb) ++ [(snd cb, one)])) (combine (fst w) (snd w)) in
+               match ws with [] => z | _ => mlp_result ws (map rectified z) end
+  end.
+Lemma mlp_result_is ws : forall x, mlp ws x (mlp_result ws x).
+Proof. induction ws as [|w ws IH]; intros x; cbn [mlp mlp_result]; [reflexivity|]. destruct ws; [apply each_one|]. eexists. split; [apply each_one|apply IH]. Qed.
+Lemma smaller_trans x y z : smaller x y = true -> smaller y z = true -> smaller x z = true.
+Proof.
+  destruct (is_finite x && is_finite y && is_finite z) eqn:F.
+  - apply andb_prop in F as [F Fz]. apply andb_prop in F as [Fx Fy]. unfold smaller. rewrite !Bltb_correct by assumption. intros A B.
+    apply Rlt_bool_true. destruct (Rlt_bool_spec (B2R x) (B2R y)); [|discriminate]. destruct (Rlt_bool_spec (B2R y) (B2R z)); [|discriminate]. lra.
+  - unfold smaller, Bltb, SpecFloat.SFltb. destruct x as [[]|[]| |[] ? ? ?], y as [[]|[]| |[] ? ? ?]; cbn in *; try discriminate; intros A B;
+    destruct z as [[]|[]| |[] ? ? ?]; cbn in *; try discriminate; reflexivity.
+Qed.
+Lemma smaller_self x : smaller x x = false.
+Proof. destruct (smaller x x) eqn:E; auto. destruct (is_finite x) eqn:F; [unfold smaller in E; rewrite Bltb_correct in E by assumption; destruct (Rlt_bool_spec (B2R x) (B2R x)); [lra|discriminate]|]. destruct x as [| [] | |]; discriminate. Qed.
+Fixpoint largest_to (s : nat -> f32) (t : nat) : f32 := match t with O => s O | S k => let m := largest_to s k in if smaller m (s t) then s t else m end.
+Lemma largest_to_is s t : (exists i, (i <= t)%nat /\ s i = largest_to s t) /\ forall i, (i <= t)%nat -> smaller (largest_to s t) (s i) = false.
+Proof.
+  induction t as [|t [[i [Hi E]] IH]]; cbn [largest_to].
+  - split; [exists O; auto|]. intros i Hi. replace i with O by lia. apply smaller_self.
+  - destruct (smaller (largest_to s t) (s (S t))) eqn:C.
+    + split; [exists (S t); auto|]. intros j Hj. destruct (Nat.eq_dec j (S t)) as [->|]; [apply smaller_self|].
+      destruct (smaller (s (S t)) (s j)) eqn:D; auto. rewrite <- (IH j ltac:(lia)). symmetry. eauto using smaller_trans.
+    + split; [exists i; split; [lia|exact E]|]. intros j Hj. destruct (Nat.eq_dec j (S t)) as [->|]; [exact C|apply IH; lia].
+Qed.
+(* One run, as functions: each sum from the right, fused; what each position has is computed once. *)
+Definition tabulated {A} (d : A) (n : nat) (f : nat -> A) : nat -> A := let l := map f (seq 0 n) in fun i => nth i l d.
+Lemma tabulated_is {A} (d : A) n f i : (i < n)%nat -> tabulated d n f i = f i.
+Proof. intros H. unfold tabulated. rewrite nth_indep with (d' := f O) by (rewrite map_length, seq_length; exact H). rewrite map_nth, seq_nth by exact H. reflexivity. Qed.
+Section Run.
+Variables (ex : f32 -> f32) (n : nat).
+Definition projected (w : columns) (xs : stream) : stream := tabulated [] n (fun i => map (fun c => one_sum (combine (xs i) c)) w).
+Definition head_result (h : thead) (xs : stream) : stream :=
+  let q := projected (WQ h) xs in let k := projected (WK h) xs in let v := projected (WV h) xs in
+  projected (WC h) (tabulated [] n (fun t =>
+    let s := tabulated zero n (fun i => one_sum (combine (q t) (k i))) in let m := largest_to s t in
+    let total := one_sum (map (fun i => (exponential ex t m s i, one)) (seq 0 n)) in
+    map (fun c => one_sum (map (fun i => (Bdiv mode_NE (exponential ex t m s i) total, at_channel c (v i))) (seq 0 n))) (seq 0 (length (WV h))))).
+Definition layer_result (l : tlayer) (xs : stream) : stream :=
+  let hs := map (fun h => head_result h xs) (Heads l) in
+  tabulated [] n (fun t =>
+    let y := map (fun c => one_sum ((at_channel c (xs t), at_channel c (KeepAttention l)) :: map (fun h => (at_channel c (h t), one)) hs))
+                 (seq 0 (length (KeepAttention l))) in
+    let z := mlp_result (Mlps l) y in
+    map (fun c => one_sum [(at_channel c y, at_channel c (KeepMlp l)); (at_channel c z, one)]) (seq 0 (length (KeepMlp l)))).
+Lemma projected_is w xs i : (i < n)%nat -> times (xs i) w (projected w xs i).
+Proof. intros H. unfold projected. rewrite tabulated_is by exact H. apply each_one. Qed.
+Lemma head_result_is h xs : head_on ex n h xs (head_result h xs).
+Proof.
+  exists (projected (WQ h) xs), (projected (WK h) xs), (projected (WV h) xs). split; [intros; repeat split; now apply projected_is|]. intros t Ht.
+  set (s := tabulated zero n (fun i => one_sum (combine (projected (WQ h) xs t) (projected (WK h) xs i)))).
+  set (m := largest_to s t). set (total := one_sum (map (fun i => (exponential ex t m s i, one)) (seq 0 n))).
+  exists s, (fun i => Bdiv mode_NE (exponential ex t m s i) total). eexists. split; [intros i Hi; unfold s; rewrite tabulated_is by exact Hi; apply one_sum_is|].
+  split; [|split; [apply each_one|]].
+  - exists m, total. destruct (largest_to_is s t) as [A B]. split; [exact A|]. split; [exact B|]. split; [apply one_sum_is|reflexivity].
+  - unfold head_result. cbv zeta. pose proof (projected_is (WC h) (tabulated [] n (fun t =>
+      let s := tabulated zero n (fun i => one_sum (combine (projected (WQ h) xs t) (projected (WK h) xs i))) in let m := largest_to s t in
+      let total := one_sum (map (fun i => (exponential ex t m s i, one)) (seq 0 n)) in
+      map (fun c => one_sum (map (fun i => (Bdiv mode_NE (exponential ex t m s i) total, at_channel c (projected (WV h) xs i))) (seq 0 n))) (seq 0 (length (WV h))))) t Ht) as R.
+    rewrite tabulated_is in R by exact Ht. exact R.
+Qed.
+Lemma layer_result_is l xs : layer_on ex n l xs (layer_result l xs).
+Proof.
+  exists (map (fun h => head_result h xs) (Heads l)). split; [induction (Heads l); cbn; constructor; auto using head_result_is|].
+  intros t Ht. unfold layer_result. cbv zeta. rewrite tabulated_is by exact Ht. eexists. eexists. split; [exact (each_one _ _)|]. split; [exact (mlp_result_is _ _)|exact (each_one _ _)].
+Qed.
+Lemma layers_result_is ls : forall xs, layers_on ex n ls xs (fold_left (fun x l => layer_result l x) ls xs).
+Proof. induction ls as [|l ls IH]; intros xs; cbn [layers_on fold_left]; [reflexivity|]. exists (layer_result l xs). split; [apply layer_result_is|apply IH]. Qed.
+End Run.
+Definition first_result (tr : transformer) (w : list nat) (i : nat) : vec :=
+  map (fun c => one_sum [(at_channel c (symbol tr w i), one); (at_channel c (nth i (Places tr) []), one)]) (seq 0 (length (nth i (Places tr) []))).
+Definition forward_result (ex : f32 -> f32) (tr : transformer) (w : list nat) : stream :=
+  let tau := length (Padding tr) in
+  let ys := fold_left (fun x l => layer_result ex (tau + length w) l x) (TLayers tr) (first_result tr w) in
+  fun t => map (fun cb => one_sum (combine (ys (tau + t)%nat) (fst cb) ++ [(snd cb, one)])) (combine (fst (Unembed tr)) (snd (Unembed tr))).
+Theorem forward_exists ex tr w : exists ys, forward ex tr w ys.
+Proof.
+  exists (forward_result ex tr w), (first_result tr w). eexists. split; [intros; exact (each_one _ _)|]. split; [apply layers_result_is|]. intros; exact (each_one _ _).
+Qed.
+
+(* An exp as assumed exists: the real one, rounded. *)
+Definition nearest (x : R) : f32 :=
+  let r := rnd x in binary_normalize 24 128 prec24 prec24_128 mode_NE (Ztrunc (scaled_mantissa radix2 (SpecFloat.fexp 24 128) r)) (cexp radix2 (SpecFloat.fexp 24 128) r) false.
+Lemma nearest_is x : (0 <= x <= 1)%R -> is_finite (nearest x) = true /\ B2R (nearest x) = rnd x.
+Proof.
+  intros H. assert (GF : generic_format radix2 (SpecFloat.fexp 24 128) (rnd x)) by (apply generic_format_round; [apply fexp_correct; reflexivity|apply valid_rnd_N]).
+  pose proof (binary_normalize_correct 24 128 prec24 prec24_128 mode_NE (Ztrunc (scaled_mantissa radix2 (SpecFloat.fexp 24 128) (rnd x))) (cexp radix2 (SpecFloat.fexp 24 128) (rnd x)) false) as C.
+  cbv zeta in C. unfold generic_format in GF. rewrite <- GF in C. rewrite round_generic in C by (try apply valid_rnd_N; unfold generic_format; exact GF).
+  assert (S : (Rabs (rnd x) < bpow radix2 128)%R).
+  { destruct (rnd_any x) as [d [e [Hd [He ->]]]]. pose proof u_pos. assert (u < 1)%R by (unfold u; apply (bpow_lt radix2 _ 0); lia).
+    assert (eta < 1)%R by (unfold eta; apply (bpow_lt radix2 _ 0); lia). apply Rabs_le_inv in Hd, He.
+    apply Rlt_le_trans with (bpow radix2 3); [|apply bpow_le; lia]. change (bpow radix2 3) with 8%R. apply Rabs_lt. split; nra. }
+  rewrite Rlt_bool_true in C by exact S. destruct C as [C1 [C2 _]]. split; [exact C2|exact C1].
+Qed.
+Theorem an_exp_exists : exists ex, is_exp ex.
+Proof.
+  exists (fun x => if Req_EM_T (B2R x) 0 then one else nearest (exp (B2R x))). intros x F H. destruct one_is as [F1 R1].
+  destruct (Req_EM_T (B2R x) 0) as [E|E].
+  - split; [exact F1|]. split; [reflexivity|]. rewrite E, exp_0, R1, Rminus_eq_0, Rabs_R0. pose proof (bpow_gt_0 radix2 (-23)). pose proof (bpow_gt_0 radix2 (-126)). lra.
+  - pose proof (exp_pos (B2R x)). assert (exp (B2R x) < 1)%R by (rewrite <- exp_0; apply exp_increasing; lra).
+    destruct (nearest_is (exp (B2R x)) ltac:(lra)) as [N1 N2]. split; [exact N1|]. split; [intros; contradiction|]. rewrite N2.
+    destruct (rnd_any (exp (B2R x))) as [d [e [Hd [He ->]]]]. apply Rabs_le_inv in Hd, He. pose proof u_pos.
+    assert (u <= bpow radix2 (-23))%R by (unfold u; apply bpow_le; lia). assert (eta <= bpow radix2 (-126))%R by (unfold eta; apply bpow_le; lia).
+    set (y := exp (B2R x)) in *. apply Rabs_le. split; nra.
+Qed.
+
+(* ---------- the read-out ---------- *)
+Definition leads (L : list box) (q : nat) : bool :=
+  (q <? length L)%nat && forallb (fun j => (j =? q)%nat || (snd (nth j L zero_box) <? fst (nth q L zero_box))) (seq 0 (length L)).
+Lemma leads_sound L q y : leads L q = true -> inv L y -> strictly_largest y q.
+Proof.
+  unfold leads, strictly_largest. intros H I. apply andb_prop in H as [H1 H2]. apply Nat.ltb_lt in H1. rewrite forallb_forall in H2.
+  rewrite <- (Forall2_len _ _ _ I). split; [exact H1|]. intros j Hj N. specialize (H2 j ltac:(apply in_seq; lia)). apply orb_prop in H2 as [H2|H2]; [apply Nat.eqb_eq in H2; lia|].
+  apply Z.ltb_lt, IZR_lt in H2. destruct (inv_at _ _ j I) as [Fj [_ A]]. destruct (inv_at _ _ q I) as [Fq [B _]]. apply smaller_if; auto.
+  unfold at_channel, at40 in *. pose proof grid_pos. nra.
+Qed.
+Section Check.
+Variables (T states : nat) (U : list (list box) * list box) (u : columns * vec) (finals : list nat).
+Hypothesis in_u : inw U u.
+Definition read_fits (X : list (list box)) : bool :=
+  forallb (fun k => match bias_box (nth k X []) U with Some L => (length L =? states)%nat && leads L (nth k finals O) | None => false end) (seq 0 (length X)).
+Fixpoint layers_fit (ls : list tlayer) (hs : list layer_hint) (P X : list (list box)) : bool :=
+  match ls, hs with
+  | [], [] => read_fits X
+  | l :: ls, h :: hs =>
+      match box_layer l with None => false | Some b =>
+      match all_prepared T P X h b with None => false | Some rs =>
+      match results T X h b rs with None => false | Some rr =>
+      let X' := gathered h b rr in
+      classes_fit X h b X' && forallb (lies_in h b X') rr &&
+      match ls with
+      | [] => layers_fit ls hs [] X'
+      | _ => match places_after T P h b rs with None => false | Some P' => (length P' =? S T)%nat && layers_fit ls hs P' X' end
+      end end end end
+  | _, _ => false
+  end.
+Definition final_class (hs : list layer_hint) (cls : nat -> nat) : nat -> nat := fold_left (fun c h => next_classes h c) hs cls.
+Lemma layers_sound ex n ys : is_exp ex -> (n <= S T)%nat -> forall ls hs P X cls xs, layers_fit ls hs P X = true ->
+  (ls <> [] -> at_places P n xs /\ length P = S T) -> by_class X n cls xs -> layers_on ex n ls xs ys ->
+  forall t, (1 <= t < n)%nat -> forall y, with_bias (ys t) u y -> length y = states /\ strictly_largest y (nth (final_class hs cls t) finals O).
+Proof.
+  intros HX Hn ls. induction ls as [|l ls IH]; intros [|h hs] P X cls xs HF HP HB HL t Ht y Hy; try discriminate; cbn [layers_fit layers_on] in *.
+  - subst ys. destruct (HB t Ht) as [C1 C2]. unfold read_fits in HF. rewrite forallb_forall in HF. specialize (HF (cls t) ltac:(apply in_seq; lia)).
+    destruct (bias_box (nth (cls t) X []) U) as [L|] eqn:E; [|discriminate]. apply andb_prop in HF as [H1 H2]. apply Nat.eqb_eq in H1.
+    pose proof (bias_sound _ _ _ _ _ _ C2 in_u E Hy) as I. split; [rewrite <- (Forall2_len _ _ _ I); exact H1|]. cbn. eapply leads_sound; eauto.
+  - destruct HL as [zs [HL1 HL2]]. destruct (HP ltac:(discriminate)) as [HA HPL]. destruct (box_layer l) as [b|] eqn:EB; [|discriminate]. apply box_layer_sound in EB.
+    destruct (all_prepared T P X h b) as [rs|] eqn:ER; [|discriminate]. destruct (results T X h b rs) as [rr|] eqn:ERR; [|discriminate]. cbv zeta in HF.
+    apply andb_prop in HF as [HF HF3]. apply andb_prop in HF as [HF1 HF2]. set (X' := gathered h b rr) in *.
+    assert (BX : by_class X' n (next_classes h cls) zs) by (eapply classes_sound; eauto).
+    change (final_class (h :: hs) cls) with (final_class hs (next_classes h cls)).
+    destruct ls as [|l2 ls]; [eapply IH; eauto; congruence|]. destruct (places_after T P h b rs) as [P'|] eqn:EP; [|discriminate].
+    apply andb_prop in HF3 as [L3 HF3]. apply Nat.eqb_eq in L3. eapply IH; eauto. intros _. split; [|exact L3].
+    eapply places_sound with (P := P); [exact EB|exact HX|exact Hn|rewrite HPL; exact Hn| |exact ER|exact EP|exact HA|exact HB|exact HL1]. unfold classes_fit in HF1. repeat (apply andb_prop in HF1 as [HF1 ?]). exact HF1.
+Qed.
+End Check.
+
+(* ---------- the start ---------- *)
+Definition sum_of_two (a p : list box) : option (list box) :=
+  mapM (fun c => sum_box [(nth c a zero_box, one_box); (nth c p zero_box, one_box)]) (seq 0 (length p)).
+Definition begin_with (T : nat) (tr : transformer) : option (list (list box) * list (list box)) :=
+  match all_boxes (Tokens tr), all_boxes (Padding tr), all_boxes (Places tr) with
+  | Some toks, Some pads, Some pls =>
+      match sum_of_two (nth 0 pads []) (nth 0 pls []), mapM (fun p => mapM (fun a => sum_of_two a p) toks) (firstn T (tl pls)) with
+      | Some p0, Some rows =>
+          let P := p0 :: map hull_of rows in let X := map (fun a => hull_of (map (fun r => nth a r []) rows)) (seq 0 (length toks)) in
+          if (length pads =? 1)%nat && (length pls =? S T)%nat &&
+             forallb (fun t => forallb (fun a => let e := nth a (nth t rows []) [] in subs e (nth (S t) P []) && subs e (nth a X [])) (seq 0 (length toks))) (seq 0 T)
+          then Some (P, X) else None
+      | _, _ => None end
+  | _, _, _ => None end.
+Lemma sum_of_two_sound a x p y B z : inv a x -> inv p y -> sum_of_two a p = Some B ->
+  each_sum (fun c => [(at_channel c x, one); (at_channel c y, one)]) (seq 0 (length y)) z -> inv B z.
+Proof.
+  intros Ha Hp E H. eapply each_sum_sound; [|exact E|exact H]. rewrite (Forall2_len _ _ _ Hp). apply Forall2_same. intros c.
+  apply Forall2_cons; [split; [now apply inv_at|apply inb_one]|]. apply Forall2_cons; [split; [now apply inv_at|apply inb_one]|]. apply Forall2_nil.
+Qed.
+Definition letter_at (w : list nat) (i : nat) : nat := nth (i - 1) w O.
+Lemma begin_sound T tr P X w xs : begin_with T tr = Some (P, X) -> (length w <= T)%nat -> Forall (fun a => (a < length (Tokens tr))%nat) w ->
+  (forall i, (i < 1 + length w)%nat -> embedded tr w i (xs i)) ->
+  length (Padding tr) = 1%nat /\ length P = S T /\ at_places P (1 + length w) xs /\ by_class X (1 + length w) (letter_at w) xs.
+Proof.
+  unfold begin_with. destruct (all_boxes (Tokens tr)) as [toks|] eqn:ET; [|discriminate]. destruct (all_boxes (Padding tr)) as [pads|] eqn:EP; [|discriminate].
+  destruct (all_boxes (Places tr)) as [pls|] eqn:EL; [|discriminate]. destruct (sum_of_two (nth 0 pads []) (nth 0 pls [])) as [p0|] eqn:E0; [|discriminate].
+  destruct (mapM _ (firstn T (tl pls))) as [rows|] eqn:ER; [|discriminate]. cbv zeta. destruct andb eqn:C; [|discriminate]. intros H. apply some_inj in H.
+  assert (EqP : P = p0 :: map hull_of rows) by congruence. assert (EqX : X = map (fun a => hull_of (map (fun r => nth a r []) rows)) (seq 0 (length toks))) by congruence. clear H.
+  rewrite <- EqP, <- EqX in C. apply andb_prop in C as [C C3]. apply andb_prop in C as [C1 C2]. apply Nat.eqb_eq in C1, C2.
+  apply all_boxes_sound in ET, EP, EL. intros Hw HF HE. pose proof (Forall2_len _ _ _ EP) as LP. pose proof (Forall2_len _ _ _ ET) as LT.
+  assert (Lt : length (firstn T (tl pls)) = T) by (rewrite firstn_length; destruct pls; cbn in *; lia).
+  assert (LR : length rows = T) by (apply mapM_some in ER; rewrite (Forall2_len _ _ _ ER); exact Lt).
+  assert (nils : inv [] []) by constructor.
+  assert (Main : forall i, (1 <= i < 1 + length w)%nat -> (letter_at w i < length toks)%nat /\ inv (nth i P []) (xs i) /\ inv (nth (letter_at w i) X []) (xs i)).
+  { intros i Hi. unfold letter_at. assert (HA : (nth (i - 1) w O < length toks)%nat).
+    { rewrite LT. rewrite Forall_forall in HF. apply HF, nth_In. lia. }
+    split; [exact HA|]. set (a := nth (i - 1) w O) in *. pose proof (HE i ltac:(lia)) as Hx. unfold embedded, symbol in Hx. rewrite <- LP, C1 in Hx.
+    rewrite (proj2 (Nat.ltb_ge i 1)) in Hx by lia. fold a in Hx.
+    assert (R1 : mapM (fun b => sum_of_two b (nth (i - 1) (firstn T (tl pls)) [])) toks = Some (nth (i - 1) rows [])) by (apply (mapM_nth _ _ _ (i - 1) [] [] ER); lia).
+    assert (R2 : sum_of_two (nth a toks []) (nth (i - 1) (firstn T (tl pls)) []) = Some (nth a (nth (i - 1) rows []) [])) by (apply (mapM_nth _ _ _ a [] [] R1); lia).
+    assert (R3 : nth (i - 1) (firstn T (tl pls)) [] = nth i pls []).
+    { destruct i as [|i]; [lia|]. replace (S i - 1)%nat with i by lia. destruct pls as [|p pls]; [cbn in C2; lia|]. cbn [tl nth] in *.
+      assert (G : forall (A : Type) (d : A) m j (l : list A), (j < m)%nat -> nth j (firstn m l) d = nth j l d).
+      { intros A d m. induction m as [|m IH]; intros j l Hj; [lia|]. destruct l; [now destruct j|]. destruct j; cbn; auto. apply IH. lia. }
+      apply G. lia. }
+    rewrite R3 in R2. assert (I : inv (nth a (nth (i - 1) rows []) []) (xs i)).
+    { eapply sum_of_two_sound; [| |exact R2|exact Hx]; apply (Forall2_at inv); auto. }
+    rewrite forallb_forall in C3. specialize (C3 (i - 1)%nat ltac:(apply in_seq; lia)). rewrite forallb_forall in C3. specialize (C3 a ltac:(apply in_seq; lia)).
+    apply andb_prop in C3 as [S1 S2]. replace (S (i - 1)) with i in S1 by lia. split; eapply subs_sound; eauto. }
+  split; [lia|]. split; [rewrite EqP; cbn; rewrite map_length; lia|]. split.
+  - intros i Hi. destruct i as [|i]; [|apply Main; lia]. rewrite EqP. cbn [nth]. pose proof (HE O ltac:(lia)) as Hx. unfold embedded, symbol in Hx. rewrite <- LP, C1 in Hx. cbn [Nat.ltb Nat.leb] in Hx.
+    eapply sum_of_two_sound; [| |exact E0|exact Hx]; apply (Forall2_at inv); auto.
+  - intros i Hi. destruct (Main i Hi) as [A [_ B]]. split; [|exact B]. rewrite EqX, map_length, seq_length. exact A.
+Qed.
+
+(* ---------- along the automaton ---------- *)
+Definition advanced (h : layer_hint) (rs : list Z) (k : nat) : list Z :=
+  map (fun p => (fst p + step_of h (fst (snd p)) k) mod snd (snd p)) (combine rs (combine (seq 0 (length (Moduli h))) (Moduli h))).
+Fixpoint advance (hs : list layer_hint) (rho : list (list Z)) (k : nat) : list (list Z) * nat :=
+  match hs, rho with
+  | h :: hs, r :: rho => let r' := advanced h r k in let '(rho', kf) := advance hs rho (next_class h k r') in (r' :: rho', kf)
+  | _, _ => ([], k)
+  end.
+Fixpoint all_res (hs : list layer_hint) (cls : nat -> nat) (t : nat) : list (list Z) :=
+  match hs with [] => [] | h :: hs => residues h cls t :: all_res hs (next_classes h cls) t end.
+Lemma advanced_is h cls t : advanced h (residues h cls t) (cls (S t)) = residues h cls (S t).
+Proof.
+  unfold advanced, residues. set (l := combine (seq 0 (length (Moduli h))) (Moduli h)). induction l as [|[j m] l IH]; cbn [map combine fst snd]; [reflexivity|].
+  rewrite IH. f_equal. unfold counted. cbn [count]. apply Zplus_mod_idemp_l.
+Qed.
+Lemma advance_is hs : forall cls t, advance hs (all_res hs cls t) (cls (S t)) = (all_res hs cls (S t), final_class hs cls (S t)).
+Proof.
+  induction hs as [|h hs IH]; intros cls t; cbn [advance all_res]; [reflexivity|]. rewrite advanced_is.
+  change (next_class h (cls (S t)) (residues h cls (S t))) with (next_classes h cls (S t)). rewrite IH. reflexivity.
+Qed.
+Lemma all_res_start hs : forall c1 c2, all_res hs c1 O = all_res hs c2 O.
+Proof. induction hs as [|h hs IH]; intros; cbn [all_res]; [reflexivity|]. f_equal. apply IH. Qed.
+Definition known_eq (a b : list (list Z) * nat) : {a = b} + {a <> b}.
+Proof. decide equality; [apply Nat.eq_dec|]. apply list_eq_dec, list_eq_dec, Z.eq_dec. Defined.
+Definition member (a : list (list Z) * nat) (l : list (list (list Z) * nat)) : bool := existsb (fun b => if known_eq a b then true else false) l.
+Lemma member_in a l : member a l = true -> In a l.
+Proof. unfold member. intros H. apply existsb_exists in H as [b [I E]]. destruct (known_eq a b); [now subst|discriminate]. Qed.
+Definition follows (d : automaton) (hs : list layer_hint) (finals : list nat) (known : list (list (list Z) * nat)) : bool :=
+  member (all_res hs (fun _ => O) O, First d) known &&
+  forallb (fun p => forallb (fun a => let '(rho, kf) := advance hs (fst p) a in let q := follow d (snd p) a in
+                       (nth kf finals O =? q)%nat && member (rho, q) known) (seq 0 (Letters d))) known.
+Lemma firstn_next (w : list nat) t : (t < length w)%nat -> firstn (S t) w = firstn t w ++ [nth t w O].
+Proof. revert t. induction w as [|a w IH]; intros [|t] H; cbn in *; try lia; [reflexivity|]. f_equal. apply IH. lia. Qed.
+Lemma follows_sound d hs finals known w : follows d hs finals known = true -> Forall (fun a => (a < Letters d)%nat) w -> forall t, (t <= length w)%nat ->
+  In (all_res hs (letter_at w) t, run d (firstn t w)) known /\ (1 <= t -> nth (final_class hs (letter_at w) t) finals O = run d (firstn t w))%nat.
+Proof.
+  intros H HF. unfold follows in H. apply andb_prop in H as [H1 H2]. apply member_in in H1. rewrite forallb_forall in H2.
+  induction t as [|t IH]; intros Ht; [split; [rewrite (all_res_start hs _ (fun _ => O)); exact H1|lia]|].
+  destruct (IH ltac:(lia)) as [I _]. specialize (H2 _ I). rewrite forallb_forall in H2. cbn [fst snd] in H2.
+  assert (HA : (nth t w O < Letters d)%nat) by (rewrite Forall_forall in HF; apply HF, nth_In; lia).
+  specialize (H2 (nth t w O) ltac:(apply in_seq; lia)). assert (LA : letter_at w (S t) = nth t w O) by (unfold letter_at; f_equal; lia).
+  rewrite <- LA, advance_is in H2. apply andb_prop in H2 as [H2 H3]. apply Nat.eqb_eq in H2. apply member_in in H3.
+  assert (RN : run d (firstn (S t) w) = follow d (run d (firstn t w)) (letter_at w (S t))) by (unfold run; rewrite firstn_next, fold_left_app, LA by lia; reflexivity).
+  rewrite RN. auto.
+Qed.
+
+(* ---------- the theorem ---------- *)
+Record transformer_hints := { LayerHints : list layer_hint; Finals : list nat; Known : list (list (list Z) * nat) }.
+Definition counts_right (T : nat) (tr : transformer) (d : automaton) (g : transformer_hints) : bool :=
+  is_complete d && (length (Tokens tr) =? Letters d)%nat && follows d (LayerHints g) (Finals g) (Known g) &&
+  negb (length (TLayers tr) =? 0)%nat &&
+  match box_affine (Unembed tr), begin_with T tr with
+  | Some U, Some (P, X) => layers_fit T (length (Table d)) U (Finals g) (TLayers tr) (LayerHints g) P X
+  | _, _ => false end.
+Theorem counts_right_sound T tr d g : counts_right T tr d g = true -> right_up_to T tr d.
+Proof.
+  unfold counts_right. intros H. apply andb_prop in H as [H H4]. apply andb_prop in H as [H H3]. apply andb_prop in H as [H H2]. apply andb_prop in H as [H0 H1].
+  apply Nat.eqb_eq in H1. destruct (box_affine (Unembed tr)) as [U|] eqn:EU; [|discriminate]. destruct (begin_with T tr) as [[P X]|] eqn:EB; [|discriminate].
+  split; [exact H0|]. intros ex HX w Hw HF. split; [apply forward_exists|]. intros ys [xs [zs [HE [HL HR]]]] t Ht.
+  assert (LP : length (Padding tr) = 1%nat).
+  { unfold begin_with in EB. destruct (all_boxes (Tokens tr)); [|discriminate]. destruct (all_boxes (Padding tr)) as [pads|] eqn:EP; [|discriminate]. destruct (all_boxes (Places tr)); [|discriminate].
+    destruct (sum_of_two _ _); [|discriminate]. destruct (mapM _ _); [|discriminate]. cbv zeta in EB. destruct andb eqn:C in EB; [|discriminate].
+    apply andb_prop in C as [C _]. apply andb_prop in C as [C _]. apply Nat.eqb_eq in C. apply all_boxes_sound in EP. rewrite <- (Forall2_len _ _ _ EP). exact C. }
+  rewrite LP in *. destruct (begin_sound T tr P X w xs EB Hw ltac:(rewrite H1; exact HF) HE) as [_ [LL [HA HB]]].
+  destruct (follows_sound d _ _ _ w H2 HF (S t) ltac:(lia)) as [_ K]. rewrite <- K by lia.
+  eapply layers_sound with (T := T) (n := (1 + length w)%nat) (ys := zs); [apply box_affine_sound; exact EU|exact HX|lia|exact H4|intros _; split; [exact HA|exact LL]|exact HB|exact HL|lia|].
+  exact (HR t Ht).
+Qed.

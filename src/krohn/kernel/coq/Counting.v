@@ -1,0 +1,254 @@
+(* The checker of counting Transformers: boxes for each class of letters, for each count, through every layer. *)
+From Coq Require Import ZArith List Bool Lia Reals Lra.
+From Flocq Require Import Core BinarySingleNaN.
+From Krohn Require Import Network Bounds Transformer Boxes Softmax Attention.
+Import ListNotations.
+Open Scope Z_scope.
+
+(* ---------- lists ---------- *)
+Lemma mapM_some {A B} (f : A -> option B) l : forall r, mapM f l = Some r -> Forall2 (fun b a => f a = Some b) r l.
+Proof.
+  induction l as [|a l IH]; intros r; cbn; [intros [= <-]; constructor|]. destruct (f a) as [b|] eqn:E; [|discriminate]. cbn.
+  destruct (mapM f l) as [bs|]; [|discriminate]. cbn. intros H. apply some_inj in H. subst r. constructor; auto.
+Qed.
+Lemma mapM_nth {A B} (f : A -> option B) l : forall r i da db, mapM f l = Some r -> (i < length l)%nat -> f (nth i l da) = Some (nth i r db).
+Proof. intros r i da db E. apply mapM_some in E. revert i. induction E; intros i Hi; cbn in Hi; [lia|]. destruct i; cbn; auto. apply IHE. lia. Qed.
+Lemma Forall2_combine {A B C D} (P : A -> C -> Prop) (Q : B -> D -> Prop) a c b d : Forall2 P a c -> Forall2 Q b d ->
+  Forall2 (fun x y => P (fst x) (fst y) /\ Q (snd x) (snd y)) (combine a b) (combine c d).
+Proof. intros H. revert b d. induction H; intros b d HQ; cbn; [constructor|]. destruct HQ; constructor; auto. Qed.
+Lemma Forall2_at {A B} (P : A -> B -> Prop) a b da db : P da db -> Forall2 P a b -> forall i, P (nth i a da) (nth i b db).
+Proof. intros H0 H. induction H; intros [|i]; cbn; auto. Qed.
+Lemma inv_at B x c : inv B x -> inb (nth c B zero_box) (at_channel c x).
+Proof. intros H. apply (Forall2_at inb); auto. apply inb_zero. Qed.
+Definition pairs (bs : list (box * box)) (l : list (f32 * f32)) : Prop := Forall2 (fun bb p => inb (fst bb) (fst p) /\ inb (snd bb) (snd p)) bs l.
+
+(* ---------- numbers and matrices as boxes ---------- *)
+Definition box_of (x : f32) : option box :=
+  match x with
+  | B754_zero _ => Some (0, 0)
+  | B754_finite s m e _ =>
+      let z := if s then Z.neg m else Z.pos m in
+      if 0 <=? e + 40 then let v := z * 2 ^ (e + 40) in Some (v, v)
+      else let k := - (e + 40) in Some (Z.shiftr z k, - Z.shiftr (- z) k)
+  | _ => None
+  end.
+Lemma box_of_sound x b : box_of x = Some b -> inb b x.
+Proof.
+  destruct x as [s|s| |s m e H]; try discriminate.
+  - intros [= <-]. split; [reflexivity|]. unfold at40. cbn. lra.
+  - cbn [box_of]. set (z := if s then Z.neg m else Z.pos m). intros E. split; [reflexivity|].
+    assert (V : at40 (B2R (B754_finite s m e H)) = (IZR z * bpow radix2 (e + 40))%R).
+    { unfold at40. rewrite bpow_plus, grid_is, <- Rmult_assoc. f_equal. }
+    rewrite V. destruct (Z.leb_spec 0 (e + 40)) as [C|C]; apply some_inj in E; subst b; cbn [fst snd].
+    + rewrite mult_IZR, <- (IZR_Zpower radix2) by assumption. cbn [radix_val radix2]. lra.
+    + set (k := - (e + 40)) in *. pose proof (IZR_shiftr z k ltac:(lia)) as [K _]. pose proof (IZR_shiftr (- z) k ltac:(lia)) as [K' _].
+      change (2 ^ k)%Z with (Zpower radix2 k) in *. rewrite IZR_Zpower in K, K' by lia. rewrite opp_IZR in *.
+      assert (P : (bpow radix2 (e + 40) * bpow radix2 k = 1)%R) by (rewrite <- bpow_plus; replace (e + 40 + k) with 0 by lia; reflexivity).
+      pose proof (bpow_gt_0 radix2 k). split; apply Rmult_le_reg_r with (bpow radix2 k); auto; rewrite ?Rmult_assoc, P; lra.
+Qed.
+Definition boxes_of (x : vec) : option (list box) := mapM box_of x.
+Lemma boxes_of_sound x B : boxes_of x = Some B -> inv B x.
+Proof. intros H. apply mapM_some in H. unfold inv. induction H; constructor; auto using box_of_sound. Qed.
+Definition all_boxes (w : columns) : option (list (list box)) := mapM boxes_of w.
+Lemma all_boxes_sound w W : all_boxes w = Some W -> Forall2 inv W w.
+Proof. intros H. apply mapM_some in H. induction H; constructor; auto using boxes_of_sound. Qed.
+
+Lemma each_sum_sound {A B} (terms : A -> list (f32 * f32)) (boxed : B -> list (box * box)) la lb y Y :
+  Forall2 (fun b a => pairs (boxed b) (terms a)) lb la -> mapM (fun b => sum_box (boxed b)) lb = Some Y -> each_sum terms la y -> inv Y y.
+Proof.
+  intros HP HM HY. apply mapM_some in HM. unfold each_sum in HY. unfold inv. revert y HY Y HM. induction HP as [|b a lb la Hp HP IH]; intros y HY Y HM.
+  - inversion HY; subst. inversion HM; subst. constructor.
+  - inversion HY; subst. inversion HM; subst. constructor; eauto using sum_box_sound.
+Qed.
+Definition times_box (X : list box) (W : list (list box)) : option (list box) := mapM (fun C => sum_box (combine X C)) W.
+Lemma times_sound X x W w Y y : inv X x -> Forall2 inv W w -> times_box X W = Some Y -> times x w y -> inv Y y.
+Proof.
+  intros HX HW HY HT. apply (each_sum_sound (combine x) (combine X) w W y Y); auto. clear -HX HW. induction HW; constructor; auto.
+  apply Forall2_combine; assumption.
+Qed.
+Definition bias_box (X : list box) (W : list (list box) * list box) : option (list box) :=
+  mapM (fun Cb => sum_box (combine X (fst Cb) ++ [(snd Cb, one_box)])) (combine (fst W) (snd W)).
+Definition inw (W : list (list box) * list box) (w : columns * vec) : Prop := Forall2 inv (fst W) (fst w) /\ inv (snd W) (snd w).
+Lemma bias_sound X x W w Y y : inv X x -> inw W w -> bias_box X W = Some Y -> with_bias x w y -> inv Y y.
+Proof.
+  intros HX [HW HB] HY HT. unfold bias_box in HY. unfold with_bias in HT.
+  apply (each_sum_sound (fun cb : vec * f32 => combine x (fst cb) ++ [(snd cb, one)])
+            (fun Cb : list box * box => combine X (fst Cb) ++ [(snd Cb, one_box)]) (combine (fst w) (snd w)) (combine (fst W) (snd W)) y Y); auto.
+  pose proof (Forall2_combine _ _ _ _ _ _ HW HB) as HC. clear -HX HC. induction HC as [|C c Cs cs [H1 H2] HC IH]; constructor; auto.
+  apply Forall2_app; [apply Forall2_combine; assumption|]. constructor; [|constructor]. split; [exact H2|apply inb_one].
+Qed.
+Definition relu_box (b : box) : box := (Z.max 0 (fst b), Z.max 0 (snd b)).
+Lemma relu_sound B x : inv B x -> inv (map relu_box B) (map rectified x).
+Proof.
+  intros H. induction H as [|b x B xs [F [L U]] H IH]; cbn; constructor; auto. unfold rectified.
+  unfold smaller. rewrite Bltb_correct by (auto; reflexivity). pose proof grid_pos as G. unfold at40 in *.
+  destruct (Rlt_bool_spec (B2R x) (B2R zero)) as [C|C]; cbn [B2R zero] in C; (split; [auto; reflexivity|]); unfold at40; cbn [relu_box fst snd B2R zero]; rewrite !IZR_max;
+  unfold Rmax; repeat destruct Rle_dec; nra.
+Qed.
+Fixpoint mlp_box (ws : list (list (list box) * list box)) (X : list box) : option (list box) :=
+  match ws with
+  | [] => Some X
+  | [w] => bias_box X w
+  | w :: ws => match bias_box X w with Some Z => mlp_box ws (map relu_box Z) | None => None end
+  end.
+Lemma mlp_sound Ws ws : Forall2 inw Ws ws -> forall X x Y y, inv X x -> mlp_box Ws X = Some Y -> mlp ws x y -> inv Y y.
+Proof.
+  intros H. induction H as [|W w Ws ws HW H IH]; intros X x Y y HX HY HM; cbn [mlp_box mlp] in *.
+  - injection HY as <-. subst y. exact HX.
+  - destruct H as [|W2 w2 Ws ws HW2 H]; [exact (bias_sound _ _ _ _ _ _ HX HW HY HM)|]. destruct (bias_box X W) as [Z|] eqn:E; [|discriminate].
+    destruct HM as [z [Hz HM]]. eapply IH; [|exact HY|exact HM]. apply relu_sound. exact (bias_sound _ _ _ _ _ _ HX HW E Hz).
+Qed.
+
+Record bhead := { BQ : list (list box); BK : list (list box); BV : list (list box); BC : list (list box) }.
+Definition box_head (h : thead) : option bhead :=
+  match all_boxes (WQ h), all_boxes (WK h), all_boxes (WV h), all_boxes (WC h) with
+  | Some q, Some k, Some v, Some c => Some {| BQ := q; BK := k; BV := v; BC := c |} | _, _, _, _ => None end.
+Definition inh (b : bhead) (h : thead) : Prop :=
+  Forall2 inv (BQ b) (WQ h) /\ Forall2 inv (BK b) (WK h) /\ Forall2 inv (BV b) (WV h) /\ Forall2 inv (BC b) (WC h).
+Lemma box_head_sound h b : box_head h = Some b -> inh b h.
+Proof.
+  unfold box_head. destruct (all_boxes (WQ h)) eqn:E1; [|discriminate]. destruct (all_boxes (WK h)) eqn:E2; [|discriminate].
+  destruct (all_boxes (WV h)) eqn:E3; [|discriminate]. destruct (all_boxes (WC h)) eqn:E4; [|discriminate]. intros [= <-].
+  repeat split; apply all_boxes_sound; assumption.
+Qed.
+Definition box_affine (w : columns * vec) : option (list (list box) * list box) :=
+  match all_boxes (fst w), boxes_of (snd w) with Some a, Some b => Some (a, b) | _, _ => None end.
+Lemma box_affine_sound w W : box_affine w = Some W -> inw W w.
+Proof.
+  unfold box_affine. destruct all_boxes eqn:E; [|discriminate]. destruct boxes_of eqn:E2; [|discriminate]. intros [= <-].
+  split; [apply all_boxes_sound|apply boxes_of_sound]; assumption.
+Qed.
+Lemma mapM_sound {A B} (f : A -> option B) (R : B -> A -> Prop) l r : (forall a b, f a = Some b -> R b a) -> mapM f l = Some r -> Forall2 R r l.
+Proof. intros H E. apply mapM_some in E. induction E; constructor; auto. Qed.
+
+(* ---------- claims about a stream ---------- *)
+Definition sub (a b : box) : bool := (fst b <=? fst a) && (snd a <=? snd b).
+Lemma sub_sound a b x : sub a b = true -> inb a x -> inb b x.
+Proof. unfold sub. intros H [F [L U]]. apply andb_prop in H as [H1 H2]. apply Z.leb_le, IZR_le in H1, H2. split; [exact F|lra]. Qed.
+Definition subs (A B : list box) : bool := (length A =? length B)%nat && forallb (fun p => sub (fst p) (snd p)) (combine A B).
+Lemma subs_sound A B x : subs A B = true -> inv A x -> inv B x.
+Proof.
+  unfold subs. intros H HA. apply andb_prop in H as [H1 H2]. apply Nat.eqb_eq in H1. revert B H1 H2.
+  induction HA as [|a y A ys Ha HA IH]; intros [|b B] H1 H2; try discriminate; [constructor|]. cbn in H1, H2.
+  apply andb_prop in H2 as [H2 H3]. constructor; [exact (sub_sound _ _ _ H2 Ha)|]. apply IH; [lia|exact H3].
+Qed.
+Definition hull (a b : box) : box := (Z.min (fst a) (fst b), Z.max (snd a) (snd b)).
+Definition hulls (A B : list box) : list box := map (fun p => hull (fst p) (snd p)) (combine A B).
+Definition hull_of (l : list (list box)) : list box := fold_right hulls (hd [] l) l.
+
+(* ---------- hints ---------- *)
+(* a value channel: its counter, and values = unit * step, give or take *)
+Record channel := { Number : nat; UnitOf : Z; UnitSlack : Z }.
+Record head_hint := { Share : Z; ShareSlack : Z; Channels : list channel }.
+(* Steps: for each counter, for each class.  Owned: for each counter, the channels that are proved by exact counts of it. *)
+Record layer_hint := { HeadHints : list head_hint; Steps : list (list Z); Moduli : list Z; Owned : list (list nat); NextClass : list (list nat); NextClasses : nat }.
+Definition step_of (h : layer_hint) (j k : nat) : Z := nth k (nth j (Steps h) []) 0.
+Definition counted (h : layer_hint) (cls : nat -> nat) (j t : nat) : Z := count (fun i => step_of h j (cls i)) t.
+Definition index (ms rs : list Z) : nat := Z.to_nat (fold_left (fun s p => s * fst p + snd p) (combine ms rs) 0).
+Definition next_class (h : layer_hint) (k : nat) (rs : list Z) : nat := nth (index (Moduli h) rs) (nth k (NextClass h) []) O.
+Definition residues (h : layer_hint) (cls : nat -> nat) (t : nat) : list Z :=
+  map (fun p => counted h cls (fst p) t mod snd p) (combine (seq 0 (length (Moduli h))) (Moduli h)).
+Definition next_classes (h : layer_hint) (cls : nat -> nat) (t : nat) : nat := next_class h (cls t) (residues h cls t).
+
+Section Layer.
+Variables (T : nat) (P X : list (list box)).     (* boxes for each position, and for each class *)
+Definition at_places (n : nat) (xs : stream) : Prop := forall i, (i < n)%nat -> inv (nth i P []) (xs i).
+Definition by_class (n : nat) (cls : nat -> nat) (xs : stream) : Prop :=
+  forall i, (1 <= i < n)%nat -> (cls i < length X)%nat /\ inv (nth (cls i) X []) (xs i).
+
+(* a channel: share, slack, unit, slack, size of values, size of the first value, number of its counter *)
+Definition row_fits (bh : bhead) (hh : head_hint) (k0 kl : list box) (t : nat) : bool :=
+  match times_box (nth t P []) (BQ bh) with None => false | Some q =>
+  match sum_box (combine q k0), sum_box (combine q kl) with
+  | Some s0, Some sl =>
+      match shares T t s0 sl with
+      | Some (w0, wl) => sub w0 (- 2 * grid, 2 * grid) && ((t =? 0)%nat || sub wl (Share hh - ShareSlack hh, Share hh + ShareSlack hh))
+      | None => false end
+  | _, _ => false end end.
+Definition largest (c : nat) (vx : list (list box)) : Z := fold_right (fun r m => Z.max (size_of_box (nth c r zero_box)) m) 0 vx.
+Definition channel_fits (h : layer_hint) (vx : list (list box)) (c : nat) (ch : channel) : bool :=
+  forallb (fun k => let g := UnitOf ch * step_of h (Number ch) k in sub (nth c (nth k vx []) zero_box) (g - UnitSlack ch, g + UnitSlack ch)) (seq 0 (length X)).
+Definition no_channel : channel := {| Number := 0; UnitOf := 0; UnitSlack := 0 |}.
+Definition prepared (h : layer_hint) (bh : bhead) (hh : head_hint) : option (list (channel * Z * Z)) :=
+  let H := hull_of X in
+  match times_box (nth 0 P []) (BK bh), times_box H (BK bh), times_box (nth 0 P []) (BV bh), mapM (fun B => times_box B (BV bh)) X with
+  | Some k0, Some kl, Some v0, Some vx =>
+      if forallb (fun B => subs B H) X && forallb (row_fits bh hh k0 kl) (seq 0 (S T)) &&
+         forallb (fun c => channel_fits h vx c (nth c (Channels hh) no_channel)) (seq 0 (length (BV bh)))
+      then Some (map (fun c => (nth c (Channels hh) no_channel, largest c vx, size_of_box (nth c v0 zero_box))) (seq 0 (length (BV bh))))
+      else None
+  | _, _, _, _ => None end.
+Definition head_box (bh : bhead) (hh : head_hint) (ps : list (channel * Z * Z)) (ns : nat -> Z * Z) : option (list box) :=
+  match mapM (fun p : channel * Z * Z => let '(ch, V, v0) := p in let '(nl, nh) := ns (Number ch) in
+                       counter_box T (Share hh) (ShareSlack hh) (UnitOf ch) (UnitSlack ch) V (2 * grid) v0 nl nh) ps with
+  | Some y => times_box y (BC bh) | None => None end.
+
+Lemma mapM_map {A B C} (f : B -> option C) (g : A -> B) l : mapM f (map g l) = mapM (fun a => f (g a)) l.
+Proof. induction l; cbn; [reflexivity|]. now rewrite IHl. Qed.
+Lemma abs_in b c x : sub b (- c, c) = true -> inb b x -> (Rabs (at40 (B2R x)) <= IZR c)%R.
+Proof. intros H I. destruct (sub_sound _ _ _ H I) as [_ [A B]]. cbn [fst snd] in *. rewrite opp_IZR in A. apply Rabs_le. lra. Qed.
+Lemma size_of_box_sound b x : inb b x -> (Rabs (at40 (B2R x)) <= IZR (size_of_box b))%R.
+Proof. intros [_ [A B]]. unfold size_of_box. rewrite IZR_max, !abs_IZR. unfold Rmax, Rabs; repeat destruct Rle_dec; repeat destruct Rcase_abs; lra. Qed.
+Lemma largest_sound c vx r : In r vx -> size_of_box (nth c r zero_box) <= largest c vx.
+Proof. unfold largest. induction vx as [|a vx IH]; intros []; cbn; [subst; lia|]. specialize (IH H). lia. Qed.
+Lemma near b g s x : sub b (g - s, g + s) = true -> inb b x -> (Rabs (at40 (B2R x) - IZR g) <= IZR s)%R.
+Proof. intros H I. destruct (sub_sound _ _ _ H I) as [_ [A B]]. cbn [fst snd] in *. rewrite minus_IZR in A. rewrite plus_IZR in B. apply Rabs_le. lra. Qed.
+
+Lemma head_sound ex n h bh hh th ps cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th -> prepared h bh hh = Some ps ->
+  at_places n xs -> by_class n cls xs -> head_on ex n th xs ys -> forall t, (t < n)%nat -> forall ns Y,
+  (forall j, fst (ns j) <= counted h cls j t <= snd (ns j)) -> head_box bh hh ps ns = Some Y -> inv Y (ys t).
+Proof.
+  intros HX Hn [IQ [IK [IV IC]]] HP HA HB [q [k [v [Hqkv Hrow]]]] t Ht ns Y Hns HY.
+  unfold prepared in HP. destruct (times_box (nth 0 P []) (BK bh)) as [k0|] eqn:EK0; [|discriminate].
+  destruct (times_box (hull_of X) (BK bh)) as [kl|] eqn:EKL; [|discriminate]. destruct (times_box (nth 0 P []) (BV bh)) as [v0|] eqn:EV0; [|discriminate].
+  destruct (mapM (fun B => times_box B (BV bh)) X) as [vx|] eqn:EVX; [|discriminate]. destruct andb eqn:A; [|discriminate].
+  apply andb_prop in A as [A A3]. apply andb_prop in A as [A1 A2]. rewrite forallb_forall in A1, A2, A3. apply some_inj in HP. subst ps.
+  assert (N0 : (0 < n)%nat) by lia.
+  assert (K0 : inv k0 (k O)) by (eapply times_sound; [apply (HA O N0)|exact IK|exact EK0|apply Hqkv; lia]).
+  assert (KL : forall i, (1 <= i < n)%nat -> inv kl (k i)).
+  { intros i Hi. destruct (HB i Hi) as [C1 C2]. eapply times_sound; [|exact IK|exact EKL|apply Hqkv; lia].
+    eapply subs_sound; [apply A1, nth_In, C1|exact C2]. }
+  assert (V0 : inv v0 (v O)) by (eapply times_sound; [apply (HA O N0)|exact IV|exact EV0|apply Hqkv; lia]).
+  assert (LV : length vx = length X) by (apply mapM_some in EVX; apply (Forall2_len _ _ _ EVX)).
+  assert (VL : forall i, (1 <= i < n)%nat -> (cls i < length X)%nat /\ inv (nth (cls i) vx []) (v i)).
+  { intros i Hi. destruct (HB i Hi) as [C1 C2]. split; [exact C1|]. apply mapM_some in EVX.
+    assert (E : times_box (nth (cls i) X []) (BV bh) = Some (nth (cls i) vx [])).
+    { clear -EVX C1. revert C1. generalize (cls i). induction EVX; intros m Hm; cbn in Hm; [lia|]. destruct m; cbn; auto. apply IHEVX. lia. }
+    eapply times_sound; [exact C2|exact IV|exact E|apply Hqkv; lia]. }
+  destruct (Hrow t Ht) as [s [w [y [Hs [Hw [Hy HC]]]]]].
+  assert (RF : row_fits bh hh k0 kl t = true) by (apply A2, in_seq; lia).
+  unfold row_fits in RF. destruct (times_box (nth t P []) (BQ bh)) as [qb|] eqn:EQ; [|discriminate].
+  destruct (sum_box (combine qb k0)) as [s0|] eqn:ES0; [|discriminate]. destruct (sum_box (combine qb kl)) as [sl|] eqn:ESL; [|discriminate].
+  destruct (shares T t s0 sl) as [[w0 wl]|] eqn:EW; [|discriminate]. apply andb_prop in RF as [R1 R2].
+  assert (Q : inv qb (q t)) by (eapply times_sound; [apply (HA t Ht)|exact IQ|exact EQ|apply Hqkv; lia]).
+  assert (S0 : inb s0 (s O)) by (eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ Q K0)|exact ES0|apply Hs; lia]).
+  assert (SL : forall i, (1 <= i <= t)%nat -> inb sl (s i)).
+  { intros i Hi. eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ Q (KL i ltac:(lia)))|exact ESL|apply Hs; lia]. }
+  destruct (shares_sound ex T n t s w s0 sl w0 wl HX ltac:(lia) EW S0 SL Hw) as [W0 [WL WN]].
+  unfold head_box in HY. rewrite mapM_map in HY. destruct (mapM _ (seq 0 (length (BV bh)))) as [yb|] eqn:EY; [|discriminate].
+  eapply times_sound; [|exact IC|exact HY|exact HC].
+  assert (LB : length (BV bh) = length (WV th)) by apply (Forall2_len _ _ _ IV). rewrite LB in EY, A3.
+  apply mapM_some in EY. unfold each_sum in Hy. unfold inv.
+  assert (G : forall l yb y, (forall c, In c l -> In c (seq 0 (length (WV th)))) ->
+     Forall2 (fun b c => (let '(nl, nh) := ns (Number (nth c (Channels hh) no_channel)) in
+        counter_box T (Share hh) (ShareSlack hh) (UnitOf (nth c (Channels hh) no_channel)) (UnitSlack (nth c (Channels hh) no_channel))
+          (largest c vx) (2 * grid) (size_of_box (nth c v0 zero_box)) nl nh) = Some b) yb l ->
+     Forall2 (fun c r => sums (map (fun i => (w i, at_channel c (v i))) (seq 0 n)) r) l y -> Forall2 inb yb y).
+  { intros l. induction l as [|c l IH]; intros yb' y' HI H1 H2; inversion H1; subst; inversion H2; subst; constructor.
+    2: { eapply IH; eauto. intros; apply HI; now right. }
+    clear IH H1 H2. set (ch := nth c (Channels hh) no_channel) in *. destruct (ns (Number ch)) as [nl nh] eqn:EN.
+    assert (CF : channel_fits h vx c ch = true) by (apply A3, HI; now left). unfold channel_fits in CF. rewrite forallb_forall in CF.
+    eapply counter_sound with (T := T) (n := n) (t := t) (w := w) (v := fun i => at_channel c (v i)) (steps := fun i => step_of h (Number ch) (cls i)); [lia|eassumption| | | | | | | | |eassumption].
+    - pose proof (Hns (Number ch)) as Q1. rewrite EN in Q1. exact Q1.
+    - apply W0.
+    - eapply abs_in; [|exact W0]. replace (- (2 * grid)) with (-2 * grid) by lia. exact R1.
+    - apply size_of_box_sound. apply inv_at. exact V0.
+    - intros i Hi. split; [exact (proj1 (WL i Hi))|]. destruct (Nat.eqb_spec t 0); [lia|]. eapply near; [exact R2|apply WL; exact Hi].
+    - exact WN.
+    - intros i Hi. destruct i as [|i]; [apply (inv_at _ _ c V0)|]. destruct (VL (S i) ltac:(lia)) as [_ I]. apply (inv_at _ _ c I).
+    - intros i Hi. destruct (VL i ltac:(lia)) as [C1 I]. pose proof (inv_at _ _ c I) as J. split.
+      + eapply near; [|exact J]. apply CF. apply in_seq. lia.
+      + eapply Rle_trans; [apply (size_of_box_sound _ _ J)|]. apply IZR_le. apply largest_sound. apply nth_In. lia. }
+  eapply G; [|exact EY|exact Hy]. auto.
+Qed.
+End Layer.

@@ -1,0 +1,257 @@
+"""Certificates of Transformers: a right one is accepted, and nothing that lacks a hypothesis."""
+
+import json
+import re
+import subprocess
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import save as save_tensors
+
+import krohn
+from krohn.bridge import TorchNetwork
+from krohn.cli.app import run
+from krohn.errors import InvalidInput, KrohnError, Unsupported
+from krohn.kernel.coq import output_of
+from krohn.kernel.counters import Counting, NoCounters, counting
+from krohn.kernel.stored import StoredTransformer, bytes_of_tensors, stored_transformer, tensors_of_bytes
+from krohn.kernel.transformer_text import HEAD, transformer_definitions
+from krohn.network.storage import save, tensors_of, transformer_from
+from krohn.network.transformer import Head, Layer, Mlp, Transformer
+
+NAN = 0x7FF8000000000000
+
+
+def stored(folder: Path, name: str, length: int) -> StoredTransformer:
+    save(krohn.compile(name, length=length), folder)
+    return stored_transformer(folder)
+
+
+def changed(network: StoredTransformer, name: str, place: int, word: int) -> StoredTransformer:
+    """The network with another word at one place; its matrices too, where they are matrices still."""
+    tensors = []
+    for tensor in network.tensors:
+        words = tensor.words.copy()
+        if tensor.name == name:
+            words[place] = word
+        tensors.append(replace(tensor, words=words))
+    numbers = {
+        t.name: t.words.view(np.int64 if t.dtype == "I64" else np.float64).reshape(t.shape) for t in tensors
+    }
+    shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.weights.layers]
+    try:
+        weights = transformer_from(numbers, shape, "causal")
+    except InvalidInput:
+        weights = network.weights
+    return replace(network, tensors=tuple(tensors), weights=weights)
+
+
+def judged(tag: str, length: int) -> str:
+    """The checker without the hash."""
+    return (
+        f"Eval vm_compute in match transformer_of network_sizes{tag} tensors{tag} with Some tr => "
+        f"counts_right {length} tr machine{tag} hints{tag} | None => false end."
+    )
+
+
+def bits(number: float) -> int:
+    return int(np.float64(number).view(np.uint64))
+
+
+def test_every_word_of_100_letters(coq: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    net, proof = str(tmp_path / "net"), tmp_path / "proof.v"
+    assert run(["compile", "C2", "--length", "100", "--dtype", "float32", "--out", net]) == 0
+    capsys.readouterr()
+    assert run(["verify", net, "--kernel", "--automaton", "C2", "--out", str(proof), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["kernel"]["accepted"]
+    assert (answer["claim"]["lengths"], answer["claim"]["order"]) == (100, "any order")
+    digest = subprocess.run(["sha256sum", f"{net}/model.safetensors"], capture_output=True, text=True)
+    assert f"transformer_is_right 100 0x{digest.stdout.split()[0]}" in proof.read_text()
+    assert run(["verify", net, "--kernel", "--automaton", "C3"]) == 1
+
+
+def test_a_spoiled_file_is_rejected(coq: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    network = stored(tmp_path, "C2", 4)
+    for name, word, reason in (
+        ("layers.0.heads.0.W_C", bits(8.5), "Coq does not accept"),
+        ("layers.0.heads.0.W_V", bits(-16.0), "must not be negative"),
+        ("layers.0.heads.0.W_V", bits(1e30), "Coq does not accept"),
+    ):
+        tensors = changed(network, name, 0, word).tensors
+        (tmp_path / "model.safetensors").write_bytes(bytes_of_tensors(tensors))
+        assert run(["verify", str(tmp_path), "--kernel", "--automaton", "C2"]) == 1
+        said = capsys.readouterr().out
+        assert "rejected" in said
+        assert reason in said, said
+
+
+def test_counts_have_a_limit(tmp_path: Path) -> None:
+    network = changed(stored(tmp_path, "C3", 4), "embedding", 6, bits(1e6))
+    with pytest.raises(NoCounters, match="more than 20,000"):
+        counting(network.weights, network.automaton)
+
+
+def lacking(network: StoredTransformer) -> dict[str, tuple[StoredTransformer, Counting]]:
+    """The network without one of the checker's hypotheses each; hints are those of the right network."""
+    good = counting(network.weights, network.automaton)
+    (layer,) = good.layers
+    head = "layers.0.heads.0."
+
+    def spoiled(name: str, place: int, word: int) -> tuple[StoredTransformer, Counting]:
+        return changed(network, name, place, word), good
+
+    def told(**other: object) -> tuple[StoredTransformer, Counting]:
+        return network, replace(good, layers=(replace(layer, **other),))  # type: ignore[arg-type]
+
+    first, *others = network.tensors
+    swapped = replace(network.automaton, table=network.automaton.table[::-1].copy())
+    hint = layer.heads[0]
+    return {
+        "the share of a letter": spoiled("positions", 3 * 5 + 1, bits(0.5)),
+        "keys that know no letter": spoiled(head + "W_K", 0, bits(1.0)),
+        "queries that know no letter": spoiled(head + "W_Q", 0, bits(1.0)),
+        "the unit of a step": spoiled(head + "W_V", 0, bits(17.0)),
+        "what a count does": spoiled(head + "W_C", 0, bits(8.5)),
+        "the MLP": spoiled("layers.0.mlp.2.b", 0, bits(0.0)),
+        "a strict lead": spoiled("readout", 1, bits(0.5)),
+        "a number that is none": spoiled("readout", 1, NAN),
+        "no sine": spoiled(first.name, 0, 1),
+        "a tensor of the right type": (
+            replace(network, tensors=(replace(first, dtype="F64"), *others)),
+            good,
+        ),
+        "a shape": (
+            replace(
+                network,
+                tensors=tuple(
+                    replace(t, shape=t.shape[::-1]) if t.name == "readout" else t for t in network.tensors
+                ),
+            ),
+            good,
+        ),
+        "no tensor missing": (replace(network, tensors=tuple(others)), good),
+        "the right automaton": (replace(network, automaton=swapped), good),
+        "the share in the hints": told(heads=(replace(hint, share=hint.share + 2 * hint.slack),)),
+        "a slack that suffices": told(heads=(replace(hint, slack=0),)),
+        "the steps": told(steps=((1, 1),)),
+        "the modulus": told(moduli=(1,)),
+        "the class after the layer": told(following=((1, 0), (1, 0))),
+        "classes that exist": told(classes=1),
+        "an owner for each channel": told(owned=((1, 2),)),
+        "the state of a class": (network, replace(good, states=good.states[::-1])),
+        "all that words reach": (network, replace(good, known=good.known[:1])),
+    }
+
+
+def test_without_one_hypothesis_nothing_is_accepted(coq: Path, tmp_path: Path) -> None:
+    network = stored(tmp_path, "C2", 6)
+    cases = {"nothing": (network, counting(network.weights, network.automaton))} | lacking(network)
+    text = [HEAD]
+    for number, (other, hints) in enumerate(cases.values()):
+        text += [transformer_definitions(other, hints, str(number)), judged(str(number), network.length)]
+    text.append(judged("0", network.length + 1))
+    answers = re.findall(r"= (true|false)", output_of("\n".join(text)))
+    names = [*cases, "as many positions as letters"]
+    assert dict(zip(names, answers, strict=True)) == {name: str(name == "nothing").lower() for name in names}
+
+
+def test_what_coq_accepts_after_a_flipped_bit_is_right(coq: Path, tmp_path: Path) -> None:
+    network, rng = stored(tmp_path / "net", "C2", 3), np.random.default_rng(28)
+    words = np.array([[(number >> i) & 1 for i in range(3)] for number in range(8)])
+    truth = np.cumsum(words, axis=1) % 2
+    text, flips, counts = [HEAD], [], Counter[str]()
+    for _ in range(60):
+        tensor = network.tensors[rng.integers(len(network.tensors))]
+        place, bit = int(rng.integers(tensor.words.size)), int(rng.integers(40, 64))
+        flipped = changed(network, tensor.name, place, int(tensor.words[place]) ^ (1 << bit))
+        try:
+            hints = counting(flipped.weights, flipped.automaton)
+        except (NoCounters, KrohnError):
+            counts["no certificate"] += 1
+            continue
+        tag = str(len(flips))
+        text += [transformer_definitions(flipped, hints, tag), judged(tag, 3)]
+        flips.append(flipped)
+    answers = re.findall(r"= (true|false)", output_of("\n".join(text)))
+    for flipped, answer in zip(flips, answers, strict=True):
+        counts[answer] += 1
+        if answer == "true":
+            with torch.no_grad():
+                logits = TorchNetwork(flipped.weights, torch.float32)(torch.from_numpy(words))
+            assert (logits.argmax(-1).numpy() == truth).all()
+    assert counts["true"] >= 10, counts
+    assert counts["false"] + counts["no certificate"] >= 10, counts
+
+
+def random_network(seed: int) -> Transformer:
+    """Small whole numbers, two heads; scores are multiples of 128, so weights are whole shares or nothing."""
+    rng = np.random.default_rng(seed)
+
+    def whole(*shape: int) -> np.ndarray:
+        return rng.integers(-2, 3, shape).astype(np.float64)
+
+    def layer() -> Layer:
+        heads = tuple(Head(128 * whole(3, 2), whole(3, 2), whole(3, 2), whole(2, 3)) for _ in range(2))
+        keep = rng.integers(0, 2, (2, 3)).astype(np.float64)
+        return Layer(heads, Mlp((whole(3, 4), whole(4, 3)), (whole(4), whole(3))), keep[0], keep[1])
+
+    return Transformer(whole(2, 3), whole(1, 3), whole(4, 3), (layer(), layer()), whole(3, 2), whole(2))
+
+
+RUN = """From Flocq Require Import BinarySingleNaN.
+Definition scaled (x : f32) : Z := match x with
+  | B754_zero _ => 0
+  | B754_finite s m e _ => (if s then -1 else 1) *
+      (if e <? -10 then Z.pos m / 2 ^ (-10 - e) else Z.pos m * 2 ^ (e + 10))
+  | _ => 1 end%Z.
+Definition saturated_exp (x : f32) : f32 := if smaller x zero then zero else one.
+"""
+
+
+def test_random_networks_give_the_logits_of_torch(coq: Path, tmp_path: Path) -> None:
+    """Where nothing is rounded every order gives one result: what torch gives is what Coq gives."""
+    frame = stored(tmp_path, "C2", 3)
+    nothing = Counting((), (), (), True)
+    text, expected = [HEAD, RUN], []
+    for seed in range(12):
+        weights = random_network(seed)
+        tensors = tensors_of_bytes(save_tensors(tensors_of(weights)))
+        network = replace(frame, weights=weights, tensors=tensors)
+        word = [(seed >> i) & 1 for i in range(3)]
+        both = []
+        for dtype in (torch.float32, torch.float64):
+            with torch.no_grad():
+                both.append(TorchNetwork(weights, dtype)(torch.tensor([word]))[0].double().numpy() * 1024)
+        text.append(transformer_definitions(network, nothing, str(seed)))
+        letters = ";".join(map(str, word))
+        text.append(
+            f"Eval vm_compute in match transformer_of network_sizes{seed} tensors{seed} with Some tr => "
+            f"let y := forward_result saturated_exp tr [{letters}]%nat in "
+            "map (fun t => map scaled (y t)) [0;1;2]%nat | None => [] end."
+        )
+        expected.append(both)
+    found = re.findall(r"= \[\[(.*?)\]\]", output_of("\n".join(text)), re.DOTALL)
+    compared = 0
+    for rows, (short, long) in zip(found, expected, strict=True):
+        for row, a, b in zip(rows.split("]"), short, long, strict=True):
+            if (a == b).all() and (a == np.rint(a)).all():
+                compared += 1
+                assert [int(n) for n in re.findall(r"-?\d+", row)] == a.tolist()
+    assert compared >= 15
+
+
+def test_other_heads_are_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    net = str(tmp_path / "net")
+    assert run(["compile", "FlipFlop", "--length", "4", "--out", net]) == 0
+    capsys.readouterr()
+    assert run(["verify", net, "--kernel"]) == 2
+    message = capsys.readouterr().err
+    assert "heads all count" in message
+    assert len(message.strip().splitlines()) <= 2
+    with pytest.raises(Unsupported, match="what krohn compile writes"):
+        krohn.verify(tmp_path, kernel=True)
