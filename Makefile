@@ -40,12 +40,12 @@ gallery: $(STAMP) ## the gallery page that the site holds
 test: lint type unit ## everything that must hold before a change lands
 
 format: $(STAMP) ## rewrite the sources in the house format
-	$(BIN)/ruff format src tests benchmarks
-	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/ruff format src tests benchmarks tools research
+	$(BIN)/ruff check --fix src tests benchmarks tools research
 
 lint: $(STAMP) ## formatter and linter, nothing is rewritten
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks tools research
+	$(BIN)/ruff check src tests benchmarks tools research
 
 type: $(STAMP) ## strict type check
 	$(BIN)/mypy
@@ -67,7 +67,7 @@ portable: $(STAMP) ## the kept bytes under other settings: vector instructions, 
 	$(BIN)/python tests/golden/portable.py
 
 fuzz: $(STAMP) ## 5,000 seeded command lines and damaged files, each judged (about half an hour)
-	$(BIN)/python benchmarks/fuzz.py --count 5000
+	$(BIN)/python research/fuzz.py --count 5000
 
 release: ## wheel, source archive, checksums and notes in dist/, ready to upload; WEIGHTS=DIR adds the runs in DIR
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -80,7 +80,7 @@ release: ## wheel, source archive, checksums and notes in dist/, ready to upload
 	cd $(VENV)/.empty && bin/krohn compile S4 --length 16 --out s4 > s4.txt && bin/krohn verify s4 --dtype float32
 	rm -rf $(VENV)/.empty
 	awk '/^## /{n++} n==1' CHANGELOG.md > dist/NOTES.md
-	$(if $(WEIGHTS),$(BIN)/python benchmarks/release_weights.py $(WEIGHTS) dist)
+	$(if $(WEIGHTS),$(BIN)/python tools/release_weights.py $(WEIGHTS) dist)
 	cd dist && find . -type f ! -name SHA256SUMS ! -name NOTES.md | sort | sed 's|^\./||' | xargs sha256sum > SHA256SUMS && cat SHA256SUMS
 
 clean: ## remove the environment and caches

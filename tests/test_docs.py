@@ -110,9 +110,9 @@ def test_commands_are_split_as_a_shell_would() -> None:
 
 
 def test_the_published_tables_come_from_the_generated_pages_and_the_results() -> None:
-    check = [sys.executable, str(ROOT / "benchmarks" / "published_tables.py"), "--check"]
+    check = [sys.executable, str(ROOT / "tools" / "published_tables.py"), "--check"]
     done = subprocess.run(check, capture_output=True, text=True)
-    assert done.returncode == 0, f"run python benchmarks/published_tables.py: {done.stdout}{done.stderr}"
+    assert done.returncode == 0, f"run python tools/published_tables.py: {done.stdout}{done.stderr}"
 
 
 def test_the_architecture_page_names_every_part() -> None:

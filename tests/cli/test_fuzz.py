@@ -17,7 +17,7 @@ SAID = "error: must be even; got 3\n"
 
 def test_seeded_command_lines_and_damaged_files_end_as_they_should() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(ROOT / "benchmarks" / "fuzz.py"), "--count", "60"]
+    command = [sys.executable, str(ROOT / "research" / "fuzz.py"), "--count", "60"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout
     assert done.stdout.startswith("60 inputs (")
@@ -26,8 +26,8 @@ def test_seeded_command_lines_and_damaged_files_end_as_they_should() -> None:
 
 @pytest.fixture
 def fuzz(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    spec = importlib.util.spec_from_file_location("fuzz", ROOT / "benchmarks" / "fuzz.py")
+    monkeypatch.syspath_prepend(str(ROOT / "research"))
+    spec = importlib.util.spec_from_file_location("fuzz", ROOT / "research" / "fuzz.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

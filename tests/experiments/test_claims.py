@@ -13,7 +13,7 @@ from krohn.experiments.recipes.variants import NO_POSITIONS_BOS, RECENCY, SHIFTE
 from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+TOOLS = Path(__file__).parents[2] / "tools"
 REPRODUCED, PARTLY, CONTRADICTED, NOT_REACHED = "reproduced", "partly", "contradicted", "not reached"
 Row = dict[str, Any]
 
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 @pytest.fixture(scope="module")
 def claims() -> dict[str, Any]:
     sys.modules.pop("claims", None)
-    return runpy.run_path(str(BENCHMARKS / "claims.py"))
+    return runpy.run_path(str(TOOLS / "claims.py"))
 
 
 class Told:

@@ -12,7 +12,7 @@ from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.scale import Scale
 from krohn.experiments.store import Store
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "device_queue.py"
+SCRIPT = Path(__file__).parents[2] / "research" / "device_queue.py"
 
 
 @pytest.fixture(scope="module")

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+TOOLS = Path(__file__).parents[2] / "tools"
 
 
 @pytest.fixture(scope="module")
 def script() -> dict[str, Any]:
-    sys.path.insert(0, str(BENCHMARKS))
+    sys.path.insert(0, str(TOOLS))
     try:
-        return runpy.run_path(str(BENCHMARKS / "learned_depth.py"))
+        return runpy.run_path(str(TOOLS / "learned_depth.py"))
     finally:
-        sys.path.remove(str(BENCHMARKS))
+        sys.path.remove(str(TOOLS))
 
 
 def rows(**solved: bool) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from krohn.experiments.scale import Scale
 from krohn.experiments.store import Store
 from krohn.experiments.text_form import parse_text
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "publish_results.py"
+SCRIPT = Path(__file__).parents[2] / "tools" / "publish_results.py"
 
 
 def test_a_run_is_published_with_every_experiment_that_plans_it(

@@ -11,12 +11,12 @@ import pytest
 from experiments.made_up_records import record
 from krohn.experiments.experiment import Cell
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+TOOLS = Path(__file__).parents[2] / "tools"
 
 
 @pytest.fixture(scope="module")
 def script() -> dict[str, Any]:
-    return runpy.run_path(str(BENCHMARKS / "two_optimisers.py"))
+    return runpy.run_path(str(TOOLS / "two_optimisers.py"))
 
 
 def cell(*curves: dict[int, float]) -> Cell:

@@ -108,7 +108,7 @@ def test_a_release_carries_networks_with_their_digests(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    script = runpy.run_path(str(ROOT / "benchmarks" / "release_weights.py"))
+    script = runpy.run_path(str(ROOT / "tools" / "release_weights.py"))
     (dist := tmp_path / "dist").mkdir()
     (dist / "NOTES.md").write_text("## 0.2.0\n")
     monkeypatch.setattr("sys.argv", ["release_weights.py", str(parts.parent), str(dist)])

@@ -26,7 +26,7 @@ from krohn.network.compiled import CompiledNetwork
 #
 # A head is lost when rounding moves two scores by more than the gap between them. A score of size γ is a few
 # roundings of γ away from its value, so what counts is γ·u against the gap. What does work is for the
-# certificate to say; ``benchmarks/precision_limits.py`` compares these limits with runs.
+# certificate to say; ``research/precision_limits.py`` compares these limits with runs.
 
 
 LARGEST = {"float64": 1.7e308, "float32": 3.4e38, "float16": 65504.0, "bfloat16": 3.3e38}

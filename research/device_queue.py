@@ -1,0 +1,206 @@
+"""Runs a list of cells on a GPU that is lent for minutes: in order, each result saved as soon as it is there.
+
+Run: python research/device_queue.py QUEUE --seconds 560 --out FOLDER [--scale small] [--device cuda]
+
+QUEUE is a file with one line for each group of cells: the experiment and parts of the label, for example
+
+    depth task=D8|A5; depth=8; sheet=Muon
+
+Cells that FOLDER/QUEUE.sqlite or the files after --known hold with test words are not run again. A cell of
+the map is skipped once two shallower ones of its row are solved by most survivors, one of `sample` once a
+shallower one is solved. A cell that would not end before the deadline, by the pace of those before it, lets a
+cheaper one go first. `networks` are kept, and so is what solves a cell of a depth map.
+"""
+
+import argparse
+import shutil
+import time
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+from krohn.experiments.all_experiments import EXPERIMENTS
+from krohn.experiments.engines import Job
+from krohn.experiments.experiment import PlannedRun
+from krohn.experiments.recipes.networks import folder_of
+from krohn.experiments.record import Member
+from krohn.experiments.scale import Scale, parse_scale
+from krohn.experiments.single_run import work
+from krohn.experiments.store import Store
+from krohn.experiments.summary import SOLVED, best_of, given_up
+from krohn.experiments.sweep import is_done
+from krohn.experiments.text_form import import_text
+
+KEPT = ("networks", "depth")
+LEAST_SECONDS = 45.0  # for a cell that may be cut
+START_SECONDS = 12.0  # to draw weights, to compile kernels and to record graphs
+
+
+@dataclass
+class Pace:
+    """Seconds for each layer and billion of letters, as measured so far; a guess before the first run."""
+
+    seconds: float = 45.0
+
+    def of(self, run: PlannedRun) -> float:
+        return START_SECONDS + self.seconds * work_of(run)
+
+    def learn(self, run: PlannedRun, letters: float, seconds: float) -> None:
+        if letters > 0 and seconds > 2 * START_SECONDS:
+            self.seconds = 0.5 * (self.seconds + (seconds - START_SECONDS) / letters)
+
+
+def work_of(run: PlannedRun) -> float:
+    """Billions of letters times layers that the whole run would read, halving included."""
+    config = run.config
+    layers = getattr(config.model, "layers", 1) * (getattr(config.model, "dim", 512) / 512)
+    steps, alive, total = 0, config.replicates, 0
+    every = config.steps if config.halving is None else config.halving.every
+    while steps < config.steps:
+        length = min(every, config.steps - steps)
+        total += length * alive
+        steps += length
+        if config.halving is not None:
+            alive = max(config.halving.least, (alive + 1) // 2)
+    return total * config.optimizer.batch * config.task.num_tokens * layers / 1e9
+
+
+def chosen(line: str, scale: Scale) -> list[tuple[str, PlannedRun]]:
+    """The planned runs that a line names, in the order of their plan."""
+    name, _, rest = line.partition(" ")
+    wanted = {}
+    for part in rest.split(";"):
+        key, _, value = part.strip().partition("=")
+        wanted[key] = value
+    runs = [
+        run
+        for run in EXPERIMENTS[name].plan(scale)
+        if all(str(run.label.get(key)) in value.split("|") for key, value in wanted.items() if key)
+    ]
+    assert runs, f"no run of {name} has {wanted}"
+    order = {value: place for value in wanted.values() for place, value in enumerate(value.split("|"))}
+    runs.sort(key=lambda run: [order.get(str(value), 0) for value in run.label.values()])
+    return [(name, run) for run in runs]
+
+
+def solved(store: Store, run: PlannedRun) -> bool:
+    """Whether most replicates that went to the end reach 99% of the test words' letters."""
+    records = store.of_run(run.config.run_id)
+    ended = [record for record in records if not given_up(record, records)]
+    return bool(ended) and 2 * sum(record.accuracy >= SOLVED for record in ended) > len(ended)
+
+
+def is_learned(store: Store, run: PlannedRun, scale: Scale) -> bool:
+    """Whether a shallower network of `sample` has solved the automaton: the least depth is what is asked."""
+    shallower = [
+        store.of_run(other.config.run_id)
+        for other in EXPERIMENTS["sample"].plan(scale)
+        if other.label["task"] == run.label["task"] and other.label["depth"] < run.label["depth"]
+    ]
+    return any(records and best_of(records).accuracy >= SOLVED for records in shallower)
+
+
+@cache
+def depth_plan(scale: Scale) -> list[PlannedRun]:
+    """All cells of the depth map."""
+    return EXPERIMENTS["depth"].plan(scale)
+
+
+def row_is_finished(store: Store, run: PlannedRun, scale: Scale) -> bool:
+    """Two shallower cells of the same row and sheet, next to each other in the map, are solved."""
+    if str(run.label["task"]).startswith("table:"):
+        return is_learned(store, run, scale)
+    if "sheet" not in run.label:
+        return False
+    row = [
+        other
+        for other in depth_plan(scale)
+        if (other.label["task"], other.label["sheet"]) == (run.label["task"], run.label["sheet"])
+    ]
+    known = [solved(store, other) for other in row if other.label["depth"] < run.label["depth"]]
+    return any(one and other for one, other in pairwise(known))
+
+
+def folder(name: str, run: PlannedRun) -> str:
+    """Where the best replicate is kept: for example ``c2-gpt`` or ``depth-c2-2-layers-muon``."""
+    if name == "networks":
+        return folder_of(run)
+    rest = [str(value) for key, value in run.label.items() if key not in ("task", "depth")]
+    words = [name, str(run.label["task"]), f"{run.label['depth']}-layers", *rest]
+    return "-".join(words).lower().replace(",", "-").replace(" ", "-")
+
+
+def make(name: str, run: PlannedRun, options: argparse.Namespace, store: Store, deadline: float) -> float:
+    """Runs a cell, stores its records, and says so; gives the billions of letters it read."""
+    best = options.out / "networks" / folder(name, run) if name in KEPT else None
+    job = Job(run=run, directory=None, device=options.device, deadline=deadline, best=best)
+    began = time.time()
+    records = work(job)
+    member = Member(experiment=name, scale=str(options.scale), run_id=run.config.run_id, label=run.label)
+    store.put(records, [member])
+    seconds = time.time() - began
+    seen = sum(record.sequences for record in records)
+    chosen_one = max(records, key=lambda record: record.metrics["accuracy"])
+    if best is not None and name != "networks" and chosen_one.accuracy < SOLVED:
+        shutil.rmtree(best)
+    words = ", ".join(f"{key} {value}" for key, value in run.label.items())
+    print(
+        f"{name}: {words}: {records[0].status}, test {chosen_one.accuracy:.4f}, "
+        f"words {chosen_one.metrics['test']['sequence_accuracy']:.4f}, "
+        f"{max(record.sequences for record in records):,} words, {seconds:.1f} s",
+        flush=True,
+    )
+    layers = getattr(run.config.model, "layers", 1) * (getattr(run.config.model, "dim", 512) / 512)
+    return seen * run.config.task.num_tokens * layers / 1e9
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("queue", type=Path)
+    parser.add_argument("--seconds", type=float, default=570.0)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--scale", type=parse_scale, default=Scale.SMALL)
+    parser.add_argument("--device")
+    parser.add_argument("--known", type=Path, nargs="*", default=[], help="text files of results made before")
+    parser.add_argument(
+        "--partial", action="store_true", help="begin what may not end in time; its results say so"
+    )
+    options = parser.parse_args()
+    deadline = time.time() + options.seconds
+    lines = [line for line in options.queue.read_text().splitlines() if line.strip() and line[0] != "#"]
+    waiting = [found for line in lines for found in chosen(line, options.scale)]
+    options.out.mkdir(parents=True, exist_ok=True)
+    pace = Pace()
+    with Store(options.out / f"{options.queue.stem}.sqlite") as store:
+        for file in filter(Path.is_file, options.known):
+            import_text(store, file)
+        while waiting:
+            waiting = [
+                (name, run)
+                for name, run in waiting
+                if not is_done(store, run) and not row_is_finished(store, run, options.scale)
+            ]
+            left = deadline - time.time()
+            fitting = [found for found in waiting if pace.of(found[1]) < left]
+            if not fitting and not (options.partial and waiting and left > LEAST_SECONDS):
+                break
+            name, run = first = (fitting or waiting)[0]
+            waiting.remove(first)
+            began = time.time()
+            try:
+                letters = make(name, run, options, store, deadline)
+            except Exception as error:  # one cell that fails must not cost the others
+                print(f"{name} {dict(run.label)}: failed, {type(error).__name__}: {error}", flush=True)
+                continue
+            pace.learn(run, letters, time.time() - began)
+    print(
+        f"{len(waiting)} cells left, {deadline - time.time():.0f} s left, {pace.seconds:.1f} s a unit",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""Seeded command lines and damaged files of every format, each judged: no traceback, no wrong exit status.
+
+A case passes if the exit status is 0, 1 or 2; 2 comes with one line `error: …` of at most 300 characters; 1
+only with a negative that was decided; with --json stdout is one object; no file changes but those that were
+asked for; and all of it within the limits of time and memory. Each case runs in a process forked from one
+that has everything loaded.
+
+Run: python research/fuzz.py --count 5000
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+from fuzz_inputs import Case, draw
+
+from krohn.cli.app import COMMANDS
+from krohn.cli.process import run_as_process
+
+ROOT = Path(__file__).parents[1]
+SECONDS, BYTES = 20, 2 << 30
+LONG = ("train", "atlas")
+"""Commands that work for as long as they are asked to: steps of training, all automata of a size."""
+NEGATIVE = re.compile(
+    r"not certified|not written|differ|counterexample|: the file says|"
+    r'"(certified|written|agrees)": false|"differences": \["',
+    re.IGNORECASE,
+)
+ERROR = re.compile(r"error: .{1,293}")
+SETUP = (
+    "compile C2 --length 4 --out net",
+    "compile Dyck1,2 --length 6 --out memory",
+    "compile Parity --length 4 --method scan --out scan",
+    "verify net --out certificate.json",
+    "export net --to hf --out export",
+    "train C2 --length 4 --layers 1 --dim 8 --heads 1 --mlp 8 --steps 2 --eval-sequences 8 --out run",
+    f"results import {ROOT / 'results' / 'curves-small.jsonl'} --store store.sqlite",
+)
+
+
+@dataclass
+class Outcome:
+    """What a command did: exit status or signal, what it said, what it changed."""
+
+    status: int
+    out: str
+    err: str
+    changed: set[str]
+    seconds: float
+
+
+def templates(folder: Path, streams: Path) -> None:
+    """One honest file of each kind."""
+    for line in SETUP:
+        done = perform(Case("template", line.split(), allowed=[]), folder, streams)
+        assert done.status == 0, f"{line}: {done.err}"
+    shutil.copy(ROOT / "results" / "curves-small.jsonl", folder / "results.jsonl")
+    (folder / "automaton.json").write_text(
+        json.dumps(
+            {
+                "krohn": 1,
+                "letters": ["a", "b"],
+                "states": ["p", "q"],
+                "start": "p",
+                "next": {"p": {"a": "q", "b": "p"}, "q": {"a": "p", "b": "q"}},
+                "observe": {"p": 0, "q": 1},
+            }
+        )
+    )
+    (folder / "link").symlink_to("nowhere/at/all")
+
+
+def snapshot(folder: Path) -> dict[str, str]:
+    """Every path below, with a digest of what it holds."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        held = (
+            os.readlink(path).encode() if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+        )
+        found[str(path.relative_to(folder))] = hashlib.sha256(held).hexdigest()
+    return found
+
+
+def perform(case: Case, folder: Path, streams: Path) -> Outcome:
+    """Runs the command line in a child of this process."""
+    (streams / "in").write_bytes(case.stdin)
+    before, begin = snapshot(folder), time.monotonic()
+    child = os.fork()
+    if child == 0:
+        _become(case, folder, streams)
+    _, code = os.waitpid(child, 0)
+    after = snapshot(folder)
+    changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    said = [(streams / name).read_bytes().decode(errors="replace") for name in ("out", "err")]
+    return Outcome(os.waitstatus_to_exitcode(code), *said, changed, time.monotonic() - begin)
+
+
+def _become(case: Case, folder: Path, streams: Path) -> None:
+    """The child: its streams, its limits, its folder, then the command; it never returns."""
+    try:
+        for number, name, flags in ((0, "in", 0), (1, "out", 577), (2, "err", 577)):
+            os.dup2(os.open(streams / name, flags, 0o600), number)
+        os.chdir(folder)
+        size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + BYTES
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+        used = int(resource.getrusage(resource.RUSAGE_SELF).ru_utime) + SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (used, used + 1))
+        signal.alarm(30 * SECONDS)  # the clock of a busy machine
+        sys.stdin, sys.stdout, sys.stderr = (
+            open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
+            for number, mode in ((0, "r"), (1, "w"), (2, "w"))
+        )
+        sys.argv = ["krohn", *case.words]
+        os._exit(run_as_process())
+    except BaseException as error:
+        os.write(2, f"Traceback: {error!r}".encode())
+    finally:
+        os._exit(99)
+
+
+def complaints(case: Case, done: Outcome) -> list[str]:
+    """Everything that is wrong with an outcome."""
+    found = []
+    if done.status not in (0, 1, 2):
+        slow = done.status in (-signal.SIGXCPU, -signal.SIGKILL, -signal.SIGALRM)
+        long_work = slow and case.words[0] in LONG
+        return [] if long_work else ["time" if slow else f"exit status {done.status}"]
+    if "Traceback" in done.err or "internal error" in done.err:
+        found.append("traceback")
+    if "needs more memory" in done.err:
+        found.append("memory")
+    lines = [line for line in done.err.splitlines() if line.startswith("error: ")]
+    helped = done.out.startswith("Usage: ")  # a group of commands without a command prints its help
+    if done.status == 2 and not helped and (len(lines) != 1 or not ERROR.fullmatch(lines[0])):
+        found.append(f"no single error line of at most 300 characters: {done.err[:200]!r}")
+    if done.status == 1 and not NEGATIVE.search(done.out):
+        found.append("status 1 without a decided negative")
+    if "--json" in case.words and "--help" not in case.words and "-h" not in case.words:
+        found += _wrong_json(done)
+    strange = [path for path in sorted(done.changed) if not _asked_for(path, case)]
+    return [*found, *(f"changed {path}" for path in strange[:3])]
+
+
+def _wrong_json(done: Outcome) -> list[str]:
+    try:
+        payload = json.loads(done.out)
+    except ValueError:
+        return ["stdout is not one JSON object"]
+    return ["no error in JSON"] if done.status == 2 and set(payload) != {"error"} else []
+
+
+def _asked_for(path: str, case: Case) -> bool:
+    """Whether a path is one that may be written, lies in one, or holds one; links may lead elsewhere."""
+    wanted = [*case.allowed, *(["nowhere"] if "link" in case.allowed else [])]
+    return any(
+        f"{path}/".startswith(f"{name.rstrip('/')}/") or name.startswith(f"{path}/")
+        for name in wanted
+        if name
+    )
+
+
+def load_everything() -> None:
+    """Imports what commands import, so that a fork has it."""
+    for module, _ in COMMANDS.values():
+        import_module(f"krohn.cli.{module}")
+    for module in (
+        "torch",
+        "krohn.training.loop",
+        "krohn.exporting.driver",
+        "krohn.experiments.reproduction",
+    ):
+        import_module(module)
+
+
+def main() -> int:
+    """Tries the cases of the seeds and prints what is wrong; 1 if anything is."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=0, help="the first one")
+    parser.add_argument("--show", action="store_true", help="print every outcome")
+    options = parser.parse_args()
+    load_everything()
+    np.seterr(all="ignore")  # numbers beyond the range are what is wanted here
+    counts: Counter[str] = Counter()
+    statuses: Counter[int] = Counter()
+    wrong = 0
+    with tempfile.TemporaryDirectory(prefix="krohn-fuzz-") as made:
+        place = Path(made)
+        (place / "templates").mkdir()
+        (place / "streams").mkdir()
+        templates(place / "templates", place / "streams")
+        for seed in range(options.seed, options.seed + options.count):
+            case = draw(seed, place / "templates", place / "case")
+            done = perform(case, place / "case", place / "streams")
+            found = complaints(case, done)
+            counts[case.kind] += 1
+            statuses[done.status] += 1
+            if found or options.show:
+                wrong += bool(found)
+                print(f"seed {seed}, {case.kind}: {'; '.join(found) or done.status}", flush=True)
+                print(f"  {[word[:80] for word in case.words]}\n  {done.err.strip()[-400:]}", flush=True)
+            shutil.rmtree(place / "case")
+            if (seed + 1 - options.seed) % 500 == 0:
+                print(f"{seed + 1 - options.seed} tried, {wrong} findings", file=sys.stderr, flush=True)
+    print(f"{options.count} inputs ({', '.join(f'{n} {kind}' for kind, n in sorted(counts.items()))})")
+    print(f"exit status: {dict(sorted(statuses.items()))}; findings: {wrong}")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,288 @@
+"""Mistakes put into the sources one at a time, each with tests that must find it.
+
+``python research/source_mutants.py`` applies each to a copy and runs the named tests; one that survives is
+printed (exit status 1). Whoever makes the suite smaller runs it before and after. ``--only TEXT`` takes those
+whose file, change or tests have the text in them.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+TOYS = "tests/check/test_toy_formats.py"
+COMPILED = "tests/construct/test_compiling.py"
+
+# File in src/krohn, what stands there once, what is put in its place, the tests that find it
+# (and options of pytest).
+MUTANTS = [
+    (
+        "algebra/permutation.py",
+        "second[image] for image in first",
+        "first[image] for image in second",
+        "tests/algebra/test_permutation.py",
+    ),
+    (
+        "algebra/permutation.py",
+        "(index + exponent) % length",
+        "(index - exponent) % length",
+        "tests/algebra/test_permutation.py",
+    ),
+    (
+        "algebra/permutation.py",
+        "cycles(permutation)) % 2 == 0",
+        "cycles(permutation)) % 2 == 1",
+        "tests/algebra/test_permutation.py",
+    ),
+    (
+        "automata/simulation.py",
+        "letters.max() >= automaton.num_letters",
+        "letters.max() > automaton.num_letters",
+        "tests/automata/test_simulation.py",
+    ),
+    (
+        "cascade/covering.py",
+        "if mask & (mask - 1) or not mask:",
+        "if not mask:",
+        "tests/cascade/test_covering.py",
+    ),
+    (
+        "cascade/covering.py",
+        "if start[tile] < end:",
+        "if start[tile] < end - 1:",
+        "tests/cascade/test_covering.py tests/cascade/test_schedules.py",
+    ),
+    (
+        "depth/block_check.py",
+        "apart = differed or s != t",
+        "apart = s != t",
+        "tests/depth/test_block_schemes.py",
+    ),
+    (
+        "depth/block_check.py",
+        "if apart and all(p == q",
+        "if apart and any(p == q",
+        "tests/depth/test_block_schemes.py",
+    ),
+    (
+        "evaluate/intervals.py",
+        "square / (2 * trials)",
+        "square / (3 * trials)",
+        "tests/evaluate/test_intervals.py",
+    ),
+    (
+        "network/forward.py",
+        "bits + np.uint32(0x7FFF)",
+        "bits + np.uint32(0x8000)",
+        "tests/network/test_same_arithmetic.py tests/network/test_forward.py",
+    ),
+    ("streams.py", ") + 0.5) / (1 << 24)", ") + 0.0) / (1 << 24)", "tests/test_streams.py"),
+    ("streams.py", "scale = 1.0 / (1.0 - rate)", "scale = 1.0 / (1.0 + rate)", "tests/test_streams.py"),
+    ("nearest_float.py", "quarter >= 2", "quarter > 2", "tests/test_nearest_float.py"),
+    ("nearest_float.py", "BITS = 192", "BITS = 60", "tests/test_nearest_float.py"),
+    ("nearest_float.py", "2 * noise", "0 * noise", "tests/test_nearest_float.py"),
+    (
+        "construct/paper/attention_lemmas.py",
+        "waves * (2 * start + 1)",
+        "waves * (2 * start - 1)",
+        "tests/construct_paper/test_counter_and_memory.py",
+    ),
+    (
+        "construct/paper/attention_lemmas.py",
+        "0.5, 1.0) / each(sin",
+        "1.0, 1.0) / each(sin",
+        "tests/construct_paper/test_counter_and_memory.py",
+    ),
+    (
+        "construct/lowering/attention_gadgets.py",
+        "1 << self.count.bit_length()",
+        "1 << (self.count.bit_length() + 1)",
+        "tests/golden/test_golden.py",
+    ),
+    (
+        "construct/lowering/mlp_builder.py",
+        "frexp(distance / 2)[1] - 1",
+        "frexp(distance / 2)[1]",
+        "tests/construct/test_mlp_builder.py tests/construct/test_gadgets.py",
+    ),
+    ("exporting/lowering.py", "power - (fraction == 0.5)", "power", "tests/exporting/test_rounding.py"),
+    (
+        "exporting/lowering.py",
+        "-2.0 * (scale * seen.logit + LEAD)",
+        "2.0 * (scale * seen.logit + LEAD)",
+        "tests/exporting/test_from_compiled.py",
+    ),
+    ("tasks/batches.py", "< self.config.reveal", "<= 1 - self.config.reveal", "tests/tasks"),
+    ("tasks/batches.py", "states + self.automaton.num_letters", "states", "tests/tasks"),
+    ("atomic.py", "os.replace(temporary, target)", "target.write_bytes(b'')", "tests/test_atomic.py"),
+    ("check/readout.py", "~(margins > 0)", "~(margins > -1)", "tests/check/test_readout.py"),
+    (
+        "exporting/from_compiled.py",
+        "few_bits(value, 12)",
+        "few_bits(value, 53)",
+        "tests/exporting/test_rounding.py",
+    ),
+    (
+        "certify/witness_heads.py",
+        "few_bits(float(least / parts), 32)",
+        "float(least / parts)",
+        "tests/golden/test_golden.py",
+    ),
+    (
+        "check/format.py",
+        "Real(lo + bias - off, hi + bias + off)",
+        "Real(lo + bias, hi + bias)",
+        f"{TOYS} -k dot",
+    ),
+    (
+        "check/format.py",
+        "Real(lo - off, hi + off).outward(off)\n        far",
+        "Real(lo, hi)\n        far",
+        TOYS,
+    ),
+    (
+        "check/closure.py",
+        "if not (lead > 0).all():",
+        "if not (lead >= 0).all():",
+        "tests/recurrent/test_witnesses.py -k ties",
+    ),
+    (
+        "check/boxes.py",
+        "if not (leads > 0).all():",
+        "if not (leads > -9).all():",
+        "tests/trained/test_checker_inside.py",
+    ),
+    (
+        "check/boxes.py",
+        "(boxes.low[0] <= 0) & (boxes",
+        "(boxes.low[0] <= 0) | (boxes",
+        "tests/trained/test_checker_inside.py",
+    ),
+    (
+        "check/balls.py",
+        "on | (x.middle + x.radius <= 0)",
+        "on | (x.middle <= 0)",
+        "tests/recurrent/test_bounds.py",
+    ),
+    (
+        "check/real.py",
+        "np.where(plain, high, np.nextafter(high, np.inf))",
+        "high",
+        "tests/check/test_real.py",
+    ),
+    ("check/cells.py", " or not np.isfinite(array).all()", "", "tests/recurrent/test_witness_on_disk.py"),
+    (
+        "certify/witness_heads.py",
+        "np.maximum(place - distance, 0)",
+        "np.maximum(place - distance - 1, 0)",
+        "tests/certify/test_completeness.py",
+    ),
+    (
+        "certify/certificate.py",
+        "-floor(stated(-share) * 1e6) / 1e6",
+        "share",
+        "tests/golden/test_golden.py -k report",
+    ),
+    (
+        "nearest_float.py",
+        "to_integral_value(ROUND_FLOOR)",
+        "to_integral_value()",
+        "tests/test_nearest_float.py",
+    ),
+    (
+        "construct/tight/clamped_counter.py",
+        "reached[max(count - r // places, 0)]",
+        "reached[count - r // places]",
+        "tests/construct",
+    ),
+    ("construct/tight/stack.py", "act == PUSH and 0 < h <= top", "act == PUSH and 0 < h < top", COMPILED),
+    (
+        "recurrent/witnesses.py",
+        "automaton.table.reshape(-1)",
+        "automaton.table.T.reshape(-1)",
+        "tests/recurrent/test_witnesses.py",
+    ),
+    (
+        "exporting/from_compiled.py",
+        "(got != right).any(axis=1)",
+        "(got != right).all(axis=1)",
+        "tests/exporting/test_half_types.py",
+    ),
+    ("experiments/store.py", "OR scale = :scale", "OR scale <> :scale", "tests/experiments/test_store.py"),
+    (
+        "experiments/experiment.py",
+        "_extent(records) > _extent(best",
+        "_extent(records) < _extent(best",
+        "tests/experiments/test_sweep.py tests/experiments/test_published_records.py",
+    ),
+    (
+        "cascade/congruences.py",
+        "strict=True))) == len(first)",
+        "strict=True))) >= 1",
+        "tests/cascade/test_plan_checks.py tests/cascade/test_congruences.py",
+    ),
+    (
+        "algebra/stabilizer_chain.py",
+        "level == len(self.levels) and self.numbers.is_one(residue)",
+        "level == len(self.levels)",
+        "tests/algebra/test_stabilizer_chain.py",
+    ),
+    (
+        "cli/search_options.py",
+        "if not math.isfinite(number):",
+        "if math.isinf(number):",
+        "tests/cli/test_every_option.py tests/cli/test_bad_input.py",
+    ),
+]
+
+
+def survives(root: Path, mutant: tuple[str, str, str, str]) -> str | None:
+    """Why the mistake was not found; none if it was."""
+    file, old, new, tests = mutant
+    path = root / "src" / "krohn" / file
+    kept = path.read_text()
+    if kept.count(old) != 1:
+        return f"{file} must have {old!r} once; it has it {kept.count(old)} times"
+    path.write_text(kept.replace(old, new))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root / "tests")])}
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests.split()]
+    try:
+        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    finally:
+        path.write_text(kept)
+    if done.returncode == 1:
+        return None
+    return f"{tests} did not find {file}: {old!r} → {new!r} (pytest ended with {done.returncode})"
+
+
+def main() -> int:
+    """The exit status says whether all were found."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="those with this text in their file, change or tests"
+    )
+    only = parser.parse_args().only
+    chosen = [mutant for mutant in MUTANTS if any(only in part for part in mutant)]
+    left = []
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for part in ("src", "tests", "benchmarks", "tools", "research", "results", "docs", "pyproject.toml"):
+            if (ROOT / part).is_dir():
+                shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(ROOT / part, root / part)
+        for mutant in chosen:
+            why = survives(root, mutant)
+            print(f"{'found' if why is None else 'SURVIVES'}\t{mutant[0]}\t{mutant[2]}", flush=True)
+            left += [] if why is None else [why]
+    print("\n".join([*left, f"{len(chosen) - len(left)} of {len(chosen)} found"]))
+    return 1 if left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

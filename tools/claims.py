@@ -1,0 +1,545 @@
+"""Each claim of the paper beside what was measured: the numbers from the records, the verdicts by rules.
+
+Every claim is a function of the records in results/. It gives a verdict and one sentence with the numbers
+that decide it. What a network does that has not learned its task says nothing: a claim whose runs are not
+there, or have learned nothing, is "not reached". A claim of several parts is "partly" if some part holds, and
+"contradicted" only if every part was tested and none holds.
+`python tools/published_tables.py` writes the table into docs/findings.md.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from krohn.experiments.all_experiments import EXPERIMENTS
+from krohn.experiments.experiment import Cell, Row, cells_of
+from krohn.experiments.recipes import stability
+from krohn.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, NON_ABELIAN, WHOLE
+from krohn.experiments.recipes.depth import MEMORIES as APERIODIC
+from krohn.experiments.recipes.indirect import COLUMNS, HARD
+from krohn.experiments.recipes.variants import GPT, LSTM, NO_POSITIONS_BOS, RECENCY, SCRATCHPAD, SHIFTED_BOS
+from krohn.experiments.scale import Scale
+from krohn.experiments.settings import TASKS
+from krohn.experiments.store import Store
+from krohn.experiments.summary import SOLVED, mean_and_error
+
+REPRODUCED, PARTLY, CONTRADICTED, NOT_REACHED = "reproduced", "partly", "contradicted", "not reached"
+ABELIAN = tuple(task for task in TASKS if task.startswith("C"))
+MEMORIES = ("Dyck4,2", "Grid9")
+SHEETS = (MUON, WHOLE)  # recipes that are the same for all cells, on whole words
+
+
+class Missing(Exception):
+    """A run that a claim hangs on is not among the records."""
+
+
+@dataclass
+class Records:
+    """The published records, as the rows and cells of the experiments."""
+
+    store: Store
+    _cells: dict[str, list[Cell]] = field(default_factory=dict)
+
+    def rows(self, name: str) -> list[Row]:
+        return EXPERIMENTS[name].table(self.cells(name))
+
+    def cells(self, name: str) -> list[Cell]:
+        if name not in self._cells:
+            self._cells[name] = cells_of(self.store, name, Scale.SMALL)
+        return self._cells[name]
+
+    def row(self, name: str, **where: object) -> Row:
+        for row in self.rows(name):
+            if all(row.get(key) == value for key, value in where.items()):
+                return row
+        raise Missing(f"{name} {where}")
+
+    @cached_property
+    def maps(self) -> list[Row]:
+        """Cells of the depth map at 100 letters, on whole words."""
+        return [row for row in self.rows("depth") if row["length"] == 100 and row["sheet"] != CURRICULUM]
+
+    def gain(self, task: str, factor: str, value: float | str) -> "Gain":
+        """What a factor of `stability` changes, paired, in points."""
+        found = {(cell.label["task"], cell.label["factor"], cell.label["value"]): cell for cell in
+                 self.cells("stability")}  # fmt: skip
+        try:
+            cell, without = found[task, factor, value], found[task, factor, stability.OFF[factor]]
+        except KeyError as error:
+            raise Missing(f"stability {error}") from None
+        points = stability.gains(cell, without)
+        mean, error = mean_and_error(points)
+        best = max(float(record.accuracy) for one in (cell, without) for record in one.records)
+        return Gain(task, mean, error, sum(one > 0 for one in points), len(points), best)
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A paired difference; it counts when it is more than two standard errors from zero.
+
+    ``best`` is the accuracy of the best replicate with or without: below 99% the task was not learned.
+    """
+
+    task: str
+    mean: float
+    error: float
+    better: int
+    count: int
+    best: float
+
+    def __str__(self) -> str:
+        digits = 1 if abs(self.mean) >= 1 else 2
+        size = f"{self.mean:+.{digits}f} ± {self.error:.{digits}f}".replace("-", "−")
+        untested = "" if self.learned else f"; untested, for the best has {per_cent(self.best)}"
+        return f"{self.task} {size} ({self.better} of {self.count} gain{untested})"
+
+    @property
+    def learned(self) -> bool:
+        return self.best >= SOLVED
+
+    @property
+    def helps(self) -> bool:
+        return self.mean > 2 * self.error
+
+    @property
+    def hurts(self) -> bool:
+        return -self.mean > 2 * self.error
+
+
+def per_cent(share: float) -> str:
+    return f"{100 * share:.{2 if share > 0.99 else 1}f}%"
+
+
+def among(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def weigh(parts: Iterable[bool | None]) -> str:
+    """The verdict on a claim of several parts, each of which holds, fails, or was not tested (None)."""
+    known = list(parts)
+    if all(part is True for part in known):
+        return REPRODUCED
+    if any(part is True for part in known):
+        return PARTLY
+    return CONTRADICTED if all(part is False for part in known) else NOT_REACHED
+
+
+@dataclass(frozen=True)
+class Least:
+    """Between which depths of the map a task's least depth lies: ``deepest`` is None if none was enough."""
+
+    shallowest: int
+    deepest: int | None
+
+
+def least(rows: Iterable[Row], task: str) -> Least:
+    own = {int(row["depth"]): bool(row["solved"]) for row in rows if row["task"] == task}
+    solved = min((depth for depth, passed in own.items() if passed), default=None)
+    failed = max((depth for depth in own if solved is None or depth < solved), default=0)
+    deeper = (depth for depth in DEPTHS[Scale.SMALL] if depth > failed)
+    return Least(next(deeper, failed + 1), solved)
+
+
+def needs_more(rows: Sequence[Row], one: str, other: str) -> bool | None:
+    """Whether one task needs more layers than another by the same recipe; None while that is open."""
+    here, there = least(rows, one), least(rows, other)
+    if here.deepest is not None and there.deepest is not None and here.shallowest > there.deepest:
+        return True
+    if here.deepest is not None and there.deepest is not None and here.deepest <= there.shallowest:
+        return False
+    return None
+
+
+def by_recipe(found: Records, judge: Callable[[Sequence[Row]], bool | None]) -> bool | None:
+    """The answer of the first recipe of the map that has one."""
+    for sheet in SHEETS:
+        answer = judge([row for row in found.maps if row.get("sheet") == sheet])
+        if answer is not None:
+            return answer
+    return None
+
+
+def depths_of(found: Records, tasks: Iterable[str]) -> str:
+    """For example ``A5 8 (AdamW, 1 of 6, not 4)``: the replicates that pass there, and where none does."""
+    words = []
+    for task in tasks:
+        for sheet in SHEETS:
+            rows = [row for row in found.maps if (row["task"], row.get("sheet")) == (task, sheet)]
+            place = least(rows, task)
+            if rows:
+                failed = max((row["depth"] for row in rows if not row["solved"]), default=None)
+                passed = "no depth" if place.deepest is None else str(place.deepest)
+                least_row = next((row for row in rows if row["depth"] == place.deepest), {})
+                few = (
+                    f", {least_row['reached']} of {least_row['replicates']}" if "reached" in least_row else ""
+                )
+                words.append(f"{task} {passed} ({COLUMN[sheet]}{few}{f', not {failed}' if failed else ''})")
+    return "; ".join(words) or "not tried"
+
+
+Verdict = tuple[str, str]
+
+
+def everything_is_learned(found: Records) -> Verdict:
+    """By some recipe for all cells of its sheet; the text says by which, for none has all 19."""
+    if not any(row["solved"] for row in found.maps):
+        raise Missing("depth")
+    fewest: dict[str, Row] = {}
+    for row in sorted(found.maps, key=lambda row: int(row["depth"])):
+        if row["solved"]:
+            fewest.setdefault(row["task"], row)
+    kinds = {(row["depth"], row["sheet"]) for row in fewest.values()}
+    learned = "; ".join(
+        f"{among([task for task in TASKS if task in fewest and of(fewest[task]) == kind])} with {kind[0]}"
+        f" ({COLUMN.get(kind[1], kind[1])})"
+        for kind in sorted(kinds)
+    )
+    best = [
+        max((row for row in found.maps if row["task"] == task), key=lambda row: float(row["max_accuracy"]))
+        for task in TASKS
+        if task not in fewest and any(row["task"] == task for row in found.maps)
+    ]
+    rest = ", ".join(
+        f"{row['task']} {per_cent(row['max_accuracy'])} with {row['depth']} after {row['sequences']:,} words"
+        for row in best
+    )
+    words = [row["word_accuracy"] for row in found.maps if row["solved"]]
+    text = f"{len(fewest)} of 19 on whole words (layers: {learned}). "
+    text += f"Not at 99%: {rest}. " if rest else ""
+    tried = {row["task"] for row in found.maps}
+    text += "".join(f"{task} was not tried. " for task in TASKS if task not in tried)
+    alone = {
+        sheet: {row["task"] for row in found.maps if row["solved"] and row["sheet"] == sheet}
+        for sheet in SHEETS
+    }
+    text += "By one recipe: " + ", ".join(f"{len(own)} ({COLUMN[sheet]})" for sheet, own in alone.items())
+    text += (
+        f". Networks that pass have {100 * min(words):.0f} to {100 * max(words):.0f}% of the words all right"
+    )
+    return REPRODUCED if len(fewest) == len(TASKS) else PARTLY, text
+
+
+def of(row: Row) -> tuple[int, str]:
+    return int(row["depth"]), str(row["sheet"])
+
+
+def non_abelian_groups_need_more(found: Records) -> Verdict:
+    """Each non-abelian group against the abelian one that needs the most layers, all of them learned."""
+
+    def against(rows: Sequence[Row], task: str) -> bool | None:
+        answers = [needs_more(rows, task, other) for other in ABELIAN]
+        return None if None in answers and False not in answers else False not in answers
+
+    parts = {task: by_recipe(found, lambda rows, t=task: against(rows, t)) for task in NON_ABELIAN}
+    told = [task for task, part in parts.items() if part is not None]
+    count = sum(part is True for part in parts.values())
+    text = (
+        f"known to need more layers than each of the nine abelian groups by the same recipe: {count} of seven"
+    )
+    text += f" ({depths_of(found, told)})" if told else ""
+    open_ones = [task for task, part in parts.items() if part is None]
+    text += f"; open: {depths_of(found, open_ones)}" if open_ones else ""
+    return weigh(parts.values()), text
+
+
+def s5_needs_most(found: Records) -> Verdict:
+    others = [task for task in TASKS if task != "S5"]
+    parts = [by_recipe(found, lambda rows, t=task: needs_more(rows, "S5", t)) for task in others]
+    text = (
+        f"{depths_of(found, ['S5'])}; known to need more layers than {parts.count(True)} of the 18 others, "
+    )
+    text += f"and no more than {parts.count(False)}"
+    verdict = CONTRADICTED if False in parts else weigh(parts)
+    return verdict, text
+
+
+def memories_are_easiest(found: Records) -> Verdict:
+    """No semigroup without groups needs more layers than a group."""
+    groups = (*ABELIAN, *NON_ABELIAN)
+    answers = {
+        (memory, group): by_recipe(found, lambda rows, m=memory, g=group: needs_more(rows, m, g))
+        for memory in APERIODIC
+        for group in groups
+    }
+    beaten = [f"{memory} more than {group}" for (memory, group), more in answers.items() if more]
+    known = [not more for more in answers.values() if more is not None]
+    text = f"least depths: {depths_of(found, APERIODIC)}. {sum(known)} of {len(answers)} comparisons "
+    text += f"with groups hold, {len(answers) - len(known)} are open"
+    text += f"; against it: {', '.join(beaten)}" if beaten else ""
+    return weigh([None if more is None else not more for more in answers.values()]), text
+
+
+def q8_is_harder_than_d8(found: Records) -> Verdict:
+    part = by_recipe(found, lambda rows: needs_more(rows, "Q8", "D8"))
+    return weigh([part]), depths_of(found, ("D8", "Q8"))
+
+
+def a4_needs_more_than_a5(found: Records) -> Verdict:
+    part = by_recipe(found, lambda rows: needs_more(rows, "A4", "A5"))
+    return weigh([part]), depths_of(found, ("A4", "A5"))
+
+
+def best_and_median_differ(found: Records) -> Verdict:
+    rows = [row for row in found.maps if row["solved"] and not row["halved"] and not row["partial"]]
+    if not rows:
+        raise Missing("medians")
+    parts = [row["max_accuracy"] - row["median_accuracy"] >= 0.01 for row in rows]
+    pairs = [(row["task"], *(per_cent(row[f"{one}_accuracy"]) for one in ("max", "median"))) for row in rows]
+    text = "best and median of replicates that were all trained to the end, where the best passes 99%: "
+    return weigh(parts), text + ", ".join(f"{task} {best} and {middle}" for task, best, middle in pairs)
+
+
+def training_is_unstable(found: Records) -> Verdict:
+    rows = {row["task"]: row for row in found.rows("curves")}
+    parts = [
+        rows[task]["largest_drop"] > 0.1 if task in rows and rows[task]["max_accuracy"] >= SOLVED else None
+        for task in ("C2", "S5")
+    ]
+    if not rows:
+        raise Missing("curves")
+    told = [f"{task} {100 * row['largest_drop']:.1f}" for task, row in rows.items()]
+    unsolved = [task for task, row in rows.items() if row["max_accuracy"] < SOLVED]
+    text = (
+        f"the most that a replicate loses again, in points of held-out accuracy: {', '.join(told)}. C2 at a "
+    )
+    text += "constant rate, the others on a falling one"
+    text += f"; not learned in these runs: {among(unsolved)}" if unsolved else ""
+    return weigh(parts), text
+
+
+def dropout_helps_groups(found: Records) -> Verdict:
+    gains = [found.gain(task, "long training", "residual and attention .1") for task in ("D8", "Q8")]
+    without = found.gain("D8", "long training", "residual .1")
+    text = f"GPT-2's dropout, attention included, after 1,000,000 words at T = 40: {gains[0]}, {gains[1]}; "
+    text += f"on the residual stream alone {without}"
+    return weigh(gain.helps if gain.learned else None for gain in gains), text
+
+
+def dropout_hurts_memories(found: Records) -> Verdict:
+    gains = [found.gain(task, "dropout", 0.1) for task in MEMORIES]
+    return weigh(gain.hurts if gain.learned else None for gain in gains), ", ".join(map(str, gains))
+
+
+def averaging_helps(found: Records) -> Verdict:
+    tasks = ("D8", "Q8", "Grid9")
+    gains = {decay: [found.gain(task, "EMA", decay) for task in tasks] for decay in stability.EMA}
+    text = "; ".join(f"decay {decay}: {', '.join(map(str, own))}" for decay, own in gains.items())
+    return weigh(gain.helps if gain.learned else None for own in gains.values() for gain in own), text
+
+
+def patience_helps(found: Records) -> Verdict:
+    """That something can help is shown by one case, and doubted only where several tasks were learned."""
+    gains = [found.gain(task, "patience", 2) for task in ("D8", "Q8", "Grid9")]
+    text = f"patience 2 against 32, within 80,000 words: {', '.join(map(str, gains))}"
+    learned = [gain for gain in gains if gain.learned]
+    if any(gain.hurts for gain in learned):
+        return REPRODUCED, text
+    doubted = len(learned) >= 2 and all(gain.helps for gain in learned)
+    return CONTRADICTED if doubted else NOT_REACHED, text
+
+
+def heads_look_at_walls(found: Records) -> Verdict:
+    rows = [row for row in found.rows("attention") if row["accuracy"] >= SOLVED]
+    if not rows:
+        raise Missing("attention")
+    uniform = min(row["uniform_score"] for row in rows)
+    first = sum(row["uniform"].startswith("1.") for row in rows)
+    walls = min(row[f"{side}_score"] for row in rows for side in ("left", "right"))
+    both = [row["both_heads"] for row in rows]
+    shares = [float(end) for row in rows for end in row["before_the_wall"].split("–")]
+    text = f"in each of {len(rows)} networks a head attends uniformly (score at least {uniform:.2f}, "
+    text += f"in the first layer in {first} of them) and "
+    text += (
+        f"others to the last wall (at least {walls:.2f}); but {min(both)} to {max(both)} detectors follow "
+    )
+    text += f"either wall, and a detector puts {100 * min(shares):.0f} to {100 * max(shares):.0f}% of its "
+    text += "attention before it, which Theorem 3 would forget"
+    return (PARTLY if min(shares) > 0.05 else REPRODUCED) if min(uniform, walls) > 0.5 else CONTRADICTED, text
+
+
+def observations_suffice(found: Records) -> Verdict:
+    rows = {(row["task"], row["model"]): row for row in found.rows("indirect")}
+    gpt = {column.name: rows.get((column.name, GPT)) for column in COLUMNS}
+    if any((column.name, LSTM) not in rows for column in COLUMNS):
+        raise Missing("indirect")
+    lstm = min(rows[column.name, LSTM]["max_accuracy"] for column in COLUMNS)
+    reached = {name: row for name, row in gpt.items() if row is not None}
+    good = [name for name, row in reached.items() if row["max_accuracy"] >= 0.996]
+    told = ", ".join(f"{name} {per_cent(row['max_accuracy'])}" for name, row in reached.items())
+    missing = [name for name in gpt if name not in reached]
+    text = f"at least 99.6% in {len(good)} of 7 columns: {told}. LSTM at least {per_cent(lstm)} in all seven"
+    text += f". By curriculum: {among(hard)}" if (hard := [name for name in reached if name in HARD]) else ""
+    text += f". Not measured on test words: {among(missing)}" if missing else ""
+    # A column that is not at 99.6% after fewer words than the paper's is not reached.
+    parts = [True if name in good else None for name in gpt] + [True if lstm >= 0.9995 else None]
+    return weigh(parts), text
+
+
+def labels_may_be_few(found: Records) -> Verdict:
+    def of(task: str, model: str) -> list[Row]:
+        return [row for row in found.rows("incomplete") if (row["task"], row["model"]) == (task, model)]
+
+    def told(rows: list[Row]) -> str:
+        return ", ".join(f"{per_cent(row['max_accuracy'])} from {row['reveal']:g}" for row in rows)
+
+    s5, c2, lstm_s5, lstm_c2 = of("S5", GPT), of("C2", GPT), of("S5", LSTM), of("C2", LSTM)
+    if len(s5) < 2 or len(c2) < 2:
+        raise Missing("incomplete")
+    lstm = [*lstm_s5, *lstm_c2]
+    # Few labels in few words may only be slow: what is not learned from them is not reached.
+    parts: list[bool | None] = [
+        s5[-1]["max_accuracy"] < s5[0]["max_accuracy"] - 0.1 if s5[0]["max_accuracy"] >= SOLVED else None,
+        c2[-1]["max_accuracy"] >= SOLVED or None,
+        (bool(lstm) and min(row["max_accuracy"] for row in lstm) >= SOLVED) or None,
+    ]
+    words = [weigh([part]) for part in parts]
+    text = f"share of labels shown; GPT on S5 (T = 40, by curriculum): {told(s5)}: {words[0]}. "
+    text += f"GPT on C2 (T = 100): {told(c2)}: {words[1]} after {c2[-1]['sequences']:,} words. "
+    text += f"LSTM on C2: {told(lstm_c2)}; on S5: {told(lstm_s5)}: {words[2]}"
+    return weigh(parts), text
+
+
+def other_coins_break_it(found: Records) -> Verdict:
+    gpt, *recurrent = (found.row("ood", model=name) for name in (GPT, LSTM, RECENCY))
+    worst = min(row["worst_by_probability"] for row in recurrent)
+    text = f"means over replicates: GPT {per_cent(gpt['mean_accuracy'])} at .5 and "
+    text += f"{per_cent(gpt['worst_by_probability'])} at {gpt['at_probability']}; "
+    text += f"LSTM and scratchpad + recency at least {per_cent(worst)}"
+    fails = gpt["worst_by_probability"] < gpt["mean_accuracy"] - 0.1 if gpt["reached"] else None
+    holds = worst > SOLVED if all(row["mean_accuracy"] >= SOLVED for row in recurrent) else None
+    return weigh([fails, holds]), text
+
+
+def few_ones_are_harder(found: Records) -> Verdict:
+    row = found.row("ood", model=GPT)
+    if not row["reached"]:
+        raise Missing("C2")
+    text = f"the {row['reached']} of {row['replicates']} replicates that solve C2 have "
+    text += f"{per_cent(row['solved_at_2'])} at 2 ones and {per_cent(row['solved_at_40'])} at 40"
+    return REPRODUCED if row["solved_at_2"] < row["solved_at_40"] else CONTRADICTED, text
+
+
+def shifted_positions_help(found: Records) -> Verdict:
+    shifted, gpt = (found.row("ood", model=name) for name in (SHIFTED_BOS, GPT))
+    if not (shifted["reached"] and gpt["reached"]):
+        raise Missing("C2")
+    pairs = [(place, shifted[f"solved_at_{place}"], gpt[f"solved_at_{place}"]) for place in (2, 4, 8)]
+    text = f"with a BOS token: the {shifted['reached']} of {shifted['replicates']} replicates that solve C2, "
+    text += f"against GPT's {gpt['reached']}: "
+    text += ", ".join(
+        f"{per_cent(one)} against {per_cent(other)} at {place} ones" for place, one, other in pairs
+    )
+    return weigh(one > other for _, one, other in pairs), text
+
+
+def only_recurrences_hold(found: Records) -> Verdict:
+    """Of networks that have learned the trained length."""
+    rows = [row for row in found.rows("length") if row["reached"]]
+    recurrent = [row for row in rows if row["model"] in (LSTM, RECENCY)]
+    others = [row for row in rows if row["model"] not in (LSTM, RECENCY)]
+    if len(recurrent) < 4 or {row["task"] for row in others} < {"Dyck4,2", "C2"}:
+        raise Missing("length")
+    worst = min(row["mean_at_128"] for row in recurrent)
+    best = {
+        task: max(row["mean_at_128"] for row in others if row["task"] == task) for task in ("Dyck4,2", "C2")
+    }
+    names = sorted({row["model"] for row in others})
+    text = f"at 128 letters LSTM and scratchpad + recency have at least {per_cent(worst)}, the others ("
+    text += (
+        f"{'; '.join(names)}) at most {per_cent(best['Dyck4,2'])} on Dyck4,2 and {per_cent(best['C2'])} on C2"
+    )
+    return weigh([worst > SOLVED, max(best.values()) < SOLVED]), text
+
+
+def recency_is_necessary(found: Records) -> Verdict:
+    """A scratchpad without recency gains nothing at greater length."""
+    parts: list[bool | None] = []
+    words = []
+    for task in ("Dyck4,2", "C2"):
+        alone, gpt = (found.row("length", task=task, model=name) for name in (SCRATCHPAD, GPT))
+        learned = alone["reached"] and gpt["reached"]
+        parts.append(alone["mean_at_128"] <= gpt["mean_at_128"] + 0.05 if learned else None)
+        words.append(f"{task} {per_cent(alone['mean_at_128'])} against {per_cent(gpt['mean_at_128'])}")
+    return weigh(parts), f"scratchpad without recency against GPT, at 128 letters: {'; '.join(words)}"
+
+
+def no_positions_help(found: Records) -> Verdict:
+    words: list[str] = []
+    parts: list[bool | None] = []
+    for task in ("Dyck4,2", "C2"):
+        without, gpt = (found.row("length", task=task, model=name) for name in (NO_POSITIONS_BOS, GPT))
+        learned = without["reached"] and gpt["reached"]
+        parts.append(without["mean_at_128"] > gpt["mean_at_128"] + 0.05 if learned else None)
+        words.append(
+            f"{task} {per_cent(without['mean_at_80'])} and {per_cent(without['mean_at_128'])} "
+            f"at 80 and 128 letters against {per_cent(gpt['mean_at_80'])} and {per_cent(gpt['mean_at_128'])}"
+        )
+    return weigh(parts), f"no positions with a BOS token, against sinusoidal ones: {'; '.join(words)}"
+
+
+def linear_positions_extrapolate(found: Records) -> Verdict:
+    words: list[str] = []
+    parts: list[bool | None] = []
+    for task in ("Grid9", "abab accept"):
+        linear, waves = (
+            found.row("positions", task=task, positions=name) for name in ("linear", "sinusoidal")
+        )
+        lost = [row["mean_at_T"] - row["mean_at_2T"] for row in (linear, waves)]
+        learned = linear["reached"] and waves["reached"]
+        parts.append(lost[0] < lost[1] - 0.02 if learned else None)
+        words.append(
+            f"{task} {per_cent(linear['mean_at_T'])} and {per_cent(linear['mean_at_2T'])} at T and 2T "
+            f"against {per_cent(waves['mean_at_T'])} and {per_cent(waves['mean_at_2T'])}"
+        )
+    return weigh(parts), f"linear against sinusoidal: {'; '.join(words)}"
+
+
+CLAIMS: dict[str, Callable[[Records], Verdict]] = {
+    "all 19 automata pass 99% at some depth (T = 100), by standard training": everything_is_learned,
+    "non-abelian groups need more layers than abelian ones": non_abelian_groups_need_more,
+    "S5 needs the most layers": s5_needs_most,
+    "semigroups without groups are the easiest": memories_are_easiest,
+    "Q8 is harder than D8, which has as many elements": q8_is_harder_than_d8,
+    "A4 needs more layers than A5": a4_needs_more_than_a5,
+    "the best and the median replicate differ much": best_and_median_differ,
+    "training is unstable": training_is_unstable,
+    "dropout .1 helps D8 and Q8": dropout_helps_groups,
+    "dropout .1 hurts Dyck and Grid": dropout_hurts_memories,
+    "EMA helps, whatever its decay": averaging_helps,
+    "more patience can help": patience_helps,
+    "uniform heads in the first layer, boundary heads in the last, which need nothing before the "
+    "boundary": heads_look_at_walls,
+    "observations: at least 99.6% in every column; LSTM 100%": observations_suffice,
+    "incomplete labels: GPT degrades on S5, not on C2; LSTM does not": labels_may_be_few,
+    "GPT fails away from Pr[1] = .5, recurrent networks do not": other_coins_break_it,
+    "GPT fails more at low counts of ones than at high ones": few_ones_are_harder,
+    "shifted positions help at low counts": shifted_positions_help,
+    "only LSTM and scratchpad + recency hold beyond the trained length": only_recurrences_hold,
+    "a scratchpad without recency gains nothing at greater length": recency_is_necessary,
+    "removing positions helps at greater length": no_positions_help,
+    "linear positions extrapolate better to 2T": linear_positions_extrapolate,
+}
+
+
+def judged(store: Store) -> dict[str, Verdict]:
+    """Every claim with its verdict and its numbers."""
+    found, verdicts = Records(store), {}
+    for claim, judge in CLAIMS.items():
+        try:
+            verdicts[claim] = judge(found)
+        except Missing:
+            verdicts[claim] = NOT_REACHED, "not measured on test words"
+    return verdicts
+
+
+def claims_table(store: Store) -> str:
+    """The table of the claims, and how many there are of each verdict."""
+    verdicts = judged(store)
+    lines = ["| claim of the paper | verdict | what was measured here |", "| --- | --- | --- |"]
+    lines += [f"| {claim} | **{word}** | {text} |" for claim, (word, text) in verdicts.items()]
+    counts = [
+        f"{sum(verdict == word for verdict, _ in verdicts.values())} {word}"
+        for word in (REPRODUCED, PARTLY, CONTRADICTED, NOT_REACHED)
+    ]
+    lines += ["", f"Of the {len(verdicts)} claims: {', '.join(counts)}."]
+    return "\n".join(lines)

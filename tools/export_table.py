@@ -1,0 +1,162 @@
+"""Sizes of networks as stock GPT-2s, each run by transformers itself; writes the table of docs/export.md.
+
+python tools/export_table.py            # T = 128, the 19 automata of the paper and a few more
+python tools/export_table.py --readers  # also by TransformerLens and onnxruntime, if they are installed
+python tools/export_table.py --proofs   # which exports of the 19 are proved at T = 64, both ways
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from certify_all import PAPER
+from published_tables import markdown
+
+import krohn
+from krohn.exporting.decoder import Decoder
+from krohn.exporting.driver import FORMATS
+from krohn.exporting.export_files import write_files
+from krohn.exporting.export_proof import prove
+from krohn.exporting.from_compiled import check, check_rounding, decoder_of_compiled
+from krohn.network.compiled import CompiledNetwork
+
+PAGE = Path(__file__).parents[1] / "docs" / "export.md"
+LENGTH = 128
+NAMES = [*PAPER, "FlipFlop", "abab", "Grid3x4"]
+HEADER = ["automaton", "blocks", "width", "heads", "hidden units", "parameters", "largest weight", "words"]
+HEADER += ["wrong", "least lead", "with twice the rounding", "blocks, width by default"]
+
+PROVED = 64
+PROOFS = [
+    "automaton",
+    *(f"{form}: {what}" for form in ("GPT-2", "without LayerNorm") for what in ("T", "margin", "CPU s")),
+]
+PROOFS += ["where it is less than T = 64"]
+
+Words = npt.NDArray[np.int64]
+Reader = Callable[[Path, Decoder, Words], Words]
+
+
+def by_transformers(folder: Path, decoder: Decoder, words: Words) -> Words:
+    import torch
+    import transformers
+
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    with torch.no_grad():
+        return model(torch.tensor(decoder.token_ids(words))).logits.argmax(-1).numpy()
+
+
+def by_transformer_lens(folder: Path, decoder: Decoder, words: Words) -> Words:
+    import torch
+    from safetensors.torch import load_file
+    from transformer_lens.model_bridge import TransformerBridge
+
+    bridge = TransformerBridge.boot_native(json.loads((folder / "config.json").read_text()))
+    bridge.load_state_dict(load_file(folder / "model.safetensors"))
+    with torch.no_grad():
+        return bridge(torch.tensor(decoder.token_ids(words))).argmax(-1).numpy()
+
+
+def by_onnxruntime(folder: Path, decoder: Decoder, words: Words) -> Words:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(folder / "model.onnx")
+    return np.array(decoder.vocabulary.states)[session.run(["states"], {"letters": words})[0]]
+
+
+READERS: dict[str, Reader] = {
+    "hf": by_transformers,
+    "transformer-lens": by_transformer_lens,
+    "onnx": by_onnxruntime,
+}
+
+
+def wrong_words(network: CompiledNetwork, to: str, words: Words) -> int:
+    """Words with an error, of a reader of that format that is not ours."""
+    decoder = decoder_of_compiled(network, normalized=FORMATS[to].needs_layer_norm)
+    with tempfile.TemporaryDirectory() as folder:
+        write_files(Path(folder), FORMATS[to].files(decoder, {}))
+        got = READERS[to](Path(folder), decoder, words)[:, -words.shape[1] :]
+    right = np.array(decoder.vocabulary.states)[krohn.simulate(network.automaton, words)]
+    return int((got != right).any(axis=1).sum())
+
+
+def row(name: str) -> list[str]:
+    """One automaton: few wide blocks (``--dtype float64``), and the shape of the default beside it."""
+    network = krohn.compile(krohn.zoo(name), length=LENGTH, dtype="float64")
+    decoder = decoder_of_compiled(network, normalized=True)
+    checked, rounded = check(decoder, network), check_rounding(decoder, network)
+    words = np.random.default_rng(0).integers(network.automaton.num_letters, size=(200, LENGTH))
+    wrong = checked.wrong + rounded.wrong + wrong_words(network, "hf", words)
+    default = decoder_of_compiled(krohn.compile(krohn.zoo(name), length=LENGTH), normalized=True)
+    sizes = decoder.sizes()
+    shown = [
+        f"{sizes[key]:,.0f}" for key in ("blocks", "dim", "heads", "inner", "num_parameters", "max_weight")
+    ]
+    leads = [f"{np.floor(100 * each.least_lead) / 100}" for each in (checked, rounded)]
+    counts = [f"{checked.words + rounded.words + len(words):,}", str(wrong), *leads]
+    return [name, *shown, *counts, f"{default.layers}, {default.dim}"]
+
+
+def read_by_others() -> None:
+    """Every format by its own readers, on some automata."""
+    for name in ("S4", "S5", "Grid9", "Dyck4,2"):
+        network = krohn.compile(krohn.zoo(name), length=LENGTH, dtype="float64")
+        words = np.random.default_rng(0).integers(network.automaton.num_letters, size=(200, LENGTH))
+        for to in FORMATS:
+            print(f"{name} {to}: {wrong_words(network, to, words)} of {len(words)} words wrong", flush=True)
+
+
+def proofs(names: list[str]) -> None:
+    """Automata of the paper with LayerNorm and without: proved in float32, how far, or why not."""
+    for name in names:
+        network = krohn.compile(krohn.zoo(name), length=PROVED)
+        shown, reasons = [name], []
+        for normalized in (True, False):
+            begin = time.process_time()
+            proof = prove(decoder_of_compiled(network, normalized=normalized), network)
+            margin = np.floor(100 * proof.margin) / 100
+            shown += [f"{proof.largest}", f"{margin}", f"{time.process_time() - begin:.1f}"]
+            reasons += [proof.reason] if proof.reason else []
+        rows = {line.split(" | ")[0][2:]: line for line in lines_of("proofs")[2:]}
+        rows[name] = f"| {' | '.join([*shown, '; '.join(dict.fromkeys(reasons))])} |"
+        print(rows[name], flush=True)
+        head = markdown(PROOFS, []).splitlines()[:2]
+        write("proofs", "\n".join([*head, *(rows[each] for each in PAPER if each in rows)]))
+
+
+def lines_of(part: str) -> list[str]:
+    """One table of the page as it is."""
+    text = PAGE.read_text()
+    start = text.index(f"<!-- {part} -->\n")
+    return text[start : text.index("<!-- end -->", start)].splitlines()[1:]
+
+
+def write(part: str, table: str) -> None:
+    """Replaces one table of the page."""
+    text, mark = PAGE.read_text(), f"<!-- {part} -->\n"
+    start = text.index(mark)
+    PAGE.write_text(f"{text[:start]}{mark}{table}\n{text[text.index('<!-- end -->', start) :]}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--readers", action="store_true")
+    parser.add_argument("--proofs", nargs="*", metavar="AUTOMATON")
+    arguments = parser.parse_args()
+    if arguments.readers:
+        read_by_others()
+        return
+    if arguments.proofs is not None:
+        proofs(arguments.proofs or list(PAPER))
+        return
+    write("exported", markdown(HEADER, [row(name) for name in NAMES]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,428 @@
+"""How large the house is, and how many rooms one walks through.
+
+    python tools/house.py                # everything
+    python tools/house.py --no-trace     # only what can be read from the sources, in a second
+    python tools/house.py --names        # also the files behind each number
+    python tools/house.py --since REV    # also how much of the rest was written since that commit
+    python tools/house.py --write        # the table of docs/house.md, in a clone with its history
+
+The aims first: a reader who follows `compile S4` meets at most 30 files, `verify` and `train` at most 25; the
+tests have at least 0.75 lines for each line of the package, and no folder under 0.5; every module is reached
+by a command, a public name or a documented example; a module with one importer is a concept of its own.
+
+A file counts as run when one of its functions is called during the work; what only runs because a module is
+imported (definitions, class bodies, tables) does not count.
+"""
+
+import argparse
+import ast
+import json
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from fnmatch import fnmatch
+from io import BytesIO
+from pathlib import Path
+from types import FrameType
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "krohn"
+sys.path.insert(0, str(PACKAGE.parent))  # this tree, whatever is installed
+FUNCTION = 0x1  # inspect.CO_OPTIMIZED: set for functions, not for the bodies of modules and classes
+
+LATER = {
+    "the small checker, and the search for its witnesses": "check certify.proof certify.identity "
+    "certify.witness_*",
+    "recurrent architectures: verdicts, weights, proofs, training": "recurrent cli.recurrent "
+    "models.recurrent_stack models.architectures.deltaproduct models.architectures.diagonal "
+    "models.architectures.gru models.architectures.rankone models.kernels.delta_* models.kernels.linear_scan "
+    "models.kernels.linear_loop experiments.recipes.expressivity evaluate.witness_networks",
+    "what trained networks compute: counts, proofs, extraction": "trained cli.extract "
+    "experiments.recipes.networks experiments.recipes.sample",
+    "understanding networks by interventions": "understanding cli.understand",
+    "least depth: features, lower bounds, the atlas": "construct.features depth construct.depth_bounds "
+    "cli.atlas algebra.varieties automata.small",
+    "the explorer": "web cli.explore",
+    "explaining a network word by word": "cli.explain network.meaning network.word_view",
+    "circuits and word problems (Theorem 4)": "cli.circuit construct.threshold_* construct.word_problem",
+    "proofs and cards of exports, networks of others as automata": "exporting.card exporting.reading "
+    "exporting.token_words exporting.export_proof automata.dfa",
+    "cards of layers": "evaluate.harness evaluate.layers evaluate.card* cli.card cli.bench",
+    "the first hour: doctor, strict JSON, budgets, notebooks": "cli.doctor cli.process "
+    "strict_json work notebook automata.diagram_layout",
+}
+"""What came after the package had 37,551 lines (15 November 2026), by the modules that hold nothing else."""
+
+THEN = "cff8d1b"
+"""The commit from which on the capabilities of ``LATER`` were added."""
+
+WAYS = {
+    "compile S4": (30, "import krohn; krohn.compile(krohn.zoo('S4'), length=100)"),
+    "verify": (25, "import krohn; krohn.verify(krohn.load('net'))"),
+    "train": (
+        25,
+        "from krohn.training.config import RunConfig, TaskConfig, model_config; import krohn; "
+        "krohn.train(RunConfig(task=TaskConfig(spec='Grid4', length=10), "
+        "model=model_config('gpt', layers=1, dim=16, heads=2, mlp=16), steps=4), device='cpu')",
+    ),
+    "the checker alone": (
+        25,
+        "from krohn.check.__main__ import main; assert main(['net', 'proof.json']) == 0",
+    ),
+    "krohn compile S4": (None, "compile S4 --length 100 --out net"),
+    "krohn verify": (None, "verify net --out proof.json"),
+    "krohn train": (
+        None,
+        "train Grid4 --length 10 --layers 1 --dim 16 --heads 2 --mlp 16 --steps 4 --device cpu --json",
+    ),
+}
+"""What is traced: the calls in Python, which the aims are about, and the same by the command line.
+
+``the checker alone`` is what one must read to believe a certificate: it runs on files and a stored witness.
+"""
+
+
+def traced(way: str) -> set[str]:
+    """The package's files with a function that ran during a statement or a command line."""
+    found: set[str] = set()
+    seen: set[object] = set()
+
+    def importing(frame: FrameType | None) -> bool:
+        while frame is not None:
+            if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(str(PACKAGE)):
+                return True
+            frame = frame.f_back
+        return False
+
+    def profile(frame: FrameType, event: str, argument: object) -> None:
+        code = frame.f_code
+        if code in seen or event != "call":
+            return
+        if not code.co_filename.startswith(str(PACKAGE)) or not code.co_flags & FUNCTION:
+            seen.add(code)
+        elif not importing(frame):
+            seen.add(code)
+            found.add(code.co_filename)
+
+    sys.setprofile(profile)
+    try:
+        if way.startswith(("import", "from")):
+            exec(way, {})
+        else:
+            from krohn.cli.app import run
+
+            assert run(way.split()) == 0, way
+    finally:
+        sys.setprofile(None)
+    return {str(Path(name).relative_to(PACKAGE)) for name in found}
+
+
+def trace_all() -> dict[str, set[str]]:
+    """Each way in a process of its own, so that none finds another's memory filled."""
+    files = {}
+    with tempfile.TemporaryDirectory() as place:
+        for name in sorted(WAYS, key=lambda name: ("check" in name, "verify" in name)):
+            command = [sys.executable, str(Path(__file__).resolve()), "--trace-one", WAYS[name][1]]
+            done = subprocess.run(command, cwd=place, capture_output=True, text=True)
+            if done.returncode:
+                raise SystemExit(f"{name}: {done.stderr}")
+            files[name] = set(json.loads(done.stdout.splitlines()[-1]))
+    return {name: files[name] for name in WAYS}
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def named_in(text: str, known: set[str]) -> set[str]:
+    """The modules of the package that a source names, in imports or in strings such as ``krohn.a.b:c``."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value.partition(":")[0])
+    return found & known
+
+
+def graph(sources: dict[str, str]) -> dict[str, set[str]]:
+    known = set(sources)
+    return {name: named_in(text, known) - {name} for name, text in sources.items()}
+
+
+Definition = tuple[str, str]
+"""A module and the name of a function, class or constant in it; no name: the module's other lines."""
+
+
+def definitions(module: str, text: str) -> dict[Definition, set[Definition]]:
+    """What each definition of a module uses: (module, name) pairs, resolved through its imports."""
+    tree = ast.parse(text)
+    bound: dict[str, Definition] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("krohn"):
+            bound |= {alias.asname or alias.name: (node.module, alias.name) for alias in node.names}
+    own = {name for statement in tree.body for name in bound_names(statement)}
+    uses: dict[Definition, set[Definition]] = {(module, name): {place} for name, place in bound.items()}
+    uses[module, ""] = set()
+    for statement in tree.body:
+        found = set()
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name):
+                found |= (
+                    {bound[node.id]} if node.id in bound else {(module, node.id)} if node.id in own else set()
+                )
+            elif (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id in bound
+            ):
+                part, name = bound[node.value.id]
+                found.add((f"{part}.{name}", node.attr))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "krohn." in node.value:
+                part, _, name = node.value.partition(":")
+                found.add((part, name))
+        names = bound_names(statement) or {""}
+        if isinstance(statement, ast.FunctionDef) and statement.decorator_list:
+            uses[module, ""] |= {(module, name) for name in names}  # whoever decorates it calls it
+        for name in names:
+            uses.setdefault((module, name), set()).update(found - {(module, name)})
+    return uses
+
+
+def bound_names(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return {statement.name}
+    if isinstance(statement, ast.Assign):
+        return {
+            node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)
+        }
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        return {statement.target.id}
+    return set()
+
+
+def entrances() -> set[Definition]:
+    """Where a user comes in: the commands, the public names, and the Python of the documentation."""
+    from krohn import _PUBLIC
+    from krohn.cli.app import COMMANDS
+
+    found = {(f"krohn.cli.{module}", "command") for module, _ in COMMANDS.values()}
+    found |= {("krohn", ""), ("krohn.__main__", ""), ("krohn.cli.demo", ""), ("krohn.cli.app", "entry_point")}
+    for place in _PUBLIC.values():
+        module, _, name = place.partition(":")
+        found.add((module, name))
+    # The registry of models finds these by looking into the folder.
+    found |= {
+        (f"krohn.models.architectures.{path.stem}", "ARCHITECTURE")
+        for path in (PACKAGE / "models" / "architectures").glob("*.py")
+        if "ARCHITECTURE" in path.read_text()
+    }
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL):
+            for uses in definitions("page", block).values():
+                found |= uses
+    return found
+
+
+def reached(sources: dict[str, str]) -> set[Definition]:
+    """Every definition that a user's way in leads to; a registry's strings and decorated functions count."""
+    arrows: dict[Definition, set[Definition]] = {}
+    for name, text in sources.items():
+        arrows |= definitions(name, text)
+    done: set[Definition] = set()
+    waiting = list(entrances())
+    while waiting:
+        place = waiting.pop()
+        if place in done:
+            continue
+        done.add(place)
+        if place in arrows:
+            waiting += [*arrows[place], (place[0], "")]
+        elif ".".join(place) in sources:  # a module used as a value: all of it
+            waiting += [other for other in arrows if other[0] == ".".join(place)]
+    return done
+
+
+def lines(text: str) -> int:
+    return len(text.splitlines())
+
+
+def by_folder(sources: dict[str, str]) -> dict[str, int]:
+    """Lines of the package by its first folder."""
+    total: dict[str, int] = defaultdict(int)
+    for name, text in sources.items():
+        total[name.split(".")[1] if "." in name else "krohn"] += lines(text)
+    return total
+
+
+def tested_part(path: str, parts: Collection[str]) -> str:
+    """What a test is for: construct_paper for construct, test_main for __main__, test_public_… for krohn."""
+    name = path.partition("/")[0].removesuffix(".py").removeprefix("test_")
+    if name.startswith(("public_", "python_")):
+        return "krohn"
+    return next((part for part in parts if part in (name, f"__{name}__")), name.partition("_")[0])
+
+
+def test_lines(parts: Collection[str]) -> dict[str, int]:
+    """Lines of the tests by the folder of the package they test."""
+    total: dict[str, int] = defaultdict(int)
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        total[tested_part(path.relative_to(ROOT / "tests").as_posix(), parts)] += lines(path.read_text())
+    return total
+
+
+def belongs(name: str, parts: str) -> bool:
+    """Whether a module is one of those that ``LATER`` names."""
+    return any(fnmatch(name, f"krohn.{part}") or name.startswith(f"krohn.{part}.") for part in parts.split())
+
+
+def later_lines(sources: dict[str, str]) -> dict[str, int]:
+    """Lines of each capability of ``LATER``."""
+    return {
+        what: sum(lines(text) for name, text in sources.items() if belongs(name, parts))
+        for what, parts in LATER.items()
+    }
+
+
+def written_since(revision: str, sources: dict[str, str]) -> int:
+    """Lines, blank and very short ones apart, that stood nowhere in the package at that revision."""
+    packed = subprocess.run(
+        ["git", "archive", revision, "src/krohn"], cwd=ROOT, capture_output=True, check=True
+    ).stdout
+    old: set[str] = set()
+    with tarfile.open(fileobj=BytesIO(packed)) as archive:
+        for member in archive:
+            if member.name.endswith(".py") and (file := archive.extractfile(member)):
+                old |= {line.strip() for line in file.read().decode().splitlines()}
+    every = (line.strip() for text in sources.values() for line in text.splitlines())
+    return sum(len(line) > 12 and line not in old for line in every)
+
+
+def page_table(traces: dict[str, set[str]], sources: dict[str, str], hidden: int) -> str:
+    """The rows of docs/house.md."""
+    parts, later = by_folder(sources), later_lines(sources)
+    tests, total = test_lines(parts), sum(parts.values())
+    rest = {n: text for n, text in sources.items() if not any(belongs(n, p) for p in LATER.values())}
+    few = sorted((tests.get(part, 0) / count, part) for part, count in parts.items())
+    below = ", ".join(f"`{part}` {ratio:.2f}" for ratio, part in few if ratio < 0.5)
+    added = sorted(((count, what) for what, count in later.items()), reverse=True)
+    rows = []
+    for name, files in traces.items():
+        if WAYS[name][0] is not None:
+            long = sum(lines(sources[module_name(PACKAGE / file)]) for file in files)
+            found = f"{len(files)}, with {long:,} lines"
+            rows.append(f"files in which something runs: {name} | {WAYS[name][0]} | {found}")
+    new = written_since(THEN, rest)
+    left = total - sum(later.values())
+    rows += [
+        f"lines for what there was then | 31,000 | {left:,}; {new:,} of them stood nowhere then",
+        f"lines of later capabilities | | {sum(later.values()):,}: "
+        + "; ".join(f"{what} {count:,}" for count, what in added),
+        f"lines of tests for each line of the package | 0.75 | {sum(tests.values()) / total:.2f}",
+        f"folders and modules with less than half | 0 | {below or 0}",
+        f"modules that no command, public name or documented example reaches | 0 | {hidden}",
+    ]
+    return "\n".join(f"| {row} |" for row in ["| aim | now", "--- | --- | ---", *rows])
+
+
+def write_page(table: str) -> None:
+    """Replaces the table between the page's marks."""
+    page = ROOT / "docs" / "house.md"
+    text, count = re.subn(
+        r"(<!-- house -->\n).*?(\n<!-- end -->)",
+        lambda found: found[1] + table + found[2],
+        page.read_text(),
+        flags=re.DOTALL,
+    )
+    assert count == 1, "the page must have one table of the house"
+    page.write_text(text)
+
+
+def ratios(package: dict[str, int], tests: dict[str, int]) -> Iterator[str]:
+    yield f"{'folder':14} {'lines':>7} {'tests':>7} {'ratio':>6}"
+    for part, count in sorted(package.items()):
+        yield f"{part:14} {count:7,} {tests.get(part, 0):7,} {tests.get(part, 0) / count:6.2f}"
+
+
+def report(*, trace: bool, names: bool, since: str, write: bool) -> None:
+    sources = {module_name(path): path.read_text() for path in sorted(PACKAGE.rglob("*.py"))}
+    arrows = graph(sources)
+    importers: dict[str, set[str]] = defaultdict(set)
+    for name, targets in arrows.items():
+        for target in targets:
+            importers[target].add(name)
+    used = reached(sources)
+    hidden = sorted(name for name, text in sources.items() if lines(text) > 1 and (name, "") not in used)
+    single = sorted(name for name in sources if len(importers[name]) == 1)
+    parts = by_folder(sources)
+    total, tests = sum(parts.values()), test_lines(parts)
+    print(f"package: {total:,} lines in {len(sources)} modules")
+    print(
+        f"tests: {sum(tests.values()):,} lines, {sum(tests.values()) / total:.2f} of the package (aim 0.75)"
+    )
+    print(f"modules with a single importer: {len(single)}")
+    print(
+        f"reached by no command, public name or documented example: {len(hidden)} modules, "
+        f"{sum(lines(sources[name]) for name in hidden):,} lines"
+    )
+    if names:
+        print("  single importer:", *(f"{name} <- {min(importers[name])}" for name in single), sep="\n    ")
+    for name in hidden:
+        print(f"    {name}  {lines(sources[name])}")
+    if names:
+        unused = [
+            (module, name)
+            for module, text in sources.items()
+            for statement in ast.parse(text).body
+            for name in bound_names(statement)
+        ]
+        print("  definitions nothing reaches, in modules that something does:")
+        for module, name in unused:
+            if (module, name) not in used and module not in hidden:
+                print(f"    {module} {name}")
+    print("\n".join(ratios(parts, tests)))
+    later = later_lines(sources)
+    for what, count in later.items():
+        print(f"{count:7,}  {what}")
+    print(
+        f"{total - sum(later.values()):7,}  the rest: what there was before these (37,551 then, aim 31,000)"
+    )
+    if since:
+        rest = {n: text for n, text in sources.items() if not any(belongs(n, p) for p in LATER.values())}
+        print(f"{written_since(since, rest):7,}  of these stood nowhere in the package at {since}")
+    if trace or write:
+        traces = trace_all()
+        for name, files in traces.items():
+            aim = WAYS[name][0]
+            print(f"{name}: {len(files)} files run" + (f" (aim {aim})" if aim else ""))
+            if names:
+                print("   ", "\n    ".join(sorted(files)))
+        if write:
+            write_page(page_table(traces, sources, len(hidden)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--no-trace", action="store_true", help="read the sources only")
+    parser.add_argument("--names", action="store_true", help="list the files behind each number")
+    parser.add_argument("--since", default="", metavar="REV", help="count what was written since this commit")
+    parser.add_argument("--write", action="store_true", help="write the table of docs/house.md")
+    parser.add_argument("--trace-one", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.trace_one:
+        files = traced(options.trace_one)
+        print("\n" + json.dumps(sorted(files)))
+        return
+    report(trace=not options.no_trace, names=options.names, since=options.since, write=options.write)
+
+
+if __name__ == "__main__":
+    main()

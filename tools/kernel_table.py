@@ -1,0 +1,113 @@
+"""The table of docs/kernel.md: networks, and what Coq says of their certificates.
+
+Run: python tools/kernel_table.py [--write] [--only S4-deltanet:C2-diagonal]
+Transformers are built for words of 100 letters. Every row is one run of coqc on this machine; --write puts
+the rows into the page and keeps the others there.
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import krohn
+from krohn.automata.zoo import parse_spec
+from krohn.errors import KrohnError
+from krohn.kernel.coq import development
+from krohn.kernel.stored import stored_network, stored_transformer
+from krohn.kernel.verdict import kernel_verdict
+from krohn.network.storage import save as save_compiled
+from krohn.recurrent.witness_files import Witness, save
+from krohn.recurrent.witnesses import WITNESSES
+
+PAGE = Path(__file__).parents[1] / "docs" / "kernel.md"
+MARKS = ("<!-- accepted -->\n", "<!-- end accepted -->")
+NAMES = [
+    *(
+        "C2",
+        "C3",
+        "C4",
+        "C5",
+        "C6",
+        "C7",
+        "C8",
+        "C2xC2",
+        "C2xC2xC2",
+        "D6",
+        "D8",
+        "Q8",
+        "A4",
+        "S4",
+        "A5",
+        "S5",
+    ),
+    *("Grid4", "Grid9", "Dyck4,2", "S3", "T3", "FlipFlop", "Dyck3,2", "abab"),
+]
+TRANSFORMER = "transformer"
+ARCHITECTURES = ("deltaproduct", "deltanet", "diagonal", "rankone", TRANSFORMER)
+HEAD = (
+    "| network | parameters | pairs | order of sums | seconds | MB | verdict |\n"
+    "| --- | --- | --- | --- | --- | --- | --- |\n"
+)
+
+
+def row(name: str, architecture: str) -> str | None:
+    """One line of the table; none where there is no such network."""
+    automaton = parse_spec(name)
+    with tempfile.TemporaryDirectory() as folder:
+        transformer = architecture == TRANSFORMER
+        try:
+            if transformer:
+                save_compiled(krohn.compile(automaton, length=100, dtype="float32"), folder)
+            else:
+                save(Witness(WITNESSES[architecture](automaton), automaton), folder)
+        except KrohnError:
+            return None
+        title = f"{name} {architecture}"
+        try:
+            stored = (stored_transformer if transformer else stored_network)(Path(folder))
+            numbers = f"{sum(tensor.words.size for tensor in stored.tensors):,}"
+            found = kernel_verdict(folder)
+        except KrohnError as error:
+            return f"| {title} | | | | | | {error} |"
+    if found.coq is None:
+        return f"| {title} | {numbers} | | | | | {found.reason} |"
+    coq, verdict = found.coq, "accepted" if found.accepted else "rejected"
+    order = "any" if found.order == "any order" else "left to right"
+    cost = f"{coq.processor_seconds:.0f} | {coq.megabytes}"
+    return f"| {title} | {numbers} | {found.pairs} | {order} | {cost} | {verdict} |"
+
+
+def written(rows: dict[str, str]) -> None:
+    """Puts rows into the page; those of other networks stay."""
+    text = PAGE.read_text()
+    before, rest = text.split(MARKS[0])
+    old, after = rest.split(MARKS[1])
+    kept = {_title(line): line for line in old.splitlines()[2:] if line.startswith("| ")}
+    titles = [f"{name} {architecture}" for name in NAMES for architecture in ARCHITECTURES]
+    both = kept | rows
+    lines = "".join(f"{both[title]}\n" for title in titles if title in both)
+    PAGE.write_text(before + MARKS[0] + HEAD + lines + MARKS[1] + after)
+
+
+def _title(line: str) -> str:
+    return line.split(" | ")[0].removeprefix("| ")
+
+
+def main() -> None:
+    """Prints the rows as they come."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--only", default="")
+    asked = parser.parse_args()
+    development()
+    wanted = [tuple(part.rsplit("-", 1)) for part in asked.only.split(":") if part]
+    for name, architecture in wanted or [(name, kind) for name in NAMES for kind in ARCHITECTURES]:
+        line = row(name, architecture)
+        if line is not None:
+            print(line, flush=True)
+            if asked.write:
+                written({_title(line): line})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,353 @@
+"""Learned against compiled depth: the tables and rank correlations of docs/learned-depth.md.
+
+`python tools/published_tables.py` writes them there.
+"""
+
+import json
+import math
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from size_table import LEAST
+
+from krohn.algebra.analysis import analyze
+from krohn.algebra.permgroup import PermutationGroup
+from krohn.automata.zoo import parse_spec
+from krohn.cascade.holonomy import holonomy_cascade
+from krohn.experiments.all_experiments import EXPERIMENTS
+from krohn.experiments.experiment import Row, cells_of
+from krohn.experiments.recipes.depth import MUON, WHOLE
+from krohn.experiments.recipes.sample import COUNT, specs
+from krohn.experiments.scale import Scale
+from krohn.experiments.settings import TASKS
+from krohn.experiments.store import Store
+from krohn.experiments.text_form import import_text
+
+ROOT = Path(__file__).parents[1]
+VERDICTS = ("AC0", "ACC0", "NC1-complete")
+SHUFFLES = 10_000
+
+
+@dataclass(frozen=True)
+class Line:
+    """One automaton: what it is, how deep it compiles, how deep it was learned."""
+
+    task: str
+    compiled: int
+    blocks: int
+    derived_length: float
+    levels: int
+    order: int
+    verdict: int
+    learned: float | None
+    shown: str
+    half: str
+    steps: str
+    lower: int
+    non_abelian: int
+    unsolved: bool
+
+
+def compiled_depths() -> dict[str, tuple[int, int, int]]:
+    """Layers, lower bound and fewest blocks of the paper's automata."""
+    rows = [line for line in (ROOT / "docs" / "sizes.md").read_text().splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    place, bound = cells[0].index("layers"), cells[0].index(LEAST)
+    blocks = [cells[0].index(name) for name in ("blocks", "blocks with objective blocks")]
+    found: dict[str, tuple[int, int, int]] = {}
+    for row in cells[2:]:
+        if row[0] in TASKS and row[0] not in found:
+            fewest = min(int(row[column]) for column in blocks)
+            found[row[0]] = int(row[place]), int(row[bound].split()[0]), fewest
+    return found
+
+
+def rows_of(name: str, sheet: str = WHOLE) -> list[Row]:
+    """An experiment's published cells of a sheet, if it has sheets: whole runs on whole words."""
+    file = ROOT / "results" / f"{name}-small.jsonl"
+    if not file.is_file():
+        return []
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "results.sqlite") as store:
+        import_text(store, file)
+        rows = EXPERIMENTS[name].table(cells_of(store, name, Scale.SMALL))
+    return [row for row in rows if row.get("sheet", sheet) == sheet and not row["partial"]]
+
+
+def atlas_depths() -> dict[str, tuple[int, int]]:
+    """Layers and lower bound of the sample's automata, by their tables."""
+    atlas = json.loads((ROOT / "docs" / "atlas.json").read_text())
+    return {
+        "table:" + ".".join("".join(map(str, row)) for row in one["table"]): (one["depth"], one["lower"])
+        for part in atlas.values()
+        for one in part
+    }
+
+
+def line_of(task: str, rows: list[Row], compiled: int, lower: int, blocks: int = 0) -> Line:
+    automaton = parse_spec(task)
+    found = analyze(automaton)
+    lengths = [derived_length(subgroup.group) for subgroup in found.groups]
+    own = sorted((row for row in rows if row["task"] == task), key=lambda row: int(row["depth"]))
+    solved = next((row for row in own if row["solved"]), None)
+    learned, shown, half, steps = None, "not tried", "", ""
+    if solved is not None:
+        learned, shown = float(solved["depth"]), str(solved["depth"])
+        shallow = [row for row in own if 2 * row["depth"] <= solved["depth"]]
+        half = f"{shallow[-1].get('solved_letters', '')} (L = {shallow[-1]['depth']})" if shallow else ""
+        steps = f"{solved['sequences'] // 64:,}"
+    elif own:
+        learned, shown = own[-1]["depth"] + 0.5, f"more than {own[-1]['depth']}"
+    return Line(
+        task=task,
+        compiled=compiled,
+        blocks=blocks,
+        derived_length=max(lengths, default=0.0),
+        levels=holonomy_cascade(automaton).num_levels,
+        order=int(found.semigroup_size or 0),
+        verdict=VERDICTS.index(found.complexity),
+        learned=learned,
+        shown=shown,
+        half=half,
+        steps=steps,
+        lower=lower,
+        non_abelian=int(any(length >= 2 for length in lengths)),
+        unsolved=solved is None,
+    )
+
+
+def derived_length(group: PermutationGroup) -> float:
+    """Steps of the derived series down to the trivial group; infinite if it ends before."""
+    series = group.derived_series()
+    return len(series) - 1.0 if series[-1].is_trivial else float("inf")
+
+
+def ranks(values: list[float]) -> NDArray[np.float64]:
+    """Ranks from 0, ties by their mean."""
+    array = np.array(values)
+    return np.array([(array < one).sum() + ((array == one).sum() - 1) / 2 for one in array])
+
+
+def spearman(one: list[float], other: list[float]) -> tuple[float, float]:
+    """The correlation of the ranks, and the share of shuffles with one as large."""
+    first, second = ranks(one), ranks(other)
+    if len(first) < 2 or first.std() == 0 or second.std() == 0:
+        return float("nan"), 1.0
+    found = float(np.corrcoef(first, second)[0, 1])
+    rng = np.random.default_rng(0)
+    shuffled = rng.permuted(np.tile(first - first.mean(), (SHUFFLES, 1)), axis=1)
+    chance = shuffled @ (second - second.mean()) / (len(first) * first.std() * second.std())
+    return found, float(np.mean(np.abs(chance) >= abs(found) - 1e-12))
+
+
+def concordance(lines: list[Line], name: str) -> str:
+    """Of the pairs whose order is known, the share that a property orders alike; equal values count half.
+
+    A task that no depth solved lies beyond those solved at a depth where it was tried; the order of two such
+    tasks is not known (Harrell's index for censored times).
+    """
+    found = [
+        (getattr(one, name), getattr(other, name))
+        for one in lines
+        for other in lines
+        if one.learned is not None and other.learned is not None
+        if not one.unsolved and one.learned < other.learned
+    ]
+    if not found:
+        return "–"
+    return f"{sum((low < high) + 0.5 * (low == high) for low, high in found) / len(found):.2f} ({len(found)})"
+
+
+PROPERTIES = ("blocks", "compiled", "derived_length", "non_abelian", "levels", "order", "verdict")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Between which depths a task's least depth by one recipe lies: more than ``low``, at most ``high``."""
+
+    task: str
+    sheet: str
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        if self.high == math.inf:
+            return f"more than {self.low:.0f}"
+        if self.low == 0:
+            return "1" if self.high == 1 else f"at most {self.high:.0f}"
+        return f"{self.low:.0f} < L ≤ {self.high:.0f}"
+
+
+def interval(task: str, sheet: str, rows: Sequence[Row]) -> Interval | None:
+    """From the cells that were run: the least that passes, and the deepest below it that does not."""
+    own = [(float(row["depth"]), bool(row["solved"])) for row in rows if row["task"] == task]
+    high = min((depth for depth, passed in own if passed), default=math.inf)
+    low = max((depth for depth, _ in own if depth < high), default=0.0)
+    return Interval(task, sheet, low, high) if own else None
+
+
+ROUNDS = 4_000
+LEAST_SPREAD = 0.05
+
+
+def fit(places: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> float:
+    """The log-likelihood of y = places·b + normal noise when only low < y ≤ high is known, at its maximum.
+
+    By expectation and maximisation: the mean and variance of y inside its interval, then least squares.
+    """
+    beta = np.zeros(places.shape[1])
+    spread = 2.0
+    for _ in range(ROUNDS):
+        mean = places @ beta
+        share, first, second = _inside((low - mean) / spread, (high - mean) / spread)
+        guess = mean + spread * first
+        beta = np.linalg.lstsq(places, guess, rcond=None)[0]
+        rest = (guess - places @ beta) ** 2 + spread**2 * (second - first**2)
+        spread = max(LEAST_SPREAD, float(np.sqrt(rest.mean())))
+    mean = places @ beta
+    share, _, _ = _inside((low - mean) / spread, (high - mean) / spread)
+    return float(np.log(share).sum())
+
+
+def _inside(
+    low: NDArray[np.float64], high: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Of a normal number between bounds: the probability, the mean, and the mean square."""
+    below = np.array([0.5 * math.erfc(-one / math.sqrt(2)) for one in low])
+    above = np.array([0.5 * math.erfc(one / math.sqrt(2)) for one in high])
+    share = np.maximum(1 - below - above, 1e-12)
+    edges = [np.exp(-np.minimum(one**2, 1e4) / 2) / math.sqrt(2 * math.pi) for one in (low, high)]
+    finite = [np.where(np.isfinite(one), one, 0.0) for one in (low, high)]
+    first = (edges[0] - edges[1]) / share
+    second = 1 + (finite[0] * edges[0] - finite[1] * edges[1]) / share
+    return share, first, second
+
+
+def censored(lines: list[Line], found: list[Interval]) -> str:
+    """How well each property explains the logarithm of the least depth, beside the recipe."""
+    at = {line.task: place for place, line in enumerate(lines)}
+    with np.errstate(divide="ignore"):
+        low = np.log2([one.low for one in found])
+        high = np.log2([one.high for one in found])
+    base = np.stack([np.ones(len(found)), [float(one.sheet == MUON) for one in found]], axis=1)
+    none = fit(base, low, high)
+    text = (
+        f"Log-likelihood of the {len(found)} least depths that are known to lie between two depths "
+        f"({sum(one.sheet == WHOLE for one in found)} by AdamW, {sum(one.sheet == MUON for one in found)} by "
+        f"Muon), as normal in log₂ L with the recipe as a factor; without a property {none:.1f}:\n\n"
+    )
+    body = []
+    for name in PROPERTIES:
+        order = ranks([float(getattr(line, name)) for line in lines])
+        order = (order - order.mean()) / max(float(order.std()), 1e-12)
+        gain = fit(np.column_stack([base, [order[at[one.task]] for one in found]]), low, high) - none
+        chance = math.erfc(math.sqrt(max(gain, 0.0)))
+        shown = f"{chance:.3f}" if chance >= 0.001 else "< 0.001"
+        body.append([called(name), f"{none + gain:.1f}", f"{gain:+.1f}", shown])
+    return text + markdown(["property (ranks)", "log-likelihood", "gain", "p (likelihood ratio)"], body)
+
+
+def called(name: str) -> str:
+    """A property in words."""
+    return {"non_abelian": "non-abelian", "compiled": "compiled layers"}.get(name, name.replace("_", " "))
+
+
+def blocks() -> dict[str, str]:
+    """The tables by the name of their place in the page."""
+    sheets = {sheet: rows_of("depth", sheet) for sheet in (WHOLE, MUON)}
+    depths = compiled_depths()
+    lines = [line_of(task, sheets[WHOLE], *depths[task]) for task in TASKS]
+    known = {
+        (task, sheet): one
+        for sheet, rows in sheets.items()
+        for task in TASKS
+        if (one := interval(task, sheet, rows))
+    }
+    by_muon = {task: str(known.get((task, MUON), "not tried")) for task in TASKS}
+    found = {
+        "learned": table(lines, by_muon),
+        "learned-ranks": correlations(lines, PROPERTIES),
+        "learned-censored": censored(lines, list(known.values())),
+    }
+    small, atlas = rows_of("sample"), atlas_depths()
+    drawn = [line_of(spec, small, *atlas[spec]) for spec in specs()[: COUNT[Scale.SMALL]]]
+    return found | {"sample": sample_table(drawn), "sample-ranks": correlations(drawn, PROPERTIES[1:])}
+
+
+def correlations(lines: list[Line], properties: Sequence[str]) -> str:
+    """Rank correlations with learned depth, over all and without the non-solvable ones."""
+    known = [line for line in lines if line.learned is not None]
+    solvable = [line for line in known if line.verdict < 2]
+    text = f"Rank correlation with learned depth ({len(known)} automata; p by {SHUFFLES:,} shuffles):\n\n"
+    body = []
+    for name in properties:
+        cells = []
+        for chosen in (known, solvable):
+            value, chance = spearman(
+                [float(getattr(line, name)) for line in chosen], [float(line.learned or 0) for line in chosen]
+            )
+            told = f"{chance:.3f}" if chance >= 0.001 else "< 0.001"
+            cells += ["–", "–"] if value != value else [f"{value:.2f}", told]
+        groups = [line for line in known if line.non_abelian]
+        cells += [concordance(known, name), concordance(groups, name)]
+        body.append([called(name), *cells])
+    header = ["property", "all", "p", "solvable only", "p", "known pairs", "known pairs of non-abelian ones"]
+    return text + markdown(header, body)
+
+
+def sample_table(lines: list[Line]) -> str:
+    header = ["table", "verdict", "derived length", "levels", "order", LEAST, "compiled"]
+    header += ["learned", "steps"]
+    body = [
+        [
+            line.task.removeprefix("table:"),
+            VERDICTS[line.verdict],
+            infinite(line.derived_length),
+            f"{line.levels}",
+            f"{line.order:,}",
+            f"{line.lower}",
+            f"{line.compiled}",
+            line.shown,
+            line.steps,
+        ]
+        for line in lines
+    ]
+    return markdown(header, body)
+
+
+def infinite(length: float) -> str:
+    return "∞" if length == float("inf") else f"{length:.0f}"
+
+
+def markdown(header: list[str], body: list[list[str]]) -> str:
+    return "\n".join("| " + " | ".join(row) + " |" for row in [header, ["---"] * len(header), *body])
+
+
+def table(lines: list[Line], by_muon: dict[str, str]) -> str:
+    header = ["automaton", "verdict", "derived length", "levels", "order", LEAST, "compiled", "in blocks"]
+    header += ["learned by AdamW", "by Muon", "solved letters at half, AdamW", "steps, AdamW"]
+    body = [
+        [
+            line.task,
+            VERDICTS[line.verdict],
+            infinite(line.derived_length),
+            f"{line.levels}",
+            f"{line.order:,}",
+            f"{line.lower}",
+            f"{line.compiled}",
+            f"{line.blocks}",
+            line.shown,
+            by_muon[line.task],
+            line.half,
+            line.steps,
+        ]
+        for line in lines
+    ]
+    return markdown(header, body)
+
+
+if __name__ == "__main__":
+    print("\n\n".join(blocks().values()))

@@ -1,0 +1,244 @@
+"""Prefix patching: calibrated on networks whose algorithm is known, then run on trained ones.
+
+    python tools/prefix_tables.py known
+    python tools/prefix_tables.py trained [--pairs N] FOLDER …
+    python tools/prefix_tables.py learned FOLDER …
+    python tools/prefix_tables.py write
+
+``known`` compiles every automaton and algorithm of the suite, plain and rotated, and asks which mechanism
+``krohn understand --prefixes`` names. ``trained`` asks the same of runs, and how many letters they have right
+on words longer than those they were trained on; ``learned`` swaps learned and linear subspaces of the last
+position and of the last eight. They write to results/understand/, ``write`` puts the tables into
+docs/understand.md and docs/findings-understand.md.
+"""
+
+import json
+import sys
+from collections import Counter
+from itertools import product
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+import torch
+from understand_tables import ROOT, STORE, markdown, rounded
+
+import krohn
+from krohn.automata.sampling import sample
+from krohn.exporting.from_run import decoder_of_run
+from krohn.testbed.catalogue import NETWORKS
+from krohn.testbed.disguise import NONE, ROTATED, disguise
+from krohn.understanding.hybrids import ONE_STEP
+from krohn.understanding.learned import state_moved
+from krohn.understanding.prefixes import PAIRS, patch_prefixes
+from krohn.understanding.readings import Readings
+from krohn.understanding.stages import stages_of_decoder
+from krohn.understanding.subject import subject_of, subject_of_decoder
+
+KNOWN, TRAINED = STORE / "prefixes-known.jsonl", STORE / "prefixes-trained.jsonl"
+LEARNED = STORE / "learned.jsonl"
+MECHANISM = {"scan": "scan", "grid": "counts", "counter": "counts", "features": ONE_STEP}
+"""What an algorithm of the suite is; the others are cascades. A network of one block has one step."""
+BEYOND = (1.0, 1.1, 1.25, 1.5, 2.0)
+"""Lengths of words, as multiples of those of training."""
+BEYOND_WORDS = 24
+
+
+def known() -> None:
+    with KNOWN.open("w") as file:
+        for spec, (length, algorithms) in NETWORKS.items():
+            for algorithm, options in algorithms.items():
+                network = krohn.compile(spec, length=length, **options)
+                blocks = len(network.transformer.layers)
+                expected = ONE_STEP if blocks == 1 else MECHANISM.get(algorithm, "cascade")
+                for kind in (NONE, ROTATED):
+                    decoder = disguise(network, kind, seed=7).decoder
+                    subject = subject_of_decoder(decoder, network.automaton, kind)
+                    report = patch_prefixes(subject)
+                    row = {"automaton": spec, "algorithm": algorithm, "disguise": kind, "blocks": blocks}
+                    row |= {"expected": expected, "named": report.mechanism, "nearest": report.nearest}
+                    row |= {"shares": report.shares, "verdict": report.verdict}
+                    row |= {"first_within": [layer.first_within for layer in report.layers]}
+                    file.write(json.dumps(rounded(row)) + "\n")
+                    file.flush()
+
+
+def trained(folders: list[str]) -> None:
+    lines = TRAINED.read_text().splitlines() if TRAINED.exists() else []
+    done = {json.loads(line)["name"] for line in lines}
+    pairs = PAIRS
+    if folders[0] == "--pairs":
+        pairs, folders = int(folders[1]), folders[2:]
+    for folder in (Path(name) for name in folders):
+        if folder.name in done:
+            continue
+        begun = process_time()
+        report = patch_prefixes(folder, pairs=pairs)
+        row = {"name": folder.name, **report.to_json(), "beyond": beyond(folder, report.length)}
+        with TRAINED.open("a") as file:
+            file.write(
+                json.dumps(rounded({**row, "seconds": process_time() - begun}), ensure_ascii=False) + "\n"
+            )
+        print(folder.name, report.verdict, row["beyond"], flush=True)
+
+
+def beyond(folder: Path, length: int) -> list[dict[str, float]]:
+    """Right states among the letters behind those of training (at once all letters, for the first length)."""
+    longest = round(max(BEYOND) * length)
+    found = decoder_of_run(folder, length=longest)
+    letters = sample(found.automaton, length=longest, count=BEYOND_WORDS, seed=1 << 20).letters.astype(
+        np.int64
+    )
+    said = stages_of_decoder(found.decoder, torch.float32).run(letters).said
+    right = said == Readings(found.automaton, letters).states
+    ends = [round(part * length) for part in BEYOND]
+    starts = [0, *ends[:-1]]
+    return [
+        {"from": start + 1, "to": end, "right": float(right[:, start:end].mean())}
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def learned(folders: list[str]) -> None:
+    lines = LEARNED.read_text().splitlines() if LEARNED.exists() else []
+    done = {json.loads(line)["name"] for line in lines}
+    for folder in (Path(name) for name in folders):
+        if folder.name in done:
+            continue
+        subject = subject_of(folder)
+        blocks, rows = len(subject.stages.blocks), []
+        for layer, positions in product((blocks // 2, blocks - 1), (1, 8)):
+            found = state_moved(subject, layer, positions=positions)
+            about = {"name": folder.name, "automaton": subject.automaton.name, "blocks": blocks}
+            rows.append({**about, "length": subject.length, **found.to_json()})
+            print(rows[-1], flush=True)
+        with LEARNED.open("a") as file:
+            file.writelines(json.dumps(rounded(row)) + "\n" for row in rows)
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def confusion() -> str:
+    rows = rows_of(KNOWN)
+    counted = Counter((row["expected"], row["named"]) for row in rows)
+    expected = list(dict.fromkeys(row["expected"] for row in rows))
+    named = [*expected, *sorted({row["named"] for row in rows} - set(expected))]
+    body = [
+        [
+            one,
+            str(sum(counted[one, other] for other in named)),
+            *(str(counted[one, other] or "") for other in named),
+        ]
+        for one in expected
+    ]
+    return markdown(["algorithm", "networks", *(f"named {name}" for name in named)], body)
+
+
+def abstained() -> str:
+    rows = [row for row in rows_of(KNOWN) if row["named"] != row["expected"] and row["disguise"] == NONE]
+    body = [
+        [f"{row['automaton']} {row['algorithm']}", row["expected"], row["named"], row["nearest"], share(row)]
+        for row in rows
+    ]
+    return markdown(["network", "algorithm", "named", "nearest", "its share in the worst layer, %"], body)
+
+
+def reaches() -> str:
+    """How far the first letter has been carried, by layer; networks with the same list in one row."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for row in rows_of(KNOWN):
+        if row["disguise"] == NONE:
+            key = row["expected"], numbers(row["first_within"])
+            groups.setdefault(key, []).append(f"{row['automaton']} {row['algorithm']}")
+    body = [[kind, ", ".join(names), reach] for (kind, reach), names in groups.items()]
+    return markdown(["algorithm", "networks", "first letter within, by block"], body)
+
+
+def share(row: dict[str, Any]) -> str:
+    return f"{100 * row['shares'][row['nearest']]:.0f}"
+
+
+def numbers(values: list[Any]) -> str:
+    return " ".join("·" if value is None else str(value) for value in values)
+
+
+def mechanisms() -> str:
+    """A row for each trained network: the verdict, the fronts, and letters right beyond its length."""
+    body = []
+    for row in rows_of(TRAINED):
+        layers = row["layers"]
+        fit = [max(layer["fits"].values(), key=lambda one: one["share"]) for layer in layers[1:-1]]
+        body.append(
+            [
+                label(row),
+                str(row["pairs"]),
+                row["mechanism"],
+                " ".join(f"{100 * one['share']:.0f}" for one in fit),
+                " ".join(f"{100 * one['chance']:.0f}" for one in fit),
+                numbers([layer["known_from"] for layer in layers]),
+                numbers([layer["class_known_from"] for layer in layers]) if row["classes"] else "none",
+                numbers([half(row["patched"], layer["first_letter"]) for layer in layers]),
+                " ".join(f"{100 * part['right']:.1f}" for part in row["beyond"]),
+            ]
+        )
+    head = ["network", "pairs", "named", "best share by layer, %", "its chance", "state from", "class from"]
+    return markdown([*head, "first letter", "letters right, %"], body)
+
+
+def half(prefixes: list[int], shares: list[float]) -> int | None:
+    """With so many positions patched, or more, at least half of the answers follow the first letter."""
+    found = None
+    for count, share in zip(reversed(prefixes), reversed(shares), strict=True):
+        if share < 0.5:
+            break
+        found = count
+    return found
+
+
+def label(row: dict[str, Any]) -> str:
+    kind = "Muon, width 512" if "muon" in row["name"] else "width 128"
+    return f"{row['automaton']}, {row['length']} letters, {len(row['layers']) - 1} layers, {kind}"
+
+
+def subspaces() -> str:
+    """Learned and linear subspaces, by network, layer and positions."""
+    body = []
+    for row in rows_of(LEARNED):
+        shares = (f"{100 * row[key]:.0f}" for key in ("das", "linear", "random", "everything", "chance"))
+        body.append([row["automaton"], f"{row['layer']} of {row['blocks']}", str(row["positions"]), *shares])
+    head = ["network", "after layer", "positions", "DAS", "linear", "random", "all directions", "chance"]
+    return markdown(head, body)
+
+
+def prefix_verdicts() -> str:
+    return "\n".join(f"- **{label(row)}**: {row['verdict']}." for row in rows_of(TRAINED))
+
+
+def write() -> None:
+    tables = {
+        "prefix-known": confusion,
+        "prefix-abstained": abstained,
+        "prefix-first": reaches,
+        "prefix-trained": mechanisms,
+        "prefix-verdicts": prefix_verdicts,
+        "learned": subspaces,
+    }
+    for page in (ROOT / "docs" / "understand.md", ROOT / "docs" / "findings-understand.md"):
+        text = page.read_text()
+        for name, make in tables.items():
+            head, found, rest = text.partition(f"<!-- {name} -->\n")
+            if found:
+                text = head + found + make() + "\n" + rest[rest.index("<!-- end -->") :]
+        page.write_text(text)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    what, *names = sys.argv[1:]
+    if what in ("trained", "learned"):
+        {"trained": trained, "learned": learned}[what](names)
+    else:
+        {"known": known, "write": write}[what]()

@@ -1,0 +1,73 @@
+"""Adds the results of stores made elsewhere to results/: text files, and the figures drawn from them.
+
+Run: python tools/publish_results.py STORE.sqlite … [--no-figures]
+
+What is published already is read first; of two results of one replicate one stays by the rule of
+`krohn results merge`. A run that was made for one experiment is published with every other that plans it too.
+Only runs that were judged on test words are published.
+"""
+
+import argparse
+import tempfile
+from itertools import product
+from pathlib import Path
+
+from krohn.experiments.all_experiments import EXPERIMENTS
+from krohn.experiments.record import Member, conflict_lines
+from krohn.experiments.reproduction import reproduce
+from krohn.experiments.scale import Scale
+from krohn.experiments.store import Store
+from krohn.experiments.text_form import export_text, import_text
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+
+def gather(store: Store, stores: list[Path]) -> None:
+    """Everything that is published, then everything that is new, as far as it has test words."""
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "published.sqlite") as published:
+        for file in sorted(RESULTS.glob("*.jsonl")):
+            import_text(published, file)
+        put_tested(store, published, "results")
+    for path in stores:
+        with Store(path, writable=False) as new:
+            put_tested(store, new, path.name)
+
+
+def put_tested(store: Store, new: Store, name: str) -> None:
+    records = [record for record in new.records() if record.tested]
+    known = {record.run_id for record in records}
+    members = [member for member in new.members() if member.run_id in known]
+    for line in conflict_lines(store.put(records, members)):
+        print(f"{name}: {line}")
+
+
+def join(store: Store, name: str, scale: Scale) -> int:
+    """Makes an experiment's own what was made for another; the number of its runs that have results."""
+    planned = [run for run in EXPERIMENTS[name].plan(scale) if store.of_run(run.config.run_id)]
+    own = [Member(experiment=name, scale=scale, run_id=run.config.run_id, label=run.label) for run in planned]
+    store.put([], own)
+    return len(planned)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("stores", type=Path, nargs="*")
+    parser.add_argument("--no-figures", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "results.sqlite") as store:
+        gather(store, options.stores)
+        for name, scale in product(EXPERIMENTS, (Scale.SMALL, Scale.PAPER)):
+            if not join(store, name, scale):
+                for path in RESULTS.glob(f"{name}*-{scale}.*"):
+                    path.unlink()
+                continue
+            count = export_text(store, RESULTS / f"{name}-{scale}.jsonl", experiment=name, scale=scale)
+            found = reproduce(name, scale, store, figures=None if options.no_figures else RESULTS)
+            tested = found.report.done
+            print(f"{name}, {scale}: {count} records, {tested} of {found.report.runs} runs done and tested")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,302 @@
+"""Writes the tables of README.md and docs/, and the picture: none is made by hand.
+
+Run: python tools/published_tables.py [--check]
+"""
+
+import argparse
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from unittest.mock import patch
+
+from claims import claims_table
+from click.testing import CliRunner
+from learned_depth import blocks
+from two_optimisers import table as optimisers
+
+import krohn
+from krohn.cli.reproduce import command as reproduce
+from krohn.experiments.all_experiments import EXPERIMENTS
+from krohn.experiments.experiment import Row, cells_of
+from krohn.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, SHEETS, WHOLE
+from krohn.experiments.record import Record
+from krohn.experiments.scale import Scale
+from krohn.experiments.settings import TASKS
+from krohn.experiments.store import Store
+from krohn.experiments.summary import best_of, marks_of, success_text
+from krohn.experiments.text_form import import_text
+
+ROOT = Path(__file__).parents[1]
+SHOWN = ("C2", "D8", "Q8", "A4", "S4", "Grid9", "Dyck4,2", "A5", "S5")
+
+
+def markdown(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def sizes() -> str:
+    """Some automata: what is built and what the paper's recipe takes (docs/sizes.md), and the proof."""
+    built = first_rows("docs/sizes.md", "automaton")
+    proved = first_rows("docs/certified.md", "small checker")
+    rows = []
+    for name in SHOWN:
+        own, proof = built[name], proved[name]
+        recipe = own["paper's recipe: depth / dim / heads"].split(" / ")
+        rows.append(
+            [
+                name,
+                f"{layers(own['layers'])}, {own['dim']} dimensions",
+                f"{layers(recipe[0])}, {recipe[1]} dimensions" if len(recipe) > 1 else "none: " + recipe[0],
+                f"{proof['dtype']}, {proof['T']} letters, {proof['CPU s']} s"
+                if proof["small checker"] == "yes"
+                else proof["refusal"],
+            ]
+        )
+    return markdown(["automaton", "krohn", "the paper's recipe", "proof"], rows)
+
+
+def layers(number: str) -> str:
+    return f"{number} layer" + "s" * (number != "1")
+
+
+def first_rows(page: str, column: str) -> dict[str, dict[str, str]]:
+    """The rows of the first table of a page that has the column, by automaton."""
+    found: dict[str, dict[str, str]] = {}
+    header: list[str] = []
+    for line in (ROOT / page).read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        if not header:
+            header = cells if column in cells else []
+        elif not cells:
+            break
+        elif set(cells[0]) - set("-: "):
+            found.setdefault(cells[0], dict(zip(header, cells, strict=True)))
+    return found
+
+
+def depth_rows() -> list[Row]:
+    """All cells of the map at 100 letters."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder) / "results.sqlite")
+        import_text(store, ROOT / "results" / "depth-small.jsonl")
+        rows = EXPERIMENTS["depth"].table(cells_of(store, "depth", Scale.SMALL))
+        return [row for row in rows if row["length"] == 100]
+
+
+def learned() -> str:
+    """How many of the paper's automata were learned on whole words, and by which optimiser."""
+    rows = [row for row in depth_rows() if not by_window(row)]
+    solved = {
+        (row["task"], row["depth"], "Muon" if row["sheet"] == MUON else "AdamW")
+        for row in rows
+        if row["solved"]
+    }
+    least = {task: min((depth for own, depth, _ in solved if own == task), default=0) for task in TASKS}
+    parts = [
+        f"{', '.join(own)} by {name}"
+        for name in ("AdamW", "Muon")
+        if (own := [f"{task} {depth}" for task, depth in least.items() if (task, depth, name) in solved])
+    ]
+    text = f"{sum(map(bool, least.values()))} of the paper's 19 automata are learned"
+    text += f", with this many layers: {'; '.join(parts)}." if parts else "."
+    tried = {row["task"] for row in rows}
+    rest = [task for task in TASKS if not least[task] and task in tried]
+    text += f"\nNot learned with 8 layers: {', '.join(rest)}." if rest else ""
+    missing = [task for task in TASKS if task not in tried]
+    return text + (f"\nNot tried: {', '.join(missing)}." if missing else "")
+
+
+def depths() -> str:
+    """For every task the fewest layers that pass 99% of the test letters, on whole words and by curriculum.
+
+    Of equal depths the run that read fewer words stands.
+    """
+    rows = depth_rows()
+    header = ["task", "whole words: layers", "letters", "words", "reach 99%", "words read"]
+    header += ["curriculum: layers", "letters", "words", "words read"]
+    lines = []
+    for task in TASKS:
+        whole, window = (
+            best_row([row for row in rows if row["task"] == task and by_window(row) == window])
+            for window in (False, True)
+        )
+        shares = [] if whole is None else [success_text(whole)]
+        first = told(whole)
+        lines.append([task, *first[:3], *(shares or [""]), first[3], *told(window)])
+    return markdown(header, lines)
+
+
+def ways() -> str:
+    """Cells that were made on whole words and by curriculum, by AdamW: all else is the same."""
+    return side_by_side(WHOLE, CURRICULUM)
+
+
+def side_by_side(*sheets: str) -> str:
+    rows = {(row["task"], row["depth"], row["sheet"]): row for row in depth_rows()}
+    parts = ("letters", "words", "reach 99%", "words read")
+    header = ["task", "layers", *(f"{COLUMN[sheet]}: {part}" for sheet in sheets for part in parts)]
+    header = [name.replace("\n", " ") for name in header]
+    pairs = [
+        [rows[task, depth, sheet] for sheet in sheets]
+        for task in TASKS
+        for depth in DEPTHS[Scale.SMALL]
+        if all((task, depth, sheet) in rows for sheet in sheets)
+    ]
+    lines = []
+    for pair in pairs:
+        lines.append([pair[0]["task"], str(pair[0]["depth"])])
+        for row in pair:
+            _, letters, words, read = told(row)
+            lines[-1] += [letters, words, success_text(row), read]
+    return markdown(header, lines)
+
+
+def recipes() -> str:
+    """The shallowest cells of the map on whole words that are solved by each recipe, and what they took."""
+    header = ["automaton", "optimiser", "layers", "letters", "words", "words read", "reach 99%"]
+    solved = [row for row in depth_rows() if row["solved"]]
+    chosen = [
+        row
+        for task in TASKS
+        for sheet in (MUON, WHOLE)
+        if (row := best_row([row for row in solved if (row["task"], row["sheet"]) == (task, sheet)]))
+    ]
+    return markdown(
+        header, [[row["task"], COLUMN[row["sheet"]], *told(row), success_text(row)] for row in chosen]
+    )
+
+
+def cells() -> str:
+    """How many cells of each sheet are filled."""
+    filled = [row["sheet"] for row in depth_rows()]
+    total = len(TASKS) * len(DEPTHS[Scale.SMALL])
+    counts = "; ".join(f"{text}: {filled.count(sheet)}" for sheet, text in SHEETS.items())
+    return (
+        f"Cells that are filled, of {total} each: {counts}.\nA row ends when two depths next to each other "
+        "are solved by most survivors; the other blank cells had no time."
+    )
+
+
+def by_window(row: Row) -> bool:
+    return bool(row.get("curriculum") or row.get("sheet") == "curriculum")
+
+
+def best_row(rows: list[Row]) -> Row | None:
+    """The shallowest solved one; the most accurate if none is."""
+    solved = [row for row in rows if row["solved"]]
+    if solved:
+        return min(solved, key=lambda row: (row["depth"], row["sequences"]))
+    return max(rows, key=lambda row: float(row["max_accuracy"]), default=None)
+
+
+def told(row: Row | None) -> list[str]:
+    """Layers, letters and words right, words read; a task that is not solved is told in brackets."""
+    if row is None:
+        return ["", "", "", ""]
+    layers = str(row["depth"]) if row["solved"] else f"({row['depth']})"
+    words = row["word_accuracy"]
+    shown = "" if words is None else f"{100 * words:.1f}%"
+    return [layers, f"{100 * row['max_accuracy']:.2f}%", shown, f"{row['sequences']:,}{marks_of(row)}"]
+
+
+def tables(names: Iterable[str]) -> Mapping[str, str]:
+    """Tables as `krohn reproduce NAME --scale small --show --markdown` prints them, NAME-paper at paper."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "results.sqlite"
+        import_results(store)
+        scales = {name: "paper" if name.endswith("-paper") else "small" for name in names}
+        return {name: shown(name.removesuffix("-paper"), store, scale) for name, scale in scales.items()}
+
+
+def import_results(store: Path) -> None:
+    for file in sorted((ROOT / "results").glob("*.jsonl")):
+        import_text(Store(store), file)
+
+
+def shown(name: str, store: Path, scale: str = "small") -> str:
+    options = ["--scale", scale, "--show", "--markdown", "--store", str(store)]
+    undrawn = replace(EXPERIMENTS[name], draw=lambda cells, caption: {})  # only the table is wanted
+    with tempfile.TemporaryDirectory() as figures, patch.dict(EXPERIMENTS, {name: undrawn}):
+        done = CliRunner().invoke(reproduce, [name, *options, "--figures", figures])
+    assert done.exit_code == 0, done.output
+    return done.stdout.strip()
+
+
+def picture() -> str:
+    """The network of README.md at work on one word."""
+    return krohn.compile("abab", length=12, method="features").explain("abababbaabab")._repr_svg_()
+
+
+def how_flattered(store: Store) -> str:
+    """How much higher validation accuracy is than test accuracy, for the selected replicates."""
+    runs: dict[str, list[Record]] = {}
+    for record in store.records():
+        runs.setdefault(record.run_id, []).append(record)
+    best = [best_of(records) for records in runs.values()]
+    gaps = [100 * (float(record.metrics["accuracy"]) - record.accuracy) for record in best]
+    text = f"How optimistic is validation accuracy? Over all {len(gaps)} published runs the chosen replicate "
+    text += f"has {fmean(gaps):.2f} points\nmore on the validation set than on the test set on average, "
+    return text + f"and at most {max(gaps):.1f}."
+
+
+def findings() -> Mapping[str, str]:
+    """The table of every experiment of the paper, and each claim with its verdict."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "results.sqlite"
+        import_results(store)
+        claims, flattered = claims_table(Store(store)), how_flattered(Store(store))
+    return {
+        "claims": claims,
+        "flattered": flattered,
+        "cells": cells(),
+        "ways": ways(),
+        "optimisers": optimisers(),
+        **tables(name for name in EXPERIMENTS if name not in ELSEWHERE),
+    }
+
+
+ELSEWHERE = ("expressivity", "sample")  # experiments whose tables stand on pages of their own
+PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
+    "README.md": lambda: {"sizes": sizes(), "learned": learned()},
+    "docs/why.md": lambda: {"depths": depths()},
+    "docs/training.md": lambda: {"recipes": recipes()},
+    "docs/findings.md": findings,
+    "docs/learned-depth.md": blocks,
+    "docs/can-my-layer.md": lambda: tables(["expressivity", "expressivity-paper"]),
+}
+
+
+PICTURES: Mapping[str, Callable[[], str]] = {"docs/abab.svg": picture}
+
+
+def filled(page: str, text: str) -> str:
+    for name, table in PAGES[page]().items():
+        block = f"<!-- {name} -->\n{table}\n<!-- end -->"
+        text, count = re.subn(rf"<!-- {name} -->.*?<!-- end -->", lambda _, b=block: b, text, flags=re.DOTALL)
+        assert count == 1, f"{page} must have one place for {name}"
+    return text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="exit 1 if a page would change")
+    options = parser.parse_args()
+    stale = 0
+    for page in [*PAGES, *PICTURES]:
+        before = (ROOT / page).read_text() if (ROOT / page).exists() else ""
+        after = filled(page, before) if page in PAGES else PICTURES[page]()
+        if options.check:
+            print(f"{page} is {'up to date' if before == after else 'out of date'}")
+            stale += before != after
+        else:
+            (ROOT / page).write_text(after)
+    return int(stale > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""Puts trained networks into a release: bfloat16 files of less than 16 MB, with notes and SHA-256.
+
+Run: python tools/release_weights.py FOLDER DIST      (`make release WEIGHTS=FOLDER` does)
+
+FOLDER holds run directories, as `krohn train --out` and `research/device_queue.py` write them. Of each the
+replicate with the highest validation accuracy goes to DIST/weights/NAME, in a form that `krohn understand`,
+`export`, `verify` and `krohn.load` open. DIST/NOTES.md gets a table with the accuracies in results/.
+"""
+
+import argparse
+import hashlib
+import sys
+from pathlib import Path
+
+import torch
+
+from krohn import atomic
+from krohn.automata.zoo import parse_spec
+from krohn.errors import InvalidFile, KrohnError
+from krohn.evaluate.trained_states import best_replicate
+from krohn.experiments.record import Record
+from krohn.experiments.text_form import parse_text
+from krohn.strict_json import read_json
+from krohn.tasks.batches import Task
+from krohn.training.directory import CONFIG, RESULT, read_config, read_weights, write_weights
+
+RESULTS = Path(__file__).parents[1] / "results"
+MOST_BYTES = 16_000_000
+
+
+def published() -> dict[tuple[str, int], Record]:
+    """Every published record, by run and replicate."""
+    files = sorted(RESULTS.glob("*.jsonl"))
+    return {record.key: record for file in files for record in parse_text(file)[0]}
+
+
+def pack(folder: Path, out: Path) -> tuple[str, int]:
+    """Writes one network; its run and which of the run's replicates it is."""
+    config, number = read_config(folder), best_replicate(folder)
+    task = Task(config.task, parse_spec(config.task.spec), torch.device("cpu"))
+    layout = config.model.build(task.vocabulary, task.classes).layout
+    weights = read_weights(folder, number, layout)
+    found = read_json(folder / RESULT)
+    kept = int(found.get("replicate", number))
+    entry = found["replicates"][number]
+    out.mkdir(parents=True)
+    atomic.write_json(out / CONFIG, config.to_dict())
+    atomic.write_json(
+        out / RESULT,
+        {"run": config.run_id, "replicate": kept, "replicates": [entry], "finished": found["finished"]},
+    )
+    for file in write_weights(out, {name: value[None].to(torch.bfloat16) for name, value in weights.items()}):
+        if file.stat().st_size >= MOST_BYTES:
+            raise InvalidFile(f"{file} must have less than {MOST_BYTES:,} bytes; one tensor has more")
+    return config.run_id, kept
+
+
+def digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def notes(names: dict[str, tuple[str, int]], dist: Path) -> str:
+    """A table of the networks, and the digests of their files."""
+    records = published()
+    lines = ["| network | run, replicate | letters of the test words | whole words | bytes |"]
+    lines.append("| --- | --- | --- | --- | --- |")
+    sums = []
+    for name, key in names.items():
+        test = records[key].metrics["test"] if key in records else None
+        shares = [test["accuracy"], test["sequence_accuracy"]] if test else []
+        told = [f"{100 * share:.2f}%" for share in shares] or ["not published", ""]
+        files = sorted((dist / "weights" / name).iterdir())
+        size = sum(file.stat().st_size for file in files)
+        lines.append(f"| `{name}` | {key[0]}, {key[1]} | {' | '.join(told)} | {size:,} |")
+        sums += [f"{digest(file)}  {file.relative_to(dist).as_posix()}" for file in files]
+    return (
+        "\n### Trained networks\n\nIn bfloat16, one folder each under `weights/`, which `krohn understand`, "
+        "`export`, `verify` and `krohn.load` take. Accuracies, from `results/`, are those before the weights "
+        "were rounded to bfloat16.\n\n" + "\n".join(lines) + "\n\n```\n" + "\n".join(sums) + "\n```\n"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("dist", type=Path)
+    options = parser.parse_args()
+    folders = sorted(path.parent for path in options.folder.glob(f"*/{CONFIG}"))
+    try:
+        if not folders:
+            raise InvalidFile(f"{options.folder} must hold run directories; none of its folders has {CONFIG}")
+        names = {folder.name: pack(folder, options.dist / "weights" / folder.name) for folder in folders}
+    except (KrohnError, OSError) as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 2
+    text = notes(names, options.dist)
+    with (options.dist / "NOTES.md").open("a") as file:
+        file.write(text)
+    print(f"{len(names)} networks in {options.dist / 'weights'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,199 @@
+"""Stock interpretability methods on the suite: which finds the known circuit, which the known variables.
+
+    python tools/suite_methods.py run SUITE --out results/understand/suite.jsonl [--only NAME,…]
+    python tools/suite_methods.py write results/understand/suite.jsonl docs/suite.md
+
+``run`` scores every method on every network of a folder that ``krohn suite build`` made, one JSON line each;
+lines that are there already are not measured again. ``write`` puts the tables into the page. The limit: a
+method costs as many passes as it has edges (exact patching), six (EAP-IG) or two (EAP); seconds are given.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from krohn.testbed.causal import TEST, TRAIN
+from krohn.testbed.disguise import DISGUISES
+from krohn.testbed.interchange import interchange_accuracy
+from krohn.testbed.methods import CIRCUIT_METHODS, aligned, most_variance
+from krohn.testbed.scoring import Known, scored
+
+PAIRS = 48
+VARIABLES = 3
+SUBSPACE_METHODS = ("true", "DAS", "most variance")
+
+
+def measure(folder: Path) -> list[dict[str, object]]:
+    known = Known(folder)
+    rows: list[dict[str, object]] = []
+    for method, find in CIRCUIT_METHODS.items():
+        started = time.process_time()
+        circuit = find(known.trial(PAIRS))
+        seconds = time.process_time() - started
+        score = scored(known, circuit)
+        rows.append(
+            {
+                "kind": "circuit",
+                "method": method,
+                "auroc": round(score.auroc, 4),
+                "cmd": round(score.cmd, 4),
+                "seconds": round(seconds, 2),
+            }
+        )
+    train, test = known.counterfactuals(TRAIN), known.counterfactuals(TEST)
+    asked = {one.variable for one in train} & {one.variable for one in test}
+    for variable in spread([one for one in known.facts["variables"] if one["name"] in asked]):
+        rows += subspaces(known, variable, train, test)
+    about = {
+        key: known.facts[key] for key in ("name", "automaton", "algorithm", "disguise", "edges", "in_graph")
+    }
+    return [{**about, **row} for row in rows]
+
+
+def spread(variables: list[dict[str, object]]) -> list[dict[str, object]]:
+    """At most ``VARIABLES`` of them, from the first to the last."""
+    places = np.unique(np.linspace(0, len(variables) - 1, VARIABLES).round().astype(int)) if variables else []
+    return [variables[place] for place in places]
+
+
+def subspaces(known: Known, variable: dict[str, object], train: list, test: list) -> list[dict[str, object]]:
+    from safetensors.numpy import load_file
+
+    name, place, size = str(variable["name"]), str(variable["place"]), int(str(variable["dimension"]))
+    own, asked = ([one for one in side if one.variable == name] for side in (train, test))
+    true = load_file(known.folder / "subspaces.safetensors")[f"{name} @ {place}"]
+    found = {}
+    for method in SUBSPACE_METHODS:
+        started = time.process_time()
+        if method == "true":
+            basis = torch.tensor(true, dtype=torch.float64)
+        elif method == "DAS":
+            basis = aligned(known.model, place, size, own)
+        else:
+            basis = most_variance(known.model, place, size, own)
+        found[method] = (
+            interchange_accuracy(known.model, place, basis, asked),
+            time.process_time() - started,
+        )
+    quiet = float(np.mean([not one.telling for one in asked]))
+    return [
+        {
+            "kind": "subspace",
+            "method": method,
+            "variable": name,
+            "place": place,
+            "interchange": round(share, 4),
+            "guess": round(quiet, 4),
+            "seconds": round(seconds, 2),
+        }
+        for method, (share, seconds) in found.items()
+    ]
+
+
+def run(suite: Path, out: Path, only: set[str]) -> None:
+    lines = out.read_text().splitlines() if out.exists() else []
+    done = {json.loads(line)["name"] for line in lines}
+    for folder in sorted(path.parent for path in suite.glob("*/suite.json")):
+        if folder.name in done or (only and folder.name not in only):
+            continue
+        rows = measure(folder)
+        with out.open("a") as stream:
+            stream.writelines(json.dumps(row) + "\n" for row in rows)
+        print(
+            folder.name,
+            *(f"{row['method']} {row['auroc']}" for row in rows if row["kind"] == "circuit"),
+            flush=True,
+        )
+
+
+def tables(rows: list[dict[str, object]]) -> dict[str, str]:
+    networks = {row["name"]: row for row in rows}
+    edges, true = (sum(int(str(row[key])) for row in networks.values()) for key in ("edges", "in_graph"))
+    asked = {(row["name"], row["variable"]) for row in rows if row["kind"] == "subspace"}
+    count = (
+        f"{len(networks)} networks, {edges:,} edges, {true:,} of them in a circuit; {len(asked):,} variables."
+    )
+    whole = complete(rows)
+    number = len({row["name"] for row in whole})
+    return {
+        "suite-count": f"{count} The next two tables are of the {number} measured in all three disguises.",
+        "suite-circuits": by_disguise(whole, tuple(CIRCUIT_METHODS), "auroc", "AUROC", "{:.2f}"),
+        "suite-variables": by_disguise(
+            whole, SUBSPACE_METHODS, "interchange", "interchange accuracy", "{:.0%}"
+        ),
+        "suite-networks": by_network(rows),
+    }
+
+
+def by_network(rows: list[dict[str, object]]) -> str:
+    """A row for each network: its size, and the AUROC and seconds of each method."""
+    methods = tuple(CIRCUIT_METHODS)
+    head = ["network", "edges", "in the circuit", *(f"{name}: AUROC (s)" for name in methods)]
+    head += [f"{name}: interchange" for name in SUBSPACE_METHODS[1:]]
+    lines = [head, ["---"] * len(head)]
+    for name in dict.fromkeys(row["name"] for row in rows):
+        own = [row for row in rows if row["name"] == name]
+        cells = [str(name), str(own[0]["edges"]), str(own[0]["in_graph"])]
+        for method in methods:
+            row = next(row for row in own if row["method"] == method)
+            cells.append(f"{float(str(row['auroc'])):.3f} ({float(str(row['seconds'])):.1f})")
+        for method in SUBSPACE_METHODS[1:]:
+            found = [float(str(row["interchange"])) for row in own if row["method"] == method]
+            cells.append(f"{np.mean(found):.0%}" if found else "none asked")
+        lines.append(cells)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def complete(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Those of the automata and algorithms that were measured in every disguise."""
+    seen: dict[tuple[object, object], set[object]] = {}
+    for row in rows:
+        seen.setdefault((row["automaton"], row["algorithm"]), set()).add(row["disguise"])
+    return [row for row in rows if len(seen[row["automaton"], row["algorithm"]]) == len(DISGUISES)]
+
+
+def by_disguise(
+    rows: list[dict[str, object]], methods: tuple[str, ...], key: str, title: str, form: str
+) -> str:
+    """A row for each method: mean and least score in each disguise, and the mean of its seconds."""
+    head = ["method", *(f"{disguise}: {title}, mean (least)" for disguise in DISGUISES), "seconds, mean"]
+    lines = [head, ["---"] * len(head)]
+    for method in methods:
+        own = [row for row in rows if row["method"] == method and key in row]
+        cells = []
+        for disguise in DISGUISES:
+            scores = [float(str(row[key])) for row in own if row["disguise"] == disguise]
+            cells.append(f"{form.format(np.mean(scores))} ({form.format(min(scores))})" if scores else "")
+        seconds = np.mean([float(str(row["seconds"])) for row in own])
+        lines.append([method, *cells, f"{seconds:.1f}"])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def write(records: Path, page: Path) -> None:
+    text = page.read_text()
+    for name, table in tables([json.loads(line) for line in records.read_text().splitlines()]).items():
+        head, found, rest = text.partition(f"<!-- {name} -->\n")
+        assert found, name
+        text = head + found + table + "\n" + rest[rest.index("<!-- end -->") :]
+    page.write_text(text)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["run", "write"])
+    parser.add_argument("source", type=Path)
+    parser.add_argument("page", type=Path, nargs="?")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--only", default="")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    if given.what == "run":
+        run(given.source, given.out, {name for name in given.only.split(",") if name})
+    else:
+        write(given.source, given.page)

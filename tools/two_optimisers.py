@@ -1,0 +1,127 @@
+"""Muon beside AdamW on the cells of the depth map that both recipes ran: the tables of docs/findings.md.
+
+Replicate by replicate the two recipes read the same words: a word depends on the seed, the replicate and the
+step, which are the same. AdamW's recipe gives up replicates from step 4,000 on, so that step is the last at
+which all pairs are there; the difference is of accuracies on the validation words. What a replicate took to
+99% is where its validation curve first passes it. `python tools/published_tables.py` writes the tables.
+"""
+
+import math
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median, stdev
+
+from krohn.experiments.experiment import Cell, cells_of
+from krohn.experiments.recipes.depth import DEPTHS, MUON, WHOLE
+from krohn.experiments.record import Record
+from krohn.experiments.scale import Scale
+from krohn.experiments.settings import TASKS
+from krohn.experiments.store import Store
+from krohn.experiments.summary import SOLVED
+from krohn.experiments.text_form import import_text
+
+ROOT = Path(__file__).parents[1]
+COMMON_STEP = 4000
+# Student's t at 97.5%, by the number of pairs.
+T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262, 12: 2.201}
+
+
+@dataclass(frozen=True)
+class Way:
+    """One recipe on one cell: each replicate's accuracy at the common step, words to 99% (None: never)."""
+
+    at_common: tuple[float, ...]
+    words: tuple[int | None, ...]
+    seconds: float
+
+
+def accuracy_at(record: Record, step: int) -> float:
+    """On the validation words; a replicate that was done before has what it ended with."""
+    curve = record.metrics["curve"]
+    known = [share for place, share in zip(curve["step"], curve["accuracy"], strict=True) if place <= step]
+    return float(known[-1])
+
+
+def words_to(record: Record, share: float = SOLVED) -> int | None:
+    """Training words until the validation accuracy first reaches ``share``."""
+    curve = record.metrics["curve"]
+    batch = int(record.config["optimizer"]["batch"])
+    steps = (place for place, one in zip(curve["step"], curve["accuracy"], strict=True) if one >= share)
+    return next((int(place) * batch for place in steps), None)
+
+
+def way(cell: Cell) -> Way:
+    records = sorted(cell.records, key=lambda record: record.replicate)
+    return Way(
+        at_common=tuple(accuracy_at(record, COMMON_STEP) for record in records),
+        words=tuple(words_to(record) for record in records),
+        seconds=max(float(record.metrics["seconds"]) for record in records),
+    )
+
+
+def interval(differences: Sequence[float]) -> tuple[float, float]:
+    """Mean and half the 95% interval by Student's t."""
+    half = T_95[len(differences)] * stdev(differences) / math.sqrt(len(differences))
+    return fmean(differences), half
+
+
+def both() -> dict[tuple[str, int], tuple[Way, Way]]:
+    """Muon and AdamW on whole words, by task and depth."""
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "results.sqlite") as store:
+        import_text(store, ROOT / "results" / "depth-small.jsonl")
+        cells = cells_of(store, "depth", Scale.SMALL)
+    ways = {(cell.label["task"], cell.label["depth"], cell.label.get("sheet")): way(cell) for cell in cells}
+    return {
+        (task, depth): (ways[task, depth, MUON], ways[task, depth, WHOLE])
+        for task in TASKS
+        for depth in DEPTHS[Scale.SMALL]
+        if (task, depth, MUON) in ways and (task, depth, WHOLE) in ways
+    }
+
+
+def reached(one: Way) -> str:
+    """For example ``4 of 6, from 640,000, median 768,000``: the median only where most reach 99%."""
+    known = sorted(words for words in one.words if words is not None)
+    text = f"{len(known)} of {len(one.words)}"
+    if not known:
+        return text
+    text += f", from {known[0]:,}"
+    most = 2 * len(known) > len(one.words)
+    ranked = sorted(math.inf if words is None else float(words) for words in one.words)
+    return text + (f", median {median(ranked):,.0f}" if most else "")
+
+
+def table() -> str:
+    header = ["task", "layers", "Muon after 4,000 steps", "AdamW after 4,000 steps", "difference, points"]
+    header += [
+        "pairs for Muon",
+        "Muon: words to 99%",
+        "AdamW: words to 99%",
+        "seconds, Muon",
+        "seconds, AdamW",
+    ]
+    lines = [header, ["---"] * len(header)]
+    for (task, depth), (muon, adamw) in both().items():
+        gains = [100 * (a - b) for a, b in zip(muon.at_common, adamw.at_common, strict=True)]
+        mean, half = interval(gains)
+        shares = [f"{100 * fmean(one.at_common):.1f}%" for one in (muon, adamw)]
+        lines.append(
+            [
+                task,
+                str(depth),
+                *shares,
+                f"{mean:+.1f} ± {half:.1f}".replace("-", "−"),
+                f"{sum(gain > 0 for gain in gains)} of {len(gains)}",
+                reached(muon),
+                reached(adamw),
+                f"{muon.seconds:.0f}",
+                f"{adamw.seconds:.0f}",
+            ]
+        )
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+if __name__ == "__main__":
+    print(table())

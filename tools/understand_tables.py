@@ -1,0 +1,231 @@
+"""What krohn understand says: known algorithms told apart, the kept networks; writes the tables of the docs.
+
+Run: python tools/understand_tables.py apart|trained|write [NAME …]
+``apart`` studies disguised compiled networks (AUTOMATON …), ``trained`` the kept ones; both write
+results/understand/.
+``write`` puts the tables into docs/understand.md and docs/findings-understand.md.
+"""
+
+import json
+import sys
+from itertools import product
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import Any
+
+import torch
+from known_algorithms import ALGORITHMS, cells, variables_of
+
+from krohn.understanding.page import write_page
+from krohn.understanding.report import Report
+from krohn.understanding.understand import understand
+
+ROOT = Path(__file__).parents[1]
+STORE = ROOT / "results" / "understand"
+KEPT = ("c2-gpt", "c4-gpt", "grid9-gpt", "dyck4-2-gpt", "d8-gpt", "q8-gpt", "a5-gpt")
+SEEDS = (10, 11)
+"""Of the disguises and of the words; the criterion was fixed on others (0 and 1)."""
+
+
+def rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: rounded(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [rounded(inner) for inner in value]
+    return round(value, 4) if isinstance(value, float) and abs(value) > 1e-6 else value
+
+
+def keep(name: str, report: Report, seconds: float) -> None:
+    STORE.mkdir(parents=True, exist_ok=True)
+    payload = {**rounded(report.to_json()), "processor_seconds": round(seconds, 1)}
+    (STORE / f"{name}.json").write_text(json.dumps(payload, ensure_ascii=False) + "\n")
+    print(name, f"{seconds:.0f} s", report.to_json()["verdict"], flush=True)
+
+
+def apart(names: list[str]) -> None:
+    """Every cell of every seed, as it is measured."""
+    with (STORE / "apart.jsonl").open("w") as file:
+        for spec, seed in product(names or ALGORITHMS, SEEDS):
+            for algorithm in ALGORITHMS[spec]:
+                for name, cell in cells(spec, algorithm, seed=seed, effort=1.0).items():
+                    row: dict[str, Any] = {"automaton": spec, "seed": seed, "algorithm": algorithm}
+                    row |= {"variable": name, "kind": cell.kind, "as_stated": cell.as_stated}
+                    if cell.best is not None and cell.best.causal is not None:
+                        row |= {"causal": cell.best.causal.value, "chance": cell.best.chance}
+                        row |= {"control": cell.best.control, "layer": cell.best.layer}
+                        row |= {"beyond": cell.beyond_chance, "pairs": cell.best.pairs}
+                    file.write(json.dumps(rounded(row)) + "\n")
+                    file.flush()
+
+
+def trained(names: list[str]) -> None:
+    for name in names or KEPT:
+        begun = process_time()
+        report = understand(ROOT / "results" / "networks" / name)
+        keep(name, report, process_time() - begun)
+        write_page(report, STORE / f"{name}.svg")
+
+
+def stored(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((STORE / f"{name}.json").read_text())
+    return found
+
+
+def by_name(payload: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for entry in payload["variables"]:
+        rows.setdefault(entry["name"], []).append(entry)
+    return rows
+
+
+def best(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The layer with the highest causal share, after the last block excepted."""
+    return max(rows[:-1], key=lambda row: row["causal"] or 0.0)
+
+
+def told(spec: str) -> str:
+    """Variables × algorithms, the worst of the seeds: own ones lowest, others farthest from chance."""
+    rows = [json.loads(line) for line in (STORE / "apart.jsonl").read_text().splitlines()]
+    body = []
+    for variable in variables_of(spec):
+        shown = [variable]
+        for algorithm in ALGORITHMS[spec]:
+            asked = {"automaton": spec, "algorithm": algorithm, "variable": variable}
+            group = [row for row in rows if asked.items() <= row.items()]
+            scored = [row for row in group if "causal" in row]
+            if not scored:
+                shown.append("no pair tells")
+                continue
+            own = group[0]["kind"] == "own"
+            worst = (min if own else max)(scored, key=lambda row: row["causal" if own else "beyond"])
+            text = f"{percent(worst['causal'])} ({percent(worst['chance'])})"
+            text += "" if all(row["as_stated"] for row in group) else " !"
+            shown.append({"own": f"**{text}**", "shared": f"*{text}*", "other": text}[group[0]["kind"]])
+        body.append(shown)
+    return markdown(["variable", *ALGORITHMS[spec]], body)
+
+
+def percent(value: float | None) -> str:
+    return "·" if value is None else f"{100 * value:.0f}"
+
+
+def interval(row: dict[str, Any]) -> str:
+    low, high = row["causal_interval"]
+    return f"{percent(row['causal'])} [{percent(low)}–{percent(high)}]"
+
+
+def kept_table() -> str:
+    """One row per kept network: where the state is, what a whole position brings, the best of each family."""
+    body = []
+    for name in KEPT:
+        payload = stored(name)
+        rows = by_name(payload)
+        families = []
+        for family in ("scan", "cascade", "count"):
+            asked = [
+                best(v) for v in rows.values() if v[0]["family"] == family and v[0]["causal"] is not None
+            ]
+            top = max(asked, key=lambda row: row["causal"], default=None)
+            shown = "none" if top is None else f"{interval(top)} {top['name']}, layer {top['layer']}"
+            alike = ", not told from the state" if top is not None and top["alike"] else ""
+            families.append(shown + alike)
+        body.append(
+            [
+                payload["automaton"],
+                f"{int(10_000 * payload['accuracy']['value']) / 100:.2f}",
+                *(" ".join(percent(row["causal"]) for row in rows[what]) for what in ("state", "letter")),
+                *(
+                    " ".join(percent(row.get(what, {}).get("value")) for row in payload["whole"])
+                    for what in ("state", "letter", "later_letter", "later_state")
+                ),
+                *families,
+            ]
+        )
+    header = ["network", "letters right, %", "state", "letter", "whole position: state", "whole: letter"]
+    header += ["later: letter", "later: state"]
+    return markdown([*header, "best of a scan", "best of a cascade", "best of counts"], body)
+
+
+def state_table() -> str:
+    """By layer: the subspace of the state, what the rest and the controls do, and what a probe reads."""
+    body = []
+    for name in KEPT:
+        payload = stored(name)
+        rows = by_name(payload)["state"]
+        shares = ("causal", "chance", "control", "probe", "baseline")
+        cells = {key: " ".join(percent(row[key]) for row in rows) for key in shares}
+        cells["rest"] = " ".join(percent(row["rest"]["value"]) for row in rows)
+        sizes = " ".join(str(row["dimension"]) for row in rows)
+        order = ("causal", "chance", "rest", "control", "probe", "baseline")
+        body.append([payload["automaton"], sizes, *(cells[key] for key in order)])
+    head = ["network", "directions", "follow", "chance", "rest", "highest control", "probe", "guess"]
+    return markdown(head, body)
+
+
+def heads_table() -> str:
+    body = []
+    for name in KEPT:
+        payload = stored(name)
+        kinds = [f"{h['layer']}.{h['head']} {h['nearest']}" for h in payload["heads"] if h["kind"] != "none"]
+        body.append(
+            [payload["automaton"], f"{len(kinds)} of {len(payload['heads'])}", ", ".join(kinds) or "none"]
+        )
+    return markdown(["network", "named", "layer.head and pattern"], body)
+
+
+def verdicts() -> str:
+    return "\n".join(f"- **{stored(name)['automaton']}**: {stored(name)['verdict']}" for name in KEPT)
+
+
+def returned() -> str:
+    """By network and noise, over the seeds: right states in trained and later letters, its own variable."""
+    groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    for line in (STORE / "from-compiled.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        groups.setdefault((row["network"], row["noise"]), []).append(row)
+    body = []
+    for (network, noise), rows in sorted(groups.items()):
+        own = "scan" if network.endswith("scan") else "count"
+        parts = [[row[when]["right"][half] for row in rows] for when, half in RETURNED]
+        parts += [[row[when]["found"][own][0] for row in rows] for when in ("before", "after")]
+        body.append([network, f"{noise:g}", str(len(rows)), *map(middle, parts)])
+    header = ["network", "noise", "seeds", "before", "after", "beyond, after", "own variable before", "after"]
+    return markdown(header, body)
+
+
+RETURNED = (("before", 0), ("after", 0), ("after", 1))
+
+
+def middle(values: list[float]) -> str:
+    """The median, and the least and the largest value."""
+    low, high = percent(min(values)), percent(max(values))
+    return percent(median(values)) + ("" if low == high else f" [{low}–{high}]")
+
+
+def markdown(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def write(names: list[str]) -> None:
+    tables = {
+        **{f"apart-{spec.lower()}": told(spec) for spec in ALGORITHMS},
+        "kept": kept_table(),
+        "state-cells": state_table(),
+        "heads": heads_table(),
+        "verdicts": verdicts(),
+        "returned": returned(),
+    }
+    for page in (ROOT / "docs" / "understand.md", ROOT / "docs" / "findings-understand.md"):
+        text = page.read_text()
+        for name, table in tables.items():
+            head, found, rest = text.partition(f"<!-- {name} -->\n")
+            if found:
+                text = head + found + table + "\n" + rest[rest.index("<!-- end -->") :]
+        page.write_text(text)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    {"apart": apart, "trained": trained, "write": write}[sys.argv[1]](sys.argv[2:])

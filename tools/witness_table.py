@@ -1,0 +1,63 @@
+"""The tables of docs/proofs.md: pairs that the search reaches, horizons, chunks that round.
+
+Run: python tools/witness_table.py
+"""
+
+import numpy as np
+import torch
+
+from krohn.automata.zoo import parse_spec
+from krohn.evaluate.witness_networks import in_training
+from krohn.recurrent.closure import close
+from krohn.recurrent.horizon import certified_horizon
+from krohn.recurrent.running import logits_of
+from krohn.recurrent.witnesses import WITNESSES
+
+PROVED = [
+    *(("deltaproduct", name) for name in ("S5", "T3", "Dyck4,2")),
+    *(("deltanet", name) for name in ("Q8", "S4", "A5")),
+    *(("diagonal", name) for name in ("D8", "Grid4", "C3", "C6", "C12", "D6", "A4", "T3", "S4")),
+    *(("rankone", name) for name in ("S4", "Dyck4,2")),
+    *(("lstm", "S4"), ("gru", "Dyck4,2")),
+]
+ROUNDED = ("C5", "C7", "D10", "D14")
+CHUNKED = ("C3", "C12", "S4", "D10")
+
+
+def pairs() -> None:
+    """One line for each network that is right on every word."""
+    for kind, name in PROVED:
+        automaton = parse_spec(name)
+        found = close(WITNESSES[kind](automaton), automaton)
+        form = {True: "the same floats", False: "other floats", None: "no such form"}[found.chunked]
+        assert found.every_length
+        print(f"{name}, {kind}: {', '.join(map(str, found.layers))}; in chunks {form}", flush=True)
+
+
+def horizons() -> None:
+    """Letters that are certified for diagonal layers that round and do not close."""
+    for name in ROUNDED:
+        automaton = parse_spec(name)
+        cell = WITNESSES["diagonal"](automaton)
+        letters = [certified_horizon(cell, automaton, dtype) for dtype in ("float32", "bfloat16")]
+        print(f"{name}: certified letters in float32 and bfloat16: {letters}", flush=True)
+
+
+def chunks(letters: int = 20_000, compared: int = 5_000) -> None:
+    """Answers of the chunked form on one random word, and how far its logits are from the sequential ones."""
+    for name in CHUNKED:
+        automaton = parse_spec(name)
+        cell = WITNESSES["diagonal"](automaton)
+        network, weights = in_training(cell)
+        word = np.random.default_rng(0).integers(automaton.num_letters, size=letters)
+        with torch.no_grad():
+            found = network.logits(weights, torch.from_numpy(word)[None, None])[0, 0].numpy()
+        wrong = int((found.argmax(-1) != np.array(automaton.run(word))).sum())
+        gap = float(np.abs(logits_of(cell, word[None, :compared])[0] - found[:compared]).max())
+        print(f"{name}, chunks: {wrong} of {letters:,} wrong, logits differ by up to {gap:.1e}", flush=True)
+
+
+if __name__ == "__main__":
+    pairs()
+    horizons()
+    chunks()
