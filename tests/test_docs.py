@@ -16,7 +16,9 @@ import krohn
 from krohn.cli.app import COMMANDS, run
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted(
+    [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "generated").glob("*.md")]
+)
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
@@ -148,5 +150,5 @@ def test_one_version_everywhere() -> None:
 
 
 def test_every_page_is_reached_from_the_readme() -> None:
-    links = set(re.findall(r"\]\((?:docs/)?([\w-]+\.md)", "".join(page.read_text() for page in PAGES)))
+    links = set(re.findall(r"\]\((?:[\w./]+/)?([\w-]+\.md)", "".join(page.read_text() for page in PAGES)))
     assert {page.name for page in PAGES} - links <= {"README.md", "index.md"}

@@ -1,4 +1,4 @@
-"""Writes docs/atlas.md and docs/atlas.json: small automata, the layers built and certified, and lower bounds.
+"""Writes docs/generated/atlas.md and docs/generated/atlas.json: small automata, the layers built and certified, and lower bounds.
 
 Every automaton is compiled, certified, and run on all short words against a naive simulation. One run writes
 both files; the page says how many minutes of processor time it took.
@@ -21,7 +21,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import sampled_automata, small_automata
 from krohn.construct.depth_bounds import USUAL, bounded
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs" / "generated"
 SEED = 1
 SHORT = 600
 INTRODUCTION = """# The atlas of small automata
@@ -34,7 +34,7 @@ names of states and letters count as one. A seeded sample of larger automata fol
 network that `krohn.compile(automaton, {length}, effort={effort:g})` built. Every one of these networks is
 certified for all words of up to {length} letters, and was compared with a naive simulation on all short
 words; its plan works for every length with as many layers. *At least* is a lower bound for long words
-([depth](depth.md)). It is 2 where a scheme proves it: one layer of {size} is
+([depth](../depth.md)). It is 2 where a scheme proves it: one layer of {size} is
 wrong on some word beyond a length between {least:,} and {most:,} letters (`lower_beyond` in the data).
 It is 1 where two words of one length with one last letter lead to different states, and 0 where position
 and last letter decide. For shorter words fewer layers may do. The bounds *meet* where they are equal, for

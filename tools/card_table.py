@@ -8,7 +8,7 @@ Run: python tools/card_table.py run --out FOLDER [--workers 15] [--seconds 500] 
 what --known holds is not run again. First every cell with AdamW; then, with Muon, cells that no seed learned
 although no theorem is against it; then ten seeds where three disagree. Layers of flash-linear-attention are
 those of `stock_layers.py`, so its package must be on the path. `gather` keeps of each cell the line with the
-most seeds, in results/cards/cards.jsonl; `page` writes docs/card-table.md from it.
+most seeds, in results/cards/cards.jsonl; `page` writes docs/generated/card-table.md from it.
 """
 
 import argparse
@@ -56,7 +56,7 @@ NOT_RUN = {
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "cards" / "cards.jsonl"
-DOCS = ROOT / "docs" / "card-table.md"
+DOCS = ROOT / "docs" / "generated" / "card-table.md"
 
 TASKS = ("C2", "S3", "S5:adjacent", "FlipFlop", "C3", "A5", "Grid4", "Dyck4,2")
 PUBLISHED = ("mamba2", "gated_deltanet_negative", "gated_deltaproduct2", "gated_deltaproduct4")
@@ -79,7 +79,7 @@ PAIRS = (
 PAGE = """# Cards of stock layers
 
 Written by `python tools/card_table.py page` from `results/cards/cards.jsonl`; [the card of a
-layer](card.md) says what the columns mean. One block of width 32 with an MLP (GPT: two), T = 16, 1,000
+layer](../can-my-layer.md#the-card-of-a-layer) says what the columns mean. One block of width 32 with an MLP (GPT: two), T = 16, 1,000
 steps of AdamW on 64 words each, 3 seeds; {networks} networks in all, on CPUs: most
 on 14 cores of one machine at once, {here} cells on another (`settings` in the file says which torch). Layers
 of flash-linear-attention 0.6.0 run in the library's reference form (`fla.ops.*.naive`, in float32, on a

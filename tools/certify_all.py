@@ -1,6 +1,6 @@
 """Completeness of the certificate: what the compiler builds, certified or not, with the largest length.
 
-    python tools/certify_all.py [--parts zoo large options …] [--jobs 16] [--out docs/certified.md]
+    python tools/certify_all.py [--parts zoo large options …] [--jobs 16] [--out docs/generated/certified.md]
 
 The limit is 100 %: every automaton, every method, float64 and float32. Every length is a network of its own,
 compiled for that length and for the dtype it is certified in; a certificate at T covers all words up to T

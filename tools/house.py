@@ -4,7 +4,7 @@
     python tools/house.py --no-trace     # only what can be read from the sources, in a second
     python tools/house.py --names        # also the files behind each number
     python tools/house.py --since REV    # also how much of the rest was written since that commit
-    python tools/house.py --write        # the table of docs/house.md, in a clone with its history
+    python tools/house.py --write        # the table of docs/generated/house.md, in a clone with its history
 
 The aims first: a reader who follows `compile S4` meets at most 30 files, `verify` and `train` at most 25; the
 tests have at least 0.75 lines for each line of the package, and no folder under 0.5; every module is reached
@@ -305,7 +305,7 @@ def written_since(revision: str, sources: dict[str, str]) -> int:
 
 
 def page_table(traces: dict[str, set[str]], sources: dict[str, str], hidden: int) -> str:
-    """The rows of docs/house.md."""
+    """The rows of docs/generated/house.md."""
     parts, later = by_folder(sources), later_lines(sources)
     tests, total = test_lines(parts), sum(parts.values())
     rest = {n: text for n, text in sources.items() if not any(belongs(n, p) for p in LATER.values())}
@@ -333,7 +333,7 @@ def page_table(traces: dict[str, set[str]], sources: dict[str, str], hidden: int
 
 def write_page(table: str) -> None:
     """Replaces the table between the page's marks."""
-    page = ROOT / "docs" / "house.md"
+    page = ROOT / "docs" / "generated" / "house.md"
     text, count = re.subn(
         r"(<!-- house -->\n).*?(\n<!-- end -->)",
         lambda found: found[1] + table + found[2],
@@ -414,7 +414,7 @@ def main() -> None:
     parser.add_argument("--no-trace", action="store_true", help="read the sources only")
     parser.add_argument("--names", action="store_true", help="list the files behind each number")
     parser.add_argument("--since", default="", metavar="REV", help="count what was written since this commit")
-    parser.add_argument("--write", action="store_true", help="write the table of docs/house.md")
+    parser.add_argument("--write", action="store_true", help="write the table of docs/generated/house.md")
     parser.add_argument("--trace-one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.trace_one:

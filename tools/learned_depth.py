@@ -54,7 +54,11 @@ class Line:
 
 def compiled_depths() -> dict[str, tuple[int, int, int]]:
     """Layers, lower bound and fewest blocks of the paper's automata."""
-    rows = [line for line in (ROOT / "docs" / "sizes.md").read_text().splitlines() if line.startswith("| ")]
+    rows = [
+        line
+        for line in (ROOT / "docs" / "generated" / "sizes.md").read_text().splitlines()
+        if line.startswith("| ")
+    ]
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
     place, bound = cells[0].index("layers"), cells[0].index(LEAST)
     blocks = [cells[0].index(name) for name in ("blocks", "blocks with objective blocks")]
@@ -79,7 +83,7 @@ def rows_of(name: str, sheet: str = WHOLE) -> list[Row]:
 
 def atlas_depths() -> dict[str, tuple[int, int]]:
     """Layers and lower bound of the sample's automata, by their tables."""
-    atlas = json.loads((ROOT / "docs" / "atlas.json").read_text())
+    atlas = json.loads((ROOT / "docs" / "generated" / "atlas.json").read_text())
     return {
         "table:" + ".".join("".join(map(str, row)) for row in one["table"]): (one["depth"], one["lower"])
         for part in atlas.values()

@@ -40,9 +40,9 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
 
 
 def sizes() -> str:
-    """Some automata: what is built and what the paper's recipe takes (docs/sizes.md), and the proof."""
-    built = first_rows("docs/sizes.md", "automaton")
-    proved = first_rows("docs/certified.md", "small checker")
+    """Some automata: what is built and what the paper's recipe takes (docs/generated/sizes.md), and the proof."""
+    built = first_rows("docs/generated/sizes.md", "automaton")
+    proved = first_rows("docs/generated/certified.md", "small checker")
     rows = []
     for name in SHOWN:
         own, proof = built[name], proved[name]
@@ -254,6 +254,7 @@ def findings() -> Mapping[str, str]:
         "claims": claims,
         "flattered": flattered,
         "cells": cells(),
+        "depths": depths(),
         "ways": ways(),
         "optimisers": optimisers(),
         **tables(name for name in EXPERIMENTS if name not in ELSEWHERE),
@@ -263,7 +264,6 @@ def findings() -> Mapping[str, str]:
 ELSEWHERE = ("expressivity", "sample")  # experiments whose tables stand on pages of their own
 PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "README.md": lambda: {"sizes": sizes(), "learned": learned()},
-    "docs/why.md": lambda: {"depths": depths()},
     "docs/training.md": lambda: {"recipes": recipes()},
     "docs/findings.md": findings,
     "docs/learned-depth.md": blocks,

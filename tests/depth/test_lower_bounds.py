@@ -21,7 +21,7 @@ from krohn.depth.lower_bound import find_two_layer_witness, find_witness
 from krohn.depth.two_words import TwoWords, find_two_words
 from krohn.work import Work
 
-ATLAS = json.loads((Path(__file__).parents[2] / "docs" / "atlas.json").read_text())
+ATLAS = json.loads((Path(__file__).parents[2] / "docs" / "generated" / "atlas.json").read_text())
 LAST_RUN = ((0, 1), (0, 2), (2, 1))
 """a keeps 0 and 2 and takes 1 to 0, b leads to 1 after an odd run and to 2 after an even one."""
 

@@ -20,7 +20,7 @@ from krohn.evaluate.layers import find_layer
 from krohn.models.registry import kinds
 from krohn.recurrent.verdicts import verdicts
 
-PAGE = (Path(__file__).parents[2] / "docs" / "card.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "can-my-layer.md").read_text(encoding="utf-8")
 ASSUMES = "finitely many vectors are reached"
 QUICK = {"seeds": 1, "length": 4, "steps": 2, "width": 4}
 TYPED = ["--seeds", "1", "-T", "4", "--steps", "2", "--width", "4"]

@@ -167,7 +167,7 @@ def _text(
     if depth.lower > 1:
         lines.append(
             f"one layer    of that size, with any position codes and MLP, can do all words of up to "
-            f"{depth.one_layer_up_to:,} letters (docs/width.md)"
+            f"{depth.one_layer_up_to:,} letters (docs/generated/width.md)"
         )
     if depth.witness is not None:
         lines.append(f"witness      {depth.witness.describe(automaton.letter_names)}")
