@@ -28,7 +28,7 @@ import torch
 import transformers
 from plain_loop import PlainLoop, plain_module, task_of
 
-from krohn import streams
+from krohn import random_streams
 from krohn.models.architectures.gpt import GptConfig
 from krohn.models.stock import gpt_to_stock
 from krohn.training.config import OptimizerConfig, RunConfig, TaskConfig, model_config
@@ -114,7 +114,7 @@ def peers(config: RunConfig) -> dict[str, PlainLoop]:
     model = config.model
     if isinstance(model, GptConfig) and not model.recency and model.positions != "shifted":
         layout = model.build(task.vocabulary, task.classes).layout
-        weights = layout.views(layout.initial(streams.replicate_keys(0, 1)))
+        weights = layout.views(layout.initial(random_streams.replicate_keys(0, 1)))
         module = gpt_to_stock(
             model,
             {name: value[0] for name, value in weights.items()},

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from krohn import streams
+from krohn import random_streams
 from krohn.models.kernels import operations, plain
 from krohn.models.registry import model_config
 from krohn.training.adamw import plain_update
@@ -29,7 +29,7 @@ def check_kernels() -> list[dict[str, Any]]:
     ):
         dim, rep = heads * head_dim, 3
         n = batch * length
-        keys = streams.replicate_keys(7, rep, device="cuda")
+        keys = random_streams.replicate_keys(7, rep, device="cuda")
         rows += [
             compare(
                 f"add_norm {n}x{dim} drop={drop is not None}",

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from krohn.automata.zoo import parse_spec
-from krohn.evaluate.witness_networks import in_training
+from krohn.evaluate.recurrent_modules import in_training
 from krohn.kernel.exploring import LayersOnStates
 from krohn.kernel.stored import stored_network
-from krohn.recurrent.witness_files import Witness, save
-from krohn.recurrent.witnesses import WITNESSES
+from krohn.recurrent.recurrent_files import RecurrentNetwork, save
+from krohn.recurrent.recurrent_weights import WEIGHTS
 
 NAMES = ("C3", "C6", "D6", "A4", "S3", "T3", "S4")
 LETTERS = 200
@@ -27,10 +27,10 @@ def main() -> None:
     places = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
     for name in NAMES:
         automaton = parse_spec(name)
-        cell = WITNESSES["diagonal"](automaton)
+        cell = WEIGHTS["diagonal"](automaton)
         word = np.random.default_rng(0).integers(automaton.num_letters, size=LETTERS)
         with tempfile.TemporaryDirectory() as folder:
-            save(Witness(cell, automaton), folder)
+            save(RecurrentNetwork(cell, automaton), folder)
             layers = LayersOnStates(stored_network(Path(folder)), any_order=False)
         state, rows = layers.start(), []
         for letter in word:

@@ -1,6 +1,8 @@
 """Soundness of the certificate: ten thousand changed networks, each judged by a forward pass of its own.
 
-    python research/compiled_mutants.py [--times 1] [--kinds KIND …] [--log FILE] [--out docs/generated/mutants.md]
+    python research/compiled_mutants.py [--times 1] [--kinds KIND …] [--log FILE] [--out FILE]
+
+`--out docs/generated/mutants.md` writes the page.
 
 The limit is 0: no mutant that runs wrong on a word tried may be certified. The proof is asked alone: no
 second opinion, no hints. The judge (tests/check/judge.py) shares no code with the package; it runs all short

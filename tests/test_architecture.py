@@ -12,7 +12,17 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "krohn"
 
 # What each part may import. The order is the pipeline; a part not listed here is refused.
-GROUND = {"errors", "strict_json", "atomic", "svg", "notebook", "streams", "work", "nearest_float", "plugins"}
+GROUND = {
+    "errors",
+    "strict_json",
+    "atomic",
+    "svg",
+    "notebook",
+    "random_streams",
+    "budget",
+    "nearest_float",
+    "plugins",
+}
 CORE = GROUND | {"automata", "algebra", "cascade", "network"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
@@ -20,8 +30,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "atomic": {"errors"},
     "svg": {"errors"},
     "notebook": {"errors"},
-    "streams": {"errors"},
-    "work": {"errors"},
+    "random_streams": {"errors"},
+    "budget": {"errors"},
     "nearest_float": set(),
     "plugins": {"errors"},
     "automata": GROUND,
@@ -83,7 +93,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 # Packages that cost start-up time or are optional, and the only parts that may name them.
 HEAVY: dict[str, set[str]] = {
     "torch": {
-        "streams",
+        "random_streams",
         "models",
         "tasks",
         "bridge",
@@ -113,7 +123,7 @@ NEVER = {"pickle", "dill", "cloudpickle", "sympy", "libsemigroups_pybind11", "po
 
 # The picture of docs/architecture.md, from the bottom, each row from the left.
 PICTURE = """
-errors nearest_float atomic svg streams work plugins notebook strict_json
+errors nearest_float atomic svg random_streams budget plugins notebook strict_json
 automata algebra cascade network check models tasks figures
 depth construct bridge certify recurrent kernel training
 evaluate exporting trained experiments understanding testbed

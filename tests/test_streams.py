@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from krohn import streams
+from krohn import random_streams as streams
 
 MASK = (1 << 64) - 1
 

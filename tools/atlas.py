@@ -1,4 +1,4 @@
-"""Writes docs/generated/atlas.md and docs/generated/atlas.json: small automata, the layers built and certified, and lower bounds.
+"""Writes docs/generated/atlas.md and atlas.json: small automata, the layers built and proved, lower bounds.
 
 Every automaton is compiled, certified, and run on all short words against a naive simulation. One run writes
 both files; the page says how many minutes of processor time it took.

@@ -79,7 +79,8 @@ PAIRS = (
 PAGE = """# Cards of stock layers
 
 Written by `python tools/card_table.py page` from `results/cards/cards.jsonl`; [the card of a
-layer](../can-my-layer.md#the-card-of-a-layer) says what the columns mean. One block of width 32 with an MLP (GPT: two), T = 16, 1,000
+layer](../can-my-layer.md#the-card-of-a-layer) says what the columns mean.
+One block of width 32 with an MLP (GPT: two), T = 16, 1,000
 steps of AdamW on 64 words each, 3 seeds; {networks} networks in all, on CPUs: most
 on 14 cores of one machine at once, {here} cells on another (`settings` in the file says which torch). Layers
 of flash-linear-attention 0.6.0 run in the library's reference form (`fla.ops.*.naive`, in float32, on a

@@ -40,7 +40,7 @@ LATER = {
     "recurrent architectures: verdicts, weights, proofs, training": "recurrent cli.recurrent "
     "models.recurrent_stack models.architectures.deltaproduct models.architectures.diagonal "
     "models.architectures.gru models.architectures.rankone models.kernels.delta_* models.kernels.linear_scan "
-    "models.kernels.linear_loop experiments.recipes.expressivity evaluate.witness_networks",
+    "models.kernels.linear_loop experiments.recipes.expressivity evaluate.recurrent_modules",
     "what trained networks compute: counts, proofs, extraction": "trained cli.extract "
     "experiments.recipes.networks experiments.recipes.sample",
     "understanding networks by interventions": "understanding cli.understand",

@@ -16,8 +16,8 @@ from krohn.kernel.coq import development
 from krohn.kernel.stored import stored_network, stored_transformer
 from krohn.kernel.verdict import kernel_verdict
 from krohn.network.storage import save as save_compiled
-from krohn.recurrent.witness_files import Witness, save
-from krohn.recurrent.witnesses import WITNESSES
+from krohn.recurrent.recurrent_files import RecurrentNetwork, save
+from krohn.recurrent.recurrent_weights import WEIGHTS
 
 PAGE = Path(__file__).parents[1] / "docs" / "kernel.md"
 MARKS = ("<!-- accepted -->\n", "<!-- end accepted -->")
@@ -59,7 +59,7 @@ def row(name: str, architecture: str) -> str | None:
             if transformer:
                 save_compiled(krohn.compile(automaton, length=100, dtype="float32"), folder)
             else:
-                save(Witness(WITNESSES[architecture](automaton), automaton), folder)
+                save(RecurrentNetwork(WEIGHTS[architecture](automaton), automaton), folder)
         except KrohnError:
             return None
         title = f"{name} {architecture}"

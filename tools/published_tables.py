@@ -40,7 +40,7 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
 
 
 def sizes() -> str:
-    """Some automata: what is built and what the paper's recipe takes (docs/generated/sizes.md), and the proof."""
+    """Some automata: what is built and what the paper's recipe takes (docs/generated), and the proof."""
     built = first_rows("docs/generated/sizes.md", "automaton")
     proved = first_rows("docs/generated/certified.md", "small checker")
     rows = []

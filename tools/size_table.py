@@ -1,4 +1,4 @@
-"""Writes docs/generated/sizes.md: built sizes of the paper's 19 automata beside the paper's recipe and bounds.
+"""Writes docs/generated/sizes.md: sizes of the paper's 19 automata beside the paper's recipe and bounds.
 
 Run: python tools/size_table.py [--length 100] [--check]
 """
@@ -36,8 +36,8 @@ A layer is attention and an MLP, which may have several hidden layers. A *block*
 decoder, whose MLP has one hidden layer; `krohn export` writes blocks, and `--objective blocks` looks for a
 network with few of them.
 
-*At least, for long words* is a lower bound with a witness ([depth](../depth.md)), and not for words of {length}
-letters: "2 beyond 92,929" means that no network of one layer with {size}
+*At least, for long words* is a lower bound with a witness ([depth](../depth.md)), and not for words of
+{length} letters: "2 beyond 92,929" means that no network of one layer with {size}
 is right on all words of more than 92,929 letters. On words of {length} letters one layer is enough for
 every automaton here, if it is as wide as [width](width.md) says. A 1 means that no network without
 layers is right on all words of two or three letters.

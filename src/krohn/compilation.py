@@ -14,7 +14,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Mask
 
 if TYPE_CHECKING:
-    from krohn.recurrent.witness_files import Witness
+    from krohn.recurrent.recurrent_files import RecurrentNetwork
 
 
 class TransformerOptions(TypedDict, total=False):
@@ -46,12 +46,12 @@ def compile(
 
 
 @overload
-def compile(automaton: AutomatonLike, length: None = ..., *, architecture: str) -> "Witness": ...
+def compile(automaton: AutomatonLike, length: None = ..., *, architecture: str) -> "RecurrentNetwork": ...
 
 
 def compile(
     automaton: AutomatonLike, length: int | None = None, *, architecture: str = "transformer", **options: Any
-) -> "CompiledNetwork | Witness":
+) -> "CompiledNetwork | RecurrentNetwork":
     """A network that outputs the states of ``automaton``: ``compile("S4", 64)``.
 
     Args:
@@ -67,14 +67,14 @@ def compile(
         if length is None:
             raise InvalidInput("a Transformer is built for words up to a length; give length=")
         return compile_transformer(automaton, length, **options)
-    from krohn.recurrent.witness_files import Witness
-    from krohn.recurrent.witnesses import WITNESSES
+    from krohn.recurrent.recurrent_files import RecurrentNetwork
+    from krohn.recurrent.recurrent_weights import WEIGHTS
 
-    if architecture not in WITNESSES:
-        known = ", ".join(["transformer", *WITNESSES])
+    if architecture not in WEIGHTS:
+        known = ", ".join(["transformer", *WEIGHTS])
         raise UnknownName(f"the architecture must be one of {known}; got {architecture!r:.40}")
     given = [*(["length"] if length is not None else []), *options]
     if given:
         raise InvalidInput(f"{given[0]} is for Transformers; a recurrent network reads words of every length")
     meant = as_automaton(automaton)
-    return Witness(WITNESSES[architecture](meant), meant)
+    return RecurrentNetwork(WEIGHTS[architecture](meant), meant)

@@ -21,8 +21,8 @@ from krohn.network import storage
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import Explanation
 from krohn.notebook import Rows
-from krohn.recurrent import witness_files
-from krohn.recurrent.witness_files import Witness
+from krohn.recurrent import recurrent_files
+from krohn.recurrent.recurrent_files import RecurrentNetwork
 from krohn.web.page_data import LENGTH, build_machine
 from krohn.web.standalone_page import render_page
 
@@ -35,21 +35,21 @@ Network = CompiledNetwork | str | Path
 """A compiled network, or the directory that holds one."""
 
 
-def save(network: CompiledNetwork | Witness, directory: str | Path) -> None:
+def save(network: CompiledNetwork | RecurrentNetwork, directory: str | Path) -> None:
     """Writes a compiled Transformer or a recurrent network to a directory."""
     if isinstance(network, CompiledNetwork):
         storage.save(network, directory)
     else:
-        witness_files.save(network, directory)
+        recurrent_files.save(network, directory)
 
 
-def load(directory: str | Path) -> "CompiledNetwork | Witness | TrainedStates":
+def load(directory: str | Path) -> "CompiledNetwork | RecurrentNetwork | TrainedStates":
     """The compiled, recurrent or trained network in a directory; nothing in it is executed.
 
     Of a training run it is the replicate with the highest validation accuracy.
     """
-    if storage.is_witness(Path(directory)):
-        return witness_files.load(directory)
+    if storage.is_recurrent(Path(directory)):
+        return recurrent_files.load(directory)
     if storage.is_run(Path(directory)):
         from krohn.evaluate.trained_states import trained_states
 

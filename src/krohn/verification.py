@@ -19,7 +19,7 @@ from krohn.strict_json import short
 
 if TYPE_CHECKING:
     from krohn.kernel.verdict import KernelVerdict
-    from krohn.recurrent.witness_files import Witness
+    from krohn.recurrent.recurrent_files import RecurrentNetwork
 
 EXPORT = "export"
 KINDS = {"krohn.json": COMPILED, "recurrent.json": RECURRENT, "export.json": EXPORT}
@@ -54,7 +54,7 @@ class Question:
 
 @overload
 def verify(
-    network: "CompiledNetwork | Witness | str | Path",
+    network: "CompiledNetwork | RecurrentNetwork | str | Path",
     dtype: Any = None,
     length: int | None = None,
     *,
@@ -70,7 +70,7 @@ def verify(
 
 @overload
 def verify(
-    network: "CompiledNetwork | Witness | str | Path",
+    network: "CompiledNetwork | RecurrentNetwork | str | Path",
     *,
     automaton: AutomatonLike | None = None,
     renamed: bool = False,
@@ -79,7 +79,7 @@ def verify(
 
 
 def verify(
-    network: "CompiledNetwork | Witness | str | Path",
+    network: "CompiledNetwork | RecurrentNetwork | str | Path",
     dtype: Any = None,
     length: int | None = None,
     *,
@@ -136,9 +136,9 @@ def kind_of(network: Any) -> str:
     if isinstance(network, CompiledNetwork):
         return COMPILED
     if not isinstance(network, str | Path):
-        from krohn.recurrent.witness_files import Witness
+        from krohn.recurrent.recurrent_files import RecurrentNetwork
 
-        if isinstance(network, Witness):
+        if isinstance(network, RecurrentNetwork):
             return RECURRENT
         raise InvalidInput(f"verify takes a network or its folder; got {type(network).__name__}")
     found = [kind for name, kind in KINDS.items() if (Path(network) / name).exists()]
@@ -209,7 +209,7 @@ def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Sem
 
         return net, named_automaton(Path(network))
     if kind == RECURRENT:
-        from krohn.recurrent.witness_files import load
+        from krohn.recurrent.recurrent_files import load
 
         return net, load(network).automaton
     from krohn.evaluate.trained_states import trained_states
@@ -218,11 +218,11 @@ def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Sem
 
 
 def _recurrent(network: Any, asked: Question) -> Verification:
+    from krohn.recurrent.recurrent_files import RecurrentNetwork, load
     from krohn.recurrent.recurrent_verdict import verify_recurrent
-    from krohn.recurrent.witness_files import Witness, load
 
-    witness = network if isinstance(network, Witness) else load(network)
-    return verify_recurrent(witness, asked.dtype, asked.length, asked.automaton, renamed=asked.renamed)
+    recurrent = network if isinstance(network, RecurrentNetwork) else load(network)
+    return verify_recurrent(recurrent, asked.dtype, asked.length, asked.automaton, renamed=asked.renamed)
 
 
 def _trained(network: Any, asked: Question) -> Verification:

@@ -5,6 +5,7 @@ from random import Random
 
 from every import every
 from krohn.automata.semiautomaton import Transformation
+from krohn.budget import unlimited
 from krohn.cascade.congruences import (
     Partition,
     congruences,
@@ -15,7 +16,6 @@ from krohn.cascade.congruences import (
     principal_congruences,
     subdirect_parts,
 )
-from krohn.work import unlimited
 
 FREE = -1
 
@@ -70,12 +70,12 @@ def test_a_join_is_the_finest_congruence_above_both(seed: int, partial: bool) ->
 @every("seed", range(25))
 def test_parts_of_the_subdirect_representation_tell_all_states_apart(seed: int) -> None:
     letters = random_letters(200 + seed, partial=False)
-    work = unlimited()
-    principal = principal_congruences(letters, 1_000, work)
-    parts = subdirect_parts(letters, principal, work)
+    budget = unlimited()
+    principal = principal_congruences(letters, 1_000, budget)
+    parts = subdirect_parts(letters, principal, budget)
     assert len(set(zip(*parts, strict=True))) == len(letters[0])
     assert all(is_congruence(letters, part) for part in parts)
-    found = congruences(letters, principal, parts, 30, work)
+    found = congruences(letters, principal, parts, 30, budget)
     assert len(found) == len(set(found)) <= 30
     assert all(is_congruence(letters, labels) and max(labels) > 0 for labels in found)
     if len(parts) == 2:

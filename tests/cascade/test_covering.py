@@ -8,11 +8,11 @@ import pytest
 
 from cascade.random_automata import golden, random_automaton
 from every import every
+from krohn.budget import Budget, BudgetSpent
 from krohn.cascade.covering import PAIR_COST, check_covering
 from krohn.cascade.holonomy import Cascade, Update, holonomy_cascade
 from krohn.cascade.skeleton import Skeleton
 from krohn.errors import LimitExceeded
-from krohn.work import Work, WorkSpent
 
 SEEDS = range(30)
 
@@ -80,7 +80,7 @@ def test_answers_wrong_in_several_places_are_refused_exactly_where_a_chain_goes_
         report = check_covering(subject)
         verdicts.add(report.holds)
         assert report.holds == follows(subject, *levels_of(frame))
-        assert report.holds == (not report.witness)
+        assert report.holds == (not report.fault)
     assert check_covering(cascade).holds
     assert not triples or False in verdicts
 
@@ -105,7 +105,7 @@ def test_any_schedule_is_accepted_exactly_if_chains_can_be_followed_in_its_order
         )
         assert found.holds == (in_order and follows(cascade, start, finish))
         if not in_order:
-            assert "starts before its set is finished" in found.witness
+            assert "starts before its set is finished" in found.fault
 
 
 def broken_frames(frame: Skeleton) -> dict[str, Skeleton]:
@@ -132,7 +132,7 @@ def test_every_broken_frame_is_refused_for_its_own_reason(reason: str) -> None:
     subject.skeleton = broken_frames(cascade.skeleton)[reason]
     report = check_covering(subject)
     assert not report.holds
-    assert reason in report.witness
+    assert reason in report.fault
     assert report.num_pairs == 0
 
 
@@ -140,7 +140,7 @@ def test_a_set_that_is_finished_before_it_starts_is_refused() -> None:
     cascade = holonomy_cascade(golden("T3"))
     start, finish = map(list, levels_of(cascade.skeleton))
     finish[0] = 0
-    assert "finished before it starts" in check_covering(cascade, start=start, finish=finish).witness
+    assert "finished before it starts" in check_covering(cascade, start=start, finish=finish).fault
 
 
 def test_a_permutation_of_a_tile_number_that_nothing_set_is_refused() -> None:
@@ -150,7 +150,7 @@ def test_a_permutation_of_a_tile_number_that_nothing_set_is_refused() -> None:
     triple = next(key for key in cascade.transitions[1] if depth[key[0]] != depth[key[2]])
     tiles = len(cascade.skeleton.tiles[triple[2]])
     report = check_covering(Answering(cascade, {triple: tuple(range(tiles))}))
-    assert "a permutation of a coordinate that is inactive before" in report.witness
+    assert "a permutation of a coordinate that is inactive before" in report.fault
 
 
 @every("seed", SEEDS)
@@ -165,11 +165,11 @@ def test_the_report_lists_the_sets_that_letters_reset(seed: int) -> None:
 def test_pairs_are_counted_against_limits_and_work() -> None:
     cascade = holonomy_cascade(golden("grid9"))
     pairs = cascade.covering.num_pairs
-    work = Work(PAIR_COST * pairs)
-    assert check_covering(cascade, work=work, max_pairs=pairs).holds
-    assert work.left == 0
+    budget = Budget(PAIR_COST * pairs)
+    assert check_covering(cascade, budget=budget, max_pairs=pairs).holds
+    assert budget.left == 0
     with pytest.raises(LimitExceeded, match="lower --max-sets") as refused:
         check_covering(cascade, max_pairs=pairs - 1)
-    assert not isinstance(refused.value, WorkSpent)
-    with pytest.raises(WorkSpent, match="raise --effort"):
-        check_covering(cascade, work=Work(PAIR_COST * (pairs - 1)))
+    assert not isinstance(refused.value, BudgetSpent)
+    with pytest.raises(BudgetSpent, match="raise --effort"):
+        check_covering(cascade, budget=Budget(PAIR_COST * (pairs - 1)))

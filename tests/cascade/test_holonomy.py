@@ -99,7 +99,7 @@ def test_a_wrong_update_that_changes_a_state_is_found_with_a_witness(name: str) 
         broken = Tampered(cascade, (source, letter, target), wrong)
         report = check_covering(broken)
         assert report.holds == naive_covers(broken)
-        assert report.holds == (report.witness == "")
+        assert report.holds == (report.fault == "")
         verdicts.add(report.holds)
     assert False in verdicts
 
@@ -130,15 +130,15 @@ def naive_covers(cascade: Tampered) -> bool:
 
 def test_malformed_updates_are_named() -> None:
     cascade = holonomy_cascade(golden("T3"))
-    assert "reset to tile 7 of 3" in check_covering(Tampered(cascade, (0, 0, 0), 7)).witness
-    assert "not a permutation" in check_covering(Tampered(cascade, (0, 0, 0), (0, 0, 1))).witness
+    assert "reset to tile 7 of 3" in check_covering(Tampered(cascade, (0, 0, 0), 7)).fault
+    assert "not a permutation" in check_covering(Tampered(cascade, (0, 0, 0), (0, 0, 1))).fault
 
 
 def test_a_witness_names_the_state_that_goes_astray() -> None:
     cascade = holonomy_cascade(golden("flipflop"))
     report = check_covering(Tampered(cascade, (0, 0, 0), (1, 0)))
     assert not report.holds
-    assert "goes to" in report.witness
+    assert "goes to" in report.fault
 
 
 def test_tiles_that_do_not_cover_their_set_are_named() -> None:
@@ -147,7 +147,7 @@ def test_tiles_that_do_not_cover_their_set_are_named() -> None:
     tiles[0] = tiles[0][:1]
     broken = Tampered(cascade, (-1, 0, 0), 0)
     broken.skeleton = dataclasses.replace(cascade.skeleton, tiles=tiles)
-    assert "do not cover" in check_covering(broken).witness
+    assert "do not cover" in check_covering(broken).fault
 
 
 def test_a_broken_skeleton_makes_no_cascade() -> None:

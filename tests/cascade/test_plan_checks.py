@@ -12,6 +12,7 @@ from cascade.random_automata import golden, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
+from krohn.budget import UNITS, Budget, unlimited
 from krohn.cascade.congruences import _pairs, closure_cost, principal_congruences
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan import (
@@ -42,7 +43,6 @@ from krohn.cascade.plan_search import (
 )
 from krohn.cascade.splitting import restriction
 from krohn.errors import InvalidInput, LimitExceeded
-from krohn.work import UNITS, Work, unlimited
 
 SEEDS = range(40)
 
@@ -123,7 +123,7 @@ def test_a_line_is_right_exactly_if_every_letter_is_its_clamped_step(seed: int) 
 
 
 def nodes_of(spec: str, kind: type[Plan]) -> list[Any]:
-    plan = PlanSearch(frozenset(PASSES), Work(UNITS), 10_000).best(parse_spec(spec))
+    plan = PlanSearch(frozenset(PASSES), Budget(UNITS), 10_000).best(parse_spec(spec))
     assert plan is not None
     return [node for _, node in plan.walk() if isinstance(node, kind)]
 
@@ -208,7 +208,7 @@ def test_a_pass_that_is_switched_off_leaves_no_trace(missing: str) -> None:
     automata = [parse_spec(spec) for spec in ("Grid3x4", "Add", "Dyck3,2", "abab")]
     automata += [random_automaton(seed, smallest=4, largest=6) for seed in range(6)]
     for automaton in automata:
-        plan = PlanSearch(frozenset(PASSES) - {missing}, Work(UNITS / 10), 2_000).best(automaton)
+        plan = PlanSearch(frozenset(PASSES) - {missing}, Budget(UNITS / 10), 2_000).best(automaton)
         assert plan is not None
         for _, node in plan.walk():
             assert KINDS.get(type(node)) != missing
@@ -231,20 +231,20 @@ def follow_plan(plan: Plan) -> list[int]:
 @every("seed", range(12))
 def test_searches_yield_different_plans_none_deeper_than_holonomy(seed: int) -> None:
     automaton = random_automaton(seed, smallest=4, largest=7)
-    work = Work(UNITS / 10)
-    plain = plain_cascade(automaton, work, 10_000)
+    budget = Budget(UNITS / 10)
+    plain = plain_cascade(automaton, budget, 10_000)
     assert plain is not None
-    plans = list(cascade_plans(automaton, work, 10_000, plain))
+    plans = list(cascade_plans(automaton, budget, 10_000, plain))
     shapes = [tuple(f"{i} {node.title} {node.measure}" for i, node in plan.walk()) for plan in plans]
     assert len(set(shapes)) == len(shapes) >= 1
     assert all(plan.levels <= plain.num_levels for plan in plans)
-    assert work.done <= work.units
+    assert budget.done <= budget.units
 
 
 def test_little_work_gives_a_plan_or_none_and_says_what_was_left_out() -> None:
     automaton = golden("rand8_s1")
     searches = {
-        units: PlanSearch(frozenset(PASSES), Work(units), 10_000) for units in (100, 3_000, 10 * UNITS)
+        units: PlanSearch(frozenset(PASSES), Budget(units), 10_000) for units in (100, 3_000, 10 * UNITS)
     }
     plans = {units: search.best(automaton) for units, search in searches.items()}
     assert plans[100] is None
@@ -253,10 +253,10 @@ def test_little_work_gives_a_plan_or_none_and_says_what_was_left_out() -> None:
     assert [searches[units].is_complete for units in (100, 3_000)] == [False, False]
     middle = plans[3_000]
     assert middle is None or best.measure <= middle.measure
-    short = Work(30)
+    short = Budget(30)
     assert plain_cascade(automaton, short, 10_000) is None
     assert short.given_up == ["plain holonomy"]
-    enough = Work(UNITS)
+    enough = Budget(UNITS)
     assert plain_cascade(automaton, enough, 5) is None
     assert enough.given_up == []  # a limit that the user set, not work that was missing
 
@@ -296,16 +296,16 @@ def test_a_sample_of_pairs_is_of_pairs_and_all_of_them_where_there_is_room(size:
 def test_congruences_take_at_most_a_fifth_of_the_work_that_is_left() -> None:
     letters = [(*range(1, 30), 0), (1, 0, *range(2, 30))]
     cost = closure_cost(letters)
-    work = Work(100 * cost)
-    principal_congruences(letters, 800, work)
-    assert 15 * cost <= work.done <= 21 * cost
+    budget = Budget(100 * cost)
+    principal_congruences(letters, 800, budget)
+    assert 15 * cost <= budget.done <= 21 * cost
     path = principal_congruences([(0, 0, 1, 2)], 800, unlimited())  # 3 → 2 → 1 → 0: only its ends collapse
     assert list(path) == [(0, 0, 0, 1), (0, 0, 1, 2)]
 
 
 def test_coordinates_of_unreachable_states_and_of_no_state_are_refused() -> None:
     automaton = Semiautomaton.from_letters([(1, 0, 0, 2)], start=0)
-    plan = PlanSearch(frozenset({REACHABLE}), Work(UNITS), 100).best(automaton)
+    plan = PlanSearch(frozenset({REACHABLE}), Budget(UNITS), 100).best(automaton)
     assert isinstance(plan, ReachablePlan)
     assert "reachable states only: 2 of 4" in plan.title
     with pytest.raises(InvalidInput, match="reachable from the start to have coordinates; got 3"):

@@ -9,6 +9,7 @@ from cascade.random_automata import GOLDEN, golden, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
+from krohn.budget import UNITS, Budget
 from krohn.cascade.covering import check_covering
 from krohn.cascade.decomposition import Decomposition
 from krohn.cascade.holonomy import Cascade
@@ -28,7 +29,6 @@ from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, 
 from krohn.cascade.plan_search import PASSES, PlanSearch
 from krohn.construct.decomposing import decompose
 from krohn.errors import InvalidInput, LimitExceeded
-from krohn.work import UNITS, Work
 
 # Sections 4 and 6 of the construction record: letters, levels of plain holonomy, layers known to be enough.
 DEEP = {
@@ -313,7 +313,7 @@ def test_a_cascade_with_another_start_is_named() -> None:
 
 def test_equal_bytes_of_different_tables_are_not_confused() -> None:
     """Two states by three letters and three states by two letters can have the same bytes."""
-    search = PlanSearch(frozenset(PASSES), Work(UNITS), 1000)
+    search = PlanSearch(frozenset(PASSES), Budget(UNITS), 1000)
     for shape in ((2, 3), (3, 2)):
         automaton = Semiautomaton(np.array([0, 1, 1, 0, 1, 0]).reshape(shape))
         plan = search.best(automaton)

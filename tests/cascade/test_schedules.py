@@ -8,6 +8,7 @@ import pytest
 from cascade.random_automata import golden, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.budget import Budget, BudgetSpent
 from krohn.cascade.bulk import run_cascade
 from krohn.cascade.group_order import UNSOLVABLE_LAYERS
 from krohn.cascade.holonomy import Cascade, classes_below, holonomy_cascade, schedule
@@ -16,7 +17,6 @@ from krohn.cascade.merging import mergeable, merged
 from krohn.cascade.plan_leaves import HolonomyPlan
 from krohn.cascade.skeleton import Skeleton
 from krohn.errors import LimitExceeded
-from krohn.work import Work, WorkSpent
 
 SEEDS = range(30)
 
@@ -169,11 +169,11 @@ def test_a_family_of_sets_is_paid_for_in_work() -> None:
     letters = golden("T4").letters
     sets = len(image_sets(letters).masks)
     cost = 4 + len(letters)
-    enough, little = Work(sets * cost), Work(sets * cost - 1)
-    image_sets(letters, work=enough)
+    enough, little = Budget(sets * cost), Budget(sets * cost - 1)
+    image_sets(letters, budget=enough)
     assert enough.left == 0
-    with pytest.raises(WorkSpent, match="raise --effort"):
-        image_sets(letters, work=little)
+    with pytest.raises(BudgetSpent, match="raise --effort"):
+        image_sets(letters, budget=little)
     assert little.left < cost
     with pytest.raises(LimitExceeded, match="at most 30,000 states; got 30,001"):
         image_sets([tuple(range(30_001))])

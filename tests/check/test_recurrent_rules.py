@@ -16,7 +16,7 @@ from krohn.check.folder import read_net
 from krohn.check.format import ASSUMPTIONS
 from krohn.check.net import Net
 from krohn.check.sums import ANY, CHUNKS, LEFT
-from krohn.recurrent.witness_files import save
+from krohn.recurrent.recurrent_files import save
 
 ARCHITECTURES = ["deltaproduct", "deltanet", "diagonal", "rankone", "lstm", "gru"]
 PROVED = Path(__file__).parents[2] / "results" / "networks" / "grid9-gru-proved"

@@ -19,9 +19,9 @@ from krohn.cli.explain import WIDTH, _item, _some
 from krohn.cli.output import MAX_ERROR, emit, error_line, table
 from krohn.cli.trained_verdict import _proof_text
 from krohn.experiments.store import Store
-from krohn.recurrent.witness_files import Witness
-from krohn.recurrent.witness_files import save as save_witness
-from krohn.recurrent.witnesses import WITNESSES
+from krohn.recurrent.recurrent_files import RecurrentNetwork
+from krohn.recurrent.recurrent_files import save as save_recurrent
+from krohn.recurrent.recurrent_weights import WEIGHTS
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
@@ -105,7 +105,7 @@ def test_a_recurrent_network_reads_words_of_every_length(
     architecture: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     automaton = krohn.zoo("S3")
-    save_witness(Witness(WITNESSES[architecture](automaton), automaton), tmp_path)
+    save_recurrent(RecurrentNetwork(WEIGHTS[architecture](automaton), automaton), tmp_path)
     words = [np.random.default_rng(n).integers(automaton.num_letters, size=n).tolist() for n in (1, 90, 300)]
     text = "\n".join(" ".join(automaton.letter_names[x] for x in word) for word in words)
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))

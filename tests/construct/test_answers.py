@@ -51,9 +51,9 @@ EFFORT = 0.03
 def test_hard_families_are_answered_within_their_units(name: str) -> None:
     automaton = Semiautomaton.from_letters(FAMILIES[name])
     request = Request(automaton, 12, effort=EFFORT)
-    work = request.work()
-    assert proposals(request, work)
-    assert work.done <= work.units
+    budget = request.budget()
+    assert proposals(request, budget)
+    assert budget.done <= budget.units
     network = krohn.compile(automaton, 12, effort=EFFORT)
     words = hard_words(automaton, 12, 10)
     assert (network.run(words) == simulate(automaton, words)).all()
@@ -135,7 +135,7 @@ def test_decompose_shows_the_plan_that_compile_builds(spec: str, mask: str) -> N
     built = krohn.compile(automaton, 20, method="cascade", mask=mask)  # type: ignore[arg-type]
     assert shown.layers == built.transformer.depth
     request = Request(automaton, 20, method="cascade", mask=mask)  # type: ignore[arg-type]
-    (proposal,) = proposals(request, request.work())
+    (proposal,) = proposals(request, request.budget())
     assert list(proposal.lines) == ["  " * indent + node.title for indent, node in shown.plan.walk()]
 
 

@@ -12,12 +12,12 @@ import pytest
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
+from krohn.budget import Budget
 from krohn.construct.compiling import compile, cost, proposals
 from krohn.construct.request import CHOICES, Objective, Proposal, Request, Source
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import Program
-from krohn.work import Work
 
 OBJECTIVES: tuple[Objective, ...] = ("depth", "blocks", "parameters", "width")
 ACCEPTED = {  # the methods that have an option beyond its usual value, as the manual lists them
@@ -74,7 +74,7 @@ def fake_source(
 ) -> Source:
     """A source that notes that it was asked; without layers it has nothing to propose."""
 
-    def propose(request: Request, work: Work) -> Iterable[Proposal]:
+    def propose(request: Request, budget: Budget) -> Iterable[Proposal]:
         log.append(name)
         if layers is None:
             raise (Unsupported if len(log) % 2 else LimitExceeded)(f"{name} has none; ask another")
@@ -101,10 +101,10 @@ def test_sources_are_asked_in_order_unless_as_few_layers_have_been_found(seed: i
     log: list[str] = []
     sources = tuple(fake_source(*row, log) for row in rows)
     if found:
-        assert [plan.layers for plan in proposals(request, request.work(), sources)] == found
+        assert [plan.layers for plan in proposals(request, request.budget(), sources)] == found
     else:
         with pytest.raises(Unsupported) as refused:
-            proposals(request, request.work(), sources)
+            proposals(request, request.budget(), sources)
         assert all(f"{name} has none" in str(refused.value) for name in asked)
         assert ("; ask another" in str(refused.value)) == (len(asked) == 1)  # advice only where it is whole
     assert log == asked

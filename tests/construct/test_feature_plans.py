@@ -13,6 +13,7 @@ from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import sampled_automata
 from krohn.automata.zoo import zoo
+from krohn.budget import Budget
 from krohn.construct.features.counts import Count
 from krohn.construct.features.feature import Feature
 from krohn.construct.features.latest import Latest
@@ -29,7 +30,6 @@ from krohn.construct.features.plans import (
 from krohn.construct.features.product import annotate
 from krohn.errors import LimitExceeded
 from krohn.network.program import interpret
-from krohn.work import Work
 
 DEAD_ENDS = {
     "date": from_regex("[0-2][0-2]-[0-2]"),
@@ -157,7 +157,7 @@ def test_a_definite_automaton_needs_no_search(width: int) -> None:
 def test_a_plan_for_an_observation_shows_the_observation_alone() -> None:
     automaton = from_regex("(a|b)*a(a|b)*b(a|b)*")
     assert automaton.observe is not None
-    plan = one_layer_plan(automaton, automaton.observe, Work(2e6))
+    plan = one_layer_plan(automaton, automaton.observe, Budget(2e6))
     assert plan is not None
     tested = np.array(list(product(range(2), repeat=7)))
     found = interpret(plan.program(2), tested)
@@ -166,4 +166,4 @@ def test_a_plan_for_an_observation_shows_the_observation_alone() -> None:
 
 def test_features_are_not_looked_for_in_automata_that_are_too_large() -> None:
     with pytest.raises(LimitExceeded, match="up to 600 states; got 720"):
-        one_layer_plan(zoo("S6"), range(720), Work(1e6))
+        one_layer_plan(zoo("S6"), range(720), Budget(1e6))

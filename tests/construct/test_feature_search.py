@@ -12,6 +12,7 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
 from krohn.automata.zoo import zoo
+from krohn.budget import UNITS, Budget
 from krohn.construct.features.catalogue import moduli
 from krohn.construct.features.cheapest_set import MOST_FEATURES, Pairs, _unbeaten, cheapest, choose
 from krohn.construct.features.counts import Count
@@ -23,7 +24,6 @@ from krohn.construct.features.source import exact_length_period, exchange_confli
 from krohn.construct.request import MAX_LENGTH, Request
 from krohn.construct.threshold_gates import FALSE, TRUE, Gates
 from krohn.errors import InvalidInput
-from krohn.work import UNITS, Work
 
 
 @every("seed", range(40))
@@ -98,16 +98,16 @@ def test_features_determine_the_state_exactly_where_no_two_short_words_look_alik
 def test_a_choice_determines_the_state_and_a_hopeless_pair_is_told_apart_by_nothing() -> None:
     parity = Semiautomaton(np.array([[1, 0], [0, 1]]))
     annotated = annotate(parity, ())
-    made = choose(annotated, FEATURES, range(2), Pairs(), Work(UNITS))
+    made = choose(annotated, FEATURES, range(2), Pairs(), Budget(UNITS))
     assert [feature.name for feature in made.features] == ["count[a] mod 2"]
     pairs = Pairs()
-    lost = choose(annotated, FEATURES[1:3], range(2), pairs, Work(UNITS))
+    lost = choose(annotated, FEATURES[1:3], range(2), pairs, Budget(UNITS))
     assert lost.hopeless is not None
     one, other = lost.hopeless
     assert parity.run(one)[-1] != parity.run(other)[-1]
     assert all(shown_after(f, one) == shown_after(f, other) for f in FEATURES[1:3])
     assert pairs.known[-1] == lost.hopeless
-    again = choose(annotated, FEATURES[1:3], range(2), pairs, Work(UNITS))  # known at once
+    again = choose(annotated, FEATURES[1:3], range(2), pairs, Budget(UNITS))  # known at once
     assert again.hopeless in pairs.known
 
 
@@ -219,4 +219,4 @@ def test_a_scan_doubles_its_reach_with_every_layer(length: int, depth: int) -> N
     assert type(request.length) is int
     assert request.scan_depth == depth
     assert 2**depth >= length > 2**depth // 2
-    assert request.work().units == 2 * UNITS
+    assert request.budget().units == 2 * UNITS

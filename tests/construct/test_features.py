@@ -11,6 +11,7 @@ from every import every
 from krohn import compile, verify, zoo
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.budget import Budget
 from krohn.construct.features.back import Back
 from krohn.construct.features.counts import Count, PlaceCount
 from krohn.construct.features.feature import Feature, Symbols
@@ -23,7 +24,6 @@ from krohn.construct.features.source import exchange_conflict
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
 from krohn.network.program import Program, interpret, interpret_registers
-from krohn.work import Work
 
 Word = Sequence[int]
 A, B = frozenset([0]), frozenset([1, 2])
@@ -134,7 +134,7 @@ def test_one_layer_is_built_and_certified(make: Callable[[], Semiautomaton]) -> 
 
 def test_two_layers_over_annotated_letters_are_certified() -> None:
     automaton = Semiautomaton(np.array([[0, 1], [0, 2], [2, 2]]), 0)  # bb is fatal
-    plan = two_layer_plan(automaton, range(3), Work(2e6))
+    plan = two_layer_plan(automaton, range(3), Budget(2e6))
     assert plan is not None
     assert plan.layers == 2
     words = np.random.default_rng(3).integers(2, size=(50, 14))
@@ -147,7 +147,7 @@ def test_two_layers_over_annotated_letters_are_certified() -> None:
 @pytest.mark.parametrize("strict", [False, True])
 def test_fatal_letters_are_counted_over_what_living_words_show(strict: bool) -> None:
     automaton = from_regex("d*(esd*)*")
-    plan = error_bit_plan(automaton, range(automaton.num_states), Work(2e6), strict=strict)
+    plan = error_bit_plan(automaton, range(automaton.num_states), Budget(2e6), strict=strict)
     assert plan is not None
     assert plan.layers == 2
     words = np.array(list(product(range(automaton.num_letters), repeat=6)))
@@ -158,7 +158,7 @@ def test_fatal_letters_are_counted_over_what_living_words_show(strict: bool) -> 
     assert network.transformer.depth == 2
     assert verify(network, second_opinion=False).certified
     two_sinks = Semiautomaton(np.array([[1, 2], [1, 1], [2, 2]]), 0)
-    assert error_bit_plan(two_sinks, range(3), Work(2e6)) is None
+    assert error_bit_plan(two_sinks, range(3), Budget(2e6)) is None
 
 
 @every("seed", range(12))
@@ -166,7 +166,7 @@ def test_plans_of_random_automata_compute_their_states(seed: int) -> None:
     automaton = random_automaton(seed)
     try:
         plan = plan_without_search(automaton, range(automaton.num_states)) or one_layer_plan(
-            automaton, range(automaton.num_states), Work(5e5)
+            automaton, range(automaton.num_states), Budget(5e5)
         )
     except LimitExceeded:
         plan = None

@@ -9,10 +9,10 @@ import pytest
 from every import every
 from krohn import parse_spec, zoo
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.budget import Budget
 from krohn.depth.block_check import check_block_scheme
 from krohn.depth.block_scheme import BlockScheme
 from krohn.depth.block_search import find_block_scheme
-from krohn.work import Work
 
 NEED_TWO = ["D6", "Grid4", "Q8", "A4", "S4", "Dyck4,2", "Grid9"]
 ONE_IS_ENOUGH = ["C2", "C3", "FlipFlop", "abab", "D8", "Grid3", "Memory3", "C2xC2"]
@@ -161,10 +161,10 @@ def test_every_malformed_scheme_is_refused_for_its_own_reason() -> None:
 
 
 def test_a_search_without_work_or_with_too_many_states_finds_nothing() -> None:
-    assert find_block_scheme(zoo("D6"), Work(10)) is None
-    assert find_block_scheme(zoo("D6"), Work(1_000_000)) is not None
+    assert find_block_scheme(zoo("D6"), Budget(10)) is None
+    assert find_block_scheme(zoo("D6"), Budget(1_000_000)) is not None
     table = np.zeros((5_001, 1), dtype=np.int32)
-    assert find_block_scheme(Semiautomaton(table, 0), Work(1e12)) is None
+    assert find_block_scheme(Semiautomaton(table, 0), Budget(1e12)) is None
 
 
 @every("seed", range(15))

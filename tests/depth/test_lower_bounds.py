@@ -13,13 +13,13 @@ from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
 from krohn.automata.zoo import parse_spec, zoo
+from krohn.budget import Budget
 from krohn.depth.block_check import check_block_scheme
 from krohn.depth.block_scheme import BlockScheme
 from krohn.depth.last_block import LastBlockScheme, check_last_block_scheme, find_last_block_scheme
 from krohn.depth.layer_size import LayerSize
 from krohn.depth.lower_bound import find_two_layer_witness, find_witness
 from krohn.depth.two_words import TwoWords, find_two_words
-from krohn.work import Work
 
 ATLAS = json.loads((Path(__file__).parents[2] / "docs" / "generated" / "atlas.json").read_text())
 LAST_RUN = ((0, 1), (0, 2), (2, 1))
@@ -170,4 +170,4 @@ def test_a_known_depth_limits_the_search_and_the_search_its_work() -> None:
     assert find_witness(zoo("D6"), most=1) == find_two_words(zoo("D6").table.tolist(), 0)
     assert find_witness(zoo("D6"), most=0) is None
     with pytest.raises(Exception, match="units of work"):
-        find_last_block_scheme(LAST_RUN, 0, {0: ()}, [0, 1], Work(20))
+        find_last_block_scheme(LAST_RUN, 0, {0: ()}, [0, 1], Budget(20))

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from krohn import streams
+from krohn import random_streams
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.evaluate.evaluation import Trained
@@ -20,7 +20,7 @@ def untrained(task: TaskConfig, model: ModelConfig = TINY, replicates: int = 2) 
     automaton = parse_spec(task.spec)
     shape = Task(task, automaton, torch.device("cpu"))
     network = model.build(shape.vocabulary, shape.classes)
-    keys = streams.replicate_keys(5, replicates, device=torch.device("cpu"))
+    keys = random_streams.replicate_keys(5, replicates, device=torch.device("cpu"))
     # Large weights, so that predictions differ from word to word.
     weights = network.layout.views(network.layout.initial(keys) * 8)
     return Trained(network=network, weights=weights, task=task, automaton=automaton)

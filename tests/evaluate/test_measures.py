@@ -21,9 +21,9 @@ from krohn.evaluate.gridworld_heads import HeadScore, best_heads, last_visit, sc
 from krohn.evaluate.harness import Effort, batch, check_causal
 from krohn.evaluate.intervals import wilson
 from krohn.evaluate.probe import LinearProbe, linear_probe
+from krohn.evaluate.recurrent_modules import in_training
 from krohn.evaluate.trained_states import best_replicate, trained_states
-from krohn.evaluate.witness_networks import in_training
-from krohn.recurrent.witnesses import WITNESSES
+from krohn.recurrent.recurrent_weights import WEIGHTS
 from krohn.tasks.task_config import TaskConfig
 
 KEPT = Path(__file__).parents[2] / "results" / "networks"
@@ -225,11 +225,11 @@ def test_an_effort_that_is_none_is_refused(change: dict[str, float]) -> None:
         Effort(**change)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", [*WITNESSES])
+@pytest.mark.parametrize("kind", [*WEIGHTS])
 def test_a_witness_is_a_network_that_can_be_trained(kind: str) -> None:
     """Its tensors by the names of the architecture: the same answers, and a gradient."""
     automaton = parse_spec("FlipFlop")
-    network, weights = in_training(WITNESSES[kind](automaton))
+    network, weights = in_training(WEIGHTS[kind](automaton))
     words = np.random.default_rng(6).integers(3, size=(4, 9))
     leaves = {name: value.clone().requires_grad_() for name, value in weights.items()}
     tokens = torch.from_numpy(words)[None]

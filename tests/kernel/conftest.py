@@ -9,8 +9,8 @@ import pytest
 from krohn.automata.zoo import parse_spec
 from krohn.kernel.coq import INSTALL, coq_version, development
 from krohn.kernel.stored import StoredNetwork, stored_network
-from krohn.recurrent.witness_files import Witness, save
-from krohn.recurrent.witnesses import WITNESSES
+from krohn.recurrent.recurrent_files import RecurrentNetwork, save
+from krohn.recurrent.recurrent_weights import WEIGHTS
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +29,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Sto
     def made(name: str, architecture: str) -> StoredNetwork:
         folder = tmp_path_factory.mktemp("network") / architecture
         automaton = parse_spec(name)
-        save(Witness(WITNESSES[architecture](automaton), automaton), folder)
+        save(RecurrentNetwork(WEIGHTS[architecture](automaton), automaton), folder)
         return stored_network(folder)
 
     return made

@@ -16,15 +16,15 @@ from krohn.automata.zoo import parse_spec
 from krohn.check.cells import Cell
 from krohn.cli.app import run
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsupported
-from krohn.evaluate.witness_networks import states_in_training
+from krohn.evaluate.recurrent_modules import states_in_training
 from krohn.kernel.certificate_text import HEAD, certificate_text, definitions
 from krohn.kernel.coq import check_text, output_of
 from krohn.kernel.exploring import Exploration, explore
 from krohn.kernel.stored import StoredNetwork, stored_network, tensors_of_bytes
 from krohn.kernel.verdict import kernel_verdict
 from krohn.recurrent.closure import close
-from krohn.recurrent.witness_files import CELLS, Witness, load, save
-from krohn.recurrent.witnesses import WITNESSES
+from krohn.recurrent.recurrent_files import CELLS, RecurrentNetwork, load, save
+from krohn.recurrent.recurrent_weights import WEIGHTS
 
 Stored = Callable[[str, str], StoredNetwork]
 
@@ -50,7 +50,7 @@ def bits(number: float) -> int:
 )
 def test_right_networks_are_accepted(coq: Path, tmp_path: Path, name: str, architecture: str) -> None:
     automaton = parse_spec(name)
-    save(Witness(WITNESSES[architecture](automaton), automaton), tmp_path / "net")
+    save(RecurrentNetwork(WEIGHTS[architecture](automaton), automaton), tmp_path / "net")
     verdict = kernel_verdict(tmp_path / "net", automaton, out=tmp_path / "proof.v")
     assert verdict.accepted
     assert verdict.order == "any order"
@@ -202,7 +202,7 @@ def test_bad_questions_have_one_line(
 ) -> None:
     automaton = parse_spec("C2")
     for architecture in ("lstm", "diagonal"):
-        save(Witness(WITNESSES[architecture](automaton), automaton), tmp_path / architecture)
+        save(RecurrentNetwork(WEIGHTS[architecture](automaton), automaton), tmp_path / architecture)
     net = str(tmp_path / "diagonal")
     for arguments in (["--out", str(tmp_path / "x.json")], ["--length", "3"], ["--dtype", "bfloat16"]):
         assert run(["verify", net, "--kernel", *arguments]) == 2
@@ -221,7 +221,7 @@ def test_bad_questions_have_one_line(
 
 def test_only_files_that_safetensors_writes_are_read(tmp_path: Path) -> None:
     automaton = parse_spec("C2")
-    save(Witness(WITNESSES["diagonal"](automaton), automaton), tmp_path)
+    save(RecurrentNetwork(WEIGHTS["diagonal"](automaton), automaton), tmp_path)
     whole = (tmp_path / "model.safetensors").read_bytes()
     assert {t.name for t in tensors_of_bytes(whole)} == set(load(tmp_path).cell.tensors)
     for broken in (whole + b"\0", whole.replace(b'"F32"', b'"I32"'), whole[:5], b""):

@@ -13,13 +13,13 @@ from tests.kernel.scalar_network import ScalarNetwork
 from tests.recurrent.naive_stacks import random_stack
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.evaluate.witness_networks import in_training
+from krohn.evaluate.recurrent_modules import in_training
 from krohn.kernel.certificate_text import HEAD, definitions
 from krohn.kernel.coq import ORDER, SOURCES, assumptions_in, output_of
 from krohn.kernel.stored import StoredNetwork, stored_network
 from krohn.kernel.transformer_text import HEAD as TRANSFORMER_HEAD
-from krohn.recurrent.witness_files import Witness, save
-from krohn.recurrent.witnesses import WITNESSES
+from krohn.recurrent.recurrent_files import RecurrentNetwork, save
+from krohn.recurrent.recurrent_weights import WEIGHTS
 
 DOCS = Path(__file__).parents[2] / "docs" / "kernel.md"
 FLOATS = "From Flocq Require Import BinarySingleNaN.\nFrom Krohn Require Import OneOrder Exact Closed.\n"
@@ -82,7 +82,7 @@ def test_random_networks_give_the_bits_of_torch(coq: Path, tmp_path: Path) -> No
     for number, (kind, seed) in enumerate(cases):
         cell = random_stack(kind, conv=1 + seed, seed=seed)
         automaton = Semiautomaton(np.zeros((cell.num_states, cell.num_letters), np.int64))
-        save(Witness(cell, automaton), tmp_path / str(number))
+        save(RecurrentNetwork(cell, automaton), tmp_path / str(number))
         network = saturated(stored_network(tmp_path / str(number)), seed)
         expected.append(ScalarNetwork(network).logits(word))
         text.append(definitions(network, [], tag=str(number)))
@@ -104,7 +104,7 @@ def test_exact_networks_give_the_logits_of_the_training_architecture(
     for number, (name, kind) in enumerate([("S3", "deltaproduct"), ("C2", "diagonal"), ("C3", "rankone")]):
         network = stored(name, kind)
         word = np.random.default_rng(number).integers(network.automaton.num_letters, size=9)
-        model, weights = in_training(WITNESSES[kind](network.automaton))
+        model, weights = in_training(WEIGHTS[kind](network.automaton))
         with torch.no_grad():
             expected.append(model.logits(weights, torch.from_numpy(word)[None, None])[0, 0, -1].numpy() * 256)
         text.append(definitions(network, [], tag=str(number)))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from krohn import streams
+from krohn import random_streams
 from krohn.models.network import Layout, Network, Parameter
 from krohn.models.registry import kinds, model_config
 
@@ -58,7 +58,7 @@ def test_first_weights_are_a_function_of_seed_replicate_parameter_and_place() ->
         ]
     )
     seed, first = 12, 40
-    views = layout.views(layout.initial(streams.replicate_keys(seed, 3, first=first)))
+    views = layout.views(layout.initial(random_streams.replicate_keys(seed, 3, first=first)))
     for row in range(3):
         for index, parameter in enumerate(layout.parameters):
             wanted = naive(parameter, derived(derived(seed, first + row), index))
@@ -79,11 +79,11 @@ def test_a_seed_gives_the_same_bytes_and_no_two_seeds_or_replicates_do(kind: str
     cell = kind in ("lstm", "gru")
     small: dict[str, object] = {"embedding": 4, "hidden": 4} if cell else {"layers": 1, "dim": 8, "mlp": 8}
     layout = built(kind, **small).layout
-    flat = layout.initial(streams.replicate_keys(3, 3))
-    assert digest(flat) == digest(built(kind, **small).layout.initial(streams.replicate_keys(3, 3)))
-    rows = [digest(row) for row in (*flat, *layout.initial(streams.replicate_keys(4, 3)))]
+    flat = layout.initial(random_streams.replicate_keys(3, 3))
+    assert digest(flat) == digest(built(kind, **small).layout.initial(random_streams.replicate_keys(3, 3)))
+    rows = [digest(row) for row in (*flat, *layout.initial(random_streams.replicate_keys(4, 3)))]
     assert len(set(rows)) == 6
-    later = layout.initial(streams.replicate_keys(3, 1, first=2))
+    later = layout.initial(random_streams.replicate_keys(3, 1, first=2))
     assert digest(later[0]) == rows[2]
     assert flat.dtype == torch.float32
     assert bool(flat.isfinite().all())
@@ -176,7 +176,7 @@ def test_every_parameter_begins_with_the_mean_and_deviation_of_the_table(kind: s
     """Four replicates together; within four standard errors, so that another fan-in or depth shows."""
     options, *parts = BEGINNINGS[kind]
     network = built(kind, **options)
-    views = network.layout.views(network.layout.initial(streams.replicate_keys(6, 4)))
+    views = network.layout.views(network.layout.initial(random_streams.replicate_keys(6, 4)))
     constants, deviations = named(parts[0], parts[1], views), named(parts[2], parts[3], views)
     assert sorted([*constants, *deviations]) == sorted(views)
     for name, constant in constants.items():

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from every import every
-from krohn import streams
+from krohn import random_streams
 from krohn.models import position_encodings
 from krohn.models.architectures.gpt import Gpt, GptConfig
 from krohn.models.kernels import plain
@@ -68,14 +68,16 @@ def gpt(**options: object) -> Gpt:
 
 
 def logits(network: Gpt, noise: Noise | None, replicates: int = 2) -> torch.Tensor:
-    weights = network.layout.views(network.layout.initial(streams.replicate_keys(3, replicates)).double())
+    weights = network.layout.views(
+        network.layout.initial(random_streams.replicate_keys(3, replicates)).double()
+    )
     tokens = torch.arange(6).remainder(4).expand(replicates, 1, 6)
     return network.logits(weights, tokens, noise)
 
 
 def test_shifted_positions_start_at_a_random_offset_per_batch_in_training_only() -> None:
-    noise = Noise(streams.replicate_keys(8, 2))
-    offsets = streams.integers(noise.site(1_000_003), 401)
+    noise = Noise(random_streams.replicate_keys(8, 2))
+    offsets = random_streams.integers(noise.site(1_000_003), 401)
     assert len(set(offsets.tolist())) == 2
     plainly, shifted = gpt(positions="sinusoidal"), gpt(positions="shifted")
     torch.testing.assert_close(logits(shifted, None), logits(plainly, None))
@@ -90,7 +92,7 @@ def test_shifted_positions_start_at_a_random_offset_per_batch_in_training_only()
 
 def test_no_positions_make_the_last_prediction_of_one_layer_ignore_the_order() -> None:
     network = gpt(positions="none")
-    weights = network.layout.views(network.layout.initial(streams.replicate_keys(3, 1)).double())
+    weights = network.layout.views(network.layout.initial(random_streams.replicate_keys(3, 1)).double())
     one, other = (
         network.logits(weights, torch.tensor([[word]]))[..., -1, :] for word in ([0, 1, 2, 3], [2, 0, 1, 3])
     )
@@ -98,7 +100,7 @@ def test_no_positions_make_the_last_prediction_of_one_layer_ignore_the_order() -
 
 
 def test_dropout_zeroes_the_stated_fraction_and_keeps_the_mean() -> None:
-    mask = plain.Dropout(0.25, streams.replicate_keys(0, 2)).mask(torch.ones(2, 200, 100))
+    mask = plain.Dropout(0.25, random_streams.replicate_keys(0, 2)).mask(torch.ones(2, 200, 100))
     assert mask.unique().tolist() == [0.0, pytest.approx(1 / 0.75)]
     assert float((mask == 0).double().mean()) == pytest.approx(0.25, abs=0.01)
     assert not torch.equal(mask[0], mask[1])
@@ -106,7 +108,7 @@ def test_dropout_zeroes_the_stated_fraction_and_keeps_the_mean() -> None:
 
 def test_dropout_acts_in_training_only_and_alike_whatever_the_neighbours() -> None:
     network = gpt(dropout=0.5)
-    keys = streams.replicate_keys(9, 2)
+    keys = random_streams.replicate_keys(9, 2)
     assert not torch.allclose(logits(network, None), logits(network, Noise(keys)))
     torch.testing.assert_close(
         logits(network, Noise(keys))[:1], logits(network, Noise(keys[:1]), replicates=1)
@@ -133,7 +135,7 @@ def test_what_cannot_be_built_is_named(options: dict[str, object], reason: str) 
 @every("recency", [False, True])
 def test_reading_two_tokens_at_a_time_gives_the_logits_of_one_pass(kind: str, recency: bool) -> None:
     network = gpt(positions=kind, recency=recency)
-    flat = network.layout.initial(streams.replicate_keys(4, 2)).double() * 4
+    flat = network.layout.initial(random_streams.replicate_keys(4, 2)).double() * 4
     weights = network.layout.views(flat)
     tokens = torch.randint(3, (2, 3, 6), generator=torch.Generator().manual_seed(1))
     decoder = network.decoder(weights, 3, 6)

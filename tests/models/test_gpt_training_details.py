@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from krohn import streams
+from krohn import random_streams
 from krohn.models.architectures.gpt import Gpt, GptConfig
 from krohn.models.kernels import plain
 from krohn.models.network import Noise
@@ -28,10 +28,10 @@ def test_embeddings_and_every_branch_are_dropped_by_a_mask_of_their_own(
 
     monkeypatch.setattr(plain.Dropout, "mask", spy)
     gpt = network(dropout=0.5)
-    flat = gpt.layout.initial(streams.replicate_keys(1, REPLICATES))
+    flat = gpt.layout.initial(random_streams.replicate_keys(1, REPLICATES))
     weights = gpt.layout.leaves(flat, torch.zeros_like(flat)) if training else gpt.layout.views(flat)
     tokens = torch.zeros(REPLICATES, 2, 5, dtype=torch.int64)
-    gpt.loss(weights, tokens, tokens, tokens + 1, Noise(streams.replicate_keys(2, REPLICATES)))
+    gpt.loss(weights, tokens, tokens, tokens + 1, Noise(random_streams.replicate_keys(2, REPLICATES)))
     rows = [tuple(row.flatten().tolist()) for found in masks for row in found]
     assert len(masks) == 1 + 2 * LAYERS  # the embeddings, each attention, each MLP
     assert len(set(rows)) == len(rows)
@@ -41,8 +41,8 @@ def test_embeddings_and_every_branch_are_dropped_by_a_mask_of_their_own(
 def test_the_output_of_attention_and_of_the_mlp_is_dropped(branch: str) -> None:
     """With all else silent a branch is its bias, and what is added to the stream is 0 or bias/(1 − rate)."""
     gpt = network(dropout=0.5)
-    noise = Noise(streams.replicate_keys(2, 1))
-    flat = gpt.layout.initial(streams.replicate_keys(1, 1)).double()
+    noise = Noise(random_streams.replicate_keys(2, 1))
+    flat = gpt.layout.initial(random_streams.replicate_keys(1, 1)).double()
     weights = gpt.layout.views(flat)
     for name, value in weights.items():
         if name.startswith(("wte", "h.")) and "ln" not in name:
@@ -58,9 +58,9 @@ def test_the_output_of_attention_and_of_the_mlp_is_dropped(branch: str) -> None:
 
 def test_embeddings_are_dropped_at_the_stated_rate() -> None:
     gpt = network(dropout=0.25, position_scale=0.0)
-    weights = gpt.layout.views(gpt.layout.initial(streams.replicate_keys(1, 1)))
+    weights = gpt.layout.views(gpt.layout.initial(random_streams.replicate_keys(1, 1)))
     tokens = torch.zeros(1, 40, 20, dtype=torch.int64)
-    kept = gpt.embed(weights, tokens, Noise(streams.replicate_keys(2, 1)))
+    kept = gpt.embed(weights, tokens, Noise(random_streams.replicate_keys(2, 1)))
     ratio = kept / gpt.embed(weights, tokens)
     assert float((ratio == 0).double().mean()) == pytest.approx(0.25, abs=0.02)
     torch.testing.assert_close(ratio[ratio != 0].mean(), torch.tensor(4 / 3))
@@ -68,7 +68,7 @@ def test_embeddings_are_dropped_at_the_stated_rate() -> None:
 
 def test_projections_back_to_the_stream_begin_smaller_by_the_root_of_twice_the_depth() -> None:
     layout = Gpt(GptConfig(layers=8, dim=64, heads=2, mlp=64), 4, 3).layout
-    weights = layout.views(layout.initial(streams.replicate_keys(1, 1)))
+    weights = layout.views(layout.initial(random_streams.replicate_keys(1, 1)))
     for layer in range(8):
         for name in ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"):
             expected = 0.02 / 4.0 if name.endswith("c_proj") else 0.02
@@ -78,20 +78,20 @@ def test_projections_back_to_the_stream_begin_smaller_by_the_root_of_twice_the_d
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_masks_are_the_draws_of_the_counter_on_either_side_of_the_threshold(dtype: torch.dtype) -> None:
-    keys = streams.replicate_keys(6, 3)
-    draws = streams.mix(streams.derive(keys[:, None], torch.arange(40_000))) >> 40 & 0xFFFFFF
+    keys = random_streams.replicate_keys(6, 3)
+    draws = random_streams.mix(random_streams.derive(keys[:, None], torch.arange(40_000))) >> 40 & 0xFFFFFF
     for rate in (0.0, 0.1, 0.5, 0.9, 1.0 - 2.0**-24):
-        found = streams.thinned(keys, 40_000, rate, dtype)
+        found = random_streams.thinned(keys, 40_000, rate, dtype)
         kept = found != 0
         assert torch.equal(kept, draws >= round(rate * 2**24))
         assert float(kept.double().mean()) == pytest.approx(1.0 - rate, abs=0.02)
         assert found.dtype == dtype
         torch.testing.assert_close(found[kept], torch.full_like(found[kept], 1.0 / (1.0 - rate)))
-    alone = streams.thinned(keys[1:2], 100, 0.5, dtype)
-    assert torch.equal(alone, streams.thinned(keys, 40_000, 0.5, dtype)[1:2, :100])
+    alone = random_streams.thinned(keys[1:2], 100, 0.5, dtype)
+    assert torch.equal(alone, random_streams.thinned(keys, 40_000, 0.5, dtype)[1:2, :100])
 
 
 def test_the_keys_of_sites_are_derived_alike_one_by_one_and_together() -> None:
-    noise = Noise(streams.replicate_keys(6, 3))
+    noise = Noise(random_streams.replicate_keys(6, 3))
     for index in (0, 1, 63, 64, 1_000_003):
-        assert torch.equal(noise.site(index), streams.derive(noise.keys, index))
+        assert torch.equal(noise.site(index), random_streams.derive(noise.keys, index))

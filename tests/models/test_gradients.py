@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from krohn import streams
+from krohn import random_streams
 from krohn.models.network import Decoder, Network, Noise
 from krohn.models.registry import model_config
 from models.test_whole_networks import CLASSES, GPTS, STACKS, VOCABULARY, moved, tokens
@@ -42,7 +42,7 @@ def loss_at(network: Network, flat: Tensor, noise: Noise | None) -> Tensor:
 def test_the_gradient_is_the_slope_of_the_loss(kind: str, options: dict[str, object], training: bool) -> None:
     """Along random directions, by central differences in float64; the randomness of a step is held fixed."""
     network = built(kind, options)
-    noise = Noise(streams.replicate_keys(5, 2)) if training else None
+    noise = Noise(random_streams.replicate_keys(5, 2)) if training else None
     weights = moved(network)
     flat = torch.zeros(2, network.layout.size, dtype=torch.float64)
     for name, view in network.layout.views(flat).items():

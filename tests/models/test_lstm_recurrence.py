@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from krohn import streams
+from krohn import random_streams
 from krohn.models.architectures.lstm import Lstm, LstmConfig
 from krohn.models.kernels import plain
 
@@ -11,7 +11,7 @@ from krohn.models.kernels import plain
 @pytest.mark.parametrize(("replicates", "length"), [(1, 1), (1, 5), (3, 6)])
 def test_loss_and_gradients_are_those_of_the_cell_by_cell_network(replicates: int, length: int) -> None:
     network = Lstm(LstmConfig(embedding=5, hidden=6), 4, 3)
-    flat = network.layout.initial(streams.replicate_keys(5, replicates)).double()
+    flat = network.layout.initial(random_streams.replicate_keys(5, replicates)).double()
     leaves = network.layout.leaves(flat, torch.zeros_like(flat))
     tokens = torch.randint(4, (replicates, 3, length), generator=torch.Generator().manual_seed(3))
     targets, shown = tokens % 3, (tokens != 1).int()

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from krohn import streams
+from krohn import random_streams
 from krohn.errors import Unsupported
 from krohn.models.architectures.gpt import Gpt, GptConfig
 from krohn.models.architectures.gru import Gru, GruConfig
@@ -16,7 +16,7 @@ def tokens() -> torch.Tensor:
 
 
 def single(network: Gpt | Lstm, row: int = 1) -> dict[str, torch.Tensor]:
-    flat = network.layout.initial(streams.replicate_keys(5, 2))
+    flat = network.layout.initial(random_streams.replicate_keys(5, 2))
     # biases start at zero: move everything, so that no parameter can be forgotten
     views = network.layout.views(
         flat + 0.05 * torch.randn(flat.shape, generator=torch.Generator().manual_seed(1))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from every import every
-from krohn import streams
+from krohn import random_streams
 from krohn.errors import MissingDependency
 from krohn.models import position_encodings, stock
 from krohn.models.architectures.diagonal import _gates
@@ -42,7 +42,7 @@ GPTS: list[dict[str, object]] = [
 
 def moved(network: Network, replicates: int = 2) -> Weights:
     """First weights, all moved a little: no bias is zero, no gain is one."""
-    flat = network.layout.initial(streams.replicate_keys(1, replicates)).double()
+    flat = network.layout.initial(random_streams.replicate_keys(1, replicates)).double()
     noise = torch.randn(flat.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     return network.layout.views(flat + 0.3 * noise)
 
@@ -154,7 +154,7 @@ def test_parameters_lie_side_by_side_and_do_not_overlap() -> None:
 
 def test_first_values_have_the_distribution_they_name() -> None:
     made = layout()
-    views = made.views(made.initial(streams.replicate_keys(3, 2)))
+    views = made.views(made.initial(random_streams.replicate_keys(3, 2)))
     assert (views["gain"] == 1).all()
     assert not views["bias"].any()
     inner = views["table"][:, :60, :40]
@@ -168,14 +168,15 @@ def test_first_values_have_the_distribution_they_name() -> None:
     assert float(bounded.std()) == pytest.approx(0.5 / math.sqrt(12), rel=0.05)
     assert not torch.equal(views["table"][0], views["table"][1])
     assert torch.equal(
-        made.initial(streams.replicate_keys(3, 5))[:2], made.initial(streams.replicate_keys(3, 2))
+        made.initial(random_streams.replicate_keys(3, 5))[:2],
+        made.initial(random_streams.replicate_keys(3, 2)),
     )
 
 
 @pytest.mark.filterwarnings("ignore:grad and param do not obey")  # strides of a view into a row
 def test_leaves_have_their_gradient_in_the_buffer() -> None:
     made = layout()
-    flat, gradient = made.initial(streams.replicate_keys(3, 2)), torch.zeros(2, made.size)
+    flat, gradient = made.initial(random_streams.replicate_keys(3, 2)), torch.zeros(2, made.size)
     leaves = made.leaves(flat, gradient)
     (leaves["gain"].square().sum() * 3).backward()
     assert torch.equal(made.views(gradient)["gain"], 6 * made.views(flat)["gain"])
@@ -199,7 +200,7 @@ def test_widths_are_multiples_of_sixteen(count: int, wanted: int) -> None:
 def test_gates_begin_open(kind: str, name: str, value: float) -> None:
     options: dict[str, object] = {"gate": True} if kind == "deltaproduct" else {"gate": "unit"}
     network = model_config(kind, **options).build(2, 2)
-    weights = network.layout.views(network.layout.initial(streams.replicate_keys(0, 1)))
+    weights = network.layout.views(network.layout.initial(random_streams.replicate_keys(0, 1)))
     assert (weights[name] == value).all()
 
 
@@ -265,7 +266,7 @@ def test_plain_operations_are_chosen_on_a_cpu() -> None:
     assert operations.choose(torch.zeros(1, dtype=torch.bfloat16)) is operations.PLAIN
     network: Network = model_config("gpt", layers=1, dim=4, heads=1, mlp=4).build(2, 2)
     assert not network.writes_gradients(
-        network.layout.views(network.layout.initial(streams.replicate_keys(0, 1)))
+        network.layout.views(network.layout.initial(random_streams.replicate_keys(0, 1)))
     )
 
 

@@ -10,7 +10,7 @@ from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.check.balls import Ball, DiagonalBalls, _relu
 from krohn.check.verdict import Refused
-from krohn.recurrent.witnesses import diagonal
+from krohn.recurrent.recurrent_weights import diagonal
 
 GATES = ["complex", "signed", "unit"]
 

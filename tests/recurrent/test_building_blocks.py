@@ -16,14 +16,14 @@ from krohn.automata.zoo import parse_spec
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent import one_step, stack_weights
 from krohn.recurrent.capability import capability
-from krohn.recurrent.delta_witness import Columns, DeltaCode, in_columns, moved
-from krohn.recurrent.diagonal_witness import DiagonalCode, _root
+from krohn.recurrent.delta_weights import Columns, DeltaCode, in_columns, moved
+from krohn.recurrent.diagonal_weights import DiagonalCode, _root
 from krohn.recurrent.elementary import components
 from krohn.recurrent.one_step import _composed, _elementary, block_length, with_one_step
+from krohn.recurrent.recurrent_weights import WEIGHTS
 from krohn.recurrent.small_action import _on_blocks, small_action
 from krohn.recurrent.stack_weights import Cascaded, all_actions
 from krohn.recurrent.verdicts import _derived, _idempotent_pair, _two_series, verdicts
-from krohn.recurrent.witnesses import WITNESSES
 
 
 def run(machine: Cascaded, word: list[int]) -> list[int]:
@@ -77,7 +77,7 @@ def test_too_much_work_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyPatch
         in_columns(parse_spec("D6")).network()
     monkeypatch.setattr(stack_weights, "MAX_PARAMETERS", 10)
     with pytest.raises(LimitExceeded, match="at most 10 parameters"):
-        WITNESSES["diagonal"](parse_spec("FlipFlop"))
+        WEIGHTS["diagonal"](parse_spec("FlipFlop"))
 
 
 @every("seed", range(10))
@@ -225,13 +225,13 @@ REACHED = [one for one in map(reachable, AUTOMATA) if one.num_states > 1]
 
 def test_one_state_is_refused_by_diagonal_layers_in_one_line() -> None:
     with pytest.raises(Unsupported, match="nothing to hold"):
-        WITNESSES["diagonal"](Semiautomaton(np.array([[0]]), 0))
+        WEIGHTS["diagonal"](Semiautomaton(np.array([[0]]), 0))
 
 
 @every("automaton", REACHED)
 def test_rows_say_what_the_witnesses_have(automaton: Semiautomaton) -> None:
     rows = {row.name: row for row in verdicts(automaton, analyze(automaton))}
-    stacks = {name: WITNESSES[name](automaton) for name in ("diagonal", "deltaproduct", "rankone")}
+    stacks = {name: WEIGHTS[name](automaton) for name in ("diagonal", "deltaproduct", "rankone")}
     gates = {"unit": "diagonal [0, 1]", "signed": "diagonal [-1, 1]", "complex": "diagonal complex"}
     weakest = gates[stacks["diagonal"].gate]  # type: ignore[attr-defined]
     for name in gates.values():

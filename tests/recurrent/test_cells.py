@@ -21,9 +21,9 @@ from krohn.check.stacks import DeltaStack, DiagonalStack, RankOneStack
 from krohn.check.sums import ANY, LEFT, Sums
 from krohn.check.verdict import Refused
 from krohn.errors import InvalidInput
+from krohn.recurrent.recurrent_files import CELLS
+from krohn.recurrent.recurrent_weights import WEIGHTS, diagonal
 from krohn.recurrent.running import logits_of
-from krohn.recurrent.witness_files import CELLS
-from krohn.recurrent.witnesses import WITNESSES, diagonal
 from recurrent.judge import gated_logits
 from recurrent.naive_stacks import DIM, HEADS, STATES, naive_logits, random_stack
 
@@ -138,7 +138,7 @@ def test_intervals_of_gated_cells_hold_what_torch_computes(kind: type[Lstm] | ty
 
 @pytest.mark.parametrize("kind", [*CELLS])
 def test_options_are_those_of_the_tensors(kind: str) -> None:
-    cell = WITNESSES[kind](parse_spec("FlipFlop"))
+    cell = WEIGHTS[kind](parse_spec("FlipFlop"))
     again = CELLS[kind].of(cell.tensors, cell.options)
     assert again.options == cell.options
     assert again.num_parameters == sum(value.size for value in cell.tensors.values())

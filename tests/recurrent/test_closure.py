@@ -13,15 +13,15 @@ from krohn.check.format import FORMATS
 from krohn.check.real import point
 from krohn.check.sums import Notes
 from krohn.check.verdict import Budget
-from krohn.evaluate.witness_networks import in_training
+from krohn.evaluate.recurrent_modules import in_training
 from krohn.models.kernels import delta_scan
 from krohn.recurrent.closure import checkable, close
-from krohn.recurrent.delta_witness import in_columns
+from krohn.recurrent.delta_weights import in_columns
 from krohn.recurrent.horizon import certified_horizon
 from krohn.recurrent.one_step import with_one_step
+from krohn.recurrent.recurrent_files import RecurrentNetwork
+from krohn.recurrent.recurrent_weights import WEIGHTS, deltaproduct, diagonal
 from krohn.recurrent.running import PlainSums, logits_of
-from krohn.recurrent.witness_files import Witness
-from krohn.recurrent.witnesses import WITNESSES, deltaproduct, diagonal
 
 STACKS = [("deltaproduct", "T3"), ("diagonal", "D8"), ("diagonal", "D6")]
 
@@ -66,7 +66,7 @@ def mutant(cell, rng):
 @pytest.mark.parametrize(("kind", "name"), STACKS)
 def test_layer_by_layer_decides_as_whole_vectors_do(kind, name) -> None:
     automaton, rng = parse_spec(name), np.random.default_rng(3)
-    original = WITNESSES[kind](automaton)
+    original = WEIGHTS[kind](automaton)
     outcomes = set()
     for cell in [original, *(mutant(original, rng) for _ in range(8))]:
         proof, (outcome, found) = close(cell, automaton, limit=300), naive(cell, automaton, 300)
@@ -77,7 +77,7 @@ def test_layer_by_layer_decides_as_whole_vectors_do(kind, name) -> None:
             assert proof.counterexample is not None
             assert len(proof.counterexample[0]) >= len(found)
             assert (
-                Witness(cell, automaton).run(np.array([proof.counterexample[0]]))[0]
+                RecurrentNetwork(cell, automaton).run(np.array([proof.counterexample[0]]))[0]
                 != automaton.run(proof.counterexample[0])
             ).any()
     assert close(original, automaton, limit=300).every_length
@@ -108,7 +108,7 @@ def test_rounded_rotations_close_because_nothing_is_written_while_they_turn(name
 )
 def test_chunks_that_are_called_exact_are_the_same_bits(kind, name, chunk, monkeypatch) -> None:
     automaton = parse_spec(name)
-    cell = WITNESSES[kind](automaton)
+    cell = WEIGHTS[kind](automaton)
     assert close(cell, automaton).chunked
     plain = delta_scan._chunked
     monkeypatch.setattr(delta_scan, "_chunked", lambda *given: plain(*given[:-1], chunk))
@@ -143,7 +143,7 @@ def test_chunks_are_not_called_exact_where_they_are_not() -> None:
     tower = diagonal(parse_spec("C2"))
     gates = {b"": np.array([0.5])}
     assert not same_in_chunks(tower, Notes(steps={"h.0": gates}, sizes={"h.0": (1.0, 1.0)}))
-    assert not has_chunks(WITNESSES["gru"](parse_spec("C2")))
+    assert not has_chunks(WEIGHTS["gru"](parse_spec("C2")))
 
 
 def test_stacks_have_a_horizon() -> None:
@@ -168,7 +168,7 @@ def test_the_horizon_of_a_stack_is_never_longer_than_the_first_wrong_word() -> N
             used = cell.tensors[name]
             used[used != 0] += (rng.normal(size=int((used != 0).sum())) * size).astype(np.float32)
         horizon = certified_horizon(cell, automaton)
-        wrong = np.flatnonzero((Witness(cell, automaton).run(words) != truth).any(axis=0))
+        wrong = np.flatnonzero((RecurrentNetwork(cell, automaton).run(words) != truth).any(axis=0))
         assert horizon is not None
         if len(wrong):
             short += 1

@@ -11,7 +11,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.check.cells import Gru, Lstm
 from krohn.check.stacks import DiagonalStack
 from krohn.recurrent.closure import close
-from krohn.recurrent.witnesses import gru
+from krohn.recurrent.recurrent_weights import gru
 from recurrent.judge import gated_logits, right, stack_logits
 from recurrent.test_lacking import FLIPFLOP, memory_of_one_bit
 

@@ -15,7 +15,7 @@ from krohn.check.cells import Cell, Gated
 from krohn.check.stacks import DeltaStack, DiagonalStack
 from krohn.recurrent.closure import close
 from krohn.recurrent.horizon import certified_horizon
-from krohn.recurrent.witnesses import WITNESSES
+from krohn.recurrent.recurrent_weights import WEIGHTS
 from recurrent.judge import gated_logits, right, stack_logits
 
 Tensors = dict[str, np.ndarray]
@@ -203,7 +203,7 @@ class Case:
 
 
 def compiled(kind: str) -> Callable[[], Cell]:
-    return lambda: WITNESSES[kind](FLIPFLOP)
+    return lambda: WEIGHTS[kind](FLIPFLOP)
 
 
 CASES = {
@@ -221,13 +221,13 @@ CASES = {
     ),
     "finite: partial sums of a gate": Case(memory_of_one_bit, cancelled_gate),
     "finite: a value that is not read": Case(
-        lambda: WITNESSES["deltaproduct"](parse_spec("C2")), unread_value, automaton=parse_spec("C2")
+        lambda: WEIGHTS["deltaproduct"](parse_spec("C2")), unread_value, automaton=parse_spec("C2")
     ),
-    "beta of 2": Case(lambda: WITNESSES["deltaproduct"](C3), slack_beta, automaton=C3),
+    "beta of 2": Case(lambda: WEIGHTS["deltaproduct"](C3), slack_beta, automaton=C3),
     "beta of 2, one step": Case(
-        lambda: WITNESSES["deltanet"](parse_spec("D6")), slack_beta, automaton=parse_spec("D6")
+        lambda: WEIGHTS["deltanet"](parse_spec("D6")), slack_beta, automaton=parse_spec("D6")
     ),
-    "rates of 2": Case(lambda: WITNESSES["rankone"](C3), slack_beta, automaton=C3),
+    "rates of 2": Case(lambda: WEIGHTS["rankone"](C3), slack_beta, automaton=C3),
     "a forget gate of 0": Case(compiled("lstm"), open_forget_gate),
     "a forget gate of 0, bfloat16": Case(compiled("lstm"), open_forget_gate, "bfloat16"),
     "an update gate of 0": Case(compiled("gru"), open_update_gate),
@@ -260,7 +260,7 @@ def test_what_a_half_type_lacks_float32_has(spoil: Callable[[Tensors], None]) ->
 
 def test_a_horizon_needs_finite_numbers_in_memories_that_nobody_reads() -> None:
     automaton = parse_spec("C5")
-    cell = WITNESSES["diagonal"](automaton)
+    cell = WEIGHTS["diagonal"](automaton)
     assert isinstance(cell, DiagonalStack)
     assert (certified_horizon(cell, automaton) or 0) > 1_000
     half = cell.memory // 2
@@ -356,7 +356,7 @@ def read_out_scaled(w: Tensors, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("architecture", ["deltaproduct", "deltanet", "diagonal", "rankone", "lstm", "gru"])
 def test_no_mutant_of_unread_silent_or_cancelled_parts_is_proved_and_wrong(architecture: str) -> None:
     rng, outcomes = np.random.default_rng(11), set()
-    cell = WITNESSES[architecture](FLIPFLOP)
+    cell = WEIGHTS[architecture](FLIPFLOP)
     for change in KINDS_OF_MUTANTS.values():
         for _ in range(2):
             tensors = with_more(cell)
@@ -379,4 +379,4 @@ def test_a_configuration_is_part_of_the_network() -> None:
     other = DiagonalStack(cell.tensors, gate="unit")
     assert not answers_right(other, FLIPFLOP, "float32")
     assert not close(other, FLIPFLOP, limit=200).every_length
-    assert isinstance(WITNESSES["deltanet"](FLIPFLOP), DeltaStack)
+    assert isinstance(WEIGHTS["deltanet"](FLIPFLOP), DeltaStack)

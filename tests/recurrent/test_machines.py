@@ -20,13 +20,13 @@ from krohn.check.real import Real, between, point
 from krohn.check.sums import ANY, LEFT
 from krohn.check.verdict import Budget, Refused
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
-from krohn.network.storage import MODEL, is_witness
+from krohn.network.storage import MODEL, is_recurrent
 from krohn.recurrent.closure import Closure, checkable, close
 from krohn.recurrent.horizon import certified_horizon, horizon_of
-from krohn.recurrent.witness_files import MEANING, Witness, load, run_all, save
-from krohn.recurrent.witnesses import WITNESSES, diagonal, lstm
+from krohn.recurrent.recurrent_files import MEANING, RecurrentNetwork, load, run_all, save
+from krohn.recurrent.recurrent_weights import WEIGHTS, diagonal, lstm
 
-KINDS = [*WITNESSES]
+KINDS = [*WEIGHTS]
 
 
 def small(seed: int) -> Semiautomaton:
@@ -37,30 +37,36 @@ def small(seed: int) -> Semiautomaton:
 @every("kind", KINDS)
 def test_any_small_automaton_has_a_witness_that_is_proved(kind: str, seed: int) -> None:
     automaton = small(seed)
-    cell = WITNESSES[kind](automaton)
+    cell = WEIGHTS[kind](automaton)
     proof = close(cell, automaton)
     assert proof.every_length
     words = np.random.default_rng(0).integers(automaton.num_letters, size=(3, 30))
-    assert Witness(cell, automaton).run(words).tolist() == [automaton.run(word) for word in words.tolist()]
-    found = run_all(Witness(cell, automaton), automaton, most=60)
+    assert RecurrentNetwork(cell, automaton).run(words).tolist() == [
+        automaton.run(word) for word in words.tolist()
+    ]
+    found = run_all(RecurrentNetwork(cell, automaton), automaton, most=60)
     assert found.wrong == 0
 
 
 def test_all_words_of_the_largest_length_are_run() -> None:
     automaton = parse_spec("S3")
     cell = lstm(automaton)
-    found = run_all(Witness(cell, automaton), automaton, most=100)
+    found = run_all(RecurrentNetwork(cell, automaton), automaton, most=100)
     letters = automaton.num_letters
     longest = max(n for n in range(1, 9) if letters**n <= 100)
     assert (found.length, found.words) == (longest, letters**longest)
     other = Semiautomaton(automaton.table, start=1)  # the same moves from another start
     truth = [other.run(word) for word in product(range(letters), repeat=longest)]
     said = [automaton.run(word) for word in product(range(letters), repeat=longest)]
-    wrong = run_all(Witness(cell, automaton), other, most=100).wrong
+    wrong = run_all(RecurrentNetwork(cell, automaton), other, most=100).wrong
     assert wrong == sum(a != b for a, b in zip(truth, said, strict=True)) > 0
-    assert run_all(Witness(cell, automaton), automaton, most=1).length == 1
+    assert run_all(RecurrentNetwork(cell, automaton), automaton, most=1).length == 1
     single = Semiautomaton.from_letters([[1, 0]])
-    assert run_all(Witness(lstm(single), single), single).to_json() == {"length": 1, "words": 1, "wrong": 0}
+    assert run_all(RecurrentNetwork(lstm(single), single), single).to_json() == {
+        "length": 1,
+        "words": 1,
+        "wrong": 0,
+    }
 
 
 def counter_stage(modulus: int) -> Stage:
@@ -178,7 +184,7 @@ def test_a_counterexample_has_names() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_witness_is_read_as_it_was_written(kind: str, tmp_path: Path) -> None:
     automaton = parse_spec("FlipFlop")
-    witness = Witness(WITNESSES[kind](automaton), automaton)
+    witness = RecurrentNetwork(WEIGHTS[kind](automaton), automaton)
     for folder in ("a", "b"):
         save(witness, tmp_path / folder)
     for name in (MODEL, MEANING):
@@ -203,13 +209,13 @@ def test_a_witness_is_read_as_it_was_written(kind: str, tmp_path: Path) -> None:
         ({"options": {"hidden": 3}}, "options must be those of the tensors"),
         ({"digest": "0"}, "does not have the digest"),
         ({"name": "x" * 201}, "name must be a string of at most 200"),
-        ({"automaton": {}}, "not a recurrent witness"),
+        ({"automaton": {}}, "not a recurrent network"),
         ({"extra": 1}, "must have the keys"),
     ],
 )
 def test_a_broken_description_is_one_line(change: dict[str, object], says: str, tmp_path: Path) -> None:
     automaton = parse_spec("C2")
-    save(Witness(lstm(automaton), automaton), tmp_path)
+    save(RecurrentNetwork(lstm(automaton), automaton), tmp_path)
     payload = json.loads((tmp_path / MEANING).read_text()) | change
     (tmp_path / MEANING).write_text(json.dumps(payload))
     with pytest.raises(InvalidFile, match=says) as caught:
@@ -221,18 +227,18 @@ def test_a_broken_description_is_one_line(change: dict[str, object], says: str, 
 @pytest.mark.parametrize("data", [b"", b"nothing", b"\x08\x00\x00\x00\x00\x00\x00\x00{}      "])
 def test_tensors_that_are_none_are_refused(data: bytes, tmp_path: Path) -> None:
     automaton = parse_spec("C2")
-    save(Witness(lstm(automaton), automaton), tmp_path)
+    save(RecurrentNetwork(lstm(automaton), automaton), tmp_path)
     (tmp_path / MODEL).write_bytes(data)
-    with pytest.raises(InvalidFile, match=r"not a recurrent witness|safetensors file"):
+    with pytest.raises(InvalidFile, match=r"not a recurrent network|safetensors file"):
         load(tmp_path)
 
 
 def test_a_witness_may_be_replaced_but_nothing_else(tmp_path: Path) -> None:
     automaton = parse_spec("C2")
-    witness = Witness(lstm(automaton), automaton)
-    assert not is_witness(tmp_path)
+    witness = RecurrentNetwork(lstm(automaton), automaton)
+    assert not is_recurrent(tmp_path)
     save(witness, tmp_path)
-    save(Witness(WITNESSES["gru"](automaton), automaton), tmp_path)
+    save(RecurrentNetwork(WEIGHTS["gru"](automaton), automaton), tmp_path)
     assert load(tmp_path).cell.kind == "gru"
     (tmp_path / MEANING).unlink()
     kept = (tmp_path / MODEL).read_bytes()

@@ -14,12 +14,12 @@ from krohn.check.format import FORMATS
 from krohn.check.real import point
 from krohn.recurrent import verdicts as rows_module
 from krohn.recurrent.capability import capability
-from krohn.recurrent.delta_witness import DeltaCode, moved
-from krohn.recurrent.diagonal_witness import DiagonalCode
-from krohn.recurrent.rankone_witness import HEADS, RankOneCode, rankone
+from krohn.recurrent.delta_weights import DeltaCode, moved
+from krohn.recurrent.diagonal_weights import DiagonalCode
+from krohn.recurrent.rankone_weights import HEADS, RankOneCode, rankone
+from krohn.recurrent.recurrent_weights import WEIGHTS, gru, lstm
 from krohn.recurrent.running import PlainSums, logits_of
 from krohn.recurrent.verdicts import verdicts
-from krohn.recurrent.witnesses import WITNESSES, gru, lstm
 
 FLOATS = PlainSums(FORMATS["float32"])
 AUTOMATA = [random_automaton(seed, smallest=2, largest=4) for seed in (1, 3, 5)] + [parse_spec("Dyck1,2")]
@@ -161,7 +161,7 @@ def test_a_diagonal_mixer_turns_counters_and_writes_tiles(
 )
 def test_logits_of_a_stack_are_one_for_the_state_and_zero_elsewhere(kind: str, name: str) -> None:
     automaton = parse_spec(name)
-    cell = WITNESSES[kind](automaton)
+    cell = WEIGHTS[kind](automaton)
     for word in words_of(automaton, count=2):
         found = logits_of(cell, np.array([word]))[0]
         for logits, state in zip(found, automaton.run(word), strict=True):

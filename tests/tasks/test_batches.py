@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from every import every
-from krohn import streams
+from krohn import random_streams
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput, Unsupported
@@ -24,7 +24,7 @@ def task(spec: str = "D6", **options: object) -> Task:
 @pytest.mark.parametrize("spec", ["D6", "Grid4", "Dyck4,2", "S4", "FlipFlop", "parity"])
 def test_states_are_those_of_the_automaton(spec: str) -> None:
     made = task(spec)
-    words, states = made.sample(streams.replicate_keys(1, 2), torch.arange(3)[:, None], 4)
+    words, states = made.sample(random_streams.replicate_keys(1, 2), torch.arange(3)[:, None], 4)
     assert words.shape == (3, 2, 4, 12)
     for word, row in zip(words.reshape(-1, 12).tolist(), states.reshape(-1, 12).tolist(), strict=True):
         assert row == made.automaton.run(word)
@@ -32,7 +32,7 @@ def test_states_are_those_of_the_automaton(spec: str) -> None:
 
 def test_a_replicate_draws_the_same_data_whatever_the_number_of_replicates_and_the_chunking() -> None:
     made = task()
-    keys = streams.replicate_keys(5, 4)
+    keys = random_streams.replicate_keys(5, 4)
     together = made.batch(keys, torch.arange(6)[:, None], 3)
     alone = made.batch(keys[2:3], torch.arange(4, 6)[:, None], 3)
     assert torch.equal(together.tokens[4:, 2:3], alone.tokens)
@@ -42,7 +42,7 @@ def test_a_replicate_draws_the_same_data_whatever_the_number_of_replicates_and_t
 
 def test_feasible_inputs_never_enter_the_sink_and_are_uniform_among_legal_moves() -> None:
     made = task("Dyck4,2", length=30)
-    words, states = made.sample(streams.replicate_keys(1, 1), 0, 500)
+    words, states = made.sample(random_streams.replicate_keys(1, 1), 0, 500)
     assert int((states == made.automaton.num_states - 1).sum()) == 0
     seen: Counter[tuple[int, int]] = Counter()
     for word, row in zip(words[0].tolist(), states[0].tolist(), strict=True):
@@ -73,7 +73,7 @@ def test_periodic_inputs_repeat_the_word_with_the_stated_probability() -> None:
 
 
 def test_labels_are_revealed_with_the_stated_probability() -> None:
-    batch = task(reveal=0.3).batch(streams.replicate_keys(0, 2), torch.arange(20)[:, None], 16)
+    batch = task(reveal=0.3).batch(random_streams.replicate_keys(0, 2), torch.arange(20)[:, None], 16)
     assert float(batch.shown.double().mean()) == pytest.approx(0.3, abs=0.02)
     assert not torch.equal(batch.shown[:, 0], batch.shown[:, 1])
 
@@ -103,7 +103,7 @@ def test_held_out_sequences_are_not_training_sequences() -> None:
     made = task("S4", length=20)
     words, batch = made.held_out(0, 50)
     assert torch.equal(words.int(), batch.tokens)
-    keys = streams.replicate_keys(0, 1)
+    keys = random_streams.replicate_keys(0, 1)
     trained, _ = made.sample(keys, torch.arange(100)[:, None], 16)
     held = {tuple(row) for row in words.reshape(-1, 20).tolist()}
     assert held.isdisjoint({tuple(row) for row in trained.reshape(-1, 20).tolist()})

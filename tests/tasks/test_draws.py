@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from every import every
-from krohn import streams
+from krohn import random_streams
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, KrohnError, Unsupported
 from krohn.tasks.batches import Task, task_reasons
@@ -17,7 +17,7 @@ from krohn.tasks.input_distributions import Distribution, feasible_letters, lett
 from krohn.tasks.task_config import TaskConfig
 
 CPU = torch.device("cpu")
-KEYS = streams.replicate_keys(3, 1)
+KEYS = random_streams.replicate_keys(3, 1)
 # Three states, two letters; what is seen of state 1 and state 2 is the same.
 SHOWN = Semiautomaton.from_letters([(1, 2, 0), (0, 0, 2)], start=1, observe=(0, 1, 1))
 
@@ -65,7 +65,7 @@ def test_a_batch_is_what_a_loop_writes(options: dict[str, object]) -> None:
 
 
 def test_what_is_shown_is_drawn_anew_in_each_step_and_replicate_and_words_are_not_touched() -> None:
-    keys = streams.replicate_keys(0, 2)
+    keys = random_streams.replicate_keys(0, 2)
     half, whole = made(reveal=0.5), made()
     batches = [half.batch(keys, step, 40).shown for step in (0, 1)]
     assert not torch.equal(batches[0], batches[1])
@@ -86,15 +86,15 @@ def test_a_word_of_a_batch_does_not_depend_on_how_many_there_are() -> None:
 
 @pytest.mark.parametrize("weights", [(3, 0, 1, 4), (1, 1), (0, 0, 7), (9999, 1), (2,)])
 def test_weights_cut_the_numbers_below_their_sum_into_runs(weights: tuple[int, ...]) -> None:
-    keys = streams.derive(torch.tensor([8]), torch.arange(200))
+    keys = random_streams.derive(torch.tensor([8]), torch.arange(200))
     found = letters(Distribution("weights", word=weights), keys, len(weights), 5)
-    drawn = streams.integers(streams.derive(keys[:, None], torch.arange(5)), sum(weights))
+    drawn = random_streams.integers(random_streams.derive(keys[:, None], torch.arange(5)), sum(weights))
     owner = [letter for letter, weight in enumerate(weights) for _ in range(weight)]
     assert found.tolist() == [[owner[number] for number in row] for row in drawn.tolist()]
 
 
 def test_every_set_of_places_is_as_likely_as_any_other() -> None:
-    keys = streams.derive(torch.tensor([5]), torch.arange(20_000))
+    keys = random_streams.derive(torch.tensor([5]), torch.arange(20_000))
     words = letters(Distribution("ones", count=2), keys, 2, 5).tolist()
     counts = Counter(map(tuple, words))
     assert all(sum(word) == 2 for word in counts)
@@ -106,12 +106,12 @@ def test_every_set_of_places_is_as_likely_as_any_other() -> None:
 
 @pytest.mark.parametrize("count", [0, 5])
 def test_no_ones_and_all_ones(count: int) -> None:
-    keys = streams.derive(torch.tensor([5]), torch.arange(7))
+    keys = random_streams.derive(torch.tensor([5]), torch.arange(7))
     assert (letters(Distribution("ones", count=count), keys, 2, 5) == (count == 5)).all()
 
 
 def test_a_word_that_repeats_begins_at_its_beginning() -> None:
-    keys = streams.derive(torch.tensor([5]), torch.arange(400))
+    keys = random_streams.derive(torch.tensor([5]), torch.arange(400))
     found = letters(Distribution("periodic", probability=0.5, word=(1, 0, 0)), keys, 2, 8).tolist()
     repeated = sum(word == [1, 0, 0, 1, 0, 0, 1, 0] for word in found)
     assert 150 < repeated < 250

@@ -10,7 +10,7 @@ from itertools import combinations, islice
 from math import isqrt
 
 from krohn.automata.semiautomaton import Transformation
-from krohn.work import Work
+from krohn.budget import Budget
 
 Partition = tuple[int, ...]
 Principal = dict[Partition, tuple[int, int]]
@@ -86,15 +86,15 @@ def closure_cost(letters: Sequence[Transformation]) -> int:
     return 1 + len(letters[0]) * (len(letters) + 2) // 2
 
 
-def principal_congruences(letters: Sequence[Transformation], max_pairs: int, work: Work) -> Principal:
+def principal_congruences(letters: Sequence[Transformation], max_pairs: int, budget: Budget) -> Principal:
     """The non-trivial principal congruences with a pair that generates each, coarsest first.
 
     If there are many pairs of states, or little work is left, those of a sample: a fifth of the work that is
     left may go into them.
     """
     cost = closure_cost(letters)
-    pairs = list(_pairs(letters, max(1, work.pieces(5 * cost, max_pairs))))
-    work.spend(cost * len(pairs))
+    pairs = list(_pairs(letters, max(1, budget.pieces(5 * cost, max_pairs))))
+    budget.spend(cost * len(pairs))
     made: Principal = {}
     for pair in pairs:
         made.setdefault(principal_congruence(letters, *pair), pair)
@@ -103,7 +103,7 @@ def principal_congruences(letters: Sequence[Transformation], max_pairs: int, wor
 
 
 def subdirect_parts(
-    letters: Sequence[Transformation], principal: Principal, work: Work
+    letters: Sequence[Transformation], principal: Principal, budget: Budget
 ) -> tuple[Partition, ...]:
     """Congruences with trivial meet, each maximal among those that keep some pair of states apart.
 
@@ -117,7 +117,7 @@ def subdirect_parts(
         apart = next(
             (first[code], state) for state, code in enumerate(codes) if first.setdefault(code, state) != state
         )
-        parts.append(_grown(letters, tuple(range(size)), principal, work, apart))
+        parts.append(_grown(letters, tuple(range(size)), principal, budget, apart))
         codes = [(*code, label) for code, label in zip(codes, parts[-1], strict=True)]
     return tuple(parts)
 
@@ -126,7 +126,7 @@ def _grown(
     letters: Sequence[Transformation],
     labels: Partition,
     principal: Principal,
-    work: Work,
+    budget: Budget,
     apart: tuple[int, int] | None = None,
 ) -> Partition:
     """The congruence joined with one principal congruence after another.
@@ -137,7 +137,7 @@ def _grown(
     for other, (left, right) in principal.items():
         if labels[left] == labels[right] or (apart is not None and other[apart[0]] == other[apart[1]]):
             continue  # it is contained already, or cannot be taken
-        work.spend(cost)
+        budget.spend(cost)
         united = join(letters, labels, other)
         if max(united) > 0 and (apart is None or united[apart[0]] != united[apart[1]]):
             labels = united
@@ -149,13 +149,13 @@ def congruences(
     principal: Principal,
     subdirect: Sequence[Partition],
     max_count: int,
-    work: Work,
+    budget: Budget,
 ) -> list[Partition]:
     """At most ``max_count`` congruences: parts of the subdirect representation, principal ones, joins."""
     found = dict.fromkeys(part for part in subdirect if max(part) + 1 < len(part))
     single, cost = list(principal), closure_cost(letters)
     for labels in single[:_STARTS]:
-        found.setdefault(_grown(letters, labels, principal, work))
+        found.setdefault(_grown(letters, labels, principal, budget))
     half = max(1, (max_count - len(found)) // 2)
     # The coarsest have the smallest quotients, the finest the smallest blocks: take from both ends.
     for labels in single if len(single) <= 2 * half else [*single[:half], *single[-half:]]:
@@ -165,7 +165,7 @@ def congruences(
         for other in queue[:position]:
             if len(found) >= max_count:
                 return list(found)
-            work.spend(cost)
+            budget.spend(cost)
             united = join(letters, labels, other)
             if max(united) > 0 and united not in found:
                 found[united] = None

@@ -5,7 +5,7 @@ reached in the chain before the letter, P′ in the chain after it. From (Q, Q) 
 choice of tile in P and what the cascade answers in P′, in the order in which the coordinates become
 known, until P′ is a single state {q′}; then P·a = {q′} must hold, and so for every q of P. The pairs are
 finitely many, each is visited once, so the answer is exact: a chain of either side is a path of pairs.
-P·a ⊆ P′ is checked on the way, for a witness as high up as possible: tiles only shrink, so a state
+P·a ⊆ P′ is checked on the way, for a fault as high up as possible: tiles only shrink, so a state
 outside stays outside.
 
 The order is a schedule: the coordinate of a set is decided at its ``start`` and readable from its
@@ -19,9 +19,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from krohn.budget import Budget, BudgetSpent, unlimited
 from krohn.cascade.skeleton import Skeleton
 from krohn.errors import LimitExceeded
-from krohn.work import Work, WorkSpent, unlimited
 
 MAX_PAIRS = 20_000_000
 PAIR_COST = 5  # units of work that one pair takes
@@ -47,13 +47,13 @@ class CoveringReport:
     Attributes:
         holds: whether the cascade covers the automaton.
         num_pairs: how many (source set, target set, letter) triples were examined.
-        witness: the first thing that is wrong, in words; empty when the covering holds.
+        fault: the first thing that is wrong, in words; empty when the covering holds.
         reset_sets: the target sets that some letter resets, over all chains.
     """
 
     holds: bool
     num_pairs: int
-    witness: str = ""
+    fault: str = ""
     reset_sets: frozenset[int] = frozenset()
 
 
@@ -63,19 +63,19 @@ def check_covering(
     start: Sequence[int] | None = None,
     finish: Sequence[int] | None = None,
     max_pairs: int = MAX_PAIRS,
-    work: Work | None = None,
+    budget: Budget | None = None,
 ) -> CoveringReport:
-    """Examines every triple under a schedule (the levels by default); reports the first witness."""
-    work = unlimited() if work is None else work
-    allowed = work.pieces(PAIR_COST, max_pairs)
+    """Examines every triple under a schedule (the levels by default); reports the first fault."""
+    budget = unlimited() if budget is None else budget
+    allowed = budget.pieces(PAIR_COST, max_pairs)
     try:
         report = _examined(cascade, start, finish, allowed)
     except LimitExceeded:
         if allowed == max_pairs:
             raise
-        work.spend(allowed * PAIR_COST)
-        raise WorkSpent("the covering check takes more work than is left; raise --effort") from None
-    work.spend(min(report.num_pairs, allowed) * PAIR_COST)
+        budget.spend(allowed * PAIR_COST)
+        raise BudgetSpent("the covering check takes more work than is left; raise --effort") from None
+    budget.spend(min(report.num_pairs, allowed) * PAIR_COST)
     return report
 
 

@@ -24,12 +24,12 @@ from functools import cached_property
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import identity
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.budget import Budget
 from krohn.cascade.covering import CoveringReport, check_covering
 from krohn.cascade.group_order import SMALLEST_UNSOLVABLE, derived_length, group_order, small_generating_set
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.skeleton import Permutation, SetClass, Skeleton, skeleton
 from krohn.errors import InvalidInput
-from krohn.work import Work
 
 # When each class of a cascade can be computed, in layers, and how many layers that takes.
 #
@@ -93,15 +93,15 @@ class Cascade:
     """
 
     skeleton: Skeleton
-    work: InitVar[Work | None] = None
+    budget: InitVar[Budget | None] = None
     covering: CoveringReport = field(init=False)
     _over: dict[tuple[int, int], int] = field(init=False, repr=False, default_factory=dict)
     _moves: dict[tuple[int, int], Permutation] = field(init=False, repr=False, default_factory=dict)
 
-    def __post_init__(self, work: Work | None) -> None:
-        object.__setattr__(self, "covering", check_covering(self, work=work))
+    def __post_init__(self, budget: Budget | None) -> None:
+        object.__setattr__(self, "covering", check_covering(self, budget=budget))
         if not self.covering.holds:  # not an assert statement: the proof must not be optimised away
-            raise AssertionError(f"a cascade must cover its automaton: {self.covering.witness}")
+            raise AssertionError(f"a cascade must cover its automaton: {self.covering.fault}")
 
     @property
     def automaton(self) -> Semiautomaton:
@@ -319,7 +319,7 @@ class Cascade:
 
 
 def holonomy_cascade(
-    automaton: Semiautomaton, *, max_sets: int = DEFAULT_MAX_SETS, work: Work | None = None
+    automaton: Semiautomaton, *, max_sets: int = DEFAULT_MAX_SETS, budget: Budget | None = None
 ) -> Cascade:
     """The plain holonomy decomposition, its covering proved."""
-    return Cascade(skeleton(automaton, max_sets=max_sets, work=work), work)
+    return Cascade(skeleton(automaton, max_sets=max_sets, budget=budget), budget)

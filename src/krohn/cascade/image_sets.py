@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.automata.semiautomaton import Transformation
+from krohn.budget import Budget, BudgetSpent, unlimited
 from krohn.errors import LimitExceeded
-from krohn.work import Work, WorkSpent, unlimited
 
 DEFAULT_MAX_SETS = 200_000
 # Tables of 2⁸ entries are quickest to use, tables of 2⁵ to make: the former only for large families.
@@ -39,12 +39,12 @@ class ImageSets:
 
 
 def image_sets(
-    letters: Sequence[Transformation], max_sets: int = DEFAULT_MAX_SETS, work: Work | None = None
+    letters: Sequence[Transformation], max_sets: int = DEFAULT_MAX_SETS, budget: Budget | None = None
 ) -> ImageSets:
     """Lists the family; stops with one line when it grows past ``max_sets`` or past the work there is."""
-    work = unlimited() if work is None else work
+    budget = unlimited() if budget is None else budget
     cost = 4 + len(letters) * (1 + len(letters[0]) // _WIDE)
-    allowed = work.pieces(cost, max_sets)
+    allowed = budget.pieces(cost, max_sets)
     if len(letters[0]) > _MOST_STATES:
         raise LimitExceeded(
             f"image sets are listed for at most {_MOST_STATES:,} states; got {len(letters[0]):,}; reduce the "
@@ -55,9 +55,9 @@ def image_sets(
     except LimitExceeded:
         if allowed == max_sets:
             raise
-        work.spend(allowed * cost)
-        raise WorkSpent("the family of image sets takes more work than is left; raise --effort") from None
-    work.spend(min(len(family.masks), allowed) * cost)
+        budget.spend(allowed * cost)
+        raise BudgetSpent("the family of image sets takes more work than is left; raise --effort") from None
+    budget.spend(min(len(family.masks), allowed) * cost)
     return family
 
 

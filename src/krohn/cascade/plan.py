@@ -163,9 +163,9 @@ def holonomy_fault(automaton: Semiautomaton, cascade: Cascade, schedule: Schedul
     if automaton.start != cascade.automaton.start:
         return f"the cascade starts at {cascade.automaton.start}, the automaton at {automaton.start}"
     if schedule is None or schedule.layers == schedule.layers_in_step:
-        return cascade.covering.witness
+        return cascade.covering.fault
     start, finish = schedule.of_sets(cascade.skeleton)
-    return check_covering(cascade, start=start, finish=finish).witness
+    return check_covering(cascade, start=start, finish=finish).fault
 
 
 def reachable_fault(automaton: Semiautomaton, states: Sequence[int], inner: Semiautomaton) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
+from krohn.budget import Budget, BudgetSpent
 from krohn.cascade import splitting
 from krohn.cascade.congruences import (
     Partition,
@@ -30,7 +31,6 @@ from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPla
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.cascade.skeleton import Skeleton
 from krohn.errors import LimitExceeded
-from krohn.work import Work, WorkSpent
 
 REACHABLE, ASYNCHRONOUS, MERGE = "reachable", "asynchronous", "merge"
 PARALLEL, SERIAL, ERROR_BIT, CLAMPED = "parallel", "serial", "error bit", "clamped counter"
@@ -57,37 +57,37 @@ SEARCHES = (
 )
 
 
-def plain_cascade(automaton: Semiautomaton, work: Work, max_sets: int) -> Cascade | None:
+def plain_cascade(automaton: Semiautomaton, budget: Budget, max_sets: int) -> Cascade | None:
     """Plain holonomy, for at most a third of the work that is left; None if that is not enough."""
     try:
-        return holonomy_cascade(automaton, max_sets=max_sets, work=work.part(work.left / 3))
+        return holonomy_cascade(automaton, max_sets=max_sets, budget=budget.part(budget.left / 3))
     except LimitExceeded as limit:
-        if isinstance(limit, WorkSpent):
-            work.give_up("plain holonomy")
+        if isinstance(limit, BudgetSpent):
+            budget.give_up("plain holonomy")
         return None
 
 
 def cascade_plans(
-    automaton: Semiautomaton, work: Work, max_sets: int, plain: Cascade | None = None
+    automaton: Semiautomaton, budget: Budget, max_sets: int, plain: Cascade | None = None
 ) -> Iterator[Plan]:
     """Different plans, each once, none of more levels than plain holonomy, if that is within the limits.
 
     The searches share the work that is there, and say if it was not enough.
     """
     seen: set[tuple[str, ...]] = set()
-    shape = next(PlanSearch(frozenset(PASSES), work, max_sets).known_shapes(automaton), None)
+    shape = next(PlanSearch(frozenset(PASSES), budget, max_sets).known_shapes(automaton), None)
     if shape is not None and automaton.num_states > _SMALL:
         yield shape  # known to be shallow, as a cascade of so many states is not
         return
     if plain is None:
-        plain = plain_cascade(automaton, work, max_sets)
+        plain = plain_cascade(automaton, budget, max_sets)
     cascades: dict[_Key, Cascade | None] = {_key(automaton): plain}
     for number, passes in enumerate(SEARCHES):
-        share = work.part(work.left / (2 if number == 0 else len(SEARCHES) - number))
+        share = budget.part(budget.left / (2 if number == 0 else len(SEARCHES) - number))
         search = PlanSearch(passes, share, max_sets, cascades=cascades)
         plan = search.best(automaton)
         if not search.is_complete:
-            work.give_up("the search for plans of fewer layers")
+            budget.give_up("the search for plans of fewer layers")
         if plan is not None:
             lines = tuple(f"{indent} {node.title} {node.measure}" for indent, node in plan.walk())
             if lines not in seen:
@@ -102,7 +102,7 @@ class PlanSearch:
     """One search, with its memory of automata already planned."""
 
     passes: frozenset[str]
-    work: Work
+    budget: Budget
     max_sets: int
     is_complete: bool = True
     cascades: dict[_Key, Cascade | None] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class PlanSearch:
     def _search(self, automaton: Semiautomaton, plain: Plan | None) -> Plan | None:
         best = plain
         try:
-            self.work.spend(_OVERHEAD + 2 * automaton.table.size)
+            self.budget.spend(_OVERHEAD + 2 * automaton.table.size)
             reachable = self._reachable(automaton)
             if reachable is not None:
                 return reachable if plain is None or reachable.measure < plain.measure else plain
@@ -134,7 +134,7 @@ class PlanSearch:
                         best = candidate
                 if best is not None and _is_enough(best):
                     break
-        except WorkSpent:
+        except BudgetSpent:
             self.is_complete = False
         return best
 
@@ -142,7 +142,7 @@ class PlanSearch:
         """The candidates of one pass, as far as the work lasts; then it is the next pass's turn."""
         try:
             yield from candidates
-        except WorkSpent:
+        except BudgetSpent:
             self.is_complete = False
 
     def known_shapes(self, automaton: Semiautomaton) -> Iterator[Plan]:
@@ -158,11 +158,11 @@ class PlanSearch:
         if automaton.num_states < 3 or not {PARALLEL, SERIAL} & self.passes:
             return
         letters = automaton.letters
-        principal = principal_congruences(letters, _MAX_PAIRS, self.work)
-        subdirect = subdirect_parts(letters, principal, self.work)
+        principal = principal_congruences(letters, _MAX_PAIRS, self.budget)
+        subdirect = subdirect_parts(letters, principal, self.budget)
         if PARALLEL in self.passes and len(subdirect) > 1:
             yield from self._parallel(automaton, [subdirect])
-        found = congruences(letters, principal, subdirect, _MAX_CONGRUENCES, self.work)
+        found = congruences(letters, principal, subdirect, _MAX_CONGRUENCES, self.budget)
         if SERIAL in self.passes:
             yield from self._serial(automaton, found)
         if PARALLEL in self.passes:
@@ -187,11 +187,11 @@ class PlanSearch:
         if key not in self.cascades:
             try:
                 self.cascades[key] = holonomy_cascade(
-                    automaton, max_sets=self.max_sets, work=self.work.part(self.work.left / 2)
+                    automaton, max_sets=self.max_sets, budget=self.budget.part(self.budget.left / 2)
                 )
             except LimitExceeded as limit:
                 self.cascades[key] = None
-                self.is_complete &= not isinstance(limit, WorkSpent)
+                self.is_complete &= not isinstance(limit, BudgetSpent)
         return self.cascades[key]
 
     def _holonomy(self, automaton: Semiautomaton) -> Iterator[Plan]:
@@ -204,8 +204,8 @@ class PlanSearch:
         is_asynchronous = ASYNCHRONOUS in self.passes
         if is_asynchronous:
             try:
-                self.work.spend(PAIR_COST * cascade.covering.num_pairs)
-            except WorkSpent:
+                self.budget.spend(PAIR_COST * cascade.covering.num_pairs)
+            except BudgetSpent:
                 self.is_complete = is_asynchronous = False
         return HolonomyPlan(automaton, cascade, is_asynchronous)
 
@@ -229,10 +229,10 @@ class PlanSearch:
             other = next(group for group in groups if lower in group)
             if one is other:
                 continue
-            if cost > self.work.left:
+            if cost > self.budget.left:
                 self.is_complete = False
                 break
-            self.work.spend(cost)
+            self.budget.spend(cost)
             proposal = [group for group in groups if group is not one and group is not other]
             proposal.append(sorted(one + other))
             trial = merged(cascade.skeleton, proposal)
@@ -242,7 +242,7 @@ class PlanSearch:
             if cascade.is_solvable and not _is_solvable_at(trial, cascade.components[upper].representative):
                 continue
             current, groups = trial, proposal
-        return cascade if current is cascade.skeleton else Cascade(current, self.work)
+        return cascade if current is cascade.skeleton else Cascade(current, self.budget)
 
     def _error_bit(self, automaton: Semiautomaton) -> Iterator[Plan]:
         if ERROR_BIT not in self.passes or self._depth > _MAX_NESTING:
@@ -259,7 +259,7 @@ class PlanSearch:
 
     def _parallel(self, automaton: Semiautomaton, splits: list[tuple[Partition, ...]]) -> Iterator[Plan]:
         for maps in splits[: self._max_splits]:
-            self.work.spend(_OVERHEAD + 2 * automaton.table.size * len(maps))
+            self.budget.spend(_OVERHEAD + 2 * automaton.table.size * len(maps))
             quotients = [splitting.quotient_automaton(automaton, labels) for labels in maps]
             parts = [part for part in map(self.best, quotients) if part is not None]
             if len(parts) == len(maps):
@@ -272,9 +272,9 @@ class PlanSearch:
             balance = max(max(blocks) + 1, max(Counter(blocks).values()))
             return line is None or CLAMPED not in self.passes or max(blocks) < 2, balance, blocks
 
-        self.work.spend(len(found) * automaton.table.size)
+        self.budget.spend(len(found) * automaton.table.size)
         for blocks in sorted(found, key=rank)[: self._max_splits]:
-            self.work.spend(_OVERHEAD + 2 * automaton.table.size)
+            self.budget.spend(_OVERHEAD + 2 * automaton.table.size)
             quotient = self.best(splitting.quotient_automaton(automaton, blocks))
             if quotient is None:
                 continue
@@ -286,7 +286,7 @@ class PlanSearch:
     ) -> Iterator[tuple[tuple[int, ...], tuple[tuple[int, ...], ...], Plan]]:
         """Places, what drives them, and a plan for them: as a product of parts, or as one automaton."""
         for largest_first in (False, True):
-            self.work.spend(_OVERHEAD + 4 * automaton.table.size)
+            self.budget.spend(_OVERHEAD + 4 * automaton.table.size)
             labels = splitting.block_labels(automaton, blocks, largest_first=largest_first)
             partial, drive = splitting.driven_maps(automaton, blocks, labels)
             if PARALLEL in self.passes and max(labels) > 1:
@@ -305,7 +305,7 @@ class PlanSearch:
 
         The fibre is then the product of the parts, and a place is the number of its tuple of classes.
         """
-        maps = subdirect_parts(partial, principal_congruences(partial, _MAX_PAIRS, self.work), self.work)
+        maps = subdirect_parts(partial, principal_congruences(partial, _MAX_PAIRS, self.budget), self.budget)
         sizes = [max(labels) + 1 for labels in maps]
         if len(maps) < 2 or prod(sizes) > _MAX_PRODUCT:
             return None
@@ -316,7 +316,7 @@ class PlanSearch:
             if part is None:
                 return None
             parts.append(part)
-        self.work.spend(4 * prod(sizes) * len(partial))
+        self.budget.spend(4 * prod(sizes) * len(partial))
         product = splitting.product_automaton([part.automaton for part in parts])
         radix = [tuple(row) for row in np.indices(sizes).reshape(len(sizes), -1).tolist()]
         codes = np.ravel_multi_index(tuple(np.array(labels) for labels in maps), sizes).tolist()

@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from krohn.algebra.components import strong_components
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.budget import Budget, unlimited
 from krohn.cascade.group_order import is_symmetric
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS, ImageSets, image_sets
-from krohn.work import Work, unlimited
 
 # Below this many sets a list comprehension beats the fixed cost of array calls.
 _ARRAY_THRESHOLD = 600
@@ -151,14 +151,14 @@ class Skeleton:
 
 
 def skeleton(
-    automaton: Semiautomaton, *, max_sets: int = DEFAULT_MAX_SETS, work: Work | None = None
+    automaton: Semiautomaton, *, max_sets: int = DEFAULT_MAX_SETS, budget: Budget | None = None
 ) -> Skeleton:
     """Builds the skeleton; the family of image sets is limited to ``max_sets`` members."""
-    work = unlimited() if work is None else work
-    family = image_sets(automaton.letters, max_sets, work)
+    budget = unlimited() if budget is None else budget
+    family = image_sets(automaton.letters, max_sets, budget)
     draft = _Draft(family)
     draft.find_classes()
-    work.spend(len(draft.members) * len(family.masks) // _SCANNED)
+    budget.spend(len(draft.members) * len(family.masks) // _SCANNED)
     draft.find_tiles()
     draft.find_depths()
     classes = draft.numbered_classes()

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option, note, table
-from krohn.cli.recurrent import compile_witness
+from krohn.cli.recurrent import compile_recurrent
 from krohn.cli.search_options import EFFORT, TIME_LIMIT, choice, limit, max_sets
 from krohn.construct.compiling import compile
 from krohn.construct.depth_bounds import DepthBounds, bounded
@@ -80,7 +80,7 @@ def command(
     automaton = parse_spec(spec)
     if architecture != "transformer":
         _refuse_options()
-        compile_witness(automaton, architecture, out, as_json=as_json)
+        compile_recurrent(automaton, architecture, out, as_json=as_json)
         return
     if length is None:
         raise click.UsageError("a Transformer is built for words up to a length; choose it with --length")
@@ -124,7 +124,7 @@ def _least(depth: DepthBounds) -> str:
 
 
 def _refuse_options() -> None:
-    """Refuses options of Transformers for a recurrent witness, by name, instead of ignoring them."""
+    """Refuses options of Transformers for a recurrent network, by name, instead of ignoring them."""
     context = click.get_current_context()
     kept = ("spec", "architecture", "out", "as_json")
     given = [

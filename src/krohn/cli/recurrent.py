@@ -6,25 +6,27 @@ from typing import Any
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import Verification
 from krohn.cli.output import emit, note
-from krohn.recurrent.witness_files import Witness, check_target, save
-from krohn.recurrent.witnesses import WITNESSES
+from krohn.recurrent.recurrent_files import RecurrentNetwork, check_target, save
+from krohn.recurrent.recurrent_weights import WEIGHTS
 
 
-def compile_witness(automaton: Semiautomaton, architecture: str, out: Path | None, *, as_json: bool) -> None:
+def compile_recurrent(
+    automaton: Semiautomaton, architecture: str, out: Path | None, *, as_json: bool
+) -> None:
     """Builds the weights, proves them, prints sizes and writes them."""
     if out is not None:
         check_target(out)
-    witness = Witness(WITNESSES[architecture](automaton), automaton)
+    network = RecurrentNetwork(WEIGHTS[architecture](automaton), automaton)
     if out is not None:
-        save(witness, out)
+        save(network, out)
         note(f"written: {out / 'model.safetensors'}, {out / 'recurrent.json'}")
     payload = {
         "automaton": automaton.name,
         "architecture": architecture,
-        "layers": getattr(witness.cell, "layers", 1),
-        "steps": getattr(witness.cell, "steps", 1),
-        "size": witness.cell.size,
-        "num_parameters": witness.cell.num_parameters,
+        "layers": getattr(network.cell, "layers", 1),
+        "steps": getattr(network.cell, "steps", 1),
+        "size": network.cell.size,
+        "num_parameters": network.cell.num_parameters,
         "out": None if out is None else str(out),
     }
     emit(payload, as_json=as_json, text=lambda: _compiled(payload))

@@ -14,9 +14,9 @@ from krohn.cli.words_on_stdin import read_words
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import CASTS
-from krohn.network.storage import is_witness, load
-from krohn.recurrent.witness_files import Witness
-from krohn.recurrent.witness_files import load as load_witness
+from krohn.network.storage import is_recurrent, load
+from krohn.recurrent.recurrent_files import RecurrentNetwork
+from krohn.recurrent.recurrent_files import load as load_recurrent
 
 Forward = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 # Letters handled in one batch.
@@ -44,10 +44,10 @@ def command(directory: Path, dtype: str, device: str, as_json: bool) -> None:
     Example:  krohn compile abab --length 16 --out nets/abab
               echo "a b a b" | krohn run nets/abab
     """
-    network = load_witness(directory) if is_witness(directory) else load(directory)
+    network = load_recurrent(directory) if is_recurrent(directory) else load(directory)
     forward = _forward(network, dtype, device)
     names = network.automaton.output_names
-    longest = math.inf if isinstance(network, Witness) else network.length
+    longest = math.inf if isinstance(network, RecurrentNetwork) else network.length
     batches = _fitting(read_words(network.automaton.letter_names), longest)
     lines = ([names[state] for state in states] for words in batches for states in _run_all(words, forward))
     if as_json:
@@ -58,12 +58,12 @@ def command(directory: Path, dtype: str, device: str, as_json: bool) -> None:
         click.echo(" ".join(line))
 
 
-def _forward(network: CompiledNetwork | Witness, dtype: str, device: str) -> Forward:
+def _forward(network: CompiledNetwork | RecurrentNetwork, dtype: str, device: str) -> Forward:
     """A function from words to states: the numpy pass, or the module on a torch device."""
-    if isinstance(network, Witness):
+    if isinstance(network, RecurrentNetwork):
         if device == "numpy":
             return network.run
-        from krohn.evaluate.witness_networks import states_in_training
+        from krohn.evaluate.recurrent_modules import states_in_training
 
         return states_in_training(network.cell, device)
     if device == "numpy":

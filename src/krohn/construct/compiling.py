@@ -11,6 +11,7 @@ from textwrap import shorten
 from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import Target, asked
 from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.budget import Budget
 from krohn.construct.features.source import (
     error_bit_proposals,
     one_layer_proposals,
@@ -40,7 +41,6 @@ from krohn.network.position_maps import Table
 from krohn.network.program import Program
 from krohn.network.transformer import Mask, Transformer
 from krohn.plugins import Plugins, instance_of
-from krohn.work import Work
 
 MAX_OBSERVATIONS = 4_096
 
@@ -120,31 +120,31 @@ def _meant(request: Request) -> Request:
 
 def build(request: Request) -> CompiledNetwork:
     """Plans, their programs, the weights of the programs, and the network that serves the objective best."""
-    work = request.work()
+    budget = request.budget()
     networks: list[CompiledNetwork] = []
     reasons: list[str] = []
-    for plans in _rounds(request, work):
+    for plans in _rounds(request, budget):
         for plan in plans:
             try:
-                networks += _lowered(request, plan, work)
+                networks += _lowered(request, plan, budget)
             except (Unsupported, LimitExceeded) as error:
                 reasons.append(str(error))
         if networks:
             best = min(networks, key=lambda network: cost(network.transformer, request.objective))
-            return replace(best, notes=_notes(request, best, work))
+            return replace(best, notes=_notes(request, best, budget))
     raise Unsupported(reasons[0])  # the reason of the first plan, verbatim: it names the limit and the option
 
 
-def _rounds(request: Request, work: Work) -> Iterator[list[Proposal]]:
+def _rounds(request: Request, budget: Budget) -> Iterator[list[Proposal]]:
     """Rounds of plans to compare: fewest layers first, more layers if none fits, a scan as fallback."""
-    plans = proposals(request, work)
+    plans = proposals(request, budget)
     if request.objective == "depth":
         for layers in sorted({plan.layers for plan in plans}):
             yield [plan for plan in plans if plan.layers == layers]
     else:
         yield plans
     if not any(plan.method == "scan" for plan in plans):
-        yield last_resort(request, work)
+        yield last_resort(request, budget)
 
 
 # Plans: the sources of proposals, in the order in which they are asked. A new way to build networks is one
@@ -175,7 +175,7 @@ ADDED: Plugins[Source] = Plugins(
 """Sources of other packages, asked after krohn's own."""
 
 
-def proposals(request: Request, work: Work, sources: Sequence[Source] | None = None) -> list[Proposal]:
+def proposals(request: Request, budget: Budget, sources: Sequence[Source] | None = None) -> list[Proposal]:
     """What every source that fits the request proposes; the reasons if there is nothing.
 
     All sources by default; where depth is all that matters, one that cannot do with fewer layers is skipped.
@@ -189,10 +189,10 @@ def proposals(request: Request, work: Work, sources: Sequence[Source] | None = N
         ):
             continue
         try:
-            found += source.propose(request, work)
+            found += source.propose(request, budget)
         except (Unsupported, LimitExceeded) as error:
             reasons.setdefault(source.name, str(error))
-        work.look()
+        budget.look()
     if not found:
         raise Unsupported(_together(list(reasons.values())))
     return found
@@ -213,29 +213,29 @@ def shallower(request: Request, layers: int | None) -> Proposal | None:
         if source.name == "features" and (layers is None or source.least(request) < layers)
     )
     try:
-        found = proposals(request, request.work(), rivals)
+        found = proposals(request, request.budget(), rivals)
     except (Unsupported, LimitExceeded):
         return None
     return min(found, key=lambda plan: plan.layers)
 
 
-def last_resort(request: Request, work: Work) -> list[Proposal]:
+def last_resort(request: Request, budget: Budget) -> list[Proposal]:
     """The fallback: proposals of the last source, which works for every automaton."""
     source = SOURCES[-1]
-    return list(source.propose(request, work)) if request.method in source.methods else []
+    return list(source.propose(request, budget)) if request.method in source.methods else []
 
 
 # Weights: a program becomes matrices, or the reasons why it cannot.
 
 
-def _lowered(request: Request, plan: Proposal, work: Work) -> Iterator[CompiledNetwork]:
+def _lowered(request: Request, plan: Proposal, budget: Budget) -> Iterator[CompiledNetwork]:
     """One network per way to build steps and count wraps; only one where depth is all that matters."""
     program, length = plan.program(), request.length
     reasons = list(_refusals(request, program))
     if reasons:
         raise Unsupported("; ".join(reasons))
     for narrow, saturate in _ways(request):
-        work.look()
+        budget.look()
         network, layout = lower(
             program,
             length,
@@ -291,13 +291,13 @@ def cost(network: Transformer, objective: Objective) -> tuple[int, ...]:
     }[objective]
 
 
-def _notes(request: Request, network: CompiledNetwork, work: Work) -> tuple[str, ...]:
+def _notes(request: Request, network: CompiledNetwork, budget: Budget) -> tuple[str, ...]:
     """What the search gave up, if the network has more than one layer and a longer search could save some."""
     if network.transformer.depth < 2:
         return ()
     more = f"{10 * request.effort:g}"
     return tuple(
-        f"{what} was given up; --effort {more} (effort={more}) would continue it" for what in work.given_up
+        f"{what} was given up; --effort {more} (effort={more}) would continue it" for what in budget.given_up
     )
 
 

@@ -1,6 +1,7 @@
 """``krohn.decompose``: the Krohn–Rhodes plan that ``krohn.compile`` builds, proved and laid open."""
 
 from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.budget import Budget
 from krohn.cascade.decomposition import Decomposition, PassReport, pass_report
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
@@ -11,7 +12,6 @@ from krohn.construct.request import DEFAULT_EFFORT, Request
 from krohn.construct.tight.plan_programs import built_plans, shallowest
 from krohn.errors import InvalidInput, Unsupported
 from krohn.network.transformer import Mask
-from krohn.work import Work
 
 
 def decompose(
@@ -53,19 +53,19 @@ def decompose(
         plan = HolonomyPlan(automaton, cascade)
         layers = cascade.schedule.layers_in_step if cascade.is_solvable else None
         return Decomposition(automaton, plan, cascade, layers=layers, mask="strict")
-    work = request.work()
-    base = plain_cascade(automaton, work, max_sets)
-    best, layers = _chosen(request, work, base)
+    budget = request.budget()
+    base = plain_cascade(automaton, budget, max_sets)
+    best, layers = _chosen(request, budget, base)
     reports = _explained(request, base, best) if explain else ()
-    return Decomposition(automaton, best, base, reports, not work.given_up, layers, mask)
+    return Decomposition(automaton, best, base, reports, not budget.given_up, layers, mask)
 
 
-def _chosen(request: Request, work: Work, base: Cascade | None) -> tuple[Plan, int | None]:
+def _chosen(request: Request, budget: Budget, base: Cascade | None) -> tuple[Plan, int | None]:
     """The plan whose network has the fewest layers; the fewest levels if a group is not solvable."""
     try:
-        built = list(built_plans(request, work, base))
+        built = list(built_plans(request, budget, base))
     except Unsupported:
-        plans = list(cascade_plans(request.automaton, request.work(), request.max_sets, base))
+        plans = list(cascade_plans(request.automaton, request.budget(), request.max_sets, base))
         if not plans:
             raise
         return min(plans, key=lambda plan: plan.measure), None
@@ -78,8 +78,8 @@ def _explained(request: Request, base: Cascade | None, chosen: Plan) -> tuple[Pa
     best: Plan = chosen if base is None else HolonomyPlan(request.automaton, base)
     reports = []
     for count in range(1, len(PASSES) + 1):
-        work = request.work().part(request.work().units / len(PASSES))
-        search = PlanSearch(frozenset(PASSES[:count]), work, request.max_sets)
+        budget = request.budget().part(request.budget().units / len(PASSES))
+        search = PlanSearch(frozenset(PASSES[:count]), budget, request.max_sets)
         found = search.best(request.automaton, best)
         assert found is not None
         reports.append(pass_report(PASSES[count - 1], best, found))

@@ -115,7 +115,7 @@ def _constant_depth(automaton: Semiautomaton, effort: float) -> int | None:
     request = Request(automaton, LONG, effort=effort)
     lasting = tuple(source for source in SOURCES if source.name != "scan")
     try:
-        return min(plan.layers for plan in proposals(request, request.work(), lasting))
+        return min(plan.layers for plan in proposals(request, request.budget(), lasting))
     except (Unsupported, LimitExceeded):
         return None
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton, Target
+from krohn.budget import UNITS, Budget
 from krohn.construct.lowering.assembly import UNIT
 from krohn.construct.lowering.mlp_builder import Activation
 from krohn.construct.paper.theorem1 import Gadget, Positions
@@ -20,7 +21,6 @@ from krohn.errors import InvalidInput
 from krohn.network.forward import float_name
 from krohn.network.program import Program
 from krohn.network.transformer import Mask
-from krohn.work import UNITS, Work
 
 Method = Literal["auto", "scan", "cascade", "features", "wide", "paper", "grid"]
 Objective = Literal["depth", "blocks", "parameters", "width"]
@@ -81,9 +81,9 @@ class Request:
         """⌈log₂ T⌉, the layers of a scan: it works for every automaton, and each plan is compared with it."""
         return (self.length - 1).bit_length()
 
-    def work(self) -> Work:
+    def budget(self) -> Budget:
         """The budget of the searches; a time limit starts now."""
-        return Work(UNITS * self.effort, seconds=self.time_limit)
+        return Budget(UNITS * self.effort, seconds=self.time_limit)
 
 
 def _faults(request: Request) -> Iterator[str]:
@@ -145,5 +145,5 @@ class Source:
 
     name: str
     methods: tuple[str, ...]
-    propose: Callable[[Request, Work], Iterable[Proposal]]
+    propose: Callable[[Request, Budget], Iterable[Proposal]]
     least: Callable[[Request], int]

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from itertools import combinations, product
 
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
+from krohn.budget import Budget, BudgetSpent
 from krohn.depth.block_check import check_block_scheme
 from krohn.depth.block_scheme import BlockScheme, Word
-from krohn.work import Work, WorkSpent
 
 LONGEST = 6
 MOST_WORDS = 20_000
@@ -23,21 +23,21 @@ MANY_STATES, NEAR = 60, 8
 Moves = tuple[tuple[Transformation, Transformation], ...]
 
 
-def find_block_scheme(automaton: Semiautomaton, work: Work | None = None) -> BlockScheme | None:
+def find_block_scheme(automaton: Semiautomaton, budget: Budget | None = None) -> BlockScheme | None:
     """A scheme that the independent check confirms, ``None`` if the search finds none within its work."""
-    budget = work or Work(UNITS)
+    budget = budget or Budget(UNITS)
     if automaton.num_states > MOST_STATES:
         return None
     try:
         for scheme in _schemes(automaton, budget):
             if check_block_scheme(automaton.table.tolist(), automaton.start, scheme).holds:
                 return scheme
-    except WorkSpent:
+    except BudgetSpent:
         pass
     return None
 
 
-def _schemes(automaton: Semiautomaton, work: Work) -> Iterator[BlockScheme]:
+def _schemes(automaton: Semiautomaton, budget: Budget) -> Iterator[BlockScheme]:
     """Where there are many states, B has two answers, so that few pairs of states are reached."""
     letters, many = distinct_letters(automaton), automaton.num_states > MANY_STATES
     words = words_to_states(automaton, letters)
@@ -48,7 +48,7 @@ def _schemes(automaton: Semiautomaton, work: Work) -> Iterator[BlockScheme]:
             return
         for size in range(1, length):
             for owned in combinations(range(length), size):
-                maps = _maps(automaton, letters, length, owned, work)
+                maps = _maps(automaton, letters, length, owned, budget)
                 answers = list(product(letters, repeat=length - size))
                 for first, second in combinations(maps, 2):
                     ways = list(zip(maps[first], maps[second], strict=True))
@@ -59,7 +59,7 @@ def _schemes(automaton: Semiautomaton, work: Work) -> Iterator[BlockScheme]:
                         tried.add(moves)
                         given = tuple(answers[n] for n in chosen) if many else ()
                         for state, prefix in starts:
-                            if _tells_apart(state, moves, work):
+                            if _tells_apart(state, moves, budget):
                                 fillings = (first, second)
                                 yield BlockScheme(prefix, length, owned, fillings, tuple(letters), given)
 
@@ -84,10 +84,10 @@ def words_to_states(automaton: Semiautomaton, letters: list[int]) -> dict[int, W
 
 
 def _maps(
-    automaton: Semiautomaton, letters: list[int], length: int, owned: tuple[int, ...], work: Work
+    automaton: Semiautomaton, letters: list[int], length: int, owned: tuple[int, ...], budget: Budget
 ) -> dict[Word, list[Transformation]]:
     """Per filling of A the maps of the block, B's fillings in one order."""
-    work.spend(len(letters) ** length * length * automaton.num_states)
+    budget.spend(len(letters) ** length * length * automaton.num_states)
     found: dict[Word, list[Transformation]] = {}
     rest = [place for place in range(length) if place not in owned]
     for others in product(letters, repeat=len(rest)):
@@ -101,7 +101,7 @@ def _maps(
     return found
 
 
-def _tells_apart(state: int, moves: Moves, work: Work) -> bool:
+def _tells_apart(state: int, moves: Moves, budget: Budget) -> bool:
     """A quick look before the check: the same sets of pairs, fewer of them."""
     start = frozenset({(state, state)})
     ways = {
@@ -113,14 +113,14 @@ def _tells_apart(state: int, moves: Moves, work: Work) -> bool:
     todo = [(start, False)]
     for pairs, differed in todo:
         for (s, t), maps in ways.items():
-            work.spend(len(pairs) * len(maps) + 1)
+            budget.spend(len(pairs) * len(maps) + 1)
             after = frozenset((f[p], g[q]) for p, q in pairs for f, g in maps)
             apart = differed or s != t
             if apart and all(p == q for p, q in after):
                 return False
             flipped = [(after, apart)]
             if differed:  # the two choices may swap their parts later
-                work.spend(len(pairs) * len(maps))
+                budget.spend(len(pairs) * len(maps))
                 other = frozenset((g[p], f[q]) for p, q in pairs for f, g in maps)
                 if all(p == q for p, q in other):
                     return False

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import combinations, permutations, product
 from typing import Any
 
+from krohn.budget import Budget
 from krohn.depth.block_scheme import Word
 from krohn.depth.layer_size import LayerSize
-from krohn.work import Work
 
 LONGEST = 4
 
@@ -98,14 +98,14 @@ def _run(table: Table, state: int, word: Sequence[int]) -> int:
 
 
 def find_last_block_scheme(
-    table: Table, start: int, prefixes: dict[int, Word], letters: Sequence[int], work: Work
+    table: Table, start: int, prefixes: dict[int, Word], letters: Sequence[int], budget: Budget
 ) -> LastBlockScheme | None:
     """Short blocks first, all pairs of letters and fillings, after every state; the check decides."""
     for length in range(1, LONGEST + 1):
         for after in permutations(letters, 2):
             for fillings in combinations(product(after, repeat=length), 2):
                 for prefix in prefixes.values():
-                    work.spend(3 * len(table) ** 2)
+                    budget.spend(3 * len(table) ** 2)
                     scheme = LastBlockScheme(prefix, fillings, after)
                     if check_last_block_scheme(table, start, scheme) is None:
                         return scheme

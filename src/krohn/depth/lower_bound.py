@@ -6,11 +6,11 @@ import numpy as np
 
 from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.budget import Budget, BudgetSpent
 from krohn.depth.block_scheme import BlockScheme
 from krohn.depth.block_search import MOST_STATES, UNITS, distinct_letters, find_block_scheme, words_to_states
 from krohn.depth.last_block import LastBlockScheme, find_last_block_scheme
 from krohn.depth.two_words import TwoWords, find_two_words
-from krohn.work import Work, WorkSpent
 
 Witness = TwoWords | BlockScheme | LastBlockScheme
 """Each has ``layers``, the layers that are needed, and ``beyond(size)``, from which length on."""
@@ -42,9 +42,9 @@ def _of_two_letters(automaton: Semiautomaton, letters: list[int]) -> BlockScheme
         return None  # they are all
     wide = sorted(letters, key=lambda letter: -len(set(automaton.letters[letter])))[:MOST_LETTERS]
     parts = {pair: _of_letters(automaton, pair) for pair in combinations(wide, 2)}
-    work = Work(2 * UNITS)
+    budget = Budget(2 * UNITS)
     for pair, part in sorted(parts.items(), key=lambda item: item[1].num_states):
-        found = find_block_scheme(part, work.part(UNITS)) if work.left >= 1 else None
+        found = find_block_scheme(part, budget.part(UNITS)) if budget.left >= 1 else None
         if found is not None:
             words = (found.prefix, *found.fillings, found.letters, *found.answers)
             prefix, one, two, chosen, *answers = (tuple(pair[x] for x in word) for word in words)
@@ -58,8 +58,8 @@ def _last_block(automaton: Semiautomaton, letters: list[int]) -> LastBlockScheme
         return None
     try:
         prefixes = words_to_states(part, letters)
-        return find_last_block_scheme(part.table.tolist(), part.start, prefixes, letters, Work(UNITS))
-    except WorkSpent:
+        return find_last_block_scheme(part.table.tolist(), part.start, prefixes, letters, Budget(UNITS))
+    except BudgetSpent:
         return None
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from krohn import streams
+from krohn import random_streams
 from krohn.errors import InvalidInput, MissingDependency, UnknownName
 from krohn.evaluate.harness import Factory
 from krohn.models.network import ModelConfig, Network
@@ -235,7 +235,7 @@ class Alone(nn.Module):
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network
-        key = streams.replicate_keys(int(torch.randint(1 << 31, ())), 1)
+        key = random_streams.replicate_keys(int(torch.randint(1 << 31, ())), 1)
         first = network.layout.views(network.layout.initial(key))
         self.names = {name: name.replace(".", "_") for name in first}
         for name, value in first.items():

@@ -16,9 +16,9 @@ from krohn.kernel.exploring import explore
 from krohn.kernel.stored import StoredNetwork, StoredTransformer, stored_network, stored_transformer
 from krohn.kernel.transformer_text import transformer_text
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.storage import MEANING, is_witness
+from krohn.network.storage import MEANING, is_recurrent
 from krohn.network.storage import save as save_compiled
-from krohn.recurrent.witness_files import Witness, save
+from krohn.recurrent.recurrent_files import RecurrentNetwork, save
 from krohn.strict_json import short
 
 
@@ -83,7 +83,7 @@ class KernelVerdict:
 
 
 def kernel_verdict(
-    given: CompiledNetwork | Witness | str | Path,
+    given: CompiledNetwork | RecurrentNetwork | str | Path,
     automaton: Semiautomaton | None = None,
     *,
     renamed: bool = False,
@@ -145,16 +145,16 @@ def _transformer(network: StoredTransformer) -> _Proposed:
     return _Proposed(transformer_text(network, hints), "any order", len(hints.known), hints.right)
 
 
-def _stored(given: CompiledNetwork | Witness | str | Path) -> StoredNetwork | StoredTransformer:
+def _stored(given: CompiledNetwork | RecurrentNetwork | str | Path) -> StoredNetwork | StoredTransformer:
     if isinstance(given, str | Path):
         folder = Path(given)
-        if is_witness(folder):
+        if is_recurrent(folder):
             return stored_network(folder)
         if not (folder / MEANING).is_file():
             raise Unsupported("the kernel's proofs cover what krohn compile writes; others are not covered")
         return stored_transformer(folder)
     with tempfile.TemporaryDirectory() as name:
-        if isinstance(given, Witness):
+        if isinstance(given, RecurrentNetwork):
             save(given, name)
             return stored_network(Path(name))
         save_compiled(given, name)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from krohn import streams
+from krohn import random_streams
 from krohn.models.network import ModelConfig, Network, Noise, Weights
 
 VOCABULARY, CLASSES, BATCH, LENGTH = 5, 3, 2, 7
@@ -41,7 +41,7 @@ def _verdict(law: Callable[[Network], Iterator[str]], network: Network) -> list[
 
 
 def _weights(network: Network, replicates: int, first: int = 0) -> dict[str, Tensor]:
-    keys = streams.replicate_keys(11, replicates, first=first)
+    keys = random_streams.replicate_keys(11, replicates, first=first)
     return network.layout.views(network.layout.initial(keys).double())
 
 
@@ -86,7 +86,7 @@ def first_weights(network: Network) -> Iterator[str]:
 def side_by_side(network: Network) -> Iterator[str]:
     """Replicates compute together what each computes alone, with noise and without."""
     weights, tokens = _weights(network, 3), _tokens(3)
-    keys = streams.replicate_keys(5, 3)
+    keys = random_streams.replicate_keys(5, 3)
     for noise in (None, Noise(keys)):
         together = network.logits(weights, tokens, noise)
         for row in range(3):
@@ -128,7 +128,7 @@ def cross_entropy(network: Network) -> Iterator[str]:
 
 def gradients(network: Network) -> Iterator[str]:
     """A replicate's loss moves its own weights only, and never the padding after ``used``."""
-    flat = network.layout.initial(streams.replicate_keys(1, 2)).double().requires_grad_()
+    flat = network.layout.initial(random_streams.replicate_keys(1, 2)).double().requires_grad_()
     weights, tokens = network.layout.views(flat), _tokens(2)
     loss = network.loss(weights, tokens, tokens % CLASSES, torch.ones_like(tokens))
     (gradient,) = torch.autograd.grad(loss[0], flat)

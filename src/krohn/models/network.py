@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from krohn import streams
+from krohn import random_streams
 from krohn.models.kernels import plain
 from krohn.models.kernels.plain import one_hot as one_hot
 
@@ -52,13 +52,13 @@ class Parameter:
 
     def draw(self, keys: Tensor) -> Tensor:
         """First values [R, *shape] from one key per replicate."""
-        index = torch.arange(self.size, device=keys.device)
+        draws = random_streams.derive(keys[:, None], torch.arange(self.size, device=keys.device))
         if self.init == "constant":
             values = torch.full((len(keys), self.size), self.scale, device=keys.device)
         elif self.init == "normal":
-            values = streams.normal(streams.derive(keys[:, None], index)) * self.scale
+            values = random_streams.normal(draws) * self.scale
         else:
-            values = (streams.uniform(streams.derive(keys[:, None], index)) * 2.0 - 1.0) * self.scale
+            values = (random_streams.uniform(draws) * 2.0 - 1.0) * self.scale
         values = values.view(len(keys), *self.shape)
         if self.used is not None:
             mask = torch.zeros(self.shape, device=keys.device)
@@ -122,7 +122,7 @@ class Layout:
             parameter = self.parameters[index]
             assert parameter.name == name
             for row in range(len(keys)):  # one row at a time bounds the memory of the 64-bit counters
-                key = streams.derive(keys[row : row + 1], index)
+                key = random_streams.derive(keys[row : row + 1], index)
                 view[row : row + 1] = parameter.draw(key)
         return flat
 
@@ -155,12 +155,12 @@ class Noise:
         """An independent key per replicate for the site ``index`` of the network."""
         if index < _SITES and self.keys.device.type == "cpu":
             return self._first_sites[index]
-        return streams.derive(self.keys, index)
+        return random_streams.derive(self.keys, index)
 
     @cached_property
     def _first_sites(self) -> Tensor:
         """Keys [site, R] in one go: on a CPU it is the number of operations that costs."""
-        return streams.derive(self.keys, torch.arange(_SITES)[:, None])
+        return random_streams.derive(self.keys, torch.arange(_SITES)[:, None])
 
 
 class Decoder(ABC):

@@ -176,7 +176,7 @@ def _list(payload: object, what: str) -> list[Any]:
 
 MODEL, MEANING = "model.safetensors", "krohn.json"
 OF_RUNS = ("weights.safetensors", "state.safetensors")
-OF_WITNESSES = "recurrent.json"
+RECURRENT = "recurrent.json"
 VERSION = 1
 KEYS = {"krohn", "automaton", "digest", "method", "length", "mask", "program", "layout", "shape"}
 MAX_NAME = 200
@@ -249,9 +249,9 @@ def load(directory: str | Path) -> CompiledNetwork:
         raise InvalidFile(f"{short(folder)}: not a compiled network: {error}") from error
 
 
-def is_witness(directory: Path) -> bool:
+def is_recurrent(directory: Path) -> bool:
     """Whether a directory holds weights of a recurrent network, as krohn recurrent writes them."""
-    return (directory / OF_WITNESSES).is_file()
+    return (directory / RECURRENT).is_file()
 
 
 def is_run(directory: Path) -> bool:

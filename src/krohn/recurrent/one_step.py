@@ -1,6 +1,6 @@
 """DeltaNet: every automaton with a single reflection or write for each letter, by more layers.
 
-Letters come in blocks of m. What a block does to a layer of ``delta_witness`` is at most m steps, and it is
+Letters come in blocks of m. What a block does to a layer of ``delta_weights`` is at most m steps, and it is
 done while the next block is read, one step at each letter. So each such layer becomes m + 1 layers: m − 1
 slots for what the letters of the block so far do, the *pending* work of the block before, and the places,
 which lag behind. The first layers count the letters modulo m in binary; m is a power of two.
@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.budget import UNITS, Budget
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.check.stacks import DeltaStack
 from krohn.errors import LimitExceeded, Unsupported
-from krohn.recurrent.delta_witness import Columns, Places, in_columns, moved
+from krohn.recurrent.delta_weights import Columns, Places, in_columns, moved
 from krohn.recurrent.elementary import swaps_and_merges
 from krohn.recurrent.reflected_counters import reflected
 from krohn.recurrent.stack_weights import Action, Cascaded, Values, all_actions
-from krohn.work import UNITS, Work
 
 MAX_WORK = 500
 """Different works of a block that a layer may have pending."""
@@ -29,7 +29,7 @@ def deltanet(automaton: Semiautomaton) -> DeltaStack:
     if all(len(_elementary(action)) <= 1 for layer in all_actions(plain.machine) for action in layer):
         return plain.network()
     try:
-        return reflected(holonomy_cascade(automaton, work=Work(UNITS))).network()
+        return reflected(holonomy_cascade(automaton, budget=Budget(UNITS))).network()
     except (LimitExceeded, Unsupported):
         return with_one_step(plain).network()
 
@@ -120,14 +120,14 @@ class _Blocked:
         level, last = self.levels[number], count == self.block - 1
         done, pending, _ = self.parts(values, number)
         slots = [self.nothing] * (self.block - 1)
-        work = self.nothing
+        budget = self.nothing
         if last:
             slots = [("reset", self.single(0))] * (self.block - 1)
-            work = ("reset", self.single(level.blocks.index(_composed((*done, action)))))
+            budget = ("reset", self.single(level.blocks.index(_composed((*done, action)))))
         else:
             slots[count] = ("reset", self.single(level.actions.index(action) + 1))
         steps = _elementary(pending)
-        return [*slots, work, _padded(steps[count], self.points) if count < len(steps) else self.nothing]
+        return [*slots, budget, _padded(steps[count], self.points) if count < len(steps) else self.nothing]
 
 
 def _padded(action: Action, points: int) -> Action:
@@ -147,7 +147,7 @@ def _blocks(plain: Columns) -> tuple[int, list[_Level]]:
     while any(len(_elementary(action)) > block for layer in works for action in layer):
         works, block = [_products(layer) for layer in works], 2 * block
     idle: Action = ("move", tuple(range(plain.points)))
-    lists = [[idle, *(work for work in layer if work != idle)] for layer in works]
+    lists = [[idle, *(budget for budget in layer if budget != idle)] for layer in works]
     return block, [_Level(actions, blocks) for actions, blocks in zip(found, lists, strict=True)]
 
 

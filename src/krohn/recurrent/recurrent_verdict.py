@@ -12,18 +12,18 @@ from krohn.check.net import Net
 from krohn.errors import InvalidInput
 from krohn.recurrent.closure import DTYPES, Closure, checkable, close
 from krohn.recurrent.horizon import Horizon, horizon_of
-from krohn.recurrent.witness_files import Witness, run_all
+from krohn.recurrent.recurrent_files import RecurrentNetwork, run_all
 
 
-def net_of(witness: Witness) -> Net:
+def net_of(network: RecurrentNetwork) -> Net:
     """What decides the answers of a recurrent network, as the checker reads it from a folder."""
-    automaton = witness.automaton
+    automaton = network.automaton
     names = list(automaton.letter_names), list(automaton.state_names)
-    return recurrent_net(dict(witness.cell.tensors), witness.cell.kind, witness.cell.options, *names)
+    return recurrent_net(dict(network.cell.tensors), network.cell.kind, network.cell.options, *names)
 
 
 def verify_recurrent(
-    witness: Witness,
+    network: RecurrentNetwork,
     dtype: str | None = None,
     length: int | None = None,
     meant: Semiautomaton | None = None,
@@ -31,26 +31,26 @@ def verify_recurrent(
     renamed: bool = False,
 ) -> Verification:
     """Every length, or every word up to ``length``; a wrong word where one is found."""
-    dtype, net = dtype or DTYPES[0], net_of(witness)
+    dtype, net = dtype or DTYPES[0], net_of(network)
     if dtype not in DTYPES:
         raise InvalidInput(f"recurrent networks are proved in {' or '.join(DTYPES)}; got {dtype}")
-    identity = identify(witness.automaton, meant, renamed=renamed)
+    identity = identify(network.automaton, meant, renamed=renamed)
     if identity.mismatch:
         nothing = Closure(False, (), 0.0, "any", reason=f"identity: {identity.mismatch}")
-        return _outcome(witness, _claimed(net, witness.automaton, dtype, length), identity, nothing)
+        return _outcome(network, _claimed(net, network.automaton, dtype, length), identity, nothing)
     automaton = identity.automaton
-    closure = close(witness.cell, automaton, dtype=dtype)
+    closure = close(network.cell, automaton, dtype=dtype)
     if closure.every_length:
         certificate = _claimed(net, automaton, dtype, None, order=closure.order)
-        return _outcome(witness, certificate, identity, closure, net=net)
-    horizon = horizon_of(witness.cell, automaton, dtype)
+        return _outcome(network, certificate, identity, closure, net=net)
+    horizon = horizon_of(network.cell, automaton, dtype)
     if length is not None and horizon is not None and horizon.length >= length:
         certificate = _claimed(net, automaton, dtype, length, "balls", witness=horizon.witness)
     elif length is not None and (closure.horizon or 0) >= length:
         certificate = _claimed(net, automaton, dtype, length, order=closure.order)
     else:
-        return _outcome(witness, _claimed(net, automaton, dtype, length), identity, closure, horizon)
-    return _outcome(witness, certificate, identity, closure, horizon, net)
+        return _outcome(network, _claimed(net, automaton, dtype, length), identity, closure, horizon)
+    return _outcome(network, certificate, identity, closure, horizon, net)
 
 
 def _claimed(
@@ -70,7 +70,7 @@ def _claimed(
 
 
 def _outcome(
-    witness: Witness,
+    network: RecurrentNetwork,
     certificate: Certificate,
     identity: Identity,
     closure: Closure,
@@ -86,7 +86,7 @@ def _outcome(
     reason = "" if done else verdict.reason if verdict else closure.reason
     if not reason and not done:
         reason = "the right logit does not lead after some word"
-    ran = None if identity.mismatch else run_all(witness, automaton)
+    ran = None if identity.mismatch else run_all(network, automaton)
     text = (
         reason
         or f"{certificate.rules}: proved for {'words of every length' if claim.up_to is None else 'them'}"
@@ -102,10 +102,10 @@ def _outcome(
         largest=reached,
         reason=reason,
         second_opinion=None if ran is None else SecondOpinion(ran.length, ran.words, ran.wrong),
-        depth=int(getattr(witness.cell, "layers", 1)),
+        depth=int(getattr(network.cell, "layers", 1)),
         identity=identity,
         certificate=certificate if done else None,
-        more={"architecture": witness.cell.kind, **{name: known.get(name) for name in kept}},
+        more={"architecture": network.cell.kind, **{name: known.get(name) for name in kept}},
     )
 
 

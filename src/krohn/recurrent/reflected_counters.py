@@ -10,7 +10,7 @@ from krohn.algebra.solvable import CounterTower, prime_tower
 from krohn.cascade.holonomy import Cascade
 from krohn.errors import Unsupported
 from krohn.recurrent.counted_levels import Counted, Held
-from krohn.recurrent.delta_witness import Columns
+from krohn.recurrent.delta_weights import Columns
 from krohn.recurrent.stack_weights import Action, Cascaded, Values
 
 

@@ -19,14 +19,14 @@ from krohn.algebra.element_list import list_elements
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.quotients import coarsest_congruence, reachable
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.errors import LimitExceeded, Unsupported
-from krohn.recurrent.delta_witness import in_columns
+from krohn.recurrent.delta_weights import in_columns
 from krohn.recurrent.elementary import components
 from krohn.recurrent.one_step import block_length
 from krohn.recurrent.reflected_counters import reflected
 from krohn.recurrent.small_action import small_action
-from krohn.work import UNITS, Work
 
 MAX_STATES = 300
 """States up to which the cascade is built for the numbers of layers."""
@@ -334,7 +334,7 @@ def _cascade(automaton: Semiautomaton) -> Cascade | None:
     if automaton.num_states > MAX_STATES:
         return None
     try:
-        return holonomy_cascade(automaton, work=Work(UNITS))
+        return holonomy_cascade(automaton, budget=Budget(UNITS))
     except LimitExceeded:
         return None
 

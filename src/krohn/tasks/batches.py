@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from krohn import streams
+from krohn import random_streams
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import Unsupported
 from krohn.tasks.input_distributions import Distribution, feasible_letters, letters, parse_distribution
@@ -64,7 +64,7 @@ class Task:
     def sample(self, keys: Tensor, steps: Tensor | int, batch: int) -> tuple[Tensor, Tensor]:
         """Letters and states, int64 [..., batch, T], for keys that broadcast with ``steps``."""
         index = torch.arange(batch, device=self.device)
-        sequences = streams.derive(streams.derive(keys, steps)[..., None], index)
+        sequences = random_streams.derive(random_streams.derive(keys, steps)[..., None], index)
         state = torch.full(sequences.shape, self.automaton.start, device=self.device)
         if self.distribution.follows_state:
             return self._follow(sequences, state)
@@ -80,10 +80,10 @@ class Task:
         words, states = self.sample(keys, steps, batch)
         shown = torch.ones_like(states)
         if self.config.reveal < 1.0:
-            secret = streams.derive(streams.derive(keys, steps), _REVEAL)[..., None, None]
+            secret = random_streams.derive(random_streams.derive(keys, steps), _REVEAL)[..., None, None]
             cell = torch.arange(batch * self.config.length, device=self.device).view(batch, -1)
-            draws = streams.derive(secret, cell)
-            shown = (streams.uniform(draws) < self.config.reveal).long()
+            draws = random_streams.derive(secret, cell)
+            shown = (random_streams.uniform(draws) < self.config.reveal).long()
         return self._labelled(words, states, shown)
 
     def _labelled(self, words: Tensor, states: Tensor, shown: Tensor) -> Batch:
@@ -96,7 +96,7 @@ class Task:
 
     def held_out(self, seed: int, count: int) -> tuple[Tensor, Batch]:
         """``count`` sequences that training never sees: letters [1, count, T] and batch, all labels shown."""
-        keys = streams.replicate_keys(seed, 1, device=self.device)
+        keys = random_streams.replicate_keys(seed, 1, device=self.device)
         words, states = self.sample(keys, HELD_OUT, count)
         return words, self._labelled(words, states, torch.ones_like(states))
 
@@ -108,7 +108,9 @@ class Task:
         words = torch.empty(shape, dtype=torch.int64, device=self.device)
         states = torch.empty_like(words)
         for position in range(self.config.length):
-            draw = streams.integers(streams.derive(sequences, position), self._num_choices[state])
+            draw = random_streams.integers(
+                random_streams.derive(sequences, position), self._num_choices[state]
+            )
             letter = self._choices[state * self.automaton.num_letters + draw]
             state = self._step(state, letter)
             words[..., position], states[..., position] = letter, state

@@ -17,7 +17,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
-from krohn import streams
+from krohn import random_streams
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
 
@@ -60,21 +60,21 @@ def parse_distribution(text: str, automaton: Semiautomaton) -> Distribution:
 def letters(distribution: Distribution, keys: Tensor, num_letters: int, length: int) -> Tensor:
     """Words [..., T] from one key per sequence [...]; not for distributions that follow the state."""
     place = torch.arange(length, device=keys.device)
-    draws = streams.derive(keys[..., None], place)
+    draws = random_streams.derive(keys[..., None], place)
     if distribution.name == "uniform":
-        return streams.integers(draws, num_letters)
+        return random_streams.integers(draws, num_letters)
     if distribution.name == "bernoulli":
-        return (streams.uniform(draws) < distribution.probability).long()
+        return (random_streams.uniform(draws) < distribution.probability).long()
     if distribution.name == "ones":
         # The K smallest of T independent draws mark a uniformly random K-subset.
-        rank = streams.uniform(draws, torch.float64).argsort(-1).argsort(-1)
+        rank = random_streams.uniform(draws, torch.float64).argsort(-1).argsort(-1)
         return (rank < distribution.count).long()
     if distribution.name == "weights":
-        drawn = streams.integers(draws, sum(distribution.word))
+        drawn = random_streams.integers(draws, sum(distribution.word))
         bounds = list(accumulate(distribution.word))[:-1]
         return sum(((drawn >= bound).long() for bound in bounds), torch.zeros_like(drawn))
-    random = streams.integers(draws, num_letters)
-    repeated = streams.uniform(streams.derive(keys, -2))[..., None] < distribution.probability
+    random = random_streams.integers(draws, num_letters)
+    repeated = random_streams.uniform(random_streams.derive(keys, -2))[..., None] < distribution.probability
     return torch.where(repeated, _repeat(distribution.word, place), random)
 
 

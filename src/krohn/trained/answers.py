@@ -1,4 +1,4 @@
-"""Any network as a function from words to answers: trained runs, compiled networks, recurrent witnesses."""
+"""Any network as a function from words to answers: trained runs, compiled networks, recurrent networkes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.budget import UNITS, Budget, BudgetSpent
 from krohn.cascade.congruences import Partition, principal_congruences, subdirect_parts
 from krohn.trained.box_search import Contexts
-from krohn.work import UNITS, Work, WorkSpent
 
 MAX_PAIRS = 800
 """Pairs of states from which congruences are made."""
@@ -37,10 +37,10 @@ def _quotients(automaton: Semiautomaton) -> list[Partition]:
     """Congruences that together tell all states apart; the states themselves if these are no more."""
     states = automaton.num_states
     letters = [tuple(map(int, letter)) for letter in automaton.letters]
-    work = Work(UNITS)
+    budget = Budget(UNITS)
     try:
-        parts = list(subdirect_parts(letters, principal_congruences(letters, MAX_PAIRS, work), work))
-    except WorkSpent:
+        parts = list(subdirect_parts(letters, principal_congruences(letters, MAX_PAIRS, budget), budget))
+    except BudgetSpent:
         parts = []
     for part in list(parts):
         rest = [other for other in parts if other is not part]

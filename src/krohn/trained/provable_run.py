@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from krohn import atomic, streams
+from krohn import atomic, random_streams
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.boxes import CELLS, MAX_BOXES
 from krohn.errors import Unsupported
@@ -107,7 +107,7 @@ def _accuracy(trained: TrainedStates) -> dict[str, Any]:
 def _fresh(trained: TrainedStates, seed: int) -> dict[str, torch.Tensor]:
     """First weights, as at the beginning of a run."""
     layout = trained.network.layout
-    flat = layout.initial(streams.replicate_keys(seed, 1))
+    flat = layout.initial(random_streams.replicate_keys(seed, 1))
     return _used(replace(trained, weights=layout.views(flat)))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from krohn import streams
+from krohn import random_streams
 from krohn.models.network import Layout
 from krohn.training.config import OptimizerConfig, RunConfig
 
@@ -42,7 +42,7 @@ class TrainState:
     @classmethod
     def start(cls, config: RunConfig, layout: Layout, device: torch.device, precision: str) -> "TrainState":
         """First weights from the replicates' keys; moments zero."""
-        keys = streams.derive(replicate_keys(config, device), WEIGHTS)
+        keys = random_streams.derive(replicate_keys(config, device), WEIGHTS)
         master = torch.float64 if precision == "fp64" else torch.float32
         weight = layout.initial(keys).to(master)
         compute = weight.to(torch.bfloat16) if precision == "bf16" else weight
@@ -95,7 +95,7 @@ class TrainState:
 
 def replicate_keys(config: RunConfig, device: torch.device) -> Tensor:
     """One key per replicate, from (seed, r) alone."""
-    return streams.replicate_keys(config.seed, config.replicates, device=device)
+    return random_streams.replicate_keys(config.seed, config.replicates, device=device)
 
 
 # Learning rates: warm-up and shape are functions of the step, cuts on a plateau a state of the replicate.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from krohn import streams
+from krohn import random_streams
 from krohn.models.network import Network, Noise
 from krohn.tasks.batches import Task
 from krohn.training.adamw import AdamW, at_least_float
@@ -51,7 +51,10 @@ class Stepper:
         self._rates = torch.tensor(config.learning_rates, dtype=torch.float64)[chosen]
         self._first = torch.zeros(1, dtype=torch.int64, device=device)
         keys = replicate_keys(config, device)[chosen.to(device)]
-        self._data_keys, self._noise_keys = streams.derive(keys, DATA), streams.derive(keys, NOISE)
+        self._data_keys, self._noise_keys = (
+            random_streams.derive(keys, DATA),
+            random_streams.derive(keys, NOISE),
+        )
         self.tokens = task.num_tokens if tokens is None else tokens
         # Beyond its window a replicate's loss does not count.
         self.windows = torch.full((count,), self.tokens, device=device)
@@ -77,7 +80,7 @@ class Stepper:
         """Fills the buffers with the batches of the next chunk of steps."""
         steps = self._first + torch.arange(self.chunk, device=self._first.device)
         batch = self.task.batch(self._data_keys, steps[:, None], self.config.optimizer.batch)
-        self._step_noise.copy_(streams.derive(self._noise_keys, steps[:, None]))
+        self._step_noise.copy_(random_streams.derive(self._noise_keys, steps[:, None]))
         for buffer, tensor in zip(self._buffers, (batch.tokens, batch.targets, batch.shown), strict=True):
             buffer.copy_(tensor[..., : self.tokens])
         self._buffers[2] *= torch.arange(self.tokens, device=steps.device) < self.windows[:, None, None]

@@ -13,11 +13,11 @@ import numpy as np
 from krohn.algebra.permutation import Permutation
 from krohn.algebra.solvable import CounterTower, counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.budget import Budget
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan_search import cascade_plans
 from krohn.errors import KrohnError, LimitExceeded
 from krohn.understanding.readings import Numbers, Pairs, Readings
-from krohn.work import Work
 
 MAX_TUPLES = 4_096
 PLAN_WORK = 300_000
@@ -129,7 +129,7 @@ def lifts(automaton: Semiautomaton) -> tuple[list[Lift], list[str]]:
 
 def holonomy_lift(automaton: Semiautomaton) -> Lift:
     """The levels of the plain holonomy decomposition, and the stage sets that the first of them leave."""
-    cascade = holonomy_cascade(automaton, work=Work(PLAN_WORK))
+    cascade = holonomy_cascade(automaton, budget=Budget(PLAN_WORK))
     names = tuple(f"holonomy level {level}" for level in range(1, cascade.num_levels + 1))
     lift = _explored("holonomy", names, automaton, cascade.initial, cascade.step, cascade.state)
     stages = np.array([cascade.stages(tuple(row)) for row in lift.coordinates.tolist()], dtype=np.int64)
@@ -142,7 +142,7 @@ def holonomy_lift(automaton: Semiautomaton) -> Lift:
 
 def plan_lift(automaton: Semiautomaton) -> Lift:
     """The coordinates of the shortest plan that ``krohn decompose`` finds with little work."""
-    plans = list(cascade_plans(automaton, Work(PLAN_WORK), MAX_TUPLES, None))
+    plans = list(cascade_plans(automaton, Budget(PLAN_WORK), MAX_TUPLES, None))
     if not plans:
         raise LimitExceeded(f"no plan was found with {PLAN_WORK:,} units of work")
     plan = min(plans, key=lambda plan: plan.measure)

@@ -13,7 +13,7 @@ from krohn.errors import InvalidFile, Unsupported
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.reading import is_export, read_export
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.storage import is_run, is_witness, load
+from krohn.network.storage import is_recurrent, is_run, load
 from krohn.understanding.readings import Numbers
 from krohn.understanding.stages import Stages, stages_of_decoder, stages_of_transformer
 
@@ -47,7 +47,7 @@ def subject_of(directory: Path) -> Subject:
         return subject_of_export(directory)
     if not directory.is_dir():
         raise InvalidFile(f"{directory} must be a directory with a run, a compiled network or a GPT-2 export")
-    if is_witness(directory):
+    if is_recurrent(directory):
         raise Unsupported(
             f"understand swaps positions of a Transformer; {directory} holds a recurrent network: "
             "compile a Transformer with --length, or train one"

@@ -8,10 +8,10 @@ new pair. Every choice is deterministic.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from krohn.budget import Budget
 from krohn.construct.features.feature import Feature, Value, shown_by
 from krohn.construct.features.product import Annotated, Conflict, Determined, Word, determine
 from krohn.network.position_maps import Row
-from krohn.work import Work
 
 A_STATE, A_NODE, A_LOOK = 30, 30, 30
 """Units of work for a state of a product, a node of the search for a set, a feature on two words."""
@@ -45,7 +45,7 @@ def choose(
     catalogue: Sequence[Feature],
     wanted: Sequence[int],
     pairs: Pairs,
-    work: Work,
+    budget: Budget,
     most: int = MOST_FEATURES,
 ) -> Choice:
     """Counterexample-guided search; an empty choice if no set within the bounds was found."""
@@ -53,7 +53,7 @@ def choose(
     told = [0] * len(catalogue)  # per feature a bit for every pair that it tells apart
     count, held = 0, Held({(): [feature.start for feature in catalogue]})
     for pair in pairs.known:
-        row = _telling(annotated, catalogue, pair, held, work)
+        row = _telling(annotated, catalogue, pair, held, budget)
         if row is not None:
             if not any(row):
                 return Choice(hopeless=pair)
@@ -61,16 +61,16 @@ def choose(
             count += 1
     while True:
         chosen, nodes = cheapest(costs, told, count, most)
-        work.spend(A_NODE * (1 + nodes))
+        budget.spend(A_NODE * (1 + nodes))
         if chosen is None:
             return Choice()
         features = tuple(catalogue[index] for index in chosen)
         found = determine(annotated, features, wanted)
-        work.spend(A_STATE * found.size)
+        budget.spend(A_STATE * found.size)
         if isinstance(found, Determined):
             return Choice(features, found)
         pair = (found.first, found.second)
-        row = _telling(annotated, catalogue, pair, held, work)
+        row = _telling(annotated, catalogue, pair, held, budget)
         assert row is not None
         assert isinstance(found, Conflict)
         pairs.known.append(pair)
@@ -81,13 +81,13 @@ def choose(
 
 
 def _telling(
-    annotated: Annotated, catalogue: Sequence[Feature], pair: tuple[Word, Word], held: Held, work: Work
+    annotated: Annotated, catalogue: Sequence[Feature], pair: tuple[Word, Word], held: Held, budget: Budget
 ) -> list[bool] | None:
     """Which features tell the words apart; ``None`` if their last symbols already do."""
     both = [annotated.symbols_of(word) for word in pair]
     if both[0][-1] != both[1][-1]:
         return None
-    work.spend(A_LOOK * len(catalogue))
+    budget.spend(A_LOOK * len(catalogue))
     rows = [_shown(annotated, catalogue, *each, held) for each in zip(pair, both, strict=True)]
     return [one != two for one, two in zip(*rows, strict=True)]
 

@@ -16,6 +16,7 @@ from itertools import combinations
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.budget import Budget, BudgetSpent
 from krohn.construct.features.back import Back
 from krohn.construct.features.catalogue import (
     compared_positions,
@@ -33,7 +34,6 @@ from krohn.construct.features.place import EndPlace, Place
 from krohn.construct.features.product import Annotated, Determined, annotate, determine
 from krohn.construct.features.writing import FeatureLayers
 from krohn.errors import LimitExceeded
-from krohn.work import Work, WorkSpent
 
 MOST_PLACES = 64
 MOST_SETS = 48
@@ -79,7 +79,7 @@ def letters_by_place(automaton: Semiautomaton) -> Iterator[PlaceCount]:
 
 
 def error_bit(
-    plain: Annotated, letters: tuple[int, ...], wanted: Sequence[int], work: Work
+    plain: Annotated, letters: tuple[int, ...], wanted: Sequence[int], budget: Budget
 ) -> FeatureLayers | None:
     """Two layers: features that tell state and fatal letter of living words, and a count of fatal letters.
 
@@ -90,7 +90,7 @@ def error_bit(
         return None
     alive = [FATAL if state in sinks else value for state, value in enumerate(wanted)]
     living = replace(plain, ends=frozenset(sinks))
-    found = choose(living, one_layer_catalogue(plain), alive, Pairs(), work)
+    found = choose(living, one_layer_catalogue(plain), alive, Pairs(), budget)
     if found.determined is None or not found.features:
         return None
     noted = annotate(automaton, found.features, strict=plain.strict)
@@ -222,7 +222,7 @@ def plan_without_search(
 
 
 def one_layer_plan(
-    automaton: Semiautomaton, wanted: Sequence[int], work: Work, *, strict: bool = False
+    automaton: Semiautomaton, wanted: Sequence[int], budget: Budget, *, strict: bool = False
 ) -> FeatureLayers | None:
     """The cheapest features of one layer that a search finds."""
     plain, letters = plain_letters(automaton, strict=strict)
@@ -233,18 +233,18 @@ def one_layer_plan(
     pairs, simple, found = Pairs(), special + one_layer_catalogue(plain), Choice()
     try:
         share = SIMPLE_SHARE if small else LARGE_SHARE
-        found = choose(plain, simple, wanted, pairs, work.part(work.units * share))
-    except WorkSpent:
+        found = choose(plain, simple, wanted, pairs, budget.part(budget.units * share))
+    except BudgetSpent:
         if not small:
             raise
-        work.look()
+        budget.look()
     if found.determined is None and small and _is_pattern(plain.automaton):
-        part = work.part(work.units * PATTERN_SHARE)
-        with suppress(WorkSpent):
+        part = budget.part(budget.units * PATTERN_SHARE)
+        with suppress(BudgetSpent):
             found = choose(plain, pattern_catalogue(plain), wanted, Pairs(), part, MOST_IN_PATTERN)
-        work.look()
+        budget.look()
     if found.determined is None and small:
-        found = choose(plain, simple + compared_positions(plain), wanted, pairs, work)
+        found = choose(plain, simple + compared_positions(plain), wanted, pairs, budget)
     plan = _planned(plain, found.features, found.determined, letters)
     return _definite(plain, wanted, letters, MAX_ROWS) if plan is None else plan
 
@@ -288,14 +288,14 @@ def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: i
 
 
 def error_bit_plan(
-    automaton: Semiautomaton, wanted: Sequence[int], work: Work, *, strict: bool = False
+    automaton: Semiautomaton, wanted: Sequence[int], budget: Budget, *, strict: bool = False
 ) -> FeatureLayers | None:
     """One layer for words that are still alive, and a count of fatal letters after it."""
-    return error_bit(*plain_letters(automaton, strict=strict), wanted, work)
+    return error_bit(*plain_letters(automaton, strict=strict), wanted, budget)
 
 
 def two_layer_plan(
-    automaton: Semiautomaton, wanted: Sequence[int], work: Work, *, strict: bool = False
+    automaton: Semiautomaton, wanted: Sequence[int], budget: Budget, *, strict: bool = False
 ) -> FeatureLayers | None:
     """Features of letters that the first layer has annotated."""
     plain, letters = plain_letters(automaton, strict=strict)
@@ -305,9 +305,9 @@ def two_layer_plan(
             annotated = annotate(plain.automaton, notes, strict=strict)
         except LimitExceeded:
             continue
-        work.spend(A_STATE * len(annotated.rows))
+        budget.spend(A_STATE * len(annotated.rows))
         catalogue = two_layer_catalogue(annotated)
-        found = choose(annotated, catalogue, wanted, pairs, work, MOST_IN_SECOND)
+        found = choose(annotated, catalogue, wanted, pairs, budget, MOST_IN_SECOND)
         if found.determined is not None:
             return _planned(annotated, found.features, found.determined, letters)
         pairs.known.sort(key=lambda pair: len(pair[0]) + len(pair[1]))

@@ -9,13 +9,13 @@ from krohn.algebra.permutation import prime_factors
 from krohn.algebra.solvable import solvable_series
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.construct.paper.grid_heads import comparisons
 from krohn.construct.paper.grid_recognition import Grid, recognise_grid
 from krohn.construct.request import DEFAULT_MAX_SETS
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName
 from krohn.network.compiled import CompiledNetwork
-from krohn.work import UNITS, Work
 
 # The size bounds of the theorems, as the paper states them and as they are after correction.
 #
@@ -309,7 +309,7 @@ def _beyond(states: int) -> dict[str, Any]:
 
 def _recipe(network: CompiledNetwork) -> dict[str, Any]:
     try:
-        cascade = holonomy_cascade(network.automaton, max_sets=DEFAULT_MAX_SETS, work=Work(UNITS / 4))
+        cascade = holonomy_cascade(network.automaton, max_sets=DEFAULT_MAX_SETS, budget=Budget(UNITS / 4))
     except LimitExceeded:
         return {}
     size = paper_recipe_size(cascade, network.length)

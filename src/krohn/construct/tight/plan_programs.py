@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.budget import Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.cascade.plan import Plan
 from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan
@@ -22,7 +23,6 @@ from krohn.errors import LimitExceeded, Unsupported
 from krohn.network.position_maps import Row, Table
 from krohn.network.program import Program
 from krohn.network.transformer import Mask
-from krohn.work import Work
 
 # A function of (state before the letter, letter): what drives the next part of a serial plan.
 
@@ -197,20 +197,22 @@ def _padding(plan: Plan) -> Iterator[int]:
 # Proposals from Krohn–Rhodes plans: several searches, each plan as the program of fewest layers.
 
 
-def cascade_proposals(request: Request, work: Work) -> Iterator[Proposal]:
+def cascade_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
     """Programs of different plans, only the best if depth is all that matters; raises if there is none."""
-    built = list(built_plans(request, work))
+    built = list(built_plans(request, budget))
     for plan, program in [shallowest(built)] if request.objective == "depth" else built:
         lines = tuple("  " * indent + node.title for indent, node in plan.walk())
         yield Proposal("cascade", program.depth, lambda program=program: program, lines)  # type: ignore[misc]
 
 
-def built_plans(request: Request, work: Work, plain: Cascade | None = None) -> Iterator[tuple[Plan, Program]]:
+def built_plans(
+    request: Request, budget: Budget, plain: Cascade | None = None
+) -> Iterator[tuple[Plan, Program]]:
     """Plans with their programs; a plan of more than twice the layers of a scan is not written out."""
     reasons: dict[str, None] = {}
     found = False
     in_scan = request.scan_depth if (request.method, request.objective) == ("auto", "depth") else None
-    for plan in cascade_plans(request.automaton, work, request.max_sets, plain):
+    for plan in cascade_plans(request.automaton, budget, request.max_sets, plain):
         faults = [] if plan.is_solvable else [*_unsolvable(plan)]
         if not faults and in_scan is not None and plan.layers > 2 * in_scan:
             faults = [f"{plan.layers} layers are needed"]
@@ -225,9 +227,8 @@ def built_plans(request: Request, work: Work, plain: Cascade | None = None) -> I
         found = True
         yield from ((plan, program) for program in programs)
     if not found:
-        few = (
-            f"no plan within {request.max_sets:,} image sets (--max-sets) and {work.units:,.0f} units of work"
-        )
+        few = f"no plan within {request.max_sets:,} image sets (--max-sets) and "
+        few += f"{budget.units:,.0f} units of work"
         listed = "; ".join(reasons) or f"{few} (--effort)"
         raise Unsupported(f"no cascade: {listed}; use method scan")
 

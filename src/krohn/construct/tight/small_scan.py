@@ -12,6 +12,7 @@ from itertools import combinations, islice
 
 from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
+from krohn.budget import Budget
 from krohn.cascade.congruences import join, principal_congruence
 from krohn.construct.lowering.mlp_builder import require_entries
 from krohn.construct.request import Proposal, Request
@@ -20,7 +21,6 @@ from krohn.errors import LimitExceeded
 from krohn.network.position_maps import Row
 from krohn.network.program import Program
 from krohn.network.transformer import Mask
-from krohn.work import Work
 
 MAX_MAPS = 20_000
 MAX_JOINS = 1_000
@@ -175,7 +175,7 @@ def _determining(automaton: Semiautomaton, labels: Transformation) -> ScanPoints
     return ScanPoints(letters, state)
 
 
-def scan_proposals(request: Request, work: Work) -> Iterator[Proposal]:
+def scan_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
     """The scan on as few points as possible; on quotients side by side where parameters are to be few."""
     program, title = None, f"scan in {request.scan_depth} layers"
     if request.objective == "parameters" and fewest_points(request.automaton) is None:
@@ -187,7 +187,7 @@ def scan_proposals(request: Request, work: Work) -> Iterator[Proposal]:
     yield Proposal("scan", program.depth, lambda: program, (title,))
 
 
-def wide_proposals(request: Request, work: Work) -> Iterator[Proposal]:
+def wide_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
     """One layer: a head for every distance, so that each position sees the whole word."""
     program = scan_program(request.automaton, request.length, request.mask, max(request.length, 2))
     yield Proposal("wide", program.depth, lambda: program, ("one layer that sees the whole word",))

@@ -6,7 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from krohn import streams
+from krohn import random_streams
 from krohn.models import position_encodings as encodings
 from krohn.models.architectures.gpt_decoder import GptDecoder, GptShape
 from krohn.models.kernels import operations, plain
@@ -161,7 +161,7 @@ class Gpt(Network):
         if config.positions == "sinusoidal" or noise is None:
             return encodings.rows("sinusoidal", length, config.dim, device)[None] * config.position_scale
         table = encodings.rows("sinusoidal", length + encodings.LARGEST_SHIFT, config.dim, device)
-        offset = streams.integers(noise.site(_SHIFT_SITE), encodings.LARGEST_SHIFT + 1)
+        offset = random_streams.integers(noise.site(_SHIFT_SITE), encodings.LARGEST_SHIFT + 1)
         return table[offset[:, None] + torch.arange(length, device=device)] * config.position_scale
 
     def _dropout(self, noise: Noise | None, site: int) -> plain.Dropout | None:

@@ -25,7 +25,7 @@ _CHUNKS = 100  # partial sums per replicate in the backward pass
 
 @triton.jit
 def _mix(value):
-    # SplitMix64's finaliser, as in krohn.streams
+    # SplitMix64's finaliser, as in krohn.random_streams
     value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9
     value = (value ^ (value >> 27)) * 0x94D049BB133111EB
     return value ^ (value >> 31)

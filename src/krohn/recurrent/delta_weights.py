@@ -14,6 +14,7 @@ from krohn.algebra.generated_group import GeneratedGroup
 from krohn.algebra.permutation import Permutation, is_permutation
 from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.check.stacks import DeltaStack
 from krohn.recurrent.elementary import swaps_and_merges
@@ -28,7 +29,6 @@ from krohn.recurrent.stack_weights import (
     all_actions,
     stack_weights,
 )
-from krohn.work import UNITS, Work
 
 WIDE = 128.0
 """Input of a gate that is exactly 0 or 1."""
@@ -66,7 +66,7 @@ def in_columns(automaton: Semiautomaton, *, resets_in_one_step: bool = False) ->
     permuting = [a for a, letter in enumerate(automaton.letters) if is_permutation(letter)]
     rest = set(range(automaton.num_letters)) - set(permuting)
     if any(len({automaton.letters[a][q] for q in part}) > 1 for a in rest):
-        return _stacked(holonomy_cascade(automaton, work=Work(UNITS)))
+        return _stacked(holonomy_cascade(automaton, budget=Budget(UNITS)))
     if permuting and not (rest and resets_in_one_step):
         action = dict(zip(permuting, small_action([automaton.letters[a] for a in permuting]), strict=True))
         columns, places = _tracked(automaton, action)

@@ -1,4 +1,4 @@
-"""``krohn verify`` on a recurrent witness: for which automaton, for which words, in which type."""
+"""``krohn verify`` on a recurrent network: for which automaton, for which words, in which type."""
 
 import io
 import json

@@ -1,6 +1,6 @@
 """Rank-one steps that track any automaton in one layer: each letter as swaps and merges of two states.
 
-States have the doubled code of ``delta_witness``. With the key k = (code of i − code of j)/2 and rates 2 a
+States have the doubled code of ``delta_weights``. With the key k = (code of i − code of j)/2 and rates 2 a
 step swaps i and j; with rates 2 at j and 0 at i it sends j to i and leaves the rest. All numbers are dyadic.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.stacks import RankOneStack
 from krohn.errors import LimitExceeded
-from krohn.recurrent.delta_witness import WIDE, DeltaCode
+from krohn.recurrent.delta_weights import WIDE, DeltaCode
 from krohn.recurrent.elementary import swaps_and_merges
 from krohn.recurrent.stack_weights import MAX_PARAMETERS, Action, Array, Cascaded, Values, stack_weights
 

@@ -1,4 +1,4 @@
-"""A recurrent witness as the network that ``krohn train`` trains, so that "can" and "did" are one class."""
+"""A recurrent network as the network that ``krohn train`` trains, so that "can" and "did" are one class."""
 
 from collections.abc import Callable
 

@@ -12,14 +12,14 @@ from krohn.automata.zoo import parse_spec
 from krohn.check.cells import Gru, Lstm
 from krohn.check.stacks import RankOneStack
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded
-from krohn.evaluate.witness_networks import in_training
+from krohn.evaluate.recurrent_modules import in_training
 from krohn.recurrent.closure import close
 from krohn.recurrent.elementary import components, swaps_and_merges
 from krohn.recurrent.horizon import certified_horizon
+from krohn.recurrent.recurrent_files import CELLS, RecurrentNetwork
+from krohn.recurrent.recurrent_weights import WEIGHTS, deltaproduct, diagonal, gru, lstm, rankone
 from krohn.recurrent.running import logits_of
 from krohn.recurrent.small_action import small_action
-from krohn.recurrent.witness_files import CELLS, Witness
-from krohn.recurrent.witnesses import WITNESSES, deltaproduct, diagonal, gru, lstm, rankone
 
 # Write a or b if empty, clear, idle: the smallest automaton that one contracting layer cannot hold apart.
 WRITE_ONCE = Semiautomaton.from_letters([(1, 1, 2), (2, 1, 2), (0, 0, 0), (0, 1, 2)])
@@ -50,13 +50,13 @@ CASES += [("diagonal", name) for name in ("C4", "Memory3", "D8", "Q8", "abab", "
 @every(("kind", "name"), CASES)
 def test_a_witness_is_proved_for_every_length_and_runs_long_words_right(kind, name) -> None:
     automaton = automaton_of(name)
-    cell = WITNESSES[kind](automaton)
+    cell = WEIGHTS[kind](automaton)
     proof = close(cell, automaton)
     assert proof.every_length
     assert proof.any_order
     assert proof.margin >= 0.7
     words = long_words(automaton)
-    assert (Witness(cell, automaton).run(words) == [automaton.run(word) for word in words]).all()
+    assert (RecurrentNetwork(cell, automaton).run(words) == [automaton.run(word) for word in words]).all()
 
 
 def test_few_vectors_are_reached() -> None:
@@ -85,7 +85,7 @@ def test_few_vectors_are_reached() -> None:
 )
 def test_the_training_architecture_computes_the_witness(kind, name) -> None:
     automaton = automaton_of(name)
-    network, weights = in_training(WITNESSES[kind](automaton))
+    network, weights = in_training(WEIGHTS[kind](automaton))
     length = 400 if kind in ("lstm", "gru") else 4096  # a loop over positions, or a scan
     words = np.random.default_rng(2).integers(0, automaton.num_letters, (2, length))
     with torch.no_grad():
@@ -96,7 +96,7 @@ def test_the_training_architecture_computes_the_witness(kind, name) -> None:
 @pytest.mark.parametrize(("kind", "name"), [("deltaproduct", "T3"), ("diagonal", "D8"), ("diagonal", "C4")])
 def test_exact_stacks_are_the_same_bits_in_both_forms_and_in_bfloat16(kind, name) -> None:
     automaton = automaton_of(name)
-    cell = WITNESSES[kind](automaton)
+    cell = WEIGHTS[kind](automaton)
     assert close(cell, automaton, dtype="bfloat16").every_length
     network, weights = in_training(cell)
     word = long_words(automaton)[0]
@@ -137,7 +137,7 @@ def test_a_horizon_is_never_longer_than_the_first_wrong_word() -> None:
         for name in ("h.0.mix.gate.weight", "h.0.mix.write"):
             cell.tensors[name][:] += (rng.normal(size=cell.tensors[name].shape) * size).astype(np.float32)
         horizon = certified_horizon(cell, automaton)
-        wrong = np.flatnonzero((Witness(cell, automaton).run(words) != truth).any(axis=0))
+        wrong = np.flatnonzero((RecurrentNetwork(cell, automaton).run(words) != truth).any(axis=0))
         if len(wrong):
             short += 1
             assert (horizon or 0) <= wrong[0]
@@ -160,17 +160,17 @@ def test_no_mutant_is_proved_and_wrong(kind) -> None:
     refuted = 0
     for name in ("C3", "FlipFlop", "D8" if kind != "deltaproduct" else "abab"):
         automaton = parse_spec(name)
-        original = WITNESSES[kind](automaton)
+        original = WEIGHTS[kind](automaton)
         words = np.array([*itertools.product(range(automaton.num_letters), repeat=5)])
         truth = np.array([automaton.run(word) for word in words])
         for _ in range(10):
             cell = broken(original, rng)
             proof = close(cell, automaton, limit=400)
-            wrong = (Witness(cell, automaton).run(words) != truth).any()
+            wrong = (RecurrentNetwork(cell, automaton).run(words) != truth).any()
             assert not (proof.every_length and wrong)
             if proof.counterexample is not None:
                 word, got = proof.counterexample
-                run = Witness(cell, automaton).run(np.array([word]))[0]
+                run = RecurrentNetwork(cell, automaton).run(np.array([word]))[0]
                 assert run[-1] == got != automaton.run(word)[-1]
                 assert (run[:-1] == automaton.run(word)[:-1]).all()
                 refuted += 1
@@ -220,7 +220,7 @@ def test_the_limit_gives_a_horizon() -> None:
     assert proof.horizon is not None
     words = np.array([*itertools.product(range(5), repeat=min(proof.horizon, 4))])
     assert (
-        Witness(diagonal(automaton), automaton).run(words) == [automaton.run(word) for word in words]
+        RecurrentNetwork(diagonal(automaton), automaton).run(words) == [automaton.run(word) for word in words]
     ).all()
 
 
@@ -282,7 +282,7 @@ def test_what_one_layer_cannot_do_is_refused_with_a_way_out() -> None:
     ("name", "layers"), [("D6", 3), ("Q8", 3), ("A4", 4), ("S4", 5), ("C5:01", 7), ("T3", 6)]
 )
 def test_one_step_a_letter_suffices_with_more_layers(name, layers) -> None:
-    cell = WITNESSES["deltanet"](parse_spec(name))
+    cell = WEIGHTS["deltanet"](parse_spec(name))
     assert (cell.options["householders"], cell.layers) == (1, layers)
     assert close(cell, parse_spec(name)).every_length
     assert deltaproduct(parse_spec(name)).steps > 1

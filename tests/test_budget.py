@@ -1,4 +1,4 @@
-"""Work: units decide what is built, clocks only end it, and the same request gives the same bytes."""
+"""Budgets: units decide what is built, clocks only end it, and the same request gives the same bytes."""
 
 import ast
 from pathlib import Path
@@ -7,11 +7,11 @@ import pytest
 
 import krohn
 from every import every
-from krohn import work as work_module
+from krohn import budget as budget_module
+from krohn.budget import Budget, BudgetSpent, OutOfTime, unlimited
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
 from krohn.network.storage import save
-from krohn.work import OutOfTime, Work, WorkSpent, unlimited
 
 SOURCE = Path(krohn.__file__).parent
 SEARCHING = ("automata", "algebra", "cascade", "construct", "network")
@@ -20,24 +20,24 @@ SPECS = ["regex:[0-9][0-9]-(0[1-9]|1[0-2])", "Add", "Dyck3,2", "T3", "C2xGrid4"]
 
 
 def test_units_are_counted_and_end_with_a_word() -> None:
-    work = Work(10)
-    work.spend(7)
-    with pytest.raises(WorkSpent, match="10 units of work; raise --effort"):
-        work.spend(4)
-    assert (work.done, work.left) == (7, 3)
-    work.spend(3)
-    assert work.left == 0
+    budget = Budget(10)
+    budget.spend(7)
+    with pytest.raises(BudgetSpent, match="10 units of work; raise --effort"):
+        budget.spend(4)
+    assert (budget.done, budget.left) == (7, 3)
+    budget.spend(3)
+    assert budget.left == 0
 
 
 def test_a_part_spends_its_own_units_and_those_of_the_whole() -> None:
-    whole = Work(10)
+    whole = Budget(10)
     part = whole.part(6)
     part.spend(5)
     assert (part.left, whole.left) == (1, 5)
-    with pytest.raises(WorkSpent):
+    with pytest.raises(BudgetSpent):
         part.spend(2)
     whole.spend(5)
-    with pytest.raises(WorkSpent):
+    with pytest.raises(BudgetSpent):
         part.spend(1)
     part.give_up("something")
     part.give_up("something")
@@ -45,27 +45,27 @@ def test_a_part_spends_its_own_units_and_those_of_the_whole() -> None:
 
 
 def test_pieces_are_what_can_be_paid_for() -> None:
-    assert Work(100).pieces(30, 50) == 3
-    assert Work(100).pieces(30, 2) == 2
+    assert Budget(100).pieces(30, 50) == 3
+    assert Budget(100).pieces(30, 2) == 2
     assert unlimited().pieces(30, 50) == 50
 
 
 def test_a_clock_only_ends_the_work() -> None:
     now = [0.0]
-    work = Work(10**9, seconds=2, clock=lambda: now[0])
-    part = work.part(10**8)
+    budget = Budget(10**9, seconds=2, clock=lambda: now[0])
+    part = budget.part(10**8)
     part.spend(10**6)
     now[0] = 3.0
     with pytest.raises(OutOfTime, match="time limit of 2 seconds; raise --time-limit"):
         part.spend(10**6)
     with pytest.raises(OutOfTime):
-        work.look()
+        budget.look()
 
 
 @pytest.mark.parametrize("units", [0, -1, float("nan")])
 def test_no_units_are_refused(units: float) -> None:
     with pytest.raises(InvalidInput, match="units of work"):
-        Work(units)
+        Budget(units)
 
 
 @every("path", [p for part in SEARCHING for p in sorted((SOURCE / part).rglob("*.py"))])
@@ -84,7 +84,7 @@ def test_a_slow_machine_builds_the_same_bytes(
     late = iter(range(0, 10**9, 3600))
     monkeypatch.setattr("time.monotonic", lambda: next(late))
     monkeypatch.setattr("time.perf_counter", lambda: next(late))
-    monkeypatch.setattr(work_module, "monotonic", lambda: next(late))
+    monkeypatch.setattr(budget_module, "monotonic", lambda: next(late))
     save(krohn.compile(krohn.parse_spec(spec), 20, effort=0.05), tmp_path / "slow")
     for name in ("model.safetensors", "krohn.json"):
         assert (tmp_path / "fast" / name).read_bytes() == (tmp_path / "slow" / name).read_bytes()

@@ -1,4 +1,4 @@
-"""A recurrent witness on disk: ``model.safetensors`` (tensors), ``recurrent.json`` (automaton and cell)."""
+"""A recurrent network on disk: ``model.safetensors`` (tensors), ``recurrent.json`` (automaton and cell)."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,12 +15,12 @@ from krohn.automata.zoo import true_name
 from krohn.check.cells import Cell, Gru, Lstm, Tensors
 from krohn.check.stacks import DeltaStack, DiagonalStack, RankOneStack
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.network.storage import MODEL, OF_WITNESSES, is_witness
+from krohn.network.storage import MODEL, RECURRENT, is_recurrent
 from krohn.recurrent.closure import SHORT_WORDS, all_words
 from krohn.recurrent.running import states_of
 from krohn.strict_json import read_json, read_tensors, require_keys, short, shown
 
-MEANING = OF_WITNESSES
+MEANING = RECURRENT
 VERSION = 2
 MAX_NAME = 200
 CELLS: dict[str, type[Cell]] = {
@@ -29,7 +29,7 @@ CELLS: dict[str, type[Cell]] = {
 
 
 @dataclass(frozen=True, repr=False)
-class Witness:
+class RecurrentNetwork:
     """A cell and the automaton it is said to track."""
 
     cell: Cell
@@ -61,38 +61,38 @@ class ExactRun:
         return {"length": self.length, "words": self.words, "wrong": self.wrong}
 
 
-def run_all(witness: Witness, automaton: Semiautomaton, most: int = SHORT_WORDS) -> ExactRun:
+def run_all(network: RecurrentNetwork, automaton: Semiautomaton, most: int = SHORT_WORDS) -> ExactRun:
     """Runs every word of the largest length that has at most ``most`` words (but 1 letter at least)."""
     words, truth = all_words(automaton, most)
-    return ExactRun(words.shape[1], len(words), int((witness.run(words) != truth).any(axis=1).sum()))
+    return ExactRun(words.shape[1], len(words), int((network.run(words) != truth).any(axis=1).sum()))
 
 
 def check_target(folder: Path) -> None:
     """Refuses a directory with files of other kinds that would be lost."""
-    if (folder / MODEL).exists() and not is_witness(folder):
+    if (folder / MODEL).exists() and not is_recurrent(folder):
         raise InvalidInput(
-            f"{short(folder)} must hold no {MODEL} but that of a recurrent witness: choose another directory"
+            f"{short(folder)} must hold no {MODEL} but that of a recurrent network: choose another directory"
         )
 
 
-def save(witness: Witness, directory: str | Path) -> None:
-    """Writes both files or none; a witness that is there is replaced."""
+def save(network: RecurrentNetwork, directory: str | Path) -> None:
+    """Writes both files or none; a network that is there is replaced."""
     folder = Path(directory)
     check_target(folder)
     meaning = {
         "krohn": VERSION,
-        "architecture": witness.cell.kind,
-        "options": witness.cell.options,
-        "name": witness.automaton.name,
-        "automaton": automaton_payload(witness.automaton),
-        "digest": witness.automaton.digest,
+        "architecture": network.cell.kind,
+        "options": network.cell.options,
+        "name": network.automaton.name,
+        "automaton": automaton_payload(network.automaton),
+        "digest": network.automaton.digest,
     }
-    files = {MODEL: save_tensors(dict(witness.cell.tensors)), MEANING: json_bytes(meaning)}
+    files = {MODEL: save_tensors(dict(network.cell.tensors)), MEANING: json_bytes(meaning)}
     write_folder(folder, files, key=MEANING)
 
 
-def load(directory: str | Path) -> Witness:
-    """The witness in a directory; anything that does not fit is refused in one line."""
+def load(directory: str | Path) -> RecurrentNetwork:
+    """The network in a directory; anything that does not fit is refused in one line."""
     folder = Path(directory)
     try:
         keys = ("krohn", "architecture", "options", "automaton", "digest")
@@ -109,9 +109,9 @@ def load(directory: str | Path) -> Witness:
         if automaton.digest != payload["digest"]:
             raise InvalidFile("the automaton does not have the digest the file states; compile it again")
         cell = _cell(kind, read_tensors(folder / MODEL), payload["options"])
-        return Witness(cell, replace(automaton, name=true_name(automaton)))
+        return RecurrentNetwork(cell, replace(automaton, name=true_name(automaton)))
     except InvalidInput as error:
-        raise InvalidFile(f"{short(folder)}: not a recurrent witness: {error}") from error
+        raise InvalidFile(f"{short(folder)}: not a recurrent network: {error}") from error
 
 
 def _cell(kind: str, tensors: Tensors, options: object) -> Cell:

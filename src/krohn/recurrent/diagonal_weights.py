@@ -14,17 +14,17 @@ import numpy as np
 
 from krohn.algebra.solvable import CounterTower, counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.budget import UNITS, Budget
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.check.stacks import DiagonalStack
 from krohn.errors import Unsupported
 from krohn.recurrent.counted_levels import Counted, Residues
 from krohn.recurrent.stack_weights import Action, Array, Code, Value, stack_weights
-from krohn.work import UNITS, Work
 
 
 def diagonal(automaton: Semiautomaton) -> DiagonalStack:
     """Gates 0 and 1 without groups, with signs if all counters are modulo 2, else complex."""
-    counted = Counted(holonomy_cascade(automaton, work=Work(UNITS)), _tower)
+    counted = Counted(holonomy_cascade(automaton, budget=Budget(UNITS)), _tower)
     if not counted.layers:
         raise Unsupported(
             "diagonal layers hold a state; an automaton with one has nothing to hold: choose deltaproduct, "

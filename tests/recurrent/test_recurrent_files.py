@@ -14,15 +14,15 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.recurrent.witness_files import MEANING, MODEL, Witness, load, run_all, save
-from krohn.recurrent.witnesses import WITNESSES
+from krohn.recurrent.recurrent_files import MEANING, MODEL, RecurrentNetwork, load, run_all, save
+from krohn.recurrent.recurrent_weights import WEIGHTS
 
-KINDS = sorted(WITNESSES)
+KINDS = sorted(WEIGHTS)
 
 
-def witness(kind: str, spec: str = "C2") -> Witness:
+def witness(kind: str, spec: str = "C2") -> RecurrentNetwork:
     automaton = parse_spec(spec)
-    return Witness(WITNESSES[kind](automaton), automaton)
+    return RecurrentNetwork(WEIGHTS[kind](automaton), automaton)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -90,7 +90,7 @@ def test_tensors_that_make_no_cell_are_refused(kind: str, damage: str, tmp_path:
         tensors[name] = tensors[name].astype(np.float64)
     data = save_tensors(tensors)
     path.write_bytes(data[: len(data) // 2] if damage == "cut" else data)
-    with pytest.raises(InvalidFile, match="not a recurrent witness") as refused:
+    with pytest.raises(InvalidFile, match="not a recurrent network") as refused:
         load(tmp_path)
     assert "\n" not in str(refused.value)
 
@@ -103,7 +103,7 @@ def test_all_words_of_the_longest_length_that_is_cheap(
     letters: list[tuple[int, ...]], most: int, length: int
 ) -> None:
     automaton = Semiautomaton.from_letters(letters)
-    right = Witness(WITNESSES["gru"](automaton), automaton)
+    right = RecurrentNetwork(WEIGHTS["gru"](automaton), automaton)
     found = run_all(right, automaton, most)
     assert (found.length, found.words, found.wrong) == (length, len(letters) ** length, 0)
 
@@ -112,7 +112,7 @@ def test_every_wrong_word_is_counted() -> None:
     """A witness of parity judged as one of the automaton that never moves: right if no letter is 1."""
     still = Semiautomaton.from_letters([(0, 1), (0, 1)])
     toggles = Semiautomaton.from_letters([(0, 1), (1, 0)])
-    found = run_all(Witness(WITNESSES["gru"](toggles), toggles), still, 32)
+    found = run_all(RecurrentNetwork(WEIGHTS["gru"](toggles), toggles), still, 32)
     assert (found.length, found.words, found.wrong) == (5, 32, 31)
 
 

@@ -9,10 +9,10 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.cells import Cell, Gru, Lstm, Tensors
 from krohn.errors import LimitExceeded
-from krohn.recurrent.delta_witness import deltaproduct
-from krohn.recurrent.diagonal_witness import diagonal
+from krohn.recurrent.delta_weights import deltaproduct
+from krohn.recurrent.diagonal_weights import diagonal
 from krohn.recurrent.one_step import deltanet
-from krohn.recurrent.rankone_witness import rankone
+from krohn.recurrent.rankone_weights import rankone
 from krohn.recurrent.stack_weights import MAX_PARAMETERS
 
 GAIN = 512.0
@@ -103,7 +103,7 @@ def _check_size(count: int) -> None:
         )
 
 
-WITNESSES: dict[str, Callable[[Semiautomaton], Cell]] = {
+WEIGHTS: dict[str, Callable[[Semiautomaton], Cell]] = {
     "deltaproduct": deltaproduct,
     "deltanet": deltanet,
     "diagonal": diagonal,

@@ -1,17 +1,17 @@
 """The tables of docs/proofs.md: pairs that the search reaches, horizons, chunks that round.
 
-Run: python tools/witness_table.py
+Run: python tools/recurrent_table.py
 """
 
 import numpy as np
 import torch
 
 from krohn.automata.zoo import parse_spec
-from krohn.evaluate.witness_networks import in_training
+from krohn.evaluate.recurrent_modules import in_training
 from krohn.recurrent.closure import close
 from krohn.recurrent.horizon import certified_horizon
+from krohn.recurrent.recurrent_weights import WEIGHTS
 from krohn.recurrent.running import logits_of
-from krohn.recurrent.witnesses import WITNESSES
 
 PROVED = [
     *(("deltaproduct", name) for name in ("S5", "T3", "Dyck4,2")),
@@ -28,7 +28,7 @@ def pairs() -> None:
     """One line for each network that is right on every word."""
     for kind, name in PROVED:
         automaton = parse_spec(name)
-        found = close(WITNESSES[kind](automaton), automaton)
+        found = close(WEIGHTS[kind](automaton), automaton)
         form = {True: "the same floats", False: "other floats", None: "no such form"}[found.chunked]
         assert found.every_length
         print(f"{name}, {kind}: {', '.join(map(str, found.layers))}; in chunks {form}", flush=True)
@@ -38,7 +38,7 @@ def horizons() -> None:
     """Letters that are certified for diagonal layers that round and do not close."""
     for name in ROUNDED:
         automaton = parse_spec(name)
-        cell = WITNESSES["diagonal"](automaton)
+        cell = WEIGHTS["diagonal"](automaton)
         letters = [certified_horizon(cell, automaton, dtype) for dtype in ("float32", "bfloat16")]
         print(f"{name}: certified letters in float32 and bfloat16: {letters}", flush=True)
 
@@ -47,7 +47,7 @@ def chunks(letters: int = 20_000, compared: int = 5_000) -> None:
     """Answers of the chunked form on one random word, and how far its logits are from the sequential ones."""
     for name in CHUNKED:
         automaton = parse_spec(name)
-        cell = WITNESSES["diagonal"](automaton)
+        cell = WEIGHTS["diagonal"](automaton)
         network, weights = in_training(cell)
         word = np.random.default_rng(0).integers(automaton.num_letters, size=letters)
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Work: how much a search may do, in units that are the same on every machine, busy or not.
+"""Budgets: how much a search may do, in units that are the same on every machine, busy or not.
 
 A unit is about one look at a transition table. Searches spend units before they do something, and keep what
 they have when nothing is left: the same input gives the same result everywhere. A clock may only end the
@@ -16,7 +16,7 @@ UNITS = 3_000_000
 _BETWEEN_LOOKS = 20_000  # units between two looks at the clock
 
 
-class WorkSpent(LimitExceeded):
+class BudgetSpent(LimitExceeded):
     """A search has spent its units; whoever catches it keeps the best result so far."""
 
 
@@ -24,10 +24,10 @@ class OutOfTime(KrohnError, TimeoutError):
     """The time limit has passed; nothing catches it, so the clock never decides what is built."""
 
 
-class Work:
+class Budget:
     """A number of units to spend, perhaps a deadline, and a list of what was given up for want of units.
 
-    A part of some work spends its own units and those of the whole.
+    A part of a budget spends its own units and those of the whole.
     """
 
     def __init__(self, units: float, *, seconds: float | None = None, clock: Callable[[], float] = monotonic):
@@ -39,14 +39,14 @@ class Work:
         self.seconds = seconds
         self.done = 0
         self.given_up: list[str] = []
-        self._whole: Work | None = None
+        self._whole: Budget | None = None
         self._clock = clock
         self._deadline = None if seconds is None else clock() + seconds
         self._next_look = 0
 
-    def part(self, units: float) -> "Work":
-        """Units of their own inside this work; what is given up there is listed here."""
-        made = Work(max(units, 1))
+    def part(self, units: float) -> "Budget":
+        """Units of their own inside this budget; what is given up there is listed here."""
+        made = Budget(max(units, 1))
         made._whole, made.given_up = self, self.given_up
         return made
 
@@ -61,9 +61,11 @@ class Work:
         return most if self.left >= cost * most else int(self.left // cost)
 
     def spend(self, units: float) -> None:
-        """Counts units about to be used; raises ``WorkSpent``, and counts none, where there are too few."""
+        """Counts units about to be used; raises ``BudgetSpent``, and counts none, where there are too few."""
         if units > self.left:
-            raise WorkSpent(f"the search may take {self.units:,.0f} units of work; raise --effort (effort=)")
+            raise BudgetSpent(
+                f"the search may take {self.units:,.0f} units of work; raise --effort (effort=)"
+            )
         self._add(int(units))
 
     def _add(self, units: int) -> None:
@@ -90,6 +92,6 @@ class Work:
             self.given_up.append(what)
 
 
-def unlimited() -> Work:
-    """Work without end, for callers that have their own limits."""
-    return Work(float("inf"))
+def unlimited() -> Budget:
+    """A budget without end, for callers that have their own limits."""
+    return Budget(float("inf"))
