@@ -5,13 +5,18 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
+import krohn
 from krohn.exporting.reading import ReadExport, read_export
+from krohn.testbed.building import _search
+from krohn.testbed.catalogue import entries
+from krohn.testbed.disguise import disguise
 from krohn.testbed.patching import EdgeModel, Other
-from krohn.testbed.truth import word_pairs
+from krohn.testbed.truth import Search, Trial, search, truth_of, unfaithful, word_pairs
 from testbed.naive_patching import naive_pass
 
 
@@ -72,6 +77,40 @@ def test_all_edges_outside_change_no_answer_on_other_words(folder: Path) -> None
         elsewhere, _ = naive_pass(export.decoder, other, set(), None)
         _, logits = naive_pass(export.decoder, word, outside, elsewhere)
         assert logits.argmax(-1).tolist() == list(export.automaton.run(word))
+
+
+def test_rare_words_are_looked_for_and_every_disguise_has_the_same_circuit() -> None:
+    """A memory that is seldom read: 128 pairs of words alone gave 18 or 32 edges, and other words failed."""
+    rotated = next(entry for entry in entries() if entry.name == "flipflop-scan-rotated")
+    network = krohn.compile(rotated.automaton, length=rotated.length, **rotated.options)
+    shown, found = disguise(network, "rotated", rotated.seed), _search("FlipFlop", "scan")
+    truth = truth_of(shown.plain, shown.decoder, found)
+    names = {name for name, place in truth.graph.edges.items() if truth.kept[place]}
+    assert names == set(found.names) == {proof.edge for proof in truth.proofs}
+    assert len(found.words) > 128
+    others = word_pairs(network.automaton, rotated.length, 2048, seed=99)
+    assert not len(unfaithful(EdgeModel(shown.decoder), truth.kept, others))
+
+
+def test_a_circuit_that_fails_on_more_words_is_noticed() -> None:
+    plain = next(entry for entry in entries() if entry.name == "c2-cascade-plain")
+    network = krohn.compile(plain.automaton, length=plain.length, **plain.options)
+    shown = disguise(network, "plain", plain.seed)
+    found = search(shown.plain, network.automaton, seed=plain.seed, more=64)
+    fewer = Search(found.names[1:], found.words, found.others, found.more)
+    with pytest.raises(AssertionError, match="faithful"):
+        truth_of(shown.plain, shown.decoder, fewer)
+
+
+def test_blocks_before_the_first_patch_may_be_taken_from_the_clean_pass(folder: Path) -> None:
+    export = read_export(folder)
+    model = EdgeModel(export.decoder)
+    trial = Trial(model, *word_pairs(export.automaton, export.decoder.length, 8, seed=4))
+    for place in model.graph.edges.values():
+        kept = np.ones(model.graph.possible.shape, dtype=bool)
+        kept[place] = False
+        whole = model.run(trial.words, Other(kept, trial.other.written))
+        assert torch.equal(trial.run(kept).logits, whole.logits)
 
 
 def test_a_constant_edge_matters_though_no_other_word_changes_it(folder: Path) -> None:

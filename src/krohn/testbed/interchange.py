@@ -10,29 +10,45 @@ from krohn.testbed.causal import Counterfactual
 from krohn.testbed.patching import EdgeModel
 
 
-def interchanged(model: EdgeModel, place: str, basis: Tensor, asked: Sequence[Counterfactual]) -> Tensor:
-    """Logits [pair, letter, state] of the base with the source's part in the span of orthonormal rows."""
-    words = np.array([one.base for one in asked], dtype=np.int64)
+def swapped_in(model: EdgeModel, place: str, asked: Sequence[Counterfactual]) -> Tensor:
+    """The stream of the source words at the place and letter of the swap: [pair, d]."""
     sources = np.array([one.source for one in asked], dtype=np.int64)
     letters = torch.tensor([one.letter for one in asked]) + model.prompt
-    rows, seen = torch.arange(len(asked)), list[Tensor]()
+    seen = list[Tensor]()
 
     def look(where: str, stream: Tensor) -> Tensor:
         if where == place:
-            seen.append(stream[rows, letters].detach())
+            seen.append(stream[torch.arange(len(asked)), letters])
         return stream
+
+    with torch.no_grad():
+        model.run(sources, edit=look)
+    return seen[0]
+
+
+def interchanged(
+    model: EdgeModel,
+    place: str,
+    basis: Tensor,
+    asked: Sequence[Counterfactual],
+    sources: Tensor | None = None,
+) -> Tensor:
+    """Logits [pair, letter, state] of the base with the source's part in the span of orthonormal rows.
+
+    ``sources`` is ``swapped_in``, where it is known already.
+    """
+    words = np.array([one.base for one in asked], dtype=np.int64)
+    letters = torch.tensor([one.letter for one in asked]) + model.prompt
+    rows, held = torch.arange(len(asked)), swapped_in(model, place, asked) if sources is None else sources
 
     def swap(where: str, stream: Tensor) -> Tensor:
         if where != place:
             return stream
         own = stream[rows, letters]
-        moved = own + (seen[0] - own) @ basis.mT @ basis
         changed = stream.clone()
-        changed[rows, letters] = moved
+        changed[rows, letters] = own + (held - own) @ basis.mT @ basis
         return changed
 
-    with torch.no_grad():
-        model.run(sources, edit=look)
     return model.run(words, edit=swap).logits
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from krohn.testbed.causal import Counterfactual
 from krohn.testbed.graph import Circuit, Graph, Scores
-from krohn.testbed.interchange import interchanged
+from krohn.testbed.interchange import interchanged, swapped_in
 from krohn.testbed.patching import EdgeModel, Run
 from krohn.testbed.truth import Trial
 
@@ -102,9 +102,10 @@ def aligned(
     wanted = torch.tensor([one.answers for one in asked])
     letters = torch.tensor([one.letter for one in asked])
     later = torch.arange(wanted.shape[1]) >= letters[:, None]
+    sources = swapped_in(model, place, asked)
     for _ in range(steps):
         basis = torch.linalg.qr(free)[0].T
-        logits = interchanged(model, place, basis, asked)
+        logits = interchanged(model, place, basis, asked, sources)
         loss = torch.nn.functional.cross_entropy(logits[later], wanted[later])
         (free.grad,) = torch.autograd.grad(loss, [free])
         optimizer.step()

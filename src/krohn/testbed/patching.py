@@ -70,16 +70,21 @@ class EdgeModel:
         *,
         tap: Tap | None = None,
         edit: Edit | None = None,
+        clean: Run | None = None,
     ) -> Run:
         """A pass over words [word, letter], or from what ``input`` writes.
 
         ``tap`` may change what one reader reads; ``edit`` changes the stream for all that come after.
+        ``clean`` is the pass over these words without patches: blocks before the first patch come from it.
         """
         first = words if isinstance(words, Tensor) else self.embedded(words)
         readers = _Readers(self.graph, first, other, tap)
         change = (lambda place, stream: stream) if edit is None else edit
         readers.stream = change("blocks.0.hook_resid_pre", readers.stream)
         for layer in range(self.graph.layers):
+            if clean is not None and other is not None and self._unpatched(layer, other.kept):
+                readers.replay(clean, self.tensors[f"transformer.h.{layer}.attn.c_proj.bias"])
+                continue
             for output in self._attention(layer, readers):
                 readers.write(output)
             readers.add(self.tensors[f"transformer.h.{layer}.attn.c_proj.bias"])
@@ -88,6 +93,11 @@ class EdgeModel:
             readers.stream = change(f"blocks.{layer}.hook_resid_post", readers.stream)
         last = self._normed("transformer.ln_f", readers.read())
         return Run(readers.written, last[:, self.prompt :] @ self.head.T)
+
+    def _unpatched(self, layer: int, kept: Flags) -> bool:
+        """Whether this block and all before it read what was written in the same run."""
+        end = (layer + 1) * (3 * self.graph.heads + 1)
+        return bool((kept | ~self.graph.possible)[:end].all())
 
     def _attention(self, layer: int, readers: "_Readers") -> Tensor:
         """What each head writes: [head, word, position, d]."""
@@ -138,6 +148,16 @@ class _Readers:
     def add(self, constant: Tensor) -> None:
         """A bias that belongs to no writer."""
         self.stream, self.elsewhere = self.stream + constant, self.elsewhere + constant
+
+    def replay(self, run: Run, bias: Tensor) -> None:
+        """A whole block as it was in another pass over the same words."""
+        start = len(self.written)
+        *heads, mlp = run.written[start : start + self.graph.heads + 1]
+        for output in heads:
+            self.write(output)
+        self.add(bias)
+        self.write(mlp)
+        self.at += 3 * len(heads) + 1
 
     def read(self) -> Tensor:
         """What the next reader sees."""

@@ -3,9 +3,13 @@
 Three steps. An edge can carry something only if the writer's output matrix and the reader's input matrix
 share a channel; that is read off the plain weights, before any rotation. Of these, edges off every path from
 input to logits go. What is left is cut down by patching: an edge goes if the answers stay the same on every
-pair of words tried when it is patched together with all edges that went before. So the circuit is
-*faithful* (all edges outside patched at once: no answer changes) and *minimal* (one edge more: some answer
-changes; that pair of words is kept).
+pair of words tried when it is patched together with all edges that went before. The circuit is then run on
+many more pairs, all edges outside patched at once; pairs on which an answer changes join those that are
+tried, and the search begins again. So the circuit is *faithful* (no answer changes on any of these pairs) and
+*minimal* (one edge more: some answer changes; that pair of words is kept).
+
+The search is done in the plain network. A disguise adds edges that carry nothing, so it has the same circuit;
+there it is tested, not searched for.
 
 Some edges carry the same number whatever the word is: positions, constants. No interchange can show them, so
 they are not in the circuit; those whose removal breaks the network are listed as ``constant``.
@@ -23,7 +27,15 @@ from krohn.testbed.graph import Flags, Graph
 from krohn.testbed.patching import EdgeModel, Other, Run, Words
 
 PAIRS = 128
-"""Pairs of words on which edges are tried; half of them differ in one letter."""
+"""Pairs of words on which edges are tried first; half of them differ in one letter."""
+MORE_PAIRS = 2048
+"""Pairs on which a circuit must be faithful in the end."""
+ROUND = 32
+"""Pairs that join in one round, at most."""
+CHUNK = 256
+"""Pairs that are run at once."""
+MORE_SEED = 500_009
+"""Added to the seed of the first pairs."""
 
 
 @dataclass(frozen=True)
@@ -118,13 +130,13 @@ class Trial:
     def run(self, kept: Flags) -> Run:
         """With everything along the other edges from the other word."""
         with torch.inference_mode():
-            return self.model.run(self.words, Other(kept, self.other.written))
+            return self.model.run(self.words, Other(kept, self.other.written), clean=self.clean)
 
     def without(self, kept: Flags) -> Run:
         """With nothing at all along the other edges."""
         with torch.inference_mode():
             nothing = [torch.zeros_like(part) for part in self.other.written]
-            return self.model.run(self.words, Other(kept, nothing))
+            return self.model.run(self.words, Other(kept, nothing), clean=self.clean)
 
     def change(self, kept: Flags) -> tuple[int, int, int] | None:
         """The first pair and letter whose answer changes, and the answer then; earliest letter first."""
@@ -136,18 +148,59 @@ class Trial:
         return row, letter, int(answers[row, letter])
 
 
-def truth_of(
-    plain: Decoder, decoder: Decoder, automaton: Semiautomaton, *, seed: int, pairs: int = PAIRS
-) -> Truth:
+@dataclass(frozen=True, eq=False)
+class Search:
+    """The edges that were found, the pairs of words on which they were tried, and more pairs they passed."""
+
+    names: tuple[str, ...]
+    words: Words
+    others: Words
+    more: tuple[Words, Words]
+
+
+def search(plain: Decoder, automaton: Semiautomaton, *, seed: int, more: int = MORE_PAIRS) -> Search:
+    """The circuit of a network whose channels are its own."""
+    model = EdgeModel(plain)
+    shared = model.graph.connected(shared_channels(plain))
+    words, others = word_pairs(automaton, plain.length, PAIRS, seed)
+    held = word_pairs(automaton, plain.length, more, seed + MORE_SEED)
+    while True:
+        kept = _cut_down(model.graph, shared, Trial(model, words, others))
+        wrong = unfaithful(model, kept, held)
+        if not len(wrong):
+            names = tuple(name for name, place in model.graph.edges.items() if kept[place])
+            return Search(names, words, others, held)
+        words, others = (
+            np.concatenate([side, more_of[wrong[:ROUND]]])
+            for side, more_of in zip((words, others), held, strict=True)
+        )
+
+
+def unfaithful(model: EdgeModel, kept: Flags, pairs: tuple[Words, Words]) -> Words:
+    """The numbers of the pairs of words with an answer that changes when all other edges are patched."""
+    wrong = []
+    for start in range(0, len(pairs[0]), CHUNK):
+        trial = Trial(model, *(side[start : start + CHUNK] for side in pairs))
+        changed = (trial.run(kept).answers != trial.answers).any(dim=1)
+        wrong.append(start + np.flatnonzero(changed.numpy()))
+    return np.concatenate(wrong)
+
+
+def truth_of(plain: Decoder, decoder: Decoder, search: Search) -> Truth:
     """The circuit of ``decoder``, which computes as ``plain`` does but may be rotated."""
     model = EdgeModel(decoder)
     graph = model.graph
-    shared = graph.connected(shared_channels(plain))
-    trial = Trial(model, *word_pairs(automaton, decoder.length, pairs, seed))
-    kept = _cut_down(graph, shared, trial)
-    proofs = tuple(_proof(graph, kept, trial, name) for name, place in graph.edges.items() if kept[place])
+    kept = np.zeros(graph.possible.shape, dtype=bool)
+    for name in search.names:
+        kept[graph.edges[name]] = True
+    if len(unfaithful(model, kept, search.more)):
+        raise AssertionError("a disguise must leave the circuit faithful")
+    trial = Trial(model, search.words, search.others)
+    proofs = tuple(_proof(graph, kept, trial, name) for name in search.names)
     drift = float((trial.run(kept).logits - trial.clean.logits).abs().max())
-    return Truth(graph, kept, shared, proofs, _constants(graph, kept, shared, trial), pairs, drift)
+    shared = graph.connected(shared_channels(plain))
+    tried = len(search.words) + len(search.more[0])
+    return Truth(graph, kept, shared, proofs, _constants(graph, kept, shared, trial), tried, drift)
 
 
 def _cut_down(graph: Graph, shared: Flags, trial: Trial) -> Flags:
