@@ -81,8 +81,13 @@ MUTANTS = [
         "bits + np.uint32(0x8000)",
         "tests/network/test_same_arithmetic.py tests/network/test_forward.py",
     ),
-    ("streams.py", ") + 0.5) / (1 << 24)", ") + 0.0) / (1 << 24)", "tests/test_streams.py"),
-    ("streams.py", "scale = 1.0 / (1.0 - rate)", "scale = 1.0 / (1.0 + rate)", "tests/test_streams.py"),
+    ("random_streams.py", ") + 0.5) / (1 << 24)", ") + 0.0) / (1 << 24)", "tests/test_streams.py"),
+    (
+        "random_streams.py",
+        "scale = 1.0 / (1.0 - rate)",
+        "scale = 1.0 / (1.0 + rate)",
+        "tests/test_streams.py",
+    ),
     ("nearest_float.py", "quarter >= 2", "quarter > 2", "tests/test_nearest_float.py"),
     ("nearest_float.py", "BITS = 192", "BITS = 60", "tests/test_nearest_float.py"),
     ("nearest_float.py", "2 * noise", "0 * noise", "tests/test_nearest_float.py"),
@@ -149,7 +154,7 @@ MUTANTS = [
         "check/closure.py",
         "if not (lead > 0).all():",
         "if not (lead >= 0).all():",
-        "tests/recurrent/test_witnesses.py -k ties",
+        "tests/recurrent/test_recurrent_weights.py -k ties",
     ),
     (
         "check/boxes.py",
@@ -175,7 +180,7 @@ MUTANTS = [
         "high",
         "tests/check/test_real.py",
     ),
-    ("check/cells.py", " or not np.isfinite(array).all()", "", "tests/recurrent/test_witness_on_disk.py"),
+    ("check/cells.py", " or not np.isfinite(array).all()", "", "tests/recurrent/test_recurrent_files.py"),
     (
         "certify/witness_heads.py",
         "np.maximum(place - distance, 0)",
@@ -202,10 +207,10 @@ MUTANTS = [
     ),
     ("construct/tight/stack.py", "act == PUSH and 0 < h <= top", "act == PUSH and 0 < h < top", COMPILED),
     (
-        "recurrent/witnesses.py",
+        "recurrent/recurrent_weights.py",
         "automaton.table.reshape(-1)",
         "automaton.table.T.reshape(-1)",
-        "tests/recurrent/test_witnesses.py",
+        "tests/recurrent/test_recurrent_weights.py",
     ),
     (
         "exporting/from_compiled.py",

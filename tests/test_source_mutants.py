@@ -1,0 +1,18 @@
+"""The list of mistakes that the suite must find names what is there: sources, tests, the text once."""
+
+from pathlib import Path
+
+from source_mutants import MUTANTS
+
+from every import every
+
+ROOT = Path(__file__).parents[1]
+
+
+@every("file, old, new, tests", MUTANTS)
+def test_a_mistake_can_be_put_in_and_its_tests_exist(file: str, old: str, new: str, tests: str) -> None:
+    assert (ROOT / "src" / "krohn" / file).read_text().count(old) == 1
+    assert old != new
+    named = [part for part in tests.split() if part.startswith("tests/")]
+    assert named
+    assert [part for part in named if not (ROOT / part.partition("::")[0]).exists()] == []
