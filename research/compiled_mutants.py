@@ -61,7 +61,7 @@ Row = dict[str, Any]
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--times", type=int, default=1, help="that many times the mutants")
+    parser.add_argument("--times", type=float, default=1.0, help="that many times the mutants; at least one")
     parser.add_argument("--kinds", nargs="*", help="these kinds only")
     parser.add_argument("--only", default="", help="networks whose name begins so")
     parser.add_argument("--seed", type=int, default=0)
@@ -100,7 +100,8 @@ def run_all(options: argparse.Namespace, known: dict[tuple[str, str], Row]) -> I
             for dtype in dtypes:
                 name = f"{spec} {method} T={length} {dtype}"
                 if (name, kind) not in known and name.startswith(options.only):
-                    yield judged(range(count * options.times), (options.seed, number), name, kind, dtype)
+                    turns = range(max(1, round(count * options.times)))
+                    yield judged(turns, (options.seed, number), name, kind, dtype)
 
 
 def judged(turns: range, seeds: tuple[int, int], name: str, kind: str, dtype: str) -> Row:

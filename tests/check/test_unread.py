@@ -150,12 +150,12 @@ def test_scores_of_a_silent_head_that_overflow(method: str) -> None:
     )
 
 
-def mixing_two_points(name: str, scale: float) -> Built:
+def mixing_two_points(name: str, scale: float, dtype: str = "float16") -> Built:
     """A column of W_V that W_C does not read: the difference of two points, times ``scale``.
 
     Where both hold the same number it is 0, and the boxes of a scan have one row per number.
     """
-    network, automaton, length = of(compiled(name, 8, "scan", "float16"))
+    network, automaton, length = of(compiled(name, 8, "scan", dtype))
     first = network.layers[0]
     head = first.heads[0]
     points = np.flatnonzero((head.value @ head.output).any(axis=1))

@@ -15,8 +15,12 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import krohn
+from check.test_forged import claim_about, forged, written
+from krohn.certify.proof import attempt
+from krohn.check.__main__ import main
 from krohn.cli.app import run
 from krohn.network.storage import save
+from krohn.network.transformer import Head, Layer, Transformer
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -317,6 +321,60 @@ def swollen(witness: dict[str, Any], letters: int, depth: int) -> dict[str, Any]
     merge = {"kind": "merge", "states": old, "classes": classes, "turn": nothing["turn"]}
     whole["steps"].insert(place + 1, {**merge, "wide": nothing["wide"]})
     return whole
+
+
+def widened(network: Transformer, more: int) -> Transformer:
+    """The same with idle channels: a file of a few megabytes."""
+
+    def wider(matrix: Any) -> Any:
+        return np.pad(matrix, ((0, 0), (0, more)))
+
+    def taller(matrix: Any) -> Any:
+        return np.pad(matrix, ((0, more), (0, 0)))
+
+    def block(layer: Layer) -> Layer:
+        heads = tuple(
+            Head(*(taller(part) for part in (h.query, h.key, h.value)), wider(h.output)) for h in layer.heads
+        )
+        weights = (taller(layer.mlp.weights[0]), *layer.mlp.weights[1:])
+        weights = (*weights[:-1], wider(weights[-1]))
+        biases = (*layer.mlp.biases[:-1], np.pad(layer.mlp.biases[-1], (0, more)))
+        keep = (
+            np.pad(part, (0, more), constant_values=1.0) for part in (layer.keep_attention, layer.keep_mlp)
+        )
+        return Layer(heads, replace(layer.mlp, weights=weights, biases=biases), *keep)
+
+    outer = (wider(part) for part in (network.embedding, network.padding, network.positions))
+    layers = tuple(map(block, network.layers))
+    return Transformer(*outer, layers, taller(network.readout), network.readout_bias, network.mask)
+
+
+def told_apart(witness: dict[str, Any], letters: int, depth: int) -> dict[str, Any]:
+    """``swollen``, with a class of its own for each transition: boxes of as many rows, and all channels."""
+    whole = swollen(witness, letters, depth)
+    place = next(n for n, step in enumerate(whole["steps"]) if step["kind"] == "attention")
+    classes = [shown for row in whole["steps"][place]["shown"] for shown in row]
+    whole["steps"][place]["shown"] = np.arange(len(classes)).reshape(-1, letters).tolist()
+    whole["steps"][place + 1]["classes"] = classes
+    return whole
+
+
+@pytest.mark.parametrize(("more", "depth"), [(300, 8), (1000, 9), (1000, 6)])
+def test_a_witness_that_is_too_large_for_a_wide_network_is_refused(
+    more: int, depth: int, tmp_path: Path
+) -> None:
+    """With 1,000 channels and 59,049 transitions it took 16 gigabytes and 67 seconds."""
+    network = krohn.compile("FlipFlop", 16, method="cascade")
+    wide = widened(network.transformer, more), network.automaton, network.length
+    written(tmp_path / "net", wide)
+    honest = attempt(*wide, "float32")[0].witness
+    claim = claim_about(tmp_path / "net", wide, "float32")
+    for swell, refused_ in ((2, False), (depth, True)):
+        forged(tmp_path / "net", claim, told_apart(honest, 3, swell))
+        if refused_:
+            assert "numbers" in survived("krohn.check", "net", "net/forged.json", folder=tmp_path)
+        else:
+            assert main([str(tmp_path / "net"), str(tmp_path / "net" / "forged.json")]) == 0
 
 
 def test_a_witness_of_88573_states_is_refused(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ a checker that does not read the field; the others change nothing today, or make
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,24 @@ from transformers import AutoModelForCausalLM
 import krohn
 from krohn.certify.search import all_words
 from krohn.check.__main__ import main
+from krohn.check.claim import RULES, Certificate, read_certificate
+from krohn.check.folder import read_net
 from krohn.cli.app import run
+from krohn.errors import KrohnError
 
 LENGTH = 6
 
 
 @pytest.fixture(scope="module")
-def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("export") / "d6"
-    krohn.export(krohn.compile("D6", length=LENGTH), folder, to="hf")
-    return folder
+def exports(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    base = tmp_path_factory.mktemp("exports")
+
+    def export(name: str) -> Path:
+        if not (base / name).exists():
+            krohn.export(krohn.compile(name, length=LENGTH), base / name, to="hf")
+        return base / name
+
+    return export
 
 
 def configured(**fields: Any) -> Callable[[Path], None]:
@@ -85,8 +94,8 @@ CHANGES: dict[str, tuple[Callable[[Path], None], bool]] = {
 """What is changed, and whether transformers then answers some word wrongly."""
 
 
-def wrong_in_transformers(folder: Path, facts: dict[str, Any]) -> bool:
-    automaton = krohn.zoo("D6")
+def wrong_in_transformers(folder: Path, facts: dict[str, Any], name: str = "D6") -> bool:
+    automaton = krohn.zoo(name)
     words = all_words(automaton.num_letters, LENGTH)
     prompt = np.broadcast_to(np.array(facts["prompt"], dtype=np.int64), (len(words), len(facts["prompt"])))
     ids = np.concatenate([prompt, np.array(facts["letters"])[words]], axis=1)
@@ -96,7 +105,26 @@ def wrong_in_transformers(folder: Path, facts: dict[str, Any]) -> bool:
     return bool((shown != np.array(facts["states"])[krohn.simulate(automaton, words)]).any())
 
 
-def test_the_export_itself_is_right_and_proved(export: Path) -> None:
+def refused(folder: Path, honest: Certificate) -> bool:
+    """Whether both programs refuse its certificate; and one that claims what the changed files say, by the
+    same witness; and whether a new proof fails.
+    """
+    own = str(folder / "certificate.json")
+    said = [main([str(folder), own]), run(["verify", str(folder), "--recheck", own])]
+    said.append(run(["verify", str(folder)]))
+    try:
+        net = read_net(folder)
+    except KrohnError:
+        return set(said) <= {1, 2}
+    claim = replace(honest.claim, network=net.digest, configuration=net.configuration)
+    claim = replace(claim, assumptions=RULES["transformer"].assumptions(net, claim))
+    (folder / "forged.json").write_text(json.dumps(replace(honest, claim=claim).to_json()))
+    said.append(main([str(folder), str(folder / "forged.json")]))
+    return set(said) <= {1, 2}
+
+
+def test_the_export_itself_is_right_and_proved(exports: Callable[[str], Path]) -> None:
+    export = exports("D6")
     facts = json.loads((export / "export.json").read_text())["tokens"]
     assert not wrong_in_transformers(export, facts)
     assert main([str(export), str(export / "certificate.json")]) == 0
@@ -104,13 +132,50 @@ def test_the_export_itself_is_right_and_proved(export: Path) -> None:
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_one_change_is_refused(name: str, export: Path, tmp_path: Path) -> None:
+def test_one_change_is_refused(name: str, exports: Callable[[str], Path], tmp_path: Path) -> None:
     change, matters = CHANGES[name]
+    export = exports("D6")
     folder = Path(shutil.copytree(export, tmp_path / "changed"))
     facts = json.loads((export / "export.json").read_text())["tokens"]
     change(folder)
-    assert main([str(folder), str(folder / "certificate.json")]) in (1, 2)
-    assert run(["verify", str(folder), "--recheck", str(folder / "certificate.json")]) in (1, 2)
     if matters:
         assert wrong_in_transformers(folder, facts)
-        assert run(["verify", str(folder)]) in (1, 2)
+        assert refused(folder, read_certificate(export / "certificate.json"))
+    else:
+        assert main([str(folder), str(folder / "certificate.json")]) in (1, 2)
+        assert run(["verify", str(folder), "--recheck", str(folder / "certificate.json")]) in (1, 2)
+
+
+def doubled_heads(folder: Path) -> None:
+    """Twice as many heads, each half as wide: the tensors fit as before."""
+    config = json.loads((folder / "config.json").read_text())
+    configured(n_head=2 * config["n_head"])(folder)
+
+
+WRONG: dict[str, Callable[[Path], None]] = {
+    "layer_norm_epsilon": configured(layer_norm_epsilon=1e9),
+    "heads": doubled_heads,
+    "activation_function": configured(activation_function="silu"),
+    "layers": configured(n_layer=1),
+}
+ANSWERS = [
+    *((spec, "layer_norm_epsilon") for spec in ("Grid4", "abab", "C2", "D8")),
+    ("Grid4", "heads"),
+    *((spec, "activation_function") for spec in ("Grid4", "C2", "D8")),
+    ("Grid4", "layers"),
+]
+"""Automata, and changes of a configuration after which transformers answers some word wrongly."""
+
+
+@pytest.mark.parametrize(("spec", "name"), ANSWERS)
+def test_a_configuration_that_transformers_answers_wrongly_is_refused(
+    spec: str, name: str, exports: Callable[[str], Path], tmp_path: Path
+) -> None:
+    export = exports(spec)
+    facts = json.loads((export / "export.json").read_text())["tokens"]
+    folder = Path(shutil.copytree(export, tmp_path / "changed"))
+    WRONG[name](folder)
+    assert not wrong_in_transformers(export, facts, spec)
+    assert wrong_in_transformers(folder, facts, spec)
+    assert main([str(export), str(export / "certificate.json")]) == 0
+    assert refused(folder, read_certificate(export / "certificate.json"))

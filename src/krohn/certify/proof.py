@@ -29,7 +29,6 @@ RUN_ONLY = (
     "heads of the last layer return positions, which no finite machine holds: such a network (Theorem 3 as "
     "printed) is run, not proved; the variant mod of --method grid is proved"
 )
-SCAN_WORK = 5e9
 SHORT = 4
 """Words up to here are few: a machine can hold whatever a head returns."""
 WALK_WORK = 4e8
@@ -105,7 +104,7 @@ def _attempts(
     """The small checker on every witness the search finds."""
     for scan in scans(searched):
         record, plain = Record(), witness_json(scan)
-        verdict = check(checked, table, dtype, length, plain, SCAN_WORK)
+        verdict = check(checked, table, dtype, length, plain)
         if verdict.certified:
             note_scan(record, scan, len(checked.layers), verdict.margin)
             record.witness = plain

@@ -37,6 +37,7 @@ from krohn.check.witness import (
     Sum,
     Tabulate,
     Witness,
+    assert_moderate,
 )
 from krohn.errors import counted
 
@@ -121,6 +122,7 @@ class Walk:
 
     def take(self, step: Step, *, moment: bool = False) -> None:
         """The checker's own step: its boxes tell the search where it stands."""
+        assert_moderate([*self.steps, step], len(self.moment.wide))
         if self.rough and isinstance(step, Tabulate) and step.blocks:
             layers = self.network.layers[self.done // 2 :][: step.blocks]
             self.moment = tabulate(Middles(self.setting, self.moment, step), layers)

@@ -32,11 +32,15 @@ from krohn.check.witness import (
     Sum,
     Tabulate,
     Witness,
+    assert_moderate,
     witness_from,
 )
 from krohn.errors import LimitExceeded
 
-WORK = 2e10
+WORK, LAYERED_WORK = 2e10, 1e9
+"""Entries of arrays that a proof may compute. How many it takes is decided by the network in a scan; layer by
+layer by the witness, which anyone may have written: about ten seconds of a processor.
+"""
 
 
 def check(
@@ -62,6 +66,9 @@ def margin_of(
     require(type(length) is int and 1 <= length <= longest, f"the length must lie in 1..{longest}")
     require(len(network.padding) > 0, "the proof starts from a padding position; there is none")
     require(fits(network, automaton), "the automaton has other states or letters than the network")
+    if isinstance(witness, Layered):
+        assert_moderate(witness.steps, network.embedding.shape[1])
+        work = min(work, LAYERED_WORK)
     setting = Setting(fmt, network.strict, Budget(work), network.root, network.epsilon)
     held = stored(network, fmt)
     with inside("embedding"):

@@ -438,8 +438,11 @@ class Format:
 
     def stores(self, weights: Array, name: str) -> Array:
         """A matrix as the dtype holds it."""
-        made = self.outer.cast(weights)
+        parts = np.array_split(weights, 1 + (weights.size >> 22))  # of bounded size: a file may be large
+        made = np.concatenate([self.outer.cast(part) for part in parts])
         require(np.isfinite(made), f"a number of {name} does not fit into {self.name}", TOO_LARGE)
+        if not self.coarse:
+            return made
         # Some libraries go by way of the inner type: both ways must end at the same number.
         same = self.outer.cast(self.inner.cast(weights)) == made
         require(same, f"a number of {name} is rounded in two ways", f"round the weights to {self.name} first")

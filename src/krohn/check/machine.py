@@ -226,7 +226,7 @@ def counted_anew(moment: Moment, budget: Budget) -> Moment:
     return replace(moment, low=low, high=high)
 
 
-MOST_VALUES = 1 << 24
+MOST_VALUES, MOST_ROWS = 1 << 24, 1 << 25
 NOTHING = -(1 << 50)
 """Stands for "the state after the last letter": it reads nothing, so nothing is known of what it keeps."""
 
@@ -315,7 +315,9 @@ def rows_of(setting: Setting, moment: Moment, step: Tabulate, situations: Situat
             sets.append(ranges[k][fits & ((folds[k] == then) | (then == NOTHING))])
     sizes = np.array([len(values) for values in sets])
     counts = sizes[chosen].prod(axis=1, dtype=np.float64)
-    setting.budget.spend(4.0 * counts.sum() * (1 + moment.box.lo.shape[1]), "rows of counters")
+    entries = 4.0 * counts.sum() * (1 + moment.box.lo.shape[1])
+    require(entries <= MOST_ROWS, "there are too many values of counters to be run one by one")
+    setting.budget.spend(entries, "rows of counters")
     names = np.repeat(np.arange(len(different)), counts.astype(np.int64))
     inputs, back = distinct(np.concatenate([different[names, :1], every_choice(sets, chosen)], axis=1))
     box = moment.box[inputs[:, 0]] + point(inputs[:, 1:]) @ moment.wide.T

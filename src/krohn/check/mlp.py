@@ -271,7 +271,7 @@ def form_of(
                 inside_it = (there.lo <= form.box.lo) & (form.box.hi <= there.hi)
                 require(inside_it, "the stream between two blocks leaves what LayerNorm was bounded for")
             form = form if norm is None else form.normed(norm)
-            each = 1 + len(form.tied) + len(columns) / 16  # a sum is cheaper than what is done with it
+            each = 4 * (1 + len(form.tied)) + len(columns) / 4  # a sum is cheaper than what is done with it
             setting.budget.spend(each * len(box) * len(chosen), "MLP rows")
             form = form.linear(fmt, weight, bias, norm)
             if stage.keep is not None:

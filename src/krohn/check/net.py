@@ -34,7 +34,7 @@ class Net:
         state = hashlib.sha256(json.dumps(about, sort_keys=True, separators=(",", ":")).encode())
         for name, tensor in sorted(self.tensors.items()):
             state.update(f"\n{json.dumps(name)} {tensor.dtype.str} {tensor.shape}\n".encode())
-            state.update(np.ascontiguousarray(tensor).tobytes())
+            state.update(np.ascontiguousarray(tensor).data)
         return state.hexdigest()
 
 

@@ -90,7 +90,7 @@ def network_of(tensors: Mapping[str, npt.NDArray[Any]], shape: Any, mask: object
             f"{name} must have {axes} axes of {'float64' if kind == 'f' else 'int64'}",
         )
         need(np.isfinite(matrix).all(), f"{name} must be finite")
-        return matrix.astype(np.float64 if kind == "f" else np.int64)
+        return matrix.astype(np.float64 if kind == "f" else np.int64, copy=False)
 
     layers = []
     for index, sizes in enumerate(shape):

@@ -58,8 +58,9 @@ class Strand:
 def reaches(chain: Chain, stages: int) -> tuple[Array, Array]:
     """[input, unit]: what the units after some stages depend on, and the stream that they read or are."""
     reach = stream = np.eye(len(chain[0].weight))
-    for stage in chain[:stages]:
-        reach = (reach @ (stage.weight != 0) > 0).astype(np.float64)
+    for index, stage in enumerate(chain[:stages]):
+        reads = (stage.weight != 0).astype(np.float64)
+        reach = (reach @ reads > 0).astype(np.float64) if index else reads
         if stage.keep is not None:
             reach = stream = ((reach + stream * stage.keep) > 0).astype(np.float64)
     return reach, stream

@@ -3,7 +3,7 @@
 Every shape and every label is checked before anything is computed with it; whatever does not fit is refused.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -16,7 +16,11 @@ from krohn.errors import LimitExceeded
 
 MAX_ENTRIES = 20_000_000
 MAX_TRANSITIONS = 150_000
-"""Of all machines of a witness together: some seconds of work in a network of moderate size."""
+"""Of all machines of a witness together."""
+MAX_NUMBERS = 2_500_000
+"""One for each transition of a machine and channel of the stream, or value that a state holds for a head: the
+checker holds some dozens of arrays of that size, less than a gigabyte.
+"""
 MAX_NUMBER = 1 << 40
 EMPTY, UNKNOWN = -1, -2
 
@@ -82,6 +86,7 @@ class Cells:
 
 
 Rule = Silent | Sum | Back | Cells
+HOLDS = (Back, Cells)
 
 
 @dataclass(frozen=True)
@@ -176,15 +181,34 @@ def witness_from(payload: object) -> Witness:
         require(isinstance(steps, list), "witness: steps must be a list")
         clock = payload.get("clock", True)  # type: ignore[attr-defined]
         require(isinstance(clock, bool), "witness: clock must be true or false")
-        made = tuple(_one_of(STEPS, step) for step in steps)
-        size = sum(step.lift.follow.size for step in made if not isinstance(step, Merge))
-        if size > MAX_TRANSITIONS:
-            raise LimitExceeded(
-                f"the machines of a witness may have {MAX_TRANSITIONS:,} transitions; got {size:,}"
-            )
-        return Layered(made, clock)
+        return Layered(tuple(_one_of(STEPS, step) for step in steps), clock)
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, RecursionError) as error:
         raise Refused(f"witness: malformed ({type(error).__name__})") from error
+
+
+def assert_moderate(steps: Sequence[Step], channels: int) -> None:
+    """Bounds the machines of a witness, in a network of so many channels, before they are followed."""
+    machines = [step for step in steps if not isinstance(step, Merge)]
+    total = sum(step.lift.follow.size for step in machines)
+    if total > MAX_TRANSITIONS:
+        raise LimitExceeded(
+            f"the machines of a witness may have {MAX_TRANSITIONS:,} transitions; got {total:,}"
+        )
+    most = max((step.lift.follow.size * max(channels, _held(step)) for step in machines), default=0)
+    if most > MAX_NUMBERS:
+        raise LimitExceeded(
+            f"a machine of a witness may have {MAX_NUMBERS:,} numbers, its transitions times channels or "
+            f"values held for a head; got {most:,}"
+        )
+
+
+def _held(step: "Attention | Tabulate") -> int:
+    """Values and offsets that a state holds for one head, at most."""
+    rules = step.heads if isinstance(step, Attention) else ()
+    held = [
+        (rule.held.shape[1] + 1) * (rule.offset.shape[2] + 1) for rule in rules if isinstance(rule, HOLDS)
+    ]
+    return max(held, default=0)
 
 
 def assert_sized(payload: object) -> None:

@@ -1,0 +1,88 @@
+"""Networks that are wrong in torch, with the certificate of one that is right: its claim is written anew for
+them, and its witness is kept. So would whoever wants a wrong network to be believed.
+
+Both programs say no, ``python -m krohn.check`` and ``krohn verify --recheck``; a harmless twin is certified.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.numpy import save_file
+
+from certify.built_networks import compiled
+from check.test_deceivers import Built, of
+from check.test_unread import mixing_two_points, right_in_torch, with_head
+from krohn.automata.files import automaton_payload
+from krohn.certify.proof import attempt, checkable_table
+from krohn.certify.verification import arithmetic
+from krohn.check.__main__ import main
+from krohn.check.claim import RULES, Certificate, Claim
+from krohn.check.folder import read_net
+from krohn.cli.app import run
+from krohn.network.storage import save, tensors_of
+from krohn.verification import verify
+
+
+def written(folder: Path, built: Built) -> None:
+    """The files that decide answers, and no description."""
+    network, automaton, length = built
+    folder.mkdir()
+    save_file(tensors_of(network), folder / "model.safetensors")
+    shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
+    about = {"krohn": 1, "length": length, "mask": network.mask, "shape": shape, "target": "state"}
+    (folder / "krohn.json").write_text(json.dumps({**about, "automaton": automaton_payload(automaton)}))
+
+
+def forged(folder: Path, honest: Claim, witness: Any) -> Path:
+    """A certificate whose claim fits the folder in everything, with a witness from elsewhere."""
+    net = read_net(folder)
+    claim = replace(honest, network=net.digest, configuration=net.configuration)
+    claim = replace(claim, assumptions=RULES["transformer"].assumptions(net, claim))
+    made = Certificate(claim, "transformer", RULES["transformer"].version, witness)
+    (folder / "forged.json").write_text(json.dumps(made.to_json()))
+    return folder / "forged.json"
+
+
+def claim_about(folder: Path, built: Built, dtype: str) -> Claim:
+    _, automaton, length = built
+    net, names = read_net(folder), (automaton.letter_names, automaton.state_names)
+    table = checkable_table(automaton)
+    return Claim(net.kind, net.digest, net.configuration, *names, table, "state", length, dtype)
+
+
+@pytest.mark.parametrize("length", [27, 30])
+def test_a_silent_head_with_values_of_65504_in_float16(length: int, tmp_path: Path) -> None:
+    """W_C is 0; over 27 positions the average is stored as infinity, and 0 times that is no number."""
+    network, automaton, _ = of(compiled("FlipFlop", length, "scan", "float16"))
+    twins = {value: (with_head(network, value, 0.0), automaton, length) for value in (60000.0, 65504.0)}
+    record, failure, _ = attempt(*twins[60000.0], arithmetic("float16"))
+    assert failure is None
+    for value, twin in twins.items():
+        folder = tmp_path / str(value)
+        written(folder, twin)
+        file = forged(folder, claim_about(folder, twin, "float16"), record.witness)
+        assert right_in_torch(twin, "float16") == (value < 65504)
+        assert main([str(folder), str(file)]) == (0 if value < 65504 else 1)
+
+
+@pytest.mark.parametrize("name", ["C3", "C5"])
+def test_a_column_of_values_that_nothing_reads_in_float32_rechecked(name: str, tmp_path: Path) -> None:
+    """The column of W_V is the difference of two points, 3·10^38 times; W_C does not read it."""
+    honest = compiled(name, 8, "scan", "float32")
+    silent = tuple(tuple(replace(head, operations=()) for head in heads) for heads in honest.layout.heads)
+    honest = replace(honest, program=None, layout=replace(honest.layout, heads=silent))
+    found = verify(honest, "float32")
+    assert found.certified
+    assert found.claim is not None
+    for scale, wrong in ((2.0**115, False), (3e38, True)):
+        twin = mixing_two_points(name, scale, "float32")
+        folder = tmp_path / str(wrong)
+        save(replace(honest, transformer=twin[0]), folder)
+        file = forged(folder, found.claim, found.witness)
+        assert right_in_torch(twin, "float32") is not wrong
+        assert main([str(folder), str(file)]) == int(wrong)
+        assert run(["verify", str(folder), "--recheck", str(file)]) == int(wrong)
+        assert run(["verify", str(folder), "--dtype", "float32"]) == int(wrong)
