@@ -1,4 +1,4 @@
-"""The layers again, one float32 of torch at a time, from left to right: what ``Network.v`` must compute."""
+"""The layers again, one float32 of torch at a time, from left to right: what ``Recurrent.v`` must mean."""
 
 import torch
 from torch import Tensor

@@ -15,14 +15,16 @@ from tests.recurrent.naive_stacks import random_stack
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.evaluate.recurrent_modules import in_training
 from krohn.kernel.certificate_text import HEAD, definitions
-from krohn.kernel.coq import ORDER, SOURCES, assumptions_in, output_of
+from krohn.kernel.coq import ORDER, SOURCES, STATEMENTS, assumptions_in, output_of
 from krohn.kernel.stored import StoredNetwork, stored_network
 from krohn.kernel.transformer_text import HEAD as TRANSFORMER_HEAD
 from krohn.recurrent.recurrent_files import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
 DOCS = Path(__file__).parents[2] / "docs" / "kernel.md"
-FLOATS = "From Flocq Require Import BinarySingleNaN.\nFrom Krohn Require Import OneOrder Exact Closed.\n"
+FLOATS = """From Flocq Require Import BinarySingleNaN.
+From Krohn Require Import Float32 Network OneOrder Exact Closed.
+"""
 BITS = """Definition bits (x : f32) : Z := match x with
   | B754_zero s => if s then 0x80000000 else 0
   | B754_finite s m e _ => (if s then 0x80000000 else 0) +
@@ -34,10 +36,9 @@ Fixpoint run_on {F C} (A : Arith F C option) (n : network C) (s : state (F:=F)) 
   | [] => Some y
   | a :: w => match step n s a with Some (y, t) => run_on A n t y w | None => None end
   end.
-Definition last_logits {F C} (A : Arith F C option) (f : list word -> C) z ts (w : list nat) :=
-  match network_of z ts with
-  | Some n => let n := network_map f n in match start n with Some s => run_on A n s [] w | None => None end
-  | None => None end.
+Definition last_logits {F C} (A : Arith F C option) (f : list word -> C) k z ts (w : list nat) :=
+  let n := network_map f (network_of k z ts) in
+  match start n with Some s => run_on A n s [] w | None => None end.
 """
 
 
@@ -88,7 +89,7 @@ def test_random_networks_give_the_bits_of_torch(coq: Path, tmp_path: Path) -> No
         text.append(definitions(network, [], tag=str(number)))
         text.append(
             f"Eval vm_compute in option_map (map bits) (last_logits same_floats (map float) "
-            f"network_sizes{number} tensors{number} {word}%nat).".replace(", ", ";")
+            f"network_kind{number} network_sizes{number} tensors{number} {word}%nat).".replace(", ", ";")
         )
     found = re.findall(r"Some\s*\[(.*?)\]", output_of("\n".join(text)), re.DOTALL)
     assert len(found) == len(cases)
@@ -110,8 +111,8 @@ def test_exact_networks_give_the_logits_of_the_training_architecture(
         text.append(definitions(network, [], tag=str(number)))
         letters = ";".join(map(str, word.tolist()))
         text.append(
-            f"Eval vm_compute in last_logits integers stored_column network_sizes{number} tensors{number} "
-            f"[{letters}]%nat."
+            f"Eval vm_compute in last_logits integers stored_column network_kind{number} "
+            f"network_sizes{number} tensors{number} [{letters}]%nat."
         )
     found = re.findall(r"Some\s*\[(.*?)\]", output_of("\n".join(text)), re.DOTALL)
     assert [[int(n) for n in row.split(";")] for row in found] == [row.tolist() for row in expected]
@@ -138,8 +139,37 @@ def test_the_bytes_of_the_file_and_their_hash(coq: Path) -> None:
         expected.append(hashlib.sha256(save_tensors({"a": words.view(np.float32)})).hexdigest())
         runs = ";".join(f"Run 1 {word}" for word in words.tolist())
         text.append(
-            f'Eval vm_compute in sha256 (safetensors [{{| Name := "a"; Shape := [{count}]%nat; '
-            f"Runs := [{runs}] |}}])."
+            f'Eval vm_compute in sha256 (file_of [{{| Label := F32 "a" [{count}]%nat; Runs := [{runs}] |}}]).'
         )
     found = re.findall(r"= (\d+)", output_of("\n".join(text)))
     assert [f"{int(number):064x}" for number in found] == expected
+
+
+def imports(name: str) -> set[str]:
+    """The files of the development that one needs, itself included."""
+    named = re.findall(
+        r"^From Krohn Require (?:Import |Export )?(.*)\.$", (SOURCES / f"{name}.v").read_text(), re.M
+    )
+    return {name}.union(*(imports(other) for line in named for other in line.split()))
+
+
+def test_what_must_be_read_is_200_lines_and_stands_alone() -> None:
+    readme = (SOURCES / "README.md").read_text()
+    sizes = {path.stem: len(path.read_text().splitlines()) for path in SOURCES.glob("*.v")}
+    rows = re.findall(r"^\| .* \| (`Float32\.v` .*) \| (\d+) \|$", readme, re.M)
+    seen = set()
+    for files, total in rows:
+        counts = {name: int(lines) for name, lines in re.findall(r"`(\w+)\.v` (\d+)", files)}
+        assert counts == {name: sizes[name] for name in counts}
+        assert int(total) == sum(counts.values()) <= 200
+        assert set().union(*map(imports, counts)) == set(counts) | {"Sha256"}
+        seen |= set(counts)
+    assert seen | {"Sha256"} == set(STATEMENTS)
+    assert f"`Sha256.v` ({sizes['Sha256']} lines)" in readme
+    for name in seen:
+        text = (SOURCES / f"{name}.v").read_text()
+        assert not re.search(r"\b(Proof|Lemma|Theorem|Hypothesis)\b", text)
+        assert max(map(len, text.splitlines())) <= 155
+    order = re.search(r"for f in (.*?); do", readme.replace("\\\n", ""))
+    assert order is not None
+    assert tuple(order[1].split()) == ORDER

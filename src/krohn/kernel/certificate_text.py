@@ -10,7 +10,7 @@ from krohn.kernel.stored import StoredNetwork, StoredTensor
 THEOREM = "network_is_right"
 MARK = "a certificate, to be checked by"
 HEAD = """From Coq Require Import ZArith List String.
-From Krohn Require Import Network File Certificate.
+From Krohn Require Import Reading Certificate Recurrent Delta Diagonal.
 Import ListNotations.
 Open Scope Z_scope.
 Open Scope string_scope."""
@@ -29,9 +29,9 @@ def certificate_text(network: StoredNetwork, exploration: Exploration) -> str:
 {HEAD}
 {definitions(network, exploration.hints)}
 Theorem {THEOREM} :
-  file_is_right {order}_order 0x{network.digest}
-    network_sizes tensors machine.
-Proof. apply (in_{order}_order _ _ _ _ hints). vm_cast_no_check (eq_refl true). Qed.
+  right_on_every_word {order}_order 0x{network.digest}
+    ({_mixer(network)}) network_sizes tensors machine.
+Proof. refine (in_{order}_order _ network_kind _ _ _ hints _). vm_cast_no_check (eq_refl true). Qed.
 Print Assumptions {THEOREM}.
 """
 
@@ -39,9 +39,9 @@ Print Assumptions {THEOREM}.
 def definitions(network: StoredNetwork, hints: Iterable[Iterable[int]], tag: str = "") -> str:
     """Sizes, tensors, automaton and hints; each name ends in ``tag``."""
     automaton = network.automaton
-    kind, *numbers = network.kind
     tensors = ";\n".join(map(tensor_text, network.tensors))
-    return f"""Definition network_sizes{tag} : sizes := {{| Kind := {kind} {" ".join(map(str, numbers))};
+    return f"""Definition network_kind{tag} : kind := {_kind(network)}.
+Definition network_sizes{tag} : sizes := {{|
   LettersRead := {automaton.num_letters}; Width := {network.dim}; Layers := {network.layers};
   LooksBack := {str(network.looks_back).lower()}; Hidden := {network.hidden};
   Classes := {automaton.num_states} |}}.
@@ -52,6 +52,29 @@ Table := {_rows(automaton.table.tolist())} |}}.
 Definition hints{tag} : list (list nat) :=
 {_rows(hints)}.
 """
+
+
+def _mixer(network: StoredNetwork) -> str:
+    """The mixer, as ``Delta.v`` or ``Diagonal.v`` names it."""
+    match network.kind:
+        case "Real", bend, channels:
+            return f"diagonal {'Sigmoid' if bend == 'Unit' else 'Tanh'} {channels}"
+        case "ComplexNumbers", channels:
+            return f"complex_diagonal {channels}"
+        case name, *sizes:
+            return f"delta {' '.join(map(str, sizes))} {str(name == 'RankOneSteps').lower()}"
+    raise AssertionError(network.kind)
+
+
+def _kind(network: StoredNetwork) -> str:
+    """The same, as ``Reading.v`` names it."""
+    others = {"delta": "Heads", "complex_diagonal": "ComplexNumbers"}
+    name, _, sizes = _mixer(network).partition(" ")
+    return (
+        f"{others[name]} {sizes}"
+        if name in others
+        else f"RealNumbers Network.{network.kind[1]} {network.kind[2]}"
+    )
 
 
 def comment(text: str) -> str:
@@ -72,7 +95,8 @@ def tensor_text(tensor: StoredTensor) -> str:
         f"Run {n} {word:#x}" for n, word in zip(counts.tolist(), tensor.words[starts].tolist(), strict=True)
     )
     shape = ";".join(map(str, tensor.shape))
-    return f'{{| Name := "{tensor.name}"; Shape := [{shape}]%nat; Runs := [\n{_wrapped(runs)}] |}}'
+    label = f'{{| Name := "{tensor.name}"; Type_ := "{tensor.dtype}"; Shape := [{shape}]%nat |}}'
+    return f"{{| Label := {label}; Runs := [\n{_wrapped(runs)}] |}}"
 
 
 def _wrapped(items: Iterable[str]) -> str:

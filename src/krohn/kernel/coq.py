@@ -13,12 +13,17 @@ from pathlib import Path
 from krohn.errors import KrohnError, MissingDependency
 
 SOURCES = Path(__file__).parent / "coq"
-RECURRENT = ("Closed", "Exists", "Exact", "OneOrder", "Certificate")
-TRANSFORMERS = (
-    *("Transformer", "Bounds", "Boxes", "Softmax", "Attention", "Counting", "Layers", "Counted"),
-    *("TransformerFile", "TransformerCertificate"),
+STATEMENTS = (
+    *("Float32", "Sha256", "Tensors"),
+    *("Recurrent", "Delta", "Diagonal"),
+    *("Transformer", "TransformerFile"),
 )
-ORDER = ("Network", "File", *RECURRENT, *TRANSFORMERS)
+"""The files that state what is proved; all others are proofs, and need not be read."""
+PROOFS = (
+    *("Fits", "Network", "Closed", "Exists", "Exact", "OneOrder", "Reading", "Certificate"),
+    *("Bounds", "Boxes", "Softmax", "Attention", "Counting", "Layers", "Counted", "TransformerCertificate"),
+)
+ORDER = (*STATEMENTS, *PROOFS)
 """The files of the development, each after those it needs."""
 INSTALL = "apt-get install coq libcoq-flocq"
 NO_COQ = f"the kernel's proofs need Coq with Flocq, and no coqc is installed; {INSTALL}"

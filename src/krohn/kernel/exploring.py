@@ -1,6 +1,6 @@
 """Which states of a recurrent network words reach, as numbers: hints for Coq, which checks every one of them.
 
-The arithmetic is that of ``Network.v``. Where nothing is rounded the order of adding does not matter, and
+The arithmetic is that of ``Recurrent.v``. Where nothing is rounded the order of adding does not matter, and
 sums are taken in float64; else they are taken from left to right, one rounding for each operation.
 """
 
@@ -96,7 +96,7 @@ def _leads(logits: Floats, right: npt.NDArray[np.int64]) -> bool:
 
 
 class LayersOnStates:
-    """The layers of ``Network.v`` on many states at once."""
+    """The layers of ``Recurrent.v`` on many states at once."""
 
     def __init__(self, network: StoredNetwork, *, any_order: bool) -> None:
         self.network, self.any_order = network, any_order

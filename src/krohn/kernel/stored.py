@@ -1,7 +1,7 @@
 """A network as its file has it: bits, names and shapes in the order of the bytes, and a hash.
 
 This reader shares no code with the one that the rest of the package uses. The header must be what Coq's
-``File.v`` prints for the same tensors, byte for byte; then the hash that Coq computes is the file's.
+``Tensors.v`` prints for the same tensors, byte for byte; then the hash that Coq computes is the file's.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from krohn.recurrent.recurrent_files import load
 
 Words = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 WORDS = {"F32": "<u4", "F64": "<u8", "I64": "<u8"}
-"""The types of tensors that ``File.v`` and ``TransformerFile.v`` know, and the words that hold them."""
+"""The types of tensors that ``Tensors.v`` knows, and the words that hold them."""
 MOST_PARAMETERS = 700_000
 """Beyond it the hash alone takes Coq minutes."""
 
@@ -49,7 +49,7 @@ class StoredNetwork:
 
     Attributes:
         automaton: the automaton that the network is said to track.
-        kind: the mixer, as ``File.v`` writes it: a constructor and its numbers.
+        kind: the mixer: a name and its numbers.
         dim, layers, hidden: channels, blocks, hidden units of each MLP (0 without one).
         looks_back: whether layers see the position before.
         digest: the SHA-256 of the file.
@@ -196,7 +196,7 @@ def tensors_of_bytes(whole: bytes) -> tuple[StoredTensor, ...]:
 
 
 def bytes_of_tensors(tensors: tuple[StoredTensor, ...]) -> bytes:
-    """What ``safetensors`` of ``File.v`` gives, or ``safetensors64`` of ``TransformerFile.v``."""
+    """What ``file_of`` of ``Tensors.v`` gives."""
     entries, begin = [], 0
     for tensor in tensors:
         end = begin + int(WORDS[tensor.dtype][-1]) * prod(tensor.shape)

@@ -7,7 +7,7 @@ from krohn.kernel.counters import Counting, HeadHint, LayerHint
 from krohn.kernel.stored import StoredTransformer
 
 HEAD = """From Coq Require Import ZArith List String.
-From Krohn Require Import Network File Transformer TransformerFile Counting Counted TransformerCertificate.
+From Krohn Require Import Counting Counted TransformerCertificate TransformerFile.
 Import ListNotations.
 Open Scope Z_scope.
 Open Scope string_scope."""
@@ -34,9 +34,7 @@ Print Assumptions {THEOREM}.
 def transformer_definitions(network: StoredTransformer, hints: Counting, tag: str = "") -> str:
     """Sizes, tensors, automaton and hints; each name ends in ``tag``."""
     automaton, weights = network.automaton, network.weights
-    tensors = ";\n".join(
-        f"({str(tensor.dtype == 'I64').lower()}, {tensor_text(tensor)})" for tensor in network.tensors
-    )
+    tensors = ";\n".join(map(tensor_text, network.tensors))
     sizes = _listed(
         f"({_listed(f'({h.query.shape[1]}, {h.value.shape[1]})' for h in layer.heads)}, "
         f"{_listed(layer.mlp.hidden_widths)})"
@@ -47,7 +45,7 @@ def transformer_definitions(network: StoredTransformer, hints: Counting, tag: st
   TLetters := {len(weights.embedding)}; TPadding := {len(weights.padding)};
   TPositions := {len(weights.positions)}; TClasses := {weights.readout.shape[1]};
   TLayerSizes := {sizes}%nat |}}.
-Definition tensors{tag} : list (bool * tensor) := [
+Definition tensors{tag} : list tensor := [
 {tensors}].
 Definition machine{tag} : automaton := {{| First := {automaton.start}; Letters := {automaton.num_letters};
 Table := {_listed(map(_listed, automaton.table.tolist()))}%nat |}}.

@@ -1,7 +1,7 @@
 (* Heads that give every letter the same share, so that they count. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Network Bounds Transformer Boxes Softmax.
+From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax.
 Import ListNotations.
 Open Scope R_scope.
 

@@ -1,7 +1,7 @@
 (* One bound for sums of products in binary32, in any order and bracketing, fused or not; overflow included. *)
 From Coq Require Import ZArith List Bool Lia Permutation Reals Lra.
 From Flocq Require Import Core BinarySingleNaN Plus_error Relative.
-From Krohn Require Import Network.
+From Krohn Require Import Float32 Network.
 Import ListNotations.
 Open Scope R_scope.
 

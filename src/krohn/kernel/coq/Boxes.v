@@ -1,7 +1,7 @@
 (* Boxes: numbers between multiples of 2^-40, and what a sum of products in any order makes of them. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Network Bounds Transformer.
+From Krohn Require Import Float32 Network Bounds Transformer.
 Import ListNotations.
 Open Scope R_scope.
 

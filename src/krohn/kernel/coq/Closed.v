@@ -1,7 +1,7 @@
 (* The checker for words of every length, for any arithmetic that describes the device's; and its soundness. *)
 From Coq Require Import ZArith List Permutation Bool Lia.
 From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Network.
+From Krohn Require Import Float32 Network.
 Import ListNotations.
 
 Definition refines {A B} (P : A -> B -> Prop) (m : possible A) (o : option B) : Prop :=
@@ -78,8 +78,8 @@ Definition head_map (h : head C) : head D :=
 Definition mixer_map (m : mixer C) : mixer D :=
   match m with
   | Delta heads => Delta (map head_map heads)
-  | Diagonal b g w => Diagonal b (map f g) (map f w)
-  | Complex a b c d => Complex (map f a) (map f b) (map f c) (map f d)
+  | Diagonal b k g w => Diagonal b k (map f g) (map f w)
+  | Complex k a b c d => Complex k (map f a) (map f b) (map f c) (map f d)
   end.
 Definition block_map (b : block C) : block D :=
   {| Mixer := mixer_map (Mixer b); Out := map f (Out b);
@@ -182,7 +182,7 @@ Qed.
 Notation MR := (Forall2 (Forall2 (Forall2 R))).
 Lemma r_mix m x x' s s' : V x x' -> MR s s' -> refines (both V MR) (mix m x s) (mix (mixer_map f m) x' s').
 Proof.
-  intros H HS. destruct m as [heads|b gate write|gr gi wr wi]; cbn [mix mixer_map].
+  intros H HS. destruct m as [heads|b k gate write|k gr gi wr wi]; cbn [mix mixer_map].
   - next (Forall2 (both V VV)).
     + apply (ref_map2M (fun a b => b = head_map f a) VV); auto.
       * induction heads; constructor; auto.
@@ -253,10 +253,10 @@ Proof. apply ref_mapM_same. intros. apply s_constant, sound. Qed.
 Lemma r_start n : refines SR (start n) (start (network_map f n)).
 Proof.
   apply ref_mapM_map. intros b. next MR.
-  - cbn [block_map Mixer]. destruct (Mixer b) as [heads|? gate ?|gate ? ? ?]; cbn [empty mixer_map].
+  - cbn [block_map Mixer]. destruct (Mixer b) as [heads|? k ? ?|k ? ? ? ?]; cbn [empty mixer_map].
     + apply ref_mapM_map. intros h. apply ref_mapM_same. intros. apply r_zeros.
-    + rewrite map_length. next V; [apply r_zeros|]. apply ref_ret. repeat constructor; auto.
-    + rewrite map_length. next V; [apply r_zeros|]. apply ref_ret. repeat constructor; auto.
+    + next V; [apply r_zeros|]. apply ref_ret. repeat constructor; auto.
+    + next V; [apply r_zeros|]. apply ref_ret. repeat constructor; auto.
   - next V; [apply r_zeros|]. apply ref_ret. repeat split; cbn; auto; now apply r_for_next.
 Qed.
 

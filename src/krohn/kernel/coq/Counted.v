@@ -1,7 +1,7 @@
 (* The whole check of a counting Transformer, and the theorem that it is enough. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Network Bounds Transformer Boxes Softmax Attention Counting Layers.
+From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Counting Layers.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -10,7 +10,7 @@ Definition one_sum (l : list (f32 * f32)) : f32 := fold_right (fun p a => Bfma m
 Lemma one_sum_is l : sums l (one_sum l). Proof. induction l as [|[x y] l IH]; cbn; [constructor|now constructor]. Qed.
 Lemma each_one {A} (f : A -> list (f32 * f32)) l : each_sum f l (map (fun a => one_sum (f a)) l).
 Proof. unfold each_sum. induction l; cbn; constructor; auto using one_sum_is. Qed.
-Fixpoint mlp_result (ws : list (columns * vec)) (x : vec) : vec :=
+Fixpoint mlp_result (ws : list (matrix * vec)) (x : vec) : vec :=
   match ws with
   | [] => x
   | w :: ws => let z := map (fun cb => one_sum (combine x (fst cb) ++ [(snd cb, one)])) (combine (fst w) (snd w)) in
@@ -44,7 +44,7 @@ Lemma tabulated_is {A} (d : A) n f i : (i < n)%nat -> tabulated d n f i = f i.
 Proof. intros H. unfold tabulated. rewrite nth_indep with (d' := f O) by (rewrite map_length, seq_length; exact H). rewrite map_nth, seq_nth by exact H. reflexivity. Qed.
 Section Run.
 Variables (ex : f32 -> f32) (n : nat).
-Definition projected (w : columns) (xs : stream) : stream := tabulated [] n (fun i => map (fun c => one_sum (combine (xs i) c)) w).
+Definition projected (w : matrix) (xs : stream) : stream := tabulated [] n (fun i => map (fun c => one_sum (combine (xs i) c)) w).
 Definition head_result (h : thead) (xs : stream) : stream :=
   let q := projected (WQ h) xs in let k := projected (WK h) xs in let v := projected (WV h) xs in
   projected (WC h) (tabulated [] n (fun t =>
@@ -130,7 +130,7 @@ Proof.
   unfold at_channel, at40 in *. pose proof grid_pos. nra.
 Qed.
 Section Check.
-Variables (T states : nat) (U : list (list box) * list box) (u : columns * vec) (finals : list nat).
+Variables (T states : nat) (U : list (list box) * list box) (u : matrix * vec) (finals : list nat).
 Hypothesis in_u : inw U u.
 Definition read_fits (X : list (list box)) : bool :=
   forallb (fun k => match bias_box (nth k X []) U with Some L => (length L =? states)%nat && leads L (nth k finals O) | None => false end) (seq 0 (length X)).
@@ -289,7 +289,7 @@ Proof.
     destruct (sum_of_two _ _); [|discriminate]. destruct (mapM _ _); [|discriminate]. cbv zeta in EB. destruct andb eqn:C in EB; [|discriminate].
     apply andb_prop in C as [C _]. apply andb_prop in C as [C _]. apply Nat.eqb_eq in C. apply all_boxes_sound in EP. rewrite <- (Forall2_len _ _ _ EP). exact C. }
   rewrite LP in *. destruct (begin_sound T tr P X w xs EB Hw ltac:(rewrite H1; exact HF) HE) as [_ [LL [HA HB]]].
-  destruct (follows_sound d _ _ _ w H2 HF (S t) ltac:(lia)) as [_ K]. rewrite <- K by lia.
+  unfold answers. destruct (follows_sound d _ _ _ w H2 HF (S t) ltac:(lia)) as [_ K]. rewrite <- K by lia.
   eapply layers_sound with (T := T) (n := (1 + length w)%nat) (ys := zs); [apply box_affine_sound; exact EU|exact HX|lia|exact H4|intros _; split; [exact HA|exact LL]|exact HB|exact HL|lia|].
   exact (HR t Ht).
 Qed.

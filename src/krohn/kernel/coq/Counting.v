@@ -1,7 +1,7 @@
 (* The checker of counting Transformers: boxes for each class of letters, for each count, through every layer. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Network Bounds Transformer Boxes Softmax Attention.
+From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -49,7 +49,7 @@ Qed.
 Definition boxes_of (x : vec) : option (list box) := mapM box_of x.
 Lemma boxes_of_sound x B : boxes_of x = Some B -> inv B x.
 Proof. intros H. apply mapM_some in H. unfold inv. induction H; constructor; auto using box_of_sound. Qed.
-Definition all_boxes (w : columns) : option (list (list box)) := mapM boxes_of w.
+Definition all_boxes (w : matrix) : option (list (list box)) := mapM boxes_of w.
 Lemma all_boxes_sound w W : all_boxes w = Some W -> Forall2 inv W w.
 Proof. intros H. apply mapM_some in H. induction H; constructor; auto using boxes_of_sound. Qed.
 
@@ -68,7 +68,7 @@ Proof.
 Qed.
 Definition bias_box (X : list box) (W : list (list box) * list box) : option (list box) :=
   mapM (fun Cb => sum_box (combine X (fst Cb) ++ [(snd Cb, one_box)])) (combine (fst W) (snd W)).
-Definition inw (W : list (list box) * list box) (w : columns * vec) : Prop := Forall2 inv (fst W) (fst w) /\ inv (snd W) (snd w).
+Definition inw (W : list (list box) * list box) (w : matrix * vec) : Prop := Forall2 inv (fst W) (fst w) /\ inv (snd W) (snd w).
 Lemma bias_sound X x W w Y y : inv X x -> inw W w -> bias_box X W = Some Y -> with_bias x w y -> inv Y y.
 Proof.
   intros HX [HW HB] HY HT. unfold bias_box in HY. unfold with_bias in HT.
@@ -111,7 +111,7 @@ Proof.
   destruct (all_boxes (WV h)) eqn:E3; [|discriminate]. destruct (all_boxes (WC h)) eqn:E4; [|discriminate]. intros [= <-].
   repeat split; apply all_boxes_sound; assumption.
 Qed.
-Definition box_affine (w : columns * vec) : option (list (list box) * list box) :=
+Definition box_affine (w : matrix * vec) : option (list (list box) * list box) :=
   match all_boxes (fst w), boxes_of (snd w) with Some a, Some b => Some (a, b) | _, _ => None end.
 Lemma box_affine_sound w W : box_affine w = Some W -> inw W w.
 Proof.

@@ -1,7 +1,7 @@
 (* Every order of adding: the checker computes with integers (multiples of 2^-8) and requires that no sum of absolute terms needs more than 24 bits. *)
 From Coq Require Import ZArith List Bool Lia Permutation Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Network Closed Exists.
+From Krohn Require Import Float32 Network Closed Exists.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -153,9 +153,14 @@ Proof.
   destruct H as [B V]. pose proof (binary_normalize_correct 24 128 _ _ mode_NE m e minus) as C. cbv zeta in C.
   rewrite V, kept, no_overflow in C by exact B. unfold literal. split; tauto.
 Qed.
+Lemma float_is w : float w =
+  if w / 2 ^ 23 mod 256 =? 255 then (if w mod 2 ^ 23 =? 0 then B754_infinity (Z.testbit w 31) else B754_nan)
+  else let '(m, e) := if w / 2 ^ 23 mod 256 =? 0 then (w mod 2 ^ 23, -149) else (w mod 2 ^ 23 + 2 ^ 23, w / 2 ^ 23 mod 256 - 150) in
+       literal (if Z.testbit w 31 then - m else m) e (Z.testbit w 31).
+Proof. reflexivity. Qed.
 Lemma is_word w z : exact_word w = Some z -> is (float w) z.
 Proof.
-  unfold exact_word, float. cbv zeta. destruct (Z.eqb_spec w 0) as [->|_]; [intros [= <-]; split; [reflexivity|cbn; ring]|].
+  rewrite float_is. unfold exact_word. cbv zeta. destruct (Z.eqb_spec w 0) as [->|_]; [intros [= <-]; split; [reflexivity|cbn; ring]|].
   destruct (w / 2 ^ 23 mod 256 =? 255); [discriminate|].
   destruct (w / 2 ^ 23 mod 256 =? 0); apply is_literal.
 Qed.
@@ -338,7 +343,7 @@ Proof.
 Qed.
 
 Definition closed_in_any_order (n : network (list word)) := closed integers Z.eqb Z.ltb (network_map stored_column n).
-Theorem any_order_right n d hints : closed_in_any_order n d hints = true -> right_on_every_word any_order n d.
+Theorem any_order_right n d hints : closed_in_any_order n d hints = true -> answers_every_word any_order n d.
 Proof.
   intros K. split; [now apply andb_prop in K as [K _]|]. intros sig gat th Hs Hg Ht w a Hw.
   split; [apply a_result_exists; intros; apply some_sum|].

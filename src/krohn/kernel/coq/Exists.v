@@ -1,7 +1,7 @@
 (* The claim is about something: whatever a network is, the device gives some logits after every word. *)
 From Coq Require Import ZArith List.
 From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Network.
+From Krohn Require Import Float32 Network.
 Import ListNotations.
 
 Definition some {A} (m : possible A) : Prop := exists a, m a.

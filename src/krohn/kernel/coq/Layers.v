@@ -1,7 +1,7 @@
 (* From one layer to the next, to the read-out, and along the automaton. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Network Bounds Transformer Boxes Softmax Attention Counting.
+From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Counting.
 Import ListNotations.
 Open Scope Z_scope.
 

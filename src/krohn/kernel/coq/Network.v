@@ -1,6 +1,8 @@
-(* What a reader must believe: the layers, the arithmetic of the device, and the claim.  No proofs here. *)
+(* The layers again, for any arithmetic, so that the checker computes with its own; Reading.v proves that they are those of Recurrent.v. *)
 From Coq Require Import ZArith List Permutation Bool.
 From Flocq Require Import Core BinarySingleNaN.
+From Krohn Require Import Float32.
+From Krohn Require Recurrent Delta.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -32,8 +34,8 @@ Definition matrix := list C.
 Inductive delta_step := Householder (key value : matrix) (beta : C) | RankOne (key value rate : matrix).
 Record head := { Gate : option C; Steps : list delta_step; Query : matrix; Keys : nat; Values : nat }.
 Inductive bend := Unit | Signed.
-Inductive mixer := Delta (heads : list head) | Diagonal (b : bend) (gate write : matrix)
-  | Complex (gate_re gate_im write_re write_im : matrix).
+Inductive mixer := Delta (heads : list head) | Diagonal (b : bend) (channels : nat) (gate write : matrix)
+  | Complex (channels : nat) (gate_re gate_im write_re write_im : matrix).
 Record block := { Mixer : mixer; Out : matrix; Mlp : option (matrix * matrix) }.
 Record network := { Two : bool; Dim : nat; Embedding : list C; Blocks : list block; Readout : matrix }.
 End Weights.
@@ -91,10 +93,10 @@ Definition memory := list (list vector).
 Definition mix (m : mixer C) (x : vector) (S : memory) : M (vector * memory) :=
   match m with
   | Delta heads => both <- map2M (one_head x) heads S ;; ret (concat (map fst both), map snd both)
-  | Diagonal b gate write =>
+  | Diagonal b _ gate write =>
       z <- affine x gate ;; a <- mapM (bent_gate b) z ;; w <- linear x write ;;
       h <- map2M (fun '(ai, hi) wi => plus_product wi ai hi) (combine a (hd [] (hd [] S))) w ;; ret (h, [[h]])
-  | Complex gr gi wr wi =>
+  | Complex _ gr gi wr wi =>
       z <- affine x gr ;; y <- affine x gi ;; g <- map2M complex_gate z y ;;
       t <- map2M complex_product g (combine (hd [] (hd [] S)) (nth 1 (hd [] S) [])) ;;
       ur <- linear x wr ;; ui <- linear x wi ;;
@@ -131,62 +133,27 @@ Definition zeros (n : nat) : M vector := mapM (fun _ => constant 0) (seq 0 n).
 Definition empty (m : mixer C) : M memory :=
   match m with
   | Delta heads => mapM (fun h => mapM (fun _ => zeros (Keys h)) (seq 0 (Values h))) heads
-  | Diagonal _ gate _ => z <- zeros (length gate) ;; ret [[z]]
-  | Complex gate _ _ _ => z <- zeros (length gate) ;; ret [[z; z]]
+  | Diagonal _ k _ _ => z <- zeros k ;; ret [[z]]
+  | Complex k _ _ _ _ => z <- zeros k ;; ret [[z; z]]
   end.
 Definition start (n : network C) : M state :=
   mapM (fun b => S <- empty (Mixer b) ;; z <- zeros (Dim n) ;; ret (S, for_next (Two n) z, for_next (Two n) z)) (Blocks n).
 End Layers.
 
-(* ---------- 2. The arithmetic of the device: IEEE 754 binary32 ---------- *)
-Notation f32 := (binary_float 24 128).
-#[global] Instance prec24 : Prec_gt_0 24 := eq_refl.
-#[global] Instance prec24_128 : Prec_lt_emax 24 128 := eq_refl.
-(* m 2^e, rounded to nearest even; the sign of a zero is given apart *)
-Definition literal (m e : Z) (minus : bool) : f32 := binary_normalize 24 128 prec24 prec24_128 mode_NE m e minus.
-(* A stored weight is its 32 bits. *)
-Definition word := Z.
-Definition float (w : word) : f32 :=
-  let minus := Z.testbit w 31 in let e := w / 2 ^ 23 mod 256 in let m := w mod 2 ^ 23 in
-  if e =? 255 then (if m =? 0 then B754_infinity minus else B754_nan)
-  else let '(m, e) := if e =? 0 then (m, -149) else (m + 2 ^ 23, e - 150) in
-       literal (if minus then - m else m) e minus.
-Definition zero : f32 := B754_zero false.
-Definition one : f32 := literal 1 0 false.
-Definition half : f32 := literal 1 (-1) false.
-Definition tiny : f32 := literal 9223372 (-63) false.      (* the binary32 number next to 1e-12 *)
-Definition far : f32 := literal 110 0 false.
-Definition smaller (x y : f32) : bool := Bltb x y.
-Definition at_least (c x : f32) : f32 := if smaller x c then c else x.
-
+(* ---------- 2. The arithmetic of the device as one of them ---------- *)
+Notation any_order := Recurrent.any_order.
+Notation left_to_right := Recurrent.left_to_right.
+Notation one_order := Recurrent.one_order.
+Notation half := Recurrent.half.
+Notation far := Recurrent.far.
+Notation at_least := Recurrent.at_least.
+Notation is_gate := Recurrent.is_gate.
+Notation is_sigmoid := Recurrent.is_sigmoid.
+Notation is_tanh := Recurrent.is_tanh.
+Notation tiny := Delta.tiny.
 Definition possible (A : Type) : Type := A -> Prop.         (* the results that a device may give *)
 #[global] Instance SetMonad : Monad possible :=
   {| ret := fun _ a b => a = b; bind := fun _ _ m k b => exists a, m a /\ k a b |}.
-
-(* Sums of products in any order and bracketing, every operation rounded to nearest even, fused or not. *)
-Inductive sums : list (f32 * f32) -> f32 -> Prop :=
-| no_terms : sums [] zero
-| product x y : sums [(x, y)] (Bmult mode_NE x y)
-| plus k l a b : sums k a -> sums l b -> sums (k ++ l) (Bplus mode_NE a b)
-| fused x y l a : sums l a -> sums ((x, y) :: l) (Bfma mode_NE x y a)
-| in_other_order k l a : Permutation k l -> sums k a -> sums l a.
-Definition any_order (x y : list f32) (r : f32) : Prop := sums (combine x y) r.
-
-(* One order: from left to right, not fused. *)
-Definition left_to_right (x y : list f32) : f32 :=
-  match combine x y with
-  | [] => zero
-  | (a, b) :: l => fold_left (fun s p => Bplus mode_NE s (Bmult mode_NE (fst p) (snd p))) l (Bmult mode_NE a b)
-  end.
-Definition one_order (x y : list f32) (r : f32) : Prop := left_to_right x y = r.
-
-(* Of sigmoid and tanh only this is assumed: values at 0, and where they are saturated. *)
-Definition is_gate (f : f32 -> f32) : Prop := forall x,
-  (smaller x (Bopp far) = true -> f x = zero) /\ (smaller far x = true -> f x = one).
-Definition is_sigmoid (f : f32 -> f32) : Prop := is_gate f /\ forall x, Beqb x zero = true -> f x = half.
-Definition is_tanh (f : f32 -> f32) : Prop := forall x,
-  (smaller x (Bopp far) = true -> f x = Bopp one) /\ (smaller far x = true -> f x = one) /\
-  (Beqb x zero = true -> f x = x).
 
 Section Device.
 Variables (sums_of : list f32 -> list f32 -> f32 -> Prop) (sig gat th : f32 -> f32).
@@ -218,20 +185,8 @@ Definition logits_after (w : list nat) (a : nat) (y : list f32) : Prop :=
   exists s t, leads_to w s /\ step n s a (y, t).
 End Claim.
 
-Definition strictly_largest (y : list f32) (q : nat) : Prop :=
-  (q < length y)%nat /\ forall j, (j < length y)%nat -> j <> q -> smaller (nth j y zero) (nth q y zero) = true.
-Record automaton := { First : nat; Letters : nat; Table : list (list nat) }.   (* a row for each state, a column for each letter *)
-Definition is_complete (d : automaton) : bool :=
-  (First d <? length (Table d))%nat &&
-  forallb (fun r => (length r =? Letters d)%nat && forallb (fun q => (q <? length (Table d))%nat) r) (Table d).
-Definition follow (d : automaton) (q a : nat) : nat := nth a (nth q (Table d) []) O.
-Definition run (d : automaton) (w : list nat) : nat := fold_left (follow d) w (First d).
-
-(* After every word the device gives logits, one for each state, and however it adds, that of the automaton's state is the largest. *)
-Definition right_on_every_word (sums_of : list f32 -> list f32 -> f32 -> Prop) (n : network (list word)) (d : automaton) : Prop :=
+Definition answers_every_word (sums_of : list f32 -> list f32 -> f32 -> Prop) (n : network (list word)) (d : automaton) : Prop :=
   is_complete d = true /\
-  forall sig gat th, is_sigmoid sig -> is_gate gat -> is_tanh th ->
-  forall w a, Forall (fun b => (b < Letters d)%nat) (w ++ [a]) ->
+  forall sig gat th, is_sigmoid sig -> is_gate gat -> is_tanh th -> forall w a, is_word_of d (w ++ [a]) ->
   (exists y, logits_after (device sums_of sig gat th) n w a y) /\
-  forall y, logits_after (device sums_of sig gat th) n w a y ->
-  length y = length (Table d) /\ strictly_largest y (run d (w ++ [a])).
+  forall y, logits_after (device sums_of sig gat th) n w a y -> answers d y (w ++ [a]).

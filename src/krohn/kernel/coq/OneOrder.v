@@ -1,7 +1,7 @@
 (* The device that adds from left to right: the checker runs the same binary32 operations. *)
 From Coq Require Import ZArith List Bool Lia.
 From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Network Closed Exists.
+From Krohn Require Import Float32 Network Closed Exists.
 Import ListNotations.
 
 Definition gate_known (mid : option f32) (x : f32) : option f32 :=
@@ -60,7 +60,7 @@ Proof.
 Qed.
 
 Definition closed_in_one_order (n : network (list word)) := closed same_floats same_float smaller (network_map (map float) n).
-Theorem one_order_right n d hints : closed_in_one_order n d hints = true -> right_on_every_word one_order n d.
+Theorem one_order_right n d hints : closed_in_one_order n d hints = true -> answers_every_word one_order n d.
 Proof.
   intros K. split; [now apply andb_prop in K as [K _]|]. intros sig gat th Hs Hg Ht w a Hw.
   split; [apply a_result_exists; intros x y; now exists (left_to_right x y)|].

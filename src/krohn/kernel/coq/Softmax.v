@@ -1,7 +1,7 @@
 (* Softmax where position 0 has the largest score and all letters have nearly the same one. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Network Bounds Transformer Boxes.
+From Krohn Require Import Float32 Network Bounds Transformer Boxes.
 Import ListNotations.
 Open Scope R_scope.
 

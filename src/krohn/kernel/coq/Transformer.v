@@ -1,29 +1,24 @@
-(* What a reader must believe about Transformers: the layers in binary32, exp by its accuracy, and the claim.  No proofs here. *)
-From Coq Require Import ZArith List Bool Reals.
-From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Network.
+(* To be read: Transformers in binary32, exp by its accuracy, and the claim.  No proofs here. *)
+From Coq Require Export Reals.
+From Krohn Require Export Float32.
 Import ListNotations.
-
 Definition vec := list f32.
-Definition columns := list vec.                                  (* one for each number that comes out *)
-Record thead := { WQ : columns; WK : columns; WV : columns; WC : columns }.
-Record tlayer := { Heads : list thead; KeepAttention : vec; Mlps : list (columns * vec); KeepMlp : vec }.
-Record transformer := { Tokens : list vec; Padding : list vec; Places : list vec; TLayers : list tlayer; Unembed : columns * vec }.
-
-(* Each number of y is a sum of products, in any order and bracketing, fused or not (Network.sums). *)
+Definition matrix := list vec.                                   (* its columns: one for each number that comes out *)
+Record thead := { WQ : matrix; WK : matrix; WV : matrix; WC : matrix }.
+Record tlayer := { Heads : list thead; KeepAttention : vec; Mlps : list (matrix * vec); KeepMlp : vec }.
+Record transformer := { Tokens : list vec; Padding : list vec; Places : list vec; TLayers : list tlayer; Unembed : matrix * vec }.
+(* Each number of y is a sum of products, in any order and bracketing, fused or not (Float32.sums). *)
 Definition each_sum {A} (terms : A -> list (f32 * f32)) (l : list A) (y : vec) : Prop := Forall2 (fun a r => sums (terms a) r) l y.
-Definition times (x : vec) (w : columns) (y : vec) : Prop := each_sum (combine x) w y.
-Definition with_bias (x : vec) (w : columns * vec) (y : vec) : Prop :=
+Definition times (x : vec) (w : matrix) (y : vec) : Prop := each_sum (combine x) w y.
+Definition with_bias (x : vec) (w : matrix * vec) (y : vec) : Prop :=
   each_sum (fun cb => combine x (fst cb) ++ [(snd cb, one)]) (combine (fst w) (snd w)) y.
-Definition rectified (x : f32) : f32 := if smaller x zero then zero else x.
-Fixpoint mlp (ws : list (columns * vec)) (x y : vec) : Prop :=
+Fixpoint mlp (ws : list (matrix * vec)) (x y : vec) : Prop :=
   match ws with
   | [] => y = x
   | [w] => with_bias x w y
   | w :: ws => exists z, with_bias x w z /\ mlp ws (map rectified z) y
   end.
 Definition at_channel (c : nat) (x : vec) : f32 := nth c x zero.
-
 Section Device.
 Variables (ex : f32 -> f32) (n : nat).                           (* exp of the device; positions 0 to n - 1 *)
 (* Softmax at position t of scores s: m is the largest that t sees; positions after t weigh 0. *)
@@ -51,7 +46,6 @@ Definition layer_on (l : tlayer) (xs ys : stream) : Prop := exists hs : list str
 Fixpoint layers_on (ls : list tlayer) (xs ys : stream) : Prop :=
   match ls with [] => ys = xs | l :: ls => exists zs, layer_on l xs zs /\ layers_on ls zs ys end.
 End Device.
-
 (* Padding comes first, then the letters; each has the code of its position added. *)
 Definition symbol (tr : transformer) (w : list nat) (i : nat) : vec :=
   if (i <? length (Padding tr))%nat then nth i (Padding tr) [] else nth (nth (i - length (Padding tr)) w 0%nat) (Tokens tr) [].
@@ -62,16 +56,13 @@ Definition forward (ex : f32 -> f32) (tr : transformer) (w : list nat) (logits :
   let tau := length (Padding tr) in let n := (tau + length w)%nat in
   exists xs ys, (forall i, (i < n)%nat -> embedded tr w i (xs i)) /\ layers_on ex n (TLayers tr) xs ys /\
   forall t, (t < length w)%nat -> with_bias (ys (tau + t)%nat) (Unembed tr) (logits t).
-
 (* Of exp only this is assumed, for arguments that are not positive: 1 at 0, else at most 32 units in the last place off. *)
 Definition is_exp (f : f32 -> f32) : Prop := forall x, is_finite x = true -> (B2R x <= 0)%R ->
   is_finite (f x) = true /\ (B2R x = 0%R -> f x = one) /\
   (Rabs (B2R (f x) - exp (B2R x)) <= 32 * bpow radix2 (-23) * exp (B2R x) + bpow radix2 (-126))%R.
-
 (* At each position of each word of at most T letters the device gives logits, and that of the automaton's state is the largest. *)
 Definition right_up_to (T : nat) (tr : transformer) (d : automaton) : Prop :=
   is_complete d = true /\
-  forall ex, is_exp ex -> forall w, (length w <= T)%nat -> Forall (fun a => (a < Letters d)%nat) w ->
+  forall ex, is_exp ex -> forall w, (length w <= T)%nat -> is_word_of d w ->
   (exists ys, forward ex tr w ys) /\
-  forall ys, forward ex tr w ys -> forall t, (t < length w)%nat ->
-  length (ys t) = length (Table d) /\ strictly_largest (ys t) (run d (firstn (S t) w)).
+  forall ys, forward ex tr w ys -> forall t, (t < length w)%nat -> answers d (ys t) (firstn (S t) w).

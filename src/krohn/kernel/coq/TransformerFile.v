@@ -1,74 +1,43 @@
-(* From stored bits to a Transformer: which tensor of the file goes where; numbers are rounded to binary32. No proofs here. *)
-From Coq Require Import ZArith List String Bool.
-From Flocq Require Import BinarySingleNaN.
-From Krohn Require Import Network File Transformer.
+(* To be read: which tensor of a file goes where in a Transformer, and the claim about a file.  No proofs here. *)
+From Krohn Require Export Tensors Transformer.
 Import ListNotations.
-Open Scope Z_scope.
-
-(* A compiled Transformer is stored in binary64 (64-bit words) and run in binary32: each number is rounded to nearest even. *)
-Definition rounded (w : word) : f32 :=
-  let minus := Z.testbit w 63 in let e := w / 2 ^ 52 mod 2048 in let m := w mod 2 ^ 52 in
-  if e =? 2047 then (if m =? 0 then B754_infinity minus else B754_nan)
-  else let '(m, e) := if e =? 0 then (m, -1074) else (m + 2 ^ 52, e - 1075) in literal (if minus then - m else m) e minus.
-(* Channels, letters, padding positions, classes; for each layer the inner sizes (query, value) of its heads and the widths of its MLP. *)
+Local Open Scope string_scope.
+(* Channels, letters, padding positions, positions, classes; for each layer the inner sizes (query, value) of its heads and the widths of its MLP *)
 Record tsizes := { TWidth : nat; TLetters : nat; TPadding : nat; TPositions : nat; TClasses : nat; TLayerSizes : list (list (nat * nat) * list nat) }.
-
 Section Read.
-Variables (z : tsizes) (ts : list (bool * tensor)).          (* true: 64-bit integers, else binary64 *)
-Definition words_named (integers : bool) (name : string) (shape : list nat) : option (list word) :=
-  match find (fun t => String.eqb (Name (snd t)) name) ts with
-  | Some (i, t) => let w := words_of t in
-      if Bool.eqb i integers && same_shape (Shape t) shape && Nat.eqb (List.length w) (size_of t) then Some w else None
-  | None => None
-  end.
-Definition floats_named (name : string) (shape : list nat) : option vec := w <- words_named false name shape ;; Some (map rounded w).
-Definition rows_named (name : string) (rows cols : nat) : option (list vec) := w <- floats_named name [rows; cols] ;; Some (pieces rows cols w).
-Definition turned (cols : nat) (rows : list vec) : columns := fold_right (fun r t => map (fun p => fst p :: snd p) (combine r t)) (repeat [] cols) rows.
-Definition columns_named (name : string) (rows cols : nat) : option columns := r <- rows_named name rows cols ;; Some (turned cols r).
-Definition read_head (p : string) (inner : nat * nat) : option thead :=
-  let d := TWidth z in
-  q <- columns_named (p ++ "W_Q") d (fst inner) ;; k <- columns_named (p ++ "W_K") d (fst inner) ;;
-  v <- columns_named (p ++ "W_V") d (snd inner) ;; c <- columns_named (p ++ "W_C") (snd inner) d ;;
-  Some {| WQ := q; WK := k; WV := v; WC := c |}.
-Definition numbered {A} (l : list A) : list (nat * A) := combine (seq 0 (List.length l)) l.
-(* the MLP from width a through the widths l; hidden units must be rectified (their code is 0) *)
-Fixpoint read_mlp (p : string) (i a : nat) (l : list nat) : option (list (columns * vec)) :=
-  match l with
-  | [] => Some []
-  | b :: l =>
-      w <- columns_named (p ++ decimal i ++ ".W") a b ;; c <- floats_named (p ++ decimal i ++ ".b") [b] ;;
-      codes <- match l with [] => Some [] | _ => words_named true (p ++ decimal i ++ ".activation") [b] end ;;
-      if forallb (Z.eqb 0) codes then rest <- read_mlp p (S i) b l ;; Some ((w, c) :: rest) else None
-  end.
-Definition read_layer (il : nat * (list (nat * nat) * list nat)) : option tlayer :=
-  let '(i, (heads, widths)) := il in let p := ("layers." ++ decimal i ++ ".")%string in
-  hs <- mapM (fun ih => read_head (p ++ "heads." ++ decimal (fst ih) ++ ".") (snd ih)) (numbered heads) ;;
-  a <- floats_named (p ++ "keep_attention") [TWidth z] ;; m <- floats_named (p ++ "keep_mlp") [TWidth z] ;;
-  ws <- read_mlp (p ++ "mlp.") 0 (TWidth z) (widths ++ [TWidth z]) ;;
-  Some {| Heads := hs; KeepAttention := a; Mlps := ws; KeepMlp := m |}.
-Definition tensors_there : nat :=
-  (5 + fold_right Nat.add 0 (map (fun l => 4 * List.length (fst l) + 2 + 3 * List.length (snd l) + 2) (TLayerSizes z)))%nat.
-Definition transformer_of : option transformer :=
-  if Nat.eqb (List.length ts) tensors_there then
-    e <- rows_named "embedding" (TLetters z) (TWidth z) ;; p <- rows_named "padding" (TPadding z) (TWidth z) ;;
-    c <- rows_named "positions" (TPositions z) (TWidth z) ;; ls <- mapM read_layer (numbered (TLayerSizes z)) ;;
-    r <- columns_named "readout" (TWidth z) (TClasses z) ;; b <- floats_named "readout_bias" [TClasses z] ;;
-    Some {| Tokens := e; Padding := p; Places := c; TLayers := ls; Unembed := (r, b) |}
-  else None.
+Variables (z : tsizes) (ts : list tensor).
+Notation d := (TWidth z).
+Definition F64 (name : string) (shape : list nat) : label := {| Name := name; Type_ := "F64"; Shape := shape |}.
+(* numbers are stored in 64 bits and rounded to binary32 *)
+Definition floats (name : string) : vec := map rounded (words_named ts name).
+Definition rows (name : string) (r c : nat) : list vec := pieces r c (floats name).
+Definition by_columns (name : string) (r c : nat) : matrix := columns c (rows name r c).
+Definition numbered {A} (p : string) (l : list A) : list (string * A) := combine (map (fun i => p ++ decimal i ++ ".") (seq 0 (List.length l))) l.
+Definition head_labels (ph : string * (nat * nat)) : list label := let '(p, (k, v)) := ph in
+  [F64 (p ++ "W_Q") [d; k]; F64 (p ++ "W_K") [d; k]; F64 (p ++ "W_V") [d; v]; F64 (p ++ "W_C") [v; d]].
+Definition read_head (ph : string * (nat * nat)) : thead := let '(p, (k, v)) := ph in
+  {| WQ := by_columns (p ++ "W_Q") d k; WK := by_columns (p ++ "W_K") d k; WV := by_columns (p ++ "W_V") d v; WC := by_columns (p ++ "W_C") v d |}.
+(* the matrices of an MLP from width a through the widths l; hidden units have a code for their activation *)
+Fixpoint mlp_labels (p : string) (i a : nat) (l : list nat) : list label :=
+  match l with [] => [] | b :: l => let q := p ++ decimal i in
+    let code := {| Name := q ++ ".activation"; Type_ := "I64"; Shape := [b] |} in
+    F64 (q ++ ".W") [a; b] :: F64 (q ++ ".b") [b] :: (match l with [] => [] | _ => [code] end ++ mlp_labels p (S i) b l)%list end.
+Fixpoint read_mlp (p : string) (i a : nat) (l : list nat) : list (matrix * vec) :=
+  match l with [] => [] | b :: l => let q := p ++ decimal i in (by_columns (q ++ ".W") a b, floats (q ++ ".b")) :: read_mlp p (S i) b l end.
+Definition layer_labels (pl : string * (list (nat * nat) * list nat)) : list label := let '(p, (heads, widths)) := pl in
+  F64 (p ++ "keep_attention") [d] :: F64 (p ++ "keep_mlp") [d] ::
+  app (flat_map head_labels (numbered (p ++ "heads.") heads)) (mlp_labels (p ++ "mlp.") 0 d (widths ++ [d])%list).
+Definition read_layer (pl : string * (list (nat * nat) * list nat)) : tlayer := let '(p, (heads, widths)) := pl in
+  {| Heads := map read_head (numbered (p ++ "heads.") heads); KeepAttention := floats (p ++ "keep_attention");
+     Mlps := read_mlp (p ++ "mlp.") 0 d (widths ++ [d])%list; KeepMlp := floats (p ++ "keep_mlp") |}.
+Definition transformer_labels : list label :=
+  F64 "embedding" [TLetters z; d] :: F64 "padding" [TPadding z; d] :: F64 "positions" [TPositions z; d] ::
+  F64 "readout" [d; TClasses z] :: F64 "readout_bias" [TClasses z] :: flat_map layer_labels (numbered "layers." (TLayerSizes z)).
+Definition transformer_of : transformer := {|
+  Tokens := rows "embedding" (TLetters z) d; Padding := rows "padding" (TPadding z) d; Places := rows "positions" (TPositions z) d;
+  TLayers := map read_layer (numbered "layers." (TLayerSizes z)); Unembed := (by_columns "readout" d (TClasses z), floats "readout_bias") |}.
+(* the only activation is ReLU, whose code is 0 *)
+Definition only_relu : Prop := Forall (fun t => Type_ (Label t) = "I64" -> Forall (eq 0%Z) (words_of t)) ts.
 End Read.
-
-(* The bytes of the file: as in File.v, with 8 bytes for each number, and integers first where they are stored first. *)
-Fixpoint entries64 (begin : N) (ts : list (bool * tensor)) : list string :=
-  match ts with
-  | [] => []
-  | (i, t) :: ts =>
-      let stop := (begin + 8 * N.of_nat (size_of t))%N in
-      let n z := DecimalString.NilEmpty.string_of_uint (N.to_uint z) in
-      ("""" ++ Name t ++ """:{""dtype"":""" ++ (if i : bool then "I64" else "F64") ++ """,""shape"":[" ++ commas (map decimal (Shape t)) ++
-       "],""data_offsets"":[" ++ n begin ++ "," ++ n stop ++ "]}")%string :: entries64 stop ts
-  end.
-Definition safetensors64 (ts : list (bool * tensor)) : list Z :=
-  let h := text ("{" ++ commas (entries64 0 ts) ++ "}")%string in let h := h ++ spaces (List.length h) in
-  little_endian 8 (Z.of_nat (List.length h)) ++ h ++ flat_map (fun t => flat_map (little_endian 8) (words_of (snd t))) ts.
-Definition transformer_is_right (T : nat) (hash : Z) (z : tsizes) (ts : list (bool * tensor)) (d : automaton) : Prop :=
-  sha256 (safetensors64 ts) = hash /\ exists tr, transformer_of z ts = Some tr /\ right_up_to T tr d.
+Definition transformer_is_right (T : nat) (hash : Z) (z : tsizes) (ts : list tensor) (d : automaton) : Prop :=
+  is_file hash (transformer_labels z) ts /\ only_relu ts /\ TLetters z = Letters d /\ right_up_to T (transformer_of z ts) d.
