@@ -15,7 +15,7 @@ import sys
 from krohn.construct.paper.theorem1 import composition_width
 
 CASES = (("S4", 24), ("A5", 60), ("S5", 120))
-GADGETS = ("plateau", "step2", "hat", "direct")
+GADGETS = ("plateau", "hat", "direct")
 MEASURE = """
 import json, resource, sys, time
 from krohn.automata.zoo import parse_spec

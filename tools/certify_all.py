@@ -68,7 +68,7 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
         for v in ("log_depth", "max_pool", "constant_depth", "count")
     ),
     *((s, {"method": "grid", "activation": "sin"}) for s in ("Grid4", "Grid9")),
-    *(("D6", {"method": "scan", "gadget": g}) for g in ("direct", "plateau", "step2", "hat")),
+    *(("D6", {"method": "scan", "gadget": g}) for g in ("direct", "plateau", "hat")),
     *(("D6", {"method": "scan", "positions": p}) for p in ("circle", "binary")),
     *(("T3", {"method": "paper", "positions": p}) for p in ("circle", "binary")),
     *((s, {"method": "paper", "activation": "sin"}) for s in ("C6", "D6", "S4", "abab")),

@@ -17,7 +17,7 @@ from krohn.errors import InvalidInput, Unsupported
 @every(
     ("name", "method", "option"),
     [
-        *(("Q8", "scan", {"gadget": gadget}) for gadget in ("direct", "plateau", "step2", "hat")),
+        *(("Q8", "scan", {"gadget": gadget}) for gadget in ("direct", "plateau", "hat")),
         *(("Q8", "scan", {"positions": positions}) for positions in ("circle", "binary")),
         *(("T3", "paper", {"positions": positions}) for positions in ("circle", "binary")),
         *(

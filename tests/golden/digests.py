@@ -44,7 +44,6 @@ OPTIONS = {
     "--dtype float16": "C2 Grid4",
     "--method scan --positions binary": "S3 abab",
     "--method scan --gadget plateau": "S3 T3",
-    "--method scan --gadget step2": "S3 T3",
     "--method scan --gadget hat": "S3 T3",
     "--method grid --variant mod_sum": "Grid9",
     "--method grid --variant log_depth": "Grid9",

@@ -78,7 +78,7 @@ def compile(
             short formats, MLPs have steps that are exact in every format and count wraps in two rounds (few
             units, several hidden layers); ``float64`` gives MLPs of one or two hidden layers instead.
         gadget: how ``scan`` composes maps: ``direct`` (narrowest in memory), ``plateau`` (as printed),
-            ``step2``, ``hat`` (the width Theorem 1 states, no tolerance).
+            ``hat`` (the width Theorem 1 states, no tolerance).
         positions: how heads of ``scan`` and ``paper`` find places: ``circle`` as printed, ``binary`` for
             long words in short formats. By default ``circle`` unless it is too fine for ``dtype``.
         variant: heads and second MLP of ``grid``; see ``krohn.construct.paper.theorem3.build_grid``.

@@ -30,18 +30,17 @@ from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout,
 # Channels: ``states`` left values g(q), then ``states`` right values f(q); output f(g(q)). States are
 # numbered 0 … |Q|−1 here (1 … |Q| in the paper), which only makes biases smaller.
 #
-# Four gadgets, which all compute the same function (erratum 7: the lemma claims width |Q|² + |Q| but its own
-# construction uses 4|Q|² + |Q|; the other three are what the claim can really mean):
+# Three gadgets, which all compute the same function (erratum 7: the lemma claims width |Q|² + |Q| but its own
+# construction uses 4|Q|² + |Q|; the other two are what the claim can really mean):
 #
 # ``plateau``  as printed: 4|Q|² + |Q| units, three layers, tolerates 1/4 in the left values;
-# ``step2``    indicators from shared steps: 2|Q|(|Q|−1) + |Q| units, three layers, same tolerance;
 # ``hat``      |Q|² + |Q| units, three layers, as claimed; no plateau, so it needs one-hot attention;
 # ``direct``   2|Q|² units and only two layers, tolerance 1/4: 1[x ≥ q']·y is a difference of two ReLU of a
 #              linear form in x and y, so no layer of indicators is needed. The |Q|⁴-entry second matrix of
-#              the other three disappears, which is what lets 120 states fit into memory.
+#              the other two disappears, which is what lets 120 states fit into memory.
 
 
-Gadget = Literal["direct", "plateau", "step2", "hat"]
+Gadget = Literal["direct", "plateau", "hat"]
 GADGETS: tuple[str, ...] = get_args(Gadget)
 MAX_ENTRIES = 60_000_000
 
@@ -64,7 +63,6 @@ def composition_width(states: int, gadget: str) -> int:
     """Hidden width of the gadget, as its lemma counts it."""
     widths = {
         "plateau": 4 * states**2 + states,
-        "step2": 2 * states * (states - 1) + states,
         "hat": states**2 + states,
         "direct": 2 * states**2,
     }
@@ -74,33 +72,23 @@ def composition_width(states: int, gadget: str) -> int:
 class _Indicators:
     """Units of one left channel: slope, biases, and how they combine into 1[x = q'] for every q'."""
 
-    def __init__(self, slope: float, bias: Matrix, combine: Matrix, constant: Matrix) -> None:
-        self.slope, self.bias, self.combine, self.constant = slope, bias, combine, constant
+    def __init__(self, slope: float, bias: Matrix, combine: Matrix) -> None:
+        self.slope, self.bias, self.combine = slope, bias, combine
 
 
 def _plateau(states: int) -> _Indicators:
     values = np.arange(states, dtype=np.float64)
     bias = -(np.repeat(4.0 * values, 4) + np.tile(CORNERS, states))
-    return _Indicators(4.0, bias, np.kron(np.eye(states), SIGNS[:, None]), np.zeros(states))
-
-
-def _step2(states: int) -> _Indicators:
-    # Step j rises from 0 at j + 1/4 to 1 at j + 3/4; 1[x = q'] = step(q'−1) − step(q').
-    edges = np.arange(states - 1, dtype=np.float64)
-    bias = -(np.repeat(2.0 * edges, 2) + np.tile([0.5, 1.5], states - 1))
-    steps = np.kron(np.eye(states - 1), np.array([[1.0], [-1.0]]))
-    after = np.concatenate([np.zeros((len(bias), 1)), steps], axis=1)
-    before = np.concatenate([steps, np.zeros((len(bias), 1))], axis=1)
-    return _Indicators(2.0, bias, after - before, np.eye(states)[0])
+    return _Indicators(4.0, bias, np.kron(np.eye(states), SIGNS[:, None]))
 
 
 def _hat(states: int) -> _Indicators:
     # 1[x = q'] = (x−q'+1)_+ − 2(x−q')_+ + (x−q'−1)_+; units (x−j)_+ for j = −1 … |Q|−2 suffice.
     combine = np.eye(states) - 2 * np.eye(states, k=-1) + np.eye(states, k=-2)
-    return _Indicators(1.0, 1.0 - np.arange(states, dtype=np.float64), combine, np.zeros(states))
+    return _Indicators(1.0, 1.0 - np.arange(states, dtype=np.float64), combine)
 
 
-_INDICATORS: dict[str, Callable[[int], _Indicators]] = {"plateau": _plateau, "step2": _step2, "hat": _hat}
+_INDICATORS: dict[str, Callable[[int], _Indicators]] = {"plateau": _plateau, "hat": _hat}
 
 
 def _by_indicators(states: int, indicators: _Indicators) -> Mlp:
@@ -119,7 +107,7 @@ def _by_indicators(states: int, indicators: _Indicators) -> Mlp:
     second[states * per_state :] = np.tile(np.eye(states), (1, states))
     third = np.repeat(np.eye(states), states, axis=0)
     first_bias = np.concatenate([np.tile(indicators.bias, states), np.zeros(states)])
-    second_bias = np.tile(total * indicators.constant - total, states)
+    second_bias = np.full(states * states, -total)
     return Mlp((first, second, third), (first_bias, second_bias, np.zeros(states)))
 
 
