@@ -218,3 +218,16 @@ def test_start_up_loads_nothing_heavy(statement: str) -> None:
     check = f"{statement}; import sys; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_tests_use_nothing_private() -> None:
+    tests = Path(__file__).parent
+    private = [
+        f"{path.relative_to(tests)}: {node.module}.{alias.name}"
+        for path in tests.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "krohn"
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__")
+    ]
+    assert private == []

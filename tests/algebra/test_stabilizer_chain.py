@@ -10,7 +10,7 @@ import pytest
 from algebra import named_groups as named
 from every import every
 from krohn.algebra.permutation import ArrayArithmetic, ByteArithmetic, arithmetic, compose
-from krohn.algebra.stabilizer_chain import StabilizerChain, _order_bound, _product_replacement
+from krohn.algebra.stabilizer_chain import StabilizerChain, order_bound, product_replacement
 
 SEEDS = range(25)
 
@@ -108,7 +108,7 @@ def test_random_elements_are_uniform() -> None:
 
 def test_product_replacement_stays_in_the_group_and_reaches_all_of_it() -> None:
     numbers = arithmetic(4)
-    draws = _product_replacement([numbers.pack(g) for g in named.alternating(4)], numbers)
+    draws = product_replacement([numbers.pack(g) for g in named.alternating(4)], numbers)
     assert {numbers.unpack(packed) for packed in islice(draws, 400)} == set(
         named.closure(named.alternating(4))
     )
@@ -117,12 +117,12 @@ def test_product_replacement_stays_in_the_group_and_reaches_all_of_it() -> None:
 @every("seed", SEEDS)
 def test_the_bound_on_the_order_is_a_multiple_of_it(seed: int) -> None:
     generators = named.random_generators(seed)
-    bound = _order_bound(generators, len(generators[0]))
+    bound = order_bound(generators, len(generators[0]))
     assert bound is not None
     assert bound % len(named.closure(generators)) == 0
-    assert _order_bound(named.alternating(6), 6) == factorial(6) // 2
-    assert _order_bound([(1, 0, 3, 4, 2)], 5) == 12
-    assert _order_bound([tuple(range(2_001))], 2_001) is None
+    assert order_bound(named.alternating(6), 6) == factorial(6) // 2
+    assert order_bound([(1, 0, 3, 4, 2)], 5) == 12
+    assert order_bound([tuple(range(2_001))], 2_001) is None
 
 
 def test_bytes_are_taken_while_points_fit_into_one() -> None:
@@ -142,7 +142,7 @@ def test_a_chain_is_proved_also_where_chance_finds_nothing(
 ) -> None:
     """Without random elements every repair must come from a Schreier generator that does not sift."""
     monkeypatch.setattr("krohn.algebra.stabilizer_chain._PATIENCE", 0)
-    monkeypatch.setattr("krohn.algebra.stabilizer_chain._order_bound", lambda generators, degree: None)
+    monkeypatch.setattr("krohn.algebra.stabilizer_chain.order_bound", lambda generators, degree: None)
     for generators in (named.random_generators(seed, smallest=4), named.symmetric(6), named.alternating(5)):
         chain = StabilizerChain(generators, len(generators[0]))
         assert sorted(listed(chain)) == sorted(named.closure(generators))

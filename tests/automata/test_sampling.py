@@ -8,7 +8,7 @@ import pytest
 from every import every
 from krohn.automata import letter_blocks
 from krohn.automata.distributions import source
-from krohn.automata.letter_blocks import BlockDice, BlockTables, _alias_table
+from krohn.automata.letter_blocks import BlockDice, BlockTables, alias_table
 from krohn.automata.sampling import Sampler, sample
 from krohn.automata.zoo import zoo
 from krohn.errors import KrohnError
@@ -74,7 +74,7 @@ def test_blocks_are_as_large_as_the_table_allows() -> None:
 
 @pytest.mark.parametrize("weights", [(0.5, 0.5), (0.9, 0.1), (1.0, 0.0), (0.0, 1.0), (0.2, 0.3, 0.5)])
 def test_the_alias_table_has_the_probabilities_of_its_weights(weights: tuple[float, ...]) -> None:
-    threshold, alias, bits = _alias_table(np.array(weights))
+    threshold, alias, bits = alias_table(np.array(weights))
     chance = np.zeros(2**bits)
     for column in range(2**bits):
         kept = float(threshold[column]) / 2.0 ** (64 - bits)

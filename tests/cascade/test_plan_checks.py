@@ -13,7 +13,7 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.budget import UNITS, Budget, unlimited
-from krohn.cascade.congruences import _pairs, closure_cost, principal_congruences
+from krohn.cascade.congruences import closure_cost, pairs_of, principal_congruences
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan import (
     Plan,
@@ -37,9 +37,9 @@ from krohn.cascade.plan_search import (
     SERIAL,
     STACK,
     PlanSearch,
-    _trivial_meets,
     cascade_plans,
     plain_cascade,
+    trivial_meets,
 )
 from krohn.cascade.splitting import restriction
 from krohn.errors import InvalidInput, LimitExceeded
@@ -265,7 +265,7 @@ def test_little_work_gives_a_plan_or_none_and_says_what_was_left_out() -> None:
 def test_meets_are_trivial_exactly_where_no_two_states_stay_together(seed: int) -> None:
     rng = Random(seed)
     partitions = sorted({tuple(rng.randrange(3) for _ in range(4)) for _ in range(6)})
-    found = _trivial_meets(partitions)
+    found = trivial_meets(partitions)
     expected = {
         frozenset(pair)
         for pair in combinations(partitions, 2)
@@ -282,7 +282,7 @@ def test_a_sample_of_pairs_is_of_pairs_and_all_of_them_where_there_is_room(size:
     rng = Random(size)
     letters = [tuple(rng.randrange(-1, size) for _ in range(size)) for _ in range(2)]
     every = list(combinations(range(size), 2))
-    found = list(_pairs(letters, limit))
+    found = list(pairs_of(letters, limit))
     if limit >= len(every):
         assert found == every
         return

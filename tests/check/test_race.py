@@ -17,7 +17,7 @@ from krohn import compile, from_regex, verify
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.proof import checkable
 from krohn.check.checker import check
-from krohn.check.race import AFTER, AT_FIRST, STATUS, _apart
+from krohn.check.race import AFTER, AT_FIRST, STATUS, hull_apart
 from krohn.check.reader import Automaton
 from krohn.check.real import between
 from krohn.network.compiled import CompiledNetwork
@@ -286,7 +286,7 @@ def test_sums_of_codes_at_a_distance() -> None:
                     for i, j in product(range(sizes[0]), range(sizes[1]))
                     if start + i - begin - j == by or (by == 2 and start + i - begin - j > 2)
                 ]
-                found = _apart((start, left), (begin, right), by)
+                found = hull_apart((start, left), (begin, right), by)
                 if found is None:
                     assert not pairs
                 else:

@@ -14,10 +14,10 @@ from experiments.made_up_records import member, record
 from krohn.cli import circuit, demo, words_on_stdin
 from krohn.cli import run as run_module
 from krohn.cli.app import run
-from krohn.cli.compile import _alike, _number, _short
-from krohn.cli.explain import WIDTH, _item, _some
+from krohn.cli.compile import merged_texts, number_text, shortened
+from krohn.cli.explain import WIDTH, first_items, item_lines
 from krohn.cli.output import MAX_ERROR, emit, error_line, table
-from krohn.cli.trained_verdict import _proof_text
+from krohn.cli.trained_verdict import proof_text
 from krohn.experiments.store import Store
 from krohn.recurrent.recurrent_files import RecurrentNetwork
 from krohn.recurrent.recurrent_files import save as save_recurrent
@@ -131,21 +131,21 @@ def test_a_long_word_is_explained_in_blocks_as_wide_as_a_terminal(
 
 
 def test_long_lists_and_long_texts_are_shortened_or_wrapped() -> None:
-    assert _some([str(n) for n in range(13)]) == [str(n) for n in range(13)]
-    assert _some([str(n) for n in range(14)]) == [*map(str, range(12)), "… 2 more (--json has all)"]
-    lines = list(_item("a name that is too long", " ".join(["word"] * 40)))
+    assert first_items([str(n) for n in range(13)]) == [str(n) for n in range(13)]
+    assert first_items([str(n) for n in range(14)]) == [*map(str, range(12)), "… 2 more (--json has all)"]
+    lines = list(item_lines("a name that is too long", " ".join(["word"] * 40)))
     assert lines[0] == "  a name that is too long"
     assert all(line.startswith(" " * 12) and len(line) <= WIDTH for line in lines[1:])
     assert " ".join(" ".join(lines[1:]).split()) == " ".join(["word"] * 40)
-    assert list(_item("short", "")) == ["  short"]
+    assert list(item_lines("short", "")) == ["  short"]
 
 
 def test_heads_are_merged_and_numbers_written_as_people_do() -> None:
-    assert _alike(["place 1 mod 9", "place 2 mod 9", "place 3 mod 9"]) == "3 × place 1…3 mod 9"
-    assert _alike(["alone 7"]) == "alone 7"
-    assert len(_short("x" * 91)) == 90
-    assert _short("x" * 90) == "x" * 90
-    shown = [_number(value) for value in (1234567, 2.0, 0.123456, 10**20, "> 1e77", 1e300)]
+    assert merged_texts(["place 1 mod 9", "place 2 mod 9", "place 3 mod 9"]) == "3 × place 1…3 mod 9"
+    assert merged_texts(["alone 7"]) == "alone 7"
+    assert len(shortened("x" * 91)) == 90
+    assert shortened("x" * 90) == "x" * 90
+    shown = [number_text(value) for value in (1234567, 2.0, 0.123456, 10**20, "> 1e77", 1e300)]
     assert shown == ["1,234,567", "2", "0.1235", "1" + "0" * 20, "> 1e77", "1e+300"]
 
 
@@ -219,10 +219,10 @@ def test_a_proof_by_boxes_is_told_with_what_it_assumes_and_what_is_left_if_it_fa
     automaton = krohn.zoo("C3")
     proof: dict[str, Any] = {"words": "all", "proved": True, "boxes": 3, "steps": 2, "margin": 1.25}
     proof |= {"widest": 0.5, "failure": ""}
-    told = _proof_text(proof, automaton.name)
+    told = proof_text(proof, automaton.name)
     assert told.startswith("certified: C3, words of every length, float32")
     assert "3 boxes closed under 2 steps; logit margin 1.25, widest side 0.5" in told
     failed = proof | {"proved": False, "failure": "a box grew", "words": "training"}
-    assert _proof_text(failed, automaton.name) == (
+    assert proof_text(failed, automaton.name) == (
         "not proved for words of every length, of those that training draws: a box grew"
     )

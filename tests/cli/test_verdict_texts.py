@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import krohn
-from krohn.cli.analyze import _levels
+from krohn.cli.analyze import holonomy_levels
 from krohn.cli.app import run
 from krohn.cli.barrington import parse_assignment
-from krohn.cli.reproduce import _by_depth, _columns, split_names
+from krohn.cli.reproduce import columns_of, depth_table, split_names
 from krohn.cli.train_settings import SETTINGS, number_or_none, typed_settings, without_effect, written_down
 from krohn.errors import InvalidInput
 
@@ -97,7 +97,7 @@ def test_a_certificate_is_proved_again_and_one_that_claims_more_is_not(
 def test_levels_are_counted_where_they_can_be(spec: str, levels: int | None, note: int) -> None:
     automaton = krohn.zoo(spec)
     analysis = replace(krohn.analyze("C2"), is_group=spec in ("S4", "C1"))
-    found, notes = _levels(automaton, analysis)
+    found, notes = holonomy_levels(automaton, analysis)
     assert (found, len(notes)) == (levels, note)
 
 
@@ -158,12 +158,12 @@ def test_the_table_by_depth_has_a_row_for_each_task_and_bold_from_99_per_cent() 
     ]
     rows.append({**rows[0], "sheet": "curriculum"})
     common = {"partial": 0, "halved": 0, "one_set": 0}
-    header, cells = _by_depth([common | row for row in rows])
+    header, cells = depth_table([common | row for row in rows])
     assert header == ["task", "L = 1", "L = 4"]
     assert [row[0] for row in cells] == ["C2", "S5", "C2, curriculum"]
     assert cells[0][1:] == ["50.0 (1/3)", "**100** / 100 (1/3)"]
     assert cells[1][1:] == ["", "98.9 / 25.0 (1/3)"]
-    names, shown = _columns([{"task": "C2", "max_accuracy": 0.5, "standard_error": 0.1}])
+    names, shown = columns_of([{"task": "C2", "max_accuracy": 0.5, "standard_error": 0.1}])
     assert (names, shown) == (["task", "max accuracy"], [["C2", "50.00%"]])
 
 

@@ -14,7 +14,7 @@ from krohn.automata.small import small_automata
 from krohn.automata.zoo import zoo
 from krohn.budget import UNITS, Budget
 from krohn.construct.features.catalogue import moduli
-from krohn.construct.features.cheapest_set import MOST_FEATURES, Pairs, _unbeaten, cheapest, choose
+from krohn.construct.features.cheapest_set import MOST_FEATURES, Pairs, cheapest, choose, unbeaten
 from krohn.construct.features.counts import Count
 from krohn.construct.features.feature import Feature, common_rhythm, folded
 from krohn.construct.features.latest import Latest
@@ -56,7 +56,7 @@ def test_the_cheapest_set_is_the_cheapest_of_all_subsets(seed: int) -> None:
 def test_a_feature_is_left_out_only_if_another_is_as_cheap_and_tells_as_much(seed: int) -> None:
     rng = Random(seed)
     costs, told = [rng.choice([1.0, 2.0]) for _ in range(8)], [rng.randrange(16) for _ in range(8)]
-    kept = _unbeaten(costs, told)
+    kept = unbeaten(costs, told)
     for index in range(8):
         beaten = any(costs[k] <= costs[index] and told[k] | told[index] == told[k] for k in kept)
         assert beaten or not told[index]

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from krohn.cascade.holonomy import Update
 from krohn.construct.paper.attention_lemmas import PositionCode
 from krohn.construct.paper.grid_recognition import padding_moves
-from krohn.construct.paper.interpolation import UNITS_PER_POINT, _rows, _validated, separation
+from krohn.construct.paper.interpolation import UNITS_PER_POINT, separation, table_rows, validated
 from krohn.construct.paper.permutation_reset import PermutationReset
 from krohn.errors import InvalidInput
 from krohn.network.transformer import Mlp
@@ -100,7 +100,7 @@ def interpolation_1d_meaning(
     points: Sequence[float], values: npt.ArrayLike, inputs: npt.ArrayLike
 ) -> npt.NDArray[np.float64]:
     """What the network must compute: the value of the nearest point, for inputs within Δ/4 of one."""
-    table = _rows(points, values)
+    table = table_rows(points, values)
     distances = np.abs(np.asarray(inputs, dtype=np.float64)[:, None] - np.asarray(points)[None, :])
     nearest: npt.NDArray[np.float64] = table[distances.argmin(axis=1)]
     return nearest
@@ -109,7 +109,7 @@ def interpolation_1d_meaning(
 def interpolation_1d_bound(points: Sequence[float], values: npt.ArrayLike) -> MlpBound:
     """Widths and ∞-norms as the lemma states them."""
     gap, radius = separation(points), float(np.abs(np.asarray(points)).max())
-    size = float(np.abs(_rows(points, values)).max())
+    size = float(np.abs(table_rows(points, values)).max())
     return MlpBound((UNITS_PER_POINT * len(points),), (4 / gap, size), (4 * radius / gap + 2, 0.0))
 
 
@@ -125,7 +125,7 @@ def interpolation_nd_meaning(
 
 def interpolation_nd_bound(points: npt.ArrayLike, values: npt.ArrayLike) -> MlpBound:
     """Widths and ∞-norms as the lemma states them; they hold after the correction too."""
-    rows, table = _validated(points, values)
+    rows, table = validated(points, values)
     radius = float(np.abs(rows).max(initial=0.0))
     distinct = sum(len(np.unique(column)) for column in rows.T)
     widths = (UNITS_PER_POINT * distinct, len(rows))

@@ -25,7 +25,7 @@ from krohn.construct.paper.grid_heads import (
     state_mlp,
 )
 from krohn.construct.paper.grid_recognition import GridRun, grid_run, padding_moves, recognise_grid
-from krohn.construct.paper.theorem3 import _assemble, build_grid
+from krohn.construct.paper.theorem3 import assemble, build_grid
 from krohn.network.forward import logits
 
 WALLS, LENGTH = 3, 6
@@ -174,7 +174,7 @@ def test_erratum_22_without_padding_moves_the_network_is_wrong() -> None:
     assert grid is not None
     bare = GridRun(grid, grid_run(automaton, grid, LENGTH).start, (), LENGTH)
     net = build_grid(automaton, LENGTH, "count")
-    network = _assemble(automaton, bare, PAPER_SHARED, [paper_axis(WALLS, LENGTH, "relu", "count")])
+    network = assemble(automaton, bare, PAPER_SHARED, [paper_axis(WALLS, LENGTH, "relu", "count")])
     assert error_rate(net, network, WORDS) > 0.3
     assert len(padding_moves(WALLS, 1)) == WALLS + 1
 

@@ -17,7 +17,7 @@ import krohn
 from experiments.quick_experiment import QUICK, quick_run
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
-from krohn.experiments.engines import RETRIES, Job, _submit
+from krohn.experiments.engines import RETRIES, Job, submit
 from krohn.experiments.experiment import Experiment, PlannedRun
 from krohn.experiments.record import Record
 from krohn.experiments.scale import Scale
@@ -153,6 +153,6 @@ class PretendedRay:
 def test_a_job_asks_for_a_gpu_only_if_it_uses_one_and_is_not_begun_too_late(device: str, gpus: int) -> None:
     ray = PretendedRay()
     job = Job(run=longer(Scale.SMOKE)[0], directory=None, device=device)
-    assert _submit(ray, job, lambda job: (job.device,)) == (device,)  # type: ignore[arg-type, return-value]
-    assert _submit(ray, replace(job, deadline=1.0), lambda job: (job.device,)) == ()  # type: ignore[arg-type, return-value]
+    assert submit(ray, job, lambda job: (job.device,)) == (device,)  # type: ignore[arg-type, return-value]
+    assert submit(ray, replace(job, deadline=1.0), lambda job: (job.device,)) == ()  # type: ignore[arg-type, return-value]
     assert ray.asked == [{"num_cpus": 1, "num_gpus": gpus, "max_retries": RETRIES}] * 2

@@ -12,7 +12,7 @@ import pytest
 
 from experiments.made_up_records import member, record
 from krohn.cli.app import run
-from krohn.cli.reproduce import _cell, split_names
+from krohn.cli.reproduce import cell_text, split_names
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.engines import Job, Outcome, Work
 from krohn.experiments.experiment import Experiment, PlannedRun
@@ -157,8 +157,8 @@ def results_can_be_listed_shown_exported_imported_and_merged(
 
 def test_replicates_that_were_given_up_have_no_median() -> None:
     row = {"median_accuracy": 0.5, "mean_accuracy": 0.6, "halved": False}
-    assert [_cell(name, row) for name in row if "accuracy" in name] == ["50.00%", "60.00%"]
-    assert {_cell(name, row | {"halved": True}) for name in row if "accuracy" in name} == {""}
+    assert [cell_text(name, row) for name in row if "accuracy" in name] == ["50.00%", "60.00%"]
+    assert {cell_text(name, row | {"halved": True}) for name in row if "accuracy" in name} == {""}
 
 
 def test_a_part_of_an_experiment_can_be_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from krohn.errors import InvalidFile, Unsupported
 from krohn.exporting import from_run
 from krohn.exporting.driver import export_run
 from krohn.exporting.export_files import write_files
-from krohn.exporting.from_run import _head_without_bias, decoder_of_run
+from krohn.exporting.from_run import decoder_of_run, head_without_bias
 from krohn.exporting.reference import logits
 from krohn.exporting.vocabulary import vocabulary_of
 from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig, TaskConfig, model_config
@@ -135,11 +135,11 @@ def test_a_head_without_bias_is_exact_for_every_stream() -> None:
     names = vocabulary_of(["a", "b"], ["p", "q", "r"], 0)
     gain, shift = dice.normal(size=9) + 2, dice.normal(size=9)
     rows, bias = dice.normal(size=(3, 9)), dice.normal(size=3).astype(np.float32)
-    head, moved = _head_without_bias(rows, bias, gain, shift, names)
+    head, moved = head_without_bias(rows, bias, gain, shift, names)
     x = dice.normal(size=(50, 9)) * 10
     z = (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True)
     found = (z * gain + moved) @ head.T
     np.testing.assert_allclose(found[:, list(names.states)], (z * gain + shift) @ rows.T + bias, atol=1e-10)
     np.testing.assert_allclose(found[:, :3], -1e4, rtol=1e-10)
     with pytest.raises(Unsupported, match="no gain of the last LayerNorm may be zero"):
-        _head_without_bias(rows, bias, gain * 0, shift, names)
+        head_without_bias(rows, bias, gain * 0, shift, names)

@@ -14,7 +14,7 @@ from krohn.errors import Unsupported
 from krohn.exporting import from_compiled
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.from_compiled import Checked, check_rounding, decoder_of_compiled, measured
-from krohn.exporting.lowering import Measured, _power_of_two, lowered
+from krohn.exporting.lowering import Measured, lowered, power_of_two
 from krohn.exporting.reference import Array, Plain, Words, logits
 from krohn.exporting.rounding import Amplified, OneAfterAnother, rounded_logits
 from krohn.exporting.standard_blocks import standard_blocks
@@ -167,7 +167,7 @@ def test_short_words_and_words_of_one_letter_are_among_those_that_are_run(
 
 def test_the_constant_is_the_least_power_of_two_that_is_not_below() -> None:
     wanted = {1.0: 1.0, 1.5: 2.0, 64.0: 64.0, 64.5: 128.0, 2048.0: 2048.0, 0.75: 1.0}
-    assert {value: _power_of_two(value) for value in wanted} == wanted
+    assert {value: power_of_two(value) for value in wanted} == wanted
 
 
 def test_what_is_measured_has_twelve_bits() -> None:

@@ -16,7 +16,7 @@ from krohn.models.architectures.gpt import Gpt, GptConfig
 from krohn.models.kernels import linear_scan, operations, plain
 from krohn.models.kernels.delta_scan import chunked, rank_one_scan
 from krohn.models.network import Network
-from krohn.models.recurrent_stack import _window
+from krohn.models.recurrent_stack import last_positions
 from models.test_gradients import built, each, labels
 from models.test_whole_networks import CLASSES, VOCABULARY, moved, one_of, tokens
 
@@ -234,7 +234,7 @@ def test_a_window_holds_the_current_position_first_and_carries_the_last_ones_on(
     width: int, length: int
 ) -> None:
     near, x = draws(2, 3, width, 4), draws(2, 3, length, 4, seed=1)
-    found, after = _window(x, near)
+    found, after = last_positions(x, near)
     past = [*near.unbind(2), *x.unbind(2)]
     for t in range(length):
         wanted = [past[width + t - back] for back in range(width + 1)]

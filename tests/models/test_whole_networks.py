@@ -10,7 +10,7 @@ from every import every
 from krohn import random_streams
 from krohn.errors import MissingDependency
 from krohn.models import position_encodings, stock
-from krohn.models.architectures.diagonal import _gates
+from krohn.models.architectures.diagonal import gates_of
 from krohn.models.kernels import linear, operations, plain
 from krohn.models.network import Layout, ModelConfig, Network, Parameter, Weights, padded
 from krohn.models.registry import kinds, model_config
@@ -208,15 +208,15 @@ def test_gates_begin_open(kind: str, name: str, value: float) -> None:
 def test_gates_stay_in_their_range_and_turn_exactly_by_quarters(gate: str) -> None:
     generator = torch.Generator().manual_seed(0)
     parts = 5 * torch.randn(50, 4, generator=generator)
-    found = _gates(parts, gate)
+    found = gates_of(parts, gate)
     low = {"unit": 0.0, "signed": -1.0}.get(gate)
     assert float(found.abs().max()) <= 1.0 + 1e-6
     assert low is None or float(found.min()) >= low
     quarters = torch.tensor([[3.0, 0.0, 0.0, 2.0], [-1.0, 0.0, 0.0, -7.0]])  # real parts, imaginary parts
     if gate == "complex":
-        assert _gates(quarters, gate).tolist() == [[1, 2j / 2], [-1, -1j]]
+        assert gates_of(quarters, gate).tolist() == [[1, 2j / 2], [-1, -1j]]
         inside = torch.tensor([[0.3, 0.0, 0.4, 0.0]])
-        assert torch.equal(_gates(inside, gate), torch.complex(inside[:, :2], inside[:, 2:]))
+        assert torch.equal(gates_of(inside, gate), torch.complex(inside[:, :2], inside[:, 2:]))
 
 
 def test_sinusoidal_rows_of_an_odd_width() -> None:

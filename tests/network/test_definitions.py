@@ -29,7 +29,7 @@ from krohn.network.picture import HeadView, word_picture
 from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table, formula
 from krohn.network.storage import fitted, load, operation_to_json, save, tensors_of, transformer_from
 from krohn.network.transformer import Transformer
-from krohn.network.word_view import _around, _rounded
+from krohn.network.word_view import around_circle, without_noise
 from network.hand_written_network import parity_network
 from network.naive_transformer import naive_logits, random_transformer
 
@@ -193,10 +193,10 @@ def test_points_on_a_circle_are_read_as_their_numbers() -> None:
     for count in (2, 3, 5, 12):
         turns = 2 * np.pi * np.arange(count) / count
         for noise in (0.0, 1e-9, -1e-9):
-            found = _around(np.cos(turns + noise), np.sin(turns + noise), count)
-            assert [_rounded(float(value)) for value in found] == list(range(count))
-    assert _rounded(0.5) == 0.5
-    assert _rounded(-2.0000001) == -2
+            found = around_circle(np.cos(turns + noise), np.sin(turns + noise), count)
+            assert [without_noise(float(value)) for value in found] == list(range(count))
+    assert without_noise(0.5) == 0.5
+    assert without_noise(-2.0000001) == -2
 
 
 def small_picture(count: int) -> ElementTree.Element:

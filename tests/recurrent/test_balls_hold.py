@@ -8,7 +8,7 @@ import torch
 
 from every import every
 from krohn.automata.zoo import parse_spec
-from krohn.check.balls import Ball, DiagonalBalls, _relu
+from krohn.check.balls import Ball, DiagonalBalls, relu
 from krohn.check.verdict import Refused
 from krohn.recurrent.recurrent_weights import diagonal
 
@@ -74,7 +74,7 @@ def test_units_are_on_or_off_all_over_their_ball_or_refused(radius: float) -> No
     for _ in range(200):
         x = Ball(dice.normal(size=(1, 3)), np.full((1, 3), radius))
         try:
-            found = _relu(x)
+            found = relu(x)
         except Refused:
             refused += 1
             assert ((x.middle <= 0) & (x.middle + radius > 0)).any()

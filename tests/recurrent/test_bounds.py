@@ -5,8 +5,8 @@ import pytest
 
 from every import every
 from krohn.automata.zoo import parse_spec
-from krohn.check.balls import Ball, DiagonalBalls, _relu
-from krohn.check.chunks import _carried_back
+from krohn.check.balls import Ball, DiagonalBalls, relu
+from krohn.check.chunks import carried_back
 from krohn.check.closure import UNKNOWN, Mealy
 from krohn.check.real import point
 from krohn.check.sums import Notes
@@ -49,9 +49,9 @@ def test_sums_in_any_order_stay_in_their_ball(dtype: str) -> None:
 def test_a_unit_at_its_bend_is_refused() -> None:
     wide, on = Ball(np.array([[-1.0]]), np.array([[2.0]])), Ball(np.array([[1.0]]), np.array([[2.0]]))
     with pytest.raises(Refused):
-        _relu(wide)
-    assert _relu(on).radius[0, 0] == 2.0
-    assert _relu(Ball(np.array([[-3.0]]), np.array([[2.0]]))).radius[0, 0] == 0.0
+        relu(wide)
+    assert relu(on).radius[0, 0] == 2.0
+    assert relu(Ball(np.array([[-3.0]]), np.array([[2.0]]))).radius[0, 0] == 0.0
 
 
 def handed(machine: Mealy, word: list[int]) -> list[int | None]:
@@ -86,7 +86,7 @@ def test_rows_carried_back_are_those_of_every_inverse() -> None:
     code = np.repeat(np.eye(4), 2, axis=1)
     pairs = [(0, 1), (1, 2), (2, 3)]
     keys = np.array([[(code[i] - code[j]) / 2] for i, j in pairs])
-    rows = _carried_back(np.ones(3), keys, 2 * keys)
+    rows = carried_back(np.ones(3), keys, 2 * keys)
     assert rows is not None
     known = {row.tobytes() for row in rows}
     for _ in range(20):
@@ -95,7 +95,7 @@ def test_rows_carried_back_are_those_of_every_inverse() -> None:
         inverse = np.linalg.inv(np.eye(12) + np.tril(w @ k.T, -1))
         solution = np.rint(inverse @ w * 4) / 4 + 0.0
         assert all(row.tobytes() in known for row in solution)
-    assert _carried_back(np.ones(3), keys, 1.5 * keys * np.array([1.1, 1, 1])[:, None, None]) is None
+    assert carried_back(np.ones(3), keys, 1.5 * keys * np.array([1.1, 1, 1])[:, None, None]) is None
 
 
 def test_what_is_remembered_is_each_step_once() -> None:

@@ -17,13 +17,13 @@ from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent import one_step, stack_weights
 from krohn.recurrent.capability import capability
 from krohn.recurrent.delta_weights import Columns, DeltaCode, in_columns, moved
-from krohn.recurrent.diagonal_weights import DiagonalCode, _root
+from krohn.recurrent.diagonal_weights import DiagonalCode, root_of_unity
 from krohn.recurrent.elementary import components
-from krohn.recurrent.one_step import _composed, _elementary, block_length, with_one_step
+from krohn.recurrent.one_step import block_length, composed_action, elementary, with_one_step
 from krohn.recurrent.recurrent_weights import WEIGHTS
-from krohn.recurrent.small_action import _on_blocks, small_action
+from krohn.recurrent.small_action import on_blocks, small_action
 from krohn.recurrent.stack_weights import Cascaded, all_actions
-from krohn.recurrent.verdicts import _derived, _idempotent_pair, _two_series, verdicts
+from krohn.recurrent.verdicts import derived_steps, idempotent_pair, two_series, verdicts
 
 
 def run(machine: Cascaded, word: list[int]) -> list[int]:
@@ -47,7 +47,7 @@ def test_columns_follow_the_automaton_in_blocks_too(automaton: Semiautomaton) ->
     if automaton.num_states <= 6:
         machines.append(with_one_step(machines[1]))
         assert all(
-            len(_elementary(action)) <= 1 for layer in all_actions(machines[-1].machine) for action in layer
+            len(elementary(action)) <= 1 for layer in all_actions(machines[-1].machine) for action in layer
         )
     for made in machines:
         for word in words:
@@ -60,9 +60,10 @@ def test_a_block_is_long_enough_for_its_own_work() -> None:
     (layer,) = all_actions(plain.machine)
     block = block_length(plain)
     for letters in product(layer, repeat=block):
-        assert len(_elementary(_composed(letters))) <= block
+        assert len(elementary(composed_action(letters))) <= block
     assert any(
-        len(_elementary(_composed(letters))) > block // 2 for letters in product(layer, repeat=block // 2)
+        len(elementary(composed_action(letters))) > block // 2
+        for letters in product(layer, repeat=block // 2)
     )
     swaps = in_columns(parse_spec("C2"))
     assert with_one_step(swaps) is swaps
@@ -93,10 +94,10 @@ def test_composed_actions_do_what_they_do_one_by_one(seed: int) -> None:
         one_by_one = places
         for action in actions:
             one_by_one = moved(one_by_one, action)
-        assert moved(places, _composed(actions)) == one_by_one
+        assert moved(places, composed_action(actions)) == one_by_one
         for action in actions:
             step_by_step = places
-            for part in _elementary(action):
+            for part in elementary(action):
                 step_by_step = moved(step_by_step, part)
             assert step_by_step == moved(places, action)
 
@@ -155,12 +156,12 @@ def test_a_diagonal_code_tests_one_value(gate: str, start: int | None, moduli: t
 
 @pytest.mark.parametrize("modulus", [1, 2, 3, 4, 5, 8, 12])
 def test_roots_of_unity(modulus: int) -> None:
-    roots = [_root(exponent, modulus) for exponent in range(modulus)]
+    roots = [root_of_unity(exponent, modulus) for exponent in range(modulus)]
     assert np.allclose(roots, np.exp(2j * np.pi * np.arange(modulus) / modulus), atol=1e-15)
     for exponent in range(modulus):
         if 4 * exponent % modulus == 0:
-            assert _root(exponent, modulus) in (1, 1j, -1, -1j)  # exactly
-        assert abs(_root(exponent + modulus, modulus) - roots[exponent]) < 1e-14
+            assert root_of_unity(exponent, modulus) in (1, 1j, -1, -1j)  # exactly
+        assert abs(root_of_unity(exponent + modulus, modulus) - roots[exponent]) < 1e-14
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -182,8 +183,8 @@ def test_a_small_action_is_the_same_group(seed: int) -> None:
 
 
 def test_a_letter_on_blocks_moves_blocks() -> None:
-    assert _on_blocks((1, 2, 3, 0), (0, 1, 0, 1)) == (1, 0)
-    assert _on_blocks((2, 3, 0, 1), (0, 1, 0, 1)) == (0, 1)
+    assert on_blocks((1, 2, 3, 0), (0, 1, 0, 1)) == (1, 0)
+    assert on_blocks((2, 3, 0, 1), (0, 1, 0, 1)) == (0, 1)
 
 
 def brute_steps(generators: list[tuple[int, ...]], degree: int, *, squares: bool) -> int:
@@ -214,9 +215,9 @@ def test_series_of_groups_against_all_their_elements(spec: str, two: bool) -> No
     letters = [tuple(letter) for letter in parse_spec(spec).letters]
     degree = len(letters[0])
     group = PermutationGroup(letters, degree)
-    assert _derived(group) == brute_steps(letters, degree, squares=False)
+    assert derived_steps(group) == brute_steps(letters, degree, squares=False)
     if two:
-        assert _two_series(group) == brute_steps(letters, degree, squares=True)
+        assert two_series(group) == brute_steps(letters, degree, squares=True)
 
 
 REACHED = [one for one in map(reachable, AUTOMATA) if one.num_states > 1]
@@ -260,7 +261,7 @@ def test_two_idempotents_with_one_image_are_found_if_there_are_any(seed: int) ->
             break
         maps = more
     idempotents = [one for one in maps if all(one[order.index(q)] == q for q in one) and len(set(one)) > 1]
-    pair = _idempotent_pair(automaton)
+    pair = idempotent_pair(automaton)
     assert (pair is not None) == (len({frozenset(one) for one in idempotents}) < len(idempotents))
     if pair is not None:
         first, second = (tuple(automaton.run(word, q)[-1] for q in order) for word in pair)

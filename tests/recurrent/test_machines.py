@@ -13,9 +13,9 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.check import closure
-from krohn.check.balls import Ball, DiagonalBalls, _leads, horizon, joined, points
+from krohn.check.balls import Ball, DiagonalBalls, horizon, joined, points, right_leads
 from krohn.check.cells import Stage
-from krohn.check.closure import UNKNOWN, Mealy, _numbered, beside_automaton
+from krohn.check.closure import UNKNOWN, Mealy, beside_automaton, numbered_rows
 from krohn.check.real import Real, between, point
 from krohn.check.sums import ANY, LEFT
 from krohn.check.verdict import Budget, Refused
@@ -140,7 +140,7 @@ def test_what_a_linear_recurrence_carries_must_be_a_point() -> None:
 
 
 def test_rows_are_numbered_as_they_come() -> None:
-    numbers, count = _numbered(np.array([[3, 1], [0, 0], [3, 1], [0, 2], [0, 0]]))
+    numbers, count = numbered_rows(np.array([[3, 1], [0, 0], [3, 1], [0, 2], [0, 0]]))
     assert numbers.tolist() == [0, 1, 0, 2, 1]
     assert count == 3
 
@@ -251,8 +251,8 @@ def test_right_logits_must_lead_wherever_they_are() -> None:
     middle = np.array([[3.0, 1.0, 0.0], [0.0, 1.0, 2.0]])
     right = np.array([0, 2])
     for radius, leads in ((0.4, True), (0.5, False), (0.6, False)):
-        assert _leads(Ball(middle, np.full((2, 3), radius)), right) is leads
-    assert not _leads(Ball(middle, np.zeros((2, 3))), np.array([0, 1]))
+        assert right_leads(Ball(middle, np.full((2, 3), radius)), right) is leads
+    assert not right_leads(Ball(middle, np.zeros((2, 3))), np.array([0, 1]))
 
 
 def test_rows_of_balls_are_joined() -> None:

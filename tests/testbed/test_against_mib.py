@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from krohn.testbed.graph import Circuit, Graph, read_circuit
-from krohn.testbed.scoring import SHARES, _areas, _overlap, auroc, top
+from krohn.testbed.scoring import SHARES, auroc, curve_areas, overlap, top
 
 NUMBERS: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "mib-numbers.json").read_text())
 HYPOTHESES = NUMBERS["hypotheses"]
@@ -42,13 +42,13 @@ def test_precision_and_recall_are_mibs_for_files_too_that_leave_edges_out(name: 
     _, reference = circuit(NUMBERS["reference"], tmp_path)
     _, given = circuit(HYPOTHESES[name]["circuit"], tmp_path)
     compared = HYPOTHESES[name]["compared"]
-    precision, recall = _overlap(reference.kept, given.kept)
+    precision, recall = overlap(reference.kept, given.kept)
     assert (precision, recall) == pytest.approx((compared["precision"], compared["recall"]))
 
 
 def test_areas_are_mibs() -> None:
     area = NUMBERS["area"]
-    under, away = _areas([*SHARES, 1.0], area["faithfulness"])
+    under, away = curve_areas([*SHARES, 1.0], area["faithfulness"])
     assert under == pytest.approx(area["under"], rel=1e-9)
     assert away == pytest.approx(area["from_one"], rel=1e-9)
 

@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM
 
 import krohn
 from krohn.exporting.reading import ReadExport, read_export
-from krohn.testbed.building import _search
+from krohn.testbed.building import search_for
 from krohn.testbed.catalogue import entries
 from krohn.testbed.disguise import disguise
 from krohn.testbed.patching import EdgeModel, Other
@@ -83,7 +83,7 @@ def test_rare_words_are_looked_for_and_every_disguise_has_the_same_circuit() -> 
     """A memory that is seldom read: 128 pairs of words alone gave 18 or 32 edges, and other words failed."""
     rotated = next(entry for entry in entries() if entry.name == "flipflop-scan-rotated")
     network = krohn.compile(rotated.automaton, length=rotated.length, **rotated.options)
-    shown, found = disguise(network, "rotated", rotated.seed), _search("FlipFlop", "scan")
+    shown, found = disguise(network, "rotated", rotated.seed), search_for("FlipFlop", "scan")
     truth = truth_of(shown.plain, shown.decoder, found)
     names = {name for name, place in truth.graph.edges.items() if truth.kept[place]}
     assert names == set(found.names) == {proof.edge for proof in truth.proofs}

@@ -20,7 +20,7 @@ from krohn.evaluate.trained_states import trained_states
 from krohn.trained import box_search
 from krohn.trained.box_certificate import NAME, certificate_of, save_certificate
 from krohn.trained.box_loss import IMAGES, memory_gate, worst_leads
-from krohn.trained.box_search import _outwards, contexts, search, words_of
+from krohn.trained.box_search import contexts, outwards, search, words_of
 from krohn.trained.proving import Proof, meant, provable, prove
 from krohn.verification import verify
 from trained.small_cells import (
@@ -261,7 +261,7 @@ def test_too_many_contexts_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_outwards_is_the_nearest_short_float_outside(sides: type[np.float16]) -> None:
     low, high = random_boxes(8, 3)
     low[0, 0], high[0, 0] = -0.5, 0.5  # short already
-    down, up = _outwards(low, high, sides)
+    down, up = outwards(low, high, sides)
     assert (down <= low).all()
     assert (up >= high).all()
     assert (np.nextafter(down.astype(sides), sides(np.inf)) > low).all()

@@ -18,11 +18,11 @@ from krohn.trained import answers as answers_module
 from krohn.trained.answers import Answers, answers_of
 from krohn.trained.box_search import contexts
 from krohn.trained.box_search import words_of as claim_words
-from krohn.trained.code_training import _boxes, _embedding, _short
-from krohn.trained.codes import _quotients
-from krohn.trained.exact import ExactCount, _ways, count
+from krohn.trained.code_training import code_boxes, embedding_of, shortfall
+from krohn.trained.codes import quotients
+from krohn.trained.exact import ExactCount, count, ways_of
 from krohn.trained.examined import Examined, examine_run
-from krohn.trained.extraction import _mistake, automaton_of, extract, first_difference
+from krohn.trained.extraction import automaton_of, extract, first_difference, first_mistake
 from krohn.trained.prefix_tree import walk
 from krohn.trained.provable_run import provable_reasons
 from krohn.trained.sampled import HABITUAL, Sample, habitual, legal, sampled, uniform
@@ -97,7 +97,7 @@ def test_only_the_rows_that_are_kept_are_followed(runs: dict[str, Path]) -> None
 def test_ways_are_numbers_of_allowed_words(seed: int) -> None:
     automaton = random_automaton(seed, largest=4)
     allowed = np.random.default_rng(seed).random(automaton.table.shape) < 0.7
-    ways = _ways(automaton, allowed, 4)
+    ways = ways_of(automaton, allowed, 4)
     for start, length in product(range(automaton.num_states), range(5)):
         legal_words = 0
         for word in words_of(automaton.num_letters, length):
@@ -241,7 +241,7 @@ def test_the_first_difference_and_the_mistake_are_shortest_words(seed: int) -> N
     ]
     found = first_difference(machine, levels)
     assert found == (differing[0] if differing else None)
-    mistake = _mistake(machine, task)
+    mistake = first_mistake(machine, task)
     assert (mistake is None) == (found is None)
     if mistake is not None:
         assert len(mistake) == len(differing[0])
@@ -299,7 +299,7 @@ def test_the_empty_word_is_the_start() -> None:
 @pytest.mark.parametrize("spec", ["C6", "S3", "Grid4", "A4"])
 def test_quotients_are_congruences_that_tell_states_apart(spec: str) -> None:
     automaton = parse_spec(spec)
-    parts = _quotients(automaton)
+    parts = quotients(automaton)
     assert len(set(zip(*parts, strict=True))) == automaton.num_states
     for part in parts:
         for letter in automaton.letters:
@@ -314,7 +314,7 @@ def test_a_gate_is_short_of_what_it_should_be_at_its_worst_point() -> None:
     import torch
 
     middle, half = torch.tensor([2.0, 4.0, -5.0]), torch.tensor([0.5, 0.5, 3.0])
-    up, down = (_short((middle, half), wanted) for wanted in (3.0, -3.0))
+    up, down = (shortfall((middle, half), wanted) for wanted in (3.0, -3.0))
     assert up.tolist() == [1.5 + 1.5**2, 0.0, 11 + 121.0]
     assert down.tolist() == [5.5 + 5.5**2, 7.5 + 7.5**2, 1 + 1.0]
 
@@ -325,7 +325,7 @@ def test_first_boxes_are_where_decided_gates_lead() -> None:
 
     on = torch.tensor([[False, False], [True, False]])
     for kind, least, most in (("lstm", 0.95 * np.tanh(0.9), np.tanh(1.0)), ("gru", np.tanh(3.0) - 0.03, 1.0)):
-        middle, half = _boxes(kind, on)
+        middle, half = code_boxes(kind, on)
         assert not middle[0].any()
         assert not half[0].any()
         assert float(middle[1, 0] - half[1, 0]) <= least
@@ -337,12 +337,12 @@ def test_letters_have_units_of_their_own_where_there_are_enough() -> None:
     import torch
 
     assert torch.equal(
-        _embedding(torch.ones(4, 3), 3, 0), torch.eye(4)[:, :3] * torch.tensor([1, 1, 1, 0])[:, None]
+        embedding_of(torch.ones(4, 3), 3, 0), torch.eye(4)[:, :3] * torch.tensor([1, 1, 1, 0])[:, None]
     )
-    signs = _embedding(torch.ones(6, 2), 5, 0)
+    signs = embedding_of(torch.ones(6, 2), 5, 0)
     assert set(signs[:5].flatten().tolist()) == {-1.0, 1.0}
     assert not signs[5].any()
-    assert torch.equal(signs, _embedding(torch.ones(6, 2), 5, 0))
+    assert torch.equal(signs, embedding_of(torch.ones(6, 2), 5, 0))
 
 
 def test_every_reason_against_a_proof_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,10 +15,9 @@ from krohn.evaluate.trained_states import TrainedStates, trained_states
 from krohn.trained import provable_run
 from krohn.trained.box_certificate import NAME
 from krohn.trained.box_search import contexts, words_of
-from krohn.trained.code_training import GATES
-from krohn.trained.code_training import _Loss as CodeLoss
+from krohn.trained.code_training import GATES, CodeLoss
 from krohn.trained.codes import code_of
-from krohn.trained.fine_tune import RADIUS_H, RADIUS_MEMORY, _centres, _Loss, _proof, _radius
+from krohn.trained.fine_tune import RADIUS_H, RADIUS_MEMORY, TuningLoss, centres, proof_of, radius_of
 from krohn.trained.goal import FineTuned, Goal, cell_of
 from krohn.trained.proving import tensors_of
 from krohn.trained.sampled import habitual, uniform
@@ -44,7 +43,7 @@ def weights_of(trained: TrainedStates) -> dict[str, torch.Tensor]:
 
 def test_boxes_begin_where_the_network_is_on_average(kept: tuple[TrainedStates, Goal, Boxes]) -> None:
     trained, goal, _ = kept
-    found = _centres(goal, weights_of(trained), seed=0)
+    found = centres(goal, weights_of(trained), seed=0)
     tensors = {name: value.numpy() for name, value in weights_of(trained).items()}
     words = np.concatenate([make(trained.automaton, 64)[:128] for make in (uniform, habitual)])
     sums, counts = np.zeros_like(found), np.zeros(len(found))
@@ -64,7 +63,7 @@ def test_the_loss_of_a_proof_is_small_and_that_of_no_proof_is_not(
     kept: tuple[TrainedStates, Goal, Boxes],
 ) -> None:
     trained, goal, boxes = kept
-    weights, loss = weights_of(trained), _Loss(goal)
+    weights, loss = weights_of(trained), TuningLoss(goal)
     centre = torch.tensor((boxes.low + boxes.high) / 2, dtype=torch.float32)
     radius = torch.tensor((boxes.high - boxes.low) / 2, dtype=torch.float32).clamp(min=1e-3)
     _, inside = loss(weights, centre, radius * 1.1 + 1e-3)
@@ -79,20 +78,20 @@ def test_a_guess_near_a_proof_is_made_one(kept: tuple[TrainedStates, Goal, Boxes
     weights = weights_of(trained)
     centre = torch.tensor((boxes.low + boxes.high) / 2)
     radius = torch.tensor((boxes.high - boxes.low) / 2)
-    found, verdict = _proof(goal, weights, centre, radius, from_nothing=False)
+    found, verdict = proof_of(goal, weights, centre, radius, from_nothing=False)
     assert verdict.proved
     assert check(cell_of(goal, weights), found, goal.words).proved
     assert not found.low[0].any()  # the empty word is a point
-    far = _proof(goal, weights, centre + 5, radius, from_nothing=False)[1]
+    far = proof_of(goal, weights, centre + 5, radius, from_nothing=False)[1]
     assert not far.proved
-    assert _proof(goal, weights, centre + 5, radius, from_nothing=True)[1].proved
+    assert proof_of(goal, weights, centre + 5, radius, from_nothing=True)[1].proved
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_radii_stay_within_their_limits_whatever_is_learned(kind: str) -> None:
     size = 6 if kind == "lstm" else 3
     for shape in (torch.full((2, size), 50.0), torch.full((2, size), -50.0), torch.zeros(2, size)):
-        found = _radius(kind, shape, 3)
+        found = radius_of(kind, shape, 3)
         assert found.shape == shape.shape
         memory = found[:, -3:] / RADIUS_MEMORY[kind]
         assert float(memory.min()) >= np.exp(-0.71)

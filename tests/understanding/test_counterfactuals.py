@@ -14,11 +14,11 @@ from krohn.understanding.readings import Pairs, Readings, draw_pairs
 from krohn.understanding.swaps import telling_pairs
 from krohn.understanding.variables import (
     Variable,
-    _order,
-    _same_cut,
     candidates,
     distinct,
     letter_variable,
+    order_of,
+    same_cut,
     state_variable,
     wall_states,
 )
@@ -157,8 +157,8 @@ def test_the_order_of_a_letter_is_the_first_power_that_is_nothing(seed: int) -> 
     power, order = letter, 1
     while power != tuple(range(7)):
         power, order = tuple(letter[state] for state in power), order + 1
-    assert _order(letter) == order
-    assert _order((*letter[:-1], letter[0])) is None
+    assert order_of(letter) == order
+    assert order_of((*letter[:-1], letter[0])) is None
 
 
 @pytest.mark.parametrize(("order", "steps", "modulus"), [(6, [2, 3], 3), (5, [1, 2], 5), (4, [1, 3, 2], 4)])
@@ -274,10 +274,10 @@ def test_two_variables_are_one_if_they_cut_prefixes_alike(seed: int) -> None:
     rng = np.random.default_rng(seed)
     one = rng.integers(-1, 2, size=(5, 2))
     other = np.where(one >= 0, (one + rng.integers(2, size=2)) % 2, -1)  # renamed at each position
-    assert _same_cut(one, other)
+    assert same_cut(one, other)
     spoiled = other.copy()
     spoiled[rng.integers(5), rng.integers(2)] = 2
-    assert _same_cut(one, spoiled) == brute_cut(one, spoiled) == _same_cut(spoiled, one)
+    assert same_cut(one, spoiled) == brute_cut(one, spoiled) == same_cut(spoiled, one)
 
 
 def test_what_cannot_be_told_apart_is_left_out_or_noted(monkeypatch: pytest.MonkeyPatch) -> None:

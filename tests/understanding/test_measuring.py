@@ -16,7 +16,7 @@ from krohn.understanding.choosing import Chosen, Trial, choose
 from krohn.understanding.controls import untrained
 from krohn.understanding.findings import Amount, Share
 from krohn.understanding.readings import Pairs, Readings, draw_pairs
-from krohn.understanding.study import CONTROLS, Study, _changed
+from krohn.understanding.study import CONTROLS, Study, changed_as_predicted
 from krohn.understanding.subject import drawing, subject_of, subject_of_compiled
 from krohn.understanding.subspace import RIDGES, Spread, directions, random_directions
 from krohn.understanding.swaps import Bench, Telling
@@ -219,7 +219,7 @@ def test_a_swap_that_changes_nothing_is_no_hit(study: Study) -> None:
     plain = study.judging.passed.said[pairs.base, pairs.at]
     predicted = np.where(np.arange(30) % 3 == 0, plain, (plain + 1) % 6)
     said = np.where(np.arange(30) % 2 == 0, predicted, (predicted + 2) % 6)[:20]
-    hits = _changed(study.judging, said, Telling(pairs, predicted, False, pairs))
+    hits = changed_as_predicted(study.judging, said, Telling(pairs, predicted, False, pairs))
     assert hits.tolist() == [number % 2 == 0 and number % 3 > 0 for number in range(20)]
 
 

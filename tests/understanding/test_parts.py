@@ -14,7 +14,7 @@ from krohn.understanding.stages import Stages, stages_of_transformer
 from krohn.understanding.subspace import Spread, complement, random_directions
 from krohn.understanding.swaps import Bench, telling_pairs
 from krohn.understanding.variables import candidates
-from krohn.understanding.whole import _moved
+from krohn.understanding.whole import moved_in
 
 
 def drawn(spec: str, length: int = 8, count: int = 60) -> tuple[Readings, Pairs]:
@@ -105,7 +105,7 @@ def test_later_states_are_those_of_the_word_that_goes_on() -> None:
     readings, pairs = drawn("D6", length=12)
     place = np.minimum(pairs.at + 5, 11)
     states = readings.states[pairs.source, pairs.at]
-    moved = _moved(readings, pairs, place, states)
+    moved = moved_in(readings, pairs, place, states)
     for base, at, last, state, ended in zip(
         *(one.tolist() for one in (pairs.base, pairs.at, place, states, moved)), strict=True
     ):

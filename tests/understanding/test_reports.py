@@ -13,7 +13,7 @@ import krohn
 from every import every
 from krohn.errors import InvalidInput
 from krohn.understanding.findings import Amount, Finding, Share
-from krohn.understanding.heads import HeadReport, _nearness, _report, classified, patterns
+from krohn.understanding.heads import HeadReport, classified, nearness, patterns, report_of
 from krohn.understanding.page import html, picture, write_page
 from krohn.understanding.readings import Readings
 from krohn.understanding.report import Report, status, verdict
@@ -264,10 +264,10 @@ def test_a_head_that_looks_at_one_place_gets_its_name(grid: Readings, name: str)
     ideals = list(patterns(grid))
     kind, where = next((kind, where) for kind, other, where in ideals if other == name)
     assert where is not None
-    found = _report(1, 1, looking(where, 0.85), 0, ideals)
+    found = report_of(1, 1, looking(where, 0.85), 0, ideals)
     assert (found.kind, found.nearest) == (kind, name)
     assert 0.85 < found.score < 1.0
-    vague = _report(1, 1, looking(where, 0.6), 0, ideals)
+    vague = report_of(1, 1, looking(where, 0.6), 0, ideals)
     assert (vague.kind, vague.nearest) == ("none", name)
 
 
@@ -294,11 +294,11 @@ def test_nearness_is_one_less_the_distance(grid: Readings) -> None:
         for word in range(3)
         for t in (1, 2, 3)
     ]
-    assert _nearness(torch.from_numpy(attention), None) == pytest.approx(1 - np.mean(distances))
+    assert nearness(torch.from_numpy(attention), None) == pytest.approx(1 - np.mean(distances))
     where = np.array([[0, -1, 1, 2], [0, 0, -1, 3], [0, 1, 2, -1]])
     seen = [attention[word, t, where[word, t]] for word in range(3) for t in (1, 2, 3) if where[word, t] >= 0]
-    assert _nearness(torch.from_numpy(attention), where) == pytest.approx(np.mean(seen))
-    assert _nearness(torch.from_numpy(attention), np.full((3, 4), -1)) == 0.0
+    assert nearness(torch.from_numpy(attention), where) == pytest.approx(np.mean(seen))
+    assert nearness(torch.from_numpy(attention), np.full((3, 4), -1)) == 0.0
 
 
 def test_attention_on_the_prompt_is_set_apart(grid: Readings) -> None:
@@ -308,12 +308,12 @@ def test_attention_on_the_prompt_is_set_apart(grid: Readings) -> None:
     weights = looking(back, prompt=1)
     weights[:, 2:] *= 0.3
     weights[:, 2:, 0] = 0.7
-    found = _report(1, 1, weights, 1, ideals)
+    found = report_of(1, 1, weights, 1, ideals)
     assert (found.kind, found.nearest) == ("look back", "2 back")
     assert (found.prompt, found.score) == (pytest.approx(0.7), pytest.approx(1.0))
     weights[:, 2:] *= 0.1
     weights[:, 2:, 0] = 0.97
-    assert _report(1, 1, weights, 1, ideals).kind == "prompt"
+    assert report_of(1, 1, weights, 1, ideals).kind == "prompt"
 
 
 def test_heads_that_write_nothing_are_left_out_and_the_others_keep_their_numbers() -> None:
@@ -326,4 +326,4 @@ def test_heads_that_write_nothing_are_left_out_and_the_others_keep_their_numbers
     passed = stages.run(readings.letters, attention=True)
     found = classified(stages, passed, readings)
     assert [(head.layer, head.head) for head in found] == [(1, 2), (2, 1)]
-    assert found[0] == _report(1, 2, passed.attention[0][:, 1], 1, list(patterns(readings)))
+    assert found[0] == report_of(1, 2, passed.attention[0][:, 1], 1, list(patterns(readings)))

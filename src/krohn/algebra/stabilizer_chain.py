@@ -99,7 +99,7 @@ class StabilizerChain:
 
     def _order_bound(self) -> int | None:
         """The order cannot be larger."""
-        known = (_order_bound(self._generators, self.numbers.degree), self._within)
+        known = (order_bound(self._generators, self.numbers.degree), self._within)
         return min((bound for bound in known if bound is not None), default=None)
 
     def sift(self, packed: Packed, start: int = 0) -> tuple[Packed, int]:
@@ -193,7 +193,7 @@ class StabilizerChain:
     def _fill_at_random(self) -> None:
         """Sifts random elements (product replacement) until ``_PATIENCE`` of them in a row are members."""
         self._randomised = True
-        draw = _product_replacement(self.levels[0].generators, self.numbers)
+        draw = product_replacement(self.levels[0].generators, self.numbers)
         members = 0
         while members < _PATIENCE and not (self._bound is not None and self.order == self._bound):
             residue, last = self.sift(next(draw))
@@ -204,7 +204,7 @@ class StabilizerChain:
             self._insert(residue, 0, last)
 
 
-def _product_replacement(generators: Sequence[Packed], numbers: Arithmetic) -> Iterator[Packed]:
+def product_replacement(generators: Sequence[Packed], numbers: Arithmetic) -> Iterator[Packed]:
     """Nearly random elements of a group (the rattle); seeded, so that every run is the same."""
     rng = Random(len(generators))
     pool = list(generators)
@@ -222,7 +222,7 @@ def _product_replacement(generators: Sequence[Packed], numbers: Arithmetic) -> I
             yield last
 
 
-def _order_bound(generators: Sequence[Permutation], degree: int) -> int | None:
+def order_bound(generators: Sequence[Permutation], degree: int) -> int | None:
     """The order of the product of the symmetric groups of the orbits, halved if no generator is odd."""
     if degree > 2000:
         return None

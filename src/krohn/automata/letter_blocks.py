@@ -26,7 +26,7 @@ class BlockDice:
             likely = np.ones(1)
             for _ in range(size):
                 likely = np.outer(likely, weights).ravel()
-            self._weighted = _alias_table(likely)
+            self._weighted = alias_table(likely)
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, int]) -> UnsignedArray:
         """Independent codes of the given shape."""
@@ -70,7 +70,7 @@ def _kind_for(num_codes: int) -> np.dtype[np.unsignedinteger[Any]]:
     return np.dtype(np.uint32)
 
 
-def _alias_table(weights: npt.NDArray[np.float64]) -> tuple[UnsignedArray, UnsignedArray, int]:
+def alias_table(weights: npt.NDArray[np.float64]) -> tuple[UnsignedArray, UnsignedArray, int]:
     """Walker's alias method: column i keeps i below a threshold and gives its alias above it."""
     bits = max(0, int(len(weights) - 1).bit_length())
     columns = 2**bits

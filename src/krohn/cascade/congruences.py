@@ -93,7 +93,7 @@ def principal_congruences(letters: Sequence[Transformation], max_pairs: int, bud
     left may go into them.
     """
     cost = closure_cost(letters)
-    pairs = list(_pairs(letters, max(1, budget.pieces(5 * cost, max_pairs))))
+    pairs = list(pairs_of(letters, max(1, budget.pieces(5 * cost, max_pairs))))
     budget.spend(cost * len(pairs))
     made: Principal = {}
     for pair in pairs:
@@ -173,7 +173,7 @@ def congruences(
     return list(found)
 
 
-def _pairs(letters: Sequence[Transformation], limit: int) -> Iterator[tuple[int, int]]:
+def pairs_of(letters: Sequence[Transformation], limit: int) -> Iterator[tuple[int, int]]:
     """All pairs of states; or a state and where a letter leads from it, and an even sample of all."""
     size = len(letters[0])
     total = size * (size - 1) // 2

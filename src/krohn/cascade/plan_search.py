@@ -166,7 +166,7 @@ class PlanSearch:
         if SERIAL in self.passes:
             yield from self._serial(automaton, found)
         if PARALLEL in self.passes:
-            yield from self._parallel(automaton, _trivial_meets(found))
+            yield from self._parallel(automaton, trivial_meets(found))
 
     @property
     def _max_splits(self) -> int:
@@ -338,7 +338,7 @@ def _is_enough(plan: Plan) -> bool:
     return isinstance(plan, HolonomyPlan) or plan.layers <= 1 or plan.automaton.num_states > _SMALL
 
 
-def _trivial_meets(found: list[Partition]) -> list[tuple[Partition, ...]]:
+def trivial_meets(found: list[Partition]) -> list[tuple[Partition, ...]]:
     """Pairs of congruences with trivial meet, those with the smallest quotients first."""
     order = sorted(found, key=lambda labels: (max(labels), labels))
     pairs: list[tuple[Partition, ...]] = [

@@ -81,7 +81,7 @@ class DiagonalBalls:
             after.append((memory, near, x))
             if self.cell.mlp:
                 window = self.window(x, before_mlp)
-                bent = _relu(self.affine(window, f"h.{i}.mlp.in", f"h.{i}.mlp.in_bias"))
+                bent = relu(self.affine(window, f"h.{i}.mlp.in", f"h.{i}.mlp.in_bias"))
                 x = self.plus(x, self.affine(bent, f"h.{i}.mlp.out"))
         return after, self.affine(x, "head.weight", "head.bias")
 
@@ -162,7 +162,7 @@ class DiagonalBalls:
         return Ball(value, np.where(whole.known, 0.0, ample(z.radius + (middle.hi - middle.lo))))
 
 
-def _relu(x: Ball) -> Ball:
+def relu(x: Ball) -> Ball:
     """Each unit must be off all over its ball, or on in the middle; then its radius is linear."""
     on = x.middle > 0
     require(on | (x.middle + x.radius <= 0), "a unit may be on, or off")
@@ -284,7 +284,7 @@ def _widest(
     widest, leads = [(0.0, 0.0 * wide, 0.0 * wider) for wide, wider in near], True
     for letter in range(found.follow.shape[1]):
         after, logits = balls.step(blown, letter)
-        leads &= _leads(logits, found.right[:, letter])
+        leads &= right_leads(logits, found.right[:, letter])
         for i, (block, targets) in enumerate(zip(after, found.states, strict=True)):
             memory, mixer, mlp = (
                 ample(ball.radius + np.abs(ball.middle - target.middle[found.follow[:, letter]])).max(axis=0)
@@ -296,7 +296,7 @@ def _widest(
     return widest, leads
 
 
-def _leads(logits: Ball, right: Integers) -> bool:
+def right_leads(logits: Ball, right: Integers) -> bool:
     """Whether the right logit is above all others wherever in their balls they are."""
     rows = np.arange(len(right))
     others = logits.middle + logits.radius

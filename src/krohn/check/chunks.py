@@ -60,7 +60,7 @@ def _delta(cell: DeltaStack, steps: Array, top: float, unit: float) -> bool:
     if not np.isin(gate, (0.0, 1.0)).all():
         return False
     keys, looks = (part.reshape(len(steps), count, dk) for part in (key, look))
-    rows = _carried_back(gate[:, 0], keys, looks)
+    rows = carried_back(gate[:, 0], keys, looks)
     if rows is None:
         return False
     flat = keys.reshape(-1, dk)
@@ -84,7 +84,7 @@ def _delta(cell: DeltaStack, steps: Array, top: float, unit: float) -> bool:
     return all(_fits(size, multiple) for size, multiple in sums)
 
 
-def _carried_back(gates: Array, keys: Array, looks: Array) -> Array | None:
+def carried_back(gates: Array, keys: Array, looks: Array) -> Array | None:
     """All rows w, carried back over any steps that may come before; ``None`` if there are too many."""
     found: dict[bytes, Array] = {}
 

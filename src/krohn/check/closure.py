@@ -91,10 +91,10 @@ class Mealy:
 
     def forgetting(self) -> "Mealy":
         """The same from letters to vectors, with states merged that hand on the same for ever."""
-        classes, count = _numbered(self.given)
+        classes, count = numbered_rows(self.given)
         for _ in range(MAX_ROUNDS):
             known = np.where(self.follow == UNKNOWN, UNKNOWN, classes[self.follow])
-            finer, more = _numbered(np.column_stack([classes, known]))
+            finer, more = numbered_rows(np.column_stack([classes, known]))
             if more == count:
                 _, first = np.unique(classes, return_index=True)
                 return replace(self, follow=known[first], given=self.given[first])
@@ -102,7 +102,7 @@ class Mealy:
         return self
 
 
-def _numbered(rows: Integers) -> tuple[Integers, int]:
+def numbered_rows(rows: Integers) -> tuple[Integers, int]:
     """Equal rows by one number each, the first row's is 0; and how many there are."""
     _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     order = np.empty(len(first), dtype=np.int64)

@@ -93,7 +93,7 @@ def _together(setting: Setting, memories: list[Memory], parts: tuple[Part, Part]
     for left, right, bits in table.tolist():
         apart = [by for by in range(-2, 3) if bits >> (by + 2) & 1]
         hulls = [
-            _apart(one[left], two[right], by) if by >= 0 else _apart(two[right], one[left], -by)
+            hull_apart(one[left], two[right], by) if by >= 0 else hull_apart(two[right], one[left], -by)
             for by in apart
         ]
         some = [found.shaped(1, -1) for found in hulls if found is not None]
@@ -106,7 +106,7 @@ Along = tuple[int, Real]
 """The first position, and what the head adds if it copies from there, from the next one, …"""
 
 
-def _apart(later: Along, other: Along, by: int) -> Real | None:
+def hull_apart(later: Along, other: Along, by: int) -> Real | None:
     """The hull of later[i] + other[j] over i = j + by, for 2 over i ≥ j + 2; ``None`` if there are none."""
     (start, values), (begin, others) = later, other
     i = np.arange(start, start + len(values))

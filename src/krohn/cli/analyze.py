@@ -58,7 +58,7 @@ def command(
     # Before anything is printed: a picture beyond the limits is bad input, not half an answer.
     semigroup = TransitionSemigroup(automaton.letters, max_images=max_images, max_classes=max_classes)
     parts = semigroup.d_classes if eggbox or svg is not None else ()
-    levels, notes = _levels(automaton, analysis)
+    levels, notes = holonomy_levels(automaton, analysis)
     for text in (*analysis.notes, *notes):
         note(text)
     if svg is not None:
@@ -81,7 +81,7 @@ def command(
         click.echo("\n" + eggbox_text(parts))
 
 
-def _levels(automaton: Semiautomaton, analysis: Analysis) -> tuple[int | None, tuple[str, ...]]:
+def holonomy_levels(automaton: Semiautomaton, analysis: Analysis) -> tuple[int | None, tuple[str, ...]]:
     """Levels of the plain holonomy decomposition; a group automaton has one, from Q to single states."""
     if analysis.is_group:
         return int(automaton.num_states > 1), ()

@@ -161,7 +161,7 @@ def _text(network: CompiledNetwork, report: SizeReport, depth: DepthBounds) -> s
     letters = counted(network.length, "letter")
     title = f"{name}, words up to {letters}: method {network.method}, mask {network.mask}"
     rows = [
-        (key, _number(value), *(_number(column.get(key, "")) for column in report.columns))
+        (key, number_text(value), *(number_text(column.get(key, "")) for column in report.columns))
         for key, value in network.sizes().items()
     ]
     sizes = table(("", "built", "paper's recipe", f"bound ({report.theorem})", "corrected bound"), rows)
@@ -177,10 +177,11 @@ def _text(network: CompiledNetwork, report: SizeReport, depth: DepthBounds) -> s
 def _per_head(layer: tuple[HeadMeaning, ...]) -> str:
     """All heads of a layer in a line; heads that differ only in numbers are written once, with the range."""
     runs = groupby((head.text for head in layer), key=lambda text: DIGITS.sub("#", text))
-    return _short("; ".join(_alike(list(texts)) for _, texts in runs) or "none")
+    return shortened("; ".join(merged_texts(list(texts)) for _, texts in runs) or "none")
 
 
-def _alike(texts: list[str]) -> str:
+def merged_texts(texts: list[str]) -> str:
+    """Texts that differ in their numbers only as one: how many, and first…last where the numbers differ."""
     if len(texts) == 1:
         return texts[0]
     numbers = iter(zip(*(DIGITS.findall(text) for text in (texts[0], texts[-1])), strict=True))
@@ -192,11 +193,13 @@ def _alike(texts: list[str]) -> str:
     return f"{len(texts)} × {DIGITS.sub(merged, texts[0])}"
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """At most a line."""
     return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
 
 
-def _number(value: object) -> str:
+def number_text(value: object) -> str:
+    """A number with separators between thousands, a float with four digits."""
     if isinstance(value, float):
         return f"{value:,.0f}" if value == int(value) and value < 1e15 else f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) and abs(value) < 10**15 else str(value)[:24]

@@ -64,21 +64,21 @@ def _about(title: str, about: dict[str, Any]) -> Iterator[str]:
     yield "registers that tokens and positions bring"
     for entry in about["registers"]:
         if entry.get("layer") in (None, 0):
-            yield from _item(entry["name"], _values(entry))
+            yield from item_lines(entry["name"], _values(entry))
     for layer in range(1, about["layers"] + 1):
         yield f"\nlayer {layer}"
         for head in about["heads"]:
             if head["layer"] == layer:
-                yield from _item(f"head {head['head']}", f"{head['text']}; attends to {head['attends']}")
+                yield from item_lines(f"head {head['head']}", f"{head['text']}; attends to {head['attends']}")
         for change in about["maps"]:
             if change["layer"] == layer:
-                yield from _item("map", change["text"] + _rows(change))
+                yield from item_lines("map", change["text"] + _rows(change))
     readout = about["readout"]
     if readout is not None:
         yield "\noutput"
-        yield from _item("", f"the state whose code is in {', '.join(readout['registers'])}:")
+        yield from item_lines("", f"the state whose code is in {', '.join(readout['registers'])}:")
         codes = [f"{name} = {' '.join(map(str, code))}" for name, code in readout["codes"].items()]
-        yield from _item("", "; ".join(_some(codes)))
+        yield from item_lines("", "; ".join(first_items(codes)))
 
 
 def _values(entry: dict[str, Any]) -> str:
@@ -87,24 +87,25 @@ def _values(entry: dict[str, Any]) -> str:
     text = f"{entry['low']} to {entry['high']}"
     letters = [f"{name} {value}" for name, value in entry.get("letters", {}).items()]
     if "cycle" in entry:
-        early, cycle = (" ".join(_some(list(map(str, entry[part])))) for part in ("early", "cycle"))
+        early, cycle = (" ".join(first_items(list(map(str, entry[part])))) for part in ("early", "cycle"))
         return f"{text}; by position {early}, then {cycle} again and again"
-    return f"{text}; {', '.join(_some(letters))}; ⊥ {entry['prompt'][0]}" if letters else text
+    return f"{text}; {', '.join(first_items(letters))}; ⊥ {entry['prompt'][0]}" if letters else text
 
 
 def _rows(change: dict[str, Any]) -> str:
     if "rows" not in change:
         return ""
     rows = (f"{' '.join(map(str, given))} → {' '.join(map(str, result))}" for given, result in change["rows"])
-    return ": " + ", ".join(_some(list(rows)))
+    return ": " + ", ".join(first_items(list(rows)))
 
 
-def _some(items: list[str]) -> list[str]:
+def first_items(items: list[str]) -> list[str]:
+    """The first rows, and how many more there are."""
     rest = len(items) - ROWS
     return items if rest <= 1 else [*items[:ROWS], f"… {rest} more (--json has all)"]
 
 
-def _item(name: str, text: str) -> Iterator[str]:
+def item_lines(name: str, text: str) -> Iterator[str]:
     """A name and what it means, the text wrapped beside it or below a long name."""
     indent = " " * 12
     first = f"  {name}".ljust(12)

@@ -209,16 +209,16 @@ def _text(found: "Reproduction") -> str:
     lines = [f"{found.title} ({found.caption})", f"the paper: {found.claim}"]
     lines += [f"departures: {found.departures}", ""]
     if found.table:
-        lines += [table(*_columns(found.table)), *remarks_on(found.table)]
+        lines += [table(*columns_of(found.table)), *remarks_on(found.table)]
     lines += [f"figure: {path}" for path in found.figures]
     return "\n".join(lines)
 
 
-def _columns(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
+def columns_of(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
     """Header and cells as people read them."""
     names = dict.fromkeys(column for row in rows for column in row)
     columns = [column for column in names if column not in _HIDDEN]
-    cells = [[_cell(column, row) for column in columns] for row in rows]
+    cells = [[cell_text(column, row) for column in columns] for row in rows]
     return ["reach 99%" if column == "reached" else column.replace("_", " ") for column in columns], cells
 
 
@@ -229,7 +229,7 @@ def _markdown(found: "Reproduction") -> str:
     if not found.table:
         return found.caption
     deep = all("depth" in row for row in found.table)
-    header, cells = _by_depth(found.table) if deep else _columns(found.table)
+    header, cells = depth_table(found.table) if deep else columns_of(found.table)
     lines: list[list[object]] = [[*header], ["---"] * len(header), *cells]
     text = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
     remarks = [found.caption]
@@ -250,7 +250,8 @@ def _intervals(rows: list[dict[str, Any]]) -> str:
     )
 
 
-def _by_depth(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
+def depth_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
+    """Header and cells of the depth map: a row for each task, a column for each depth."""
     from krohn.experiments.summary import marks_of
     from krohn.figures.heat_map import percent
 
@@ -270,7 +271,8 @@ def _by_depth(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]
     return ["task", *(f"L = {depth}" for depth in depths)], cells
 
 
-def _cell(column: str, row: dict[str, Any]) -> object:
+def cell_text(column: str, row: dict[str, Any]) -> object:
+    """One cell as people read it."""
     from krohn.experiments.summary import marks_of, success_text
 
     value = row.get(column, "")

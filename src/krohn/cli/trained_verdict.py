@@ -5,7 +5,7 @@ from typing import Any
 
 def trained_text(payload: dict[str, Any], name: str) -> str:
     """What is proved, and what was run."""
-    lines = [_proof_text(proof, name) for proof in payload["proofs"]]
+    lines = [proof_text(proof, name) for proof in payload["proofs"]]
     if payload["every_length_in_training"]:
         lines.append(f"assumed: {', '.join(payload['claim']['assumptions'])}")
     if not payload["every_length_in_training"]:
@@ -20,7 +20,8 @@ def trained_text(payload: dict[str, Any], name: str) -> str:
     return "\n".join(lines)
 
 
-def _proof_text(proof: dict[str, Any], name: str) -> str:
+def proof_text(proof: dict[str, Any], name: str) -> str:
+    """What was proved, or why not, in words."""
     which = "words of every length" + ("" if proof["words"] == "all" else ", of those that training draws")
     if proof["proved"]:
         return (

@@ -139,7 +139,7 @@ def run_on_ray(jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
 
 
 def _stream(ray: Any, jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
-    waiting = {_submit(ray, job, work): job for job in jobs}
+    waiting = {submit(ray, job, work): job for job in jobs}
     while waiting:
         (ready,), _ = ray.wait(list(waiting), num_returns=1)
         job = waiting.pop(ready)
@@ -152,7 +152,8 @@ def _stream(ray: Any, jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
         yield Outcome(job=job, records=tuple(records))
 
 
-def _submit(ray: Any, job: Job, work: Work) -> Any:
+def submit(ray: Any, job: Job, work: Work) -> Any:
+    """A Ray task for the job, on one GPU where it asks for CUDA; a task whose worker dies is tried again."""
     gpus = 1 if job.device == "cuda" else 0
     task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_in_time)
     return task.remote(job, work)

@@ -117,13 +117,13 @@ def _tensors(
     gain, shift = (weights[f"ln_f.{part}"].numpy().astype(np.float64) for part in ("weight", "bias"))
     classes = len(names.states)
     rows = weights["head.weight"][:, :classes].numpy().T.astype(np.float64)
-    head, shifted = _head_without_bias(rows, weights["head.bias"][:classes].numpy(), gain, shift, names)
+    head, shifted = head_without_bias(rows, weights["head.bias"][:classes].numpy(), gain, shift, names)
     tensors["lm_head.weight"] = head.astype(np.float32)
     tensors["transformer.ln_f.bias"] = shifted.astype(np.float32)
     return tensors
 
 
-def _head_without_bias(
+def head_without_bias(
     rows: Matrix, bias: npt.NDArray[np.float32], gain: Matrix, shift: Matrix, names: Vocabulary
 ) -> tuple[Matrix, Matrix]:
     """The head [tokens, dim] and the new shift of the last LayerNorm; other tokens get a logit of −10⁴.

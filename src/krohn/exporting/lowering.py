@@ -57,7 +57,7 @@ def lowered(
         dim = heads * width
     else:  # a width whose root is a power of two: dividing by it is exact, and a proof need not know of it
         width, dim = 4 ** ((widest - 1).bit_length() + 1 >> 1), blocks.dim + extra
-    constant = _power_of_two(above * max(seen.stream, 1.0)) if normalized else 1.0
+    constant = power_of_two(above * max(seen.stream, 1.0)) if normalized else 1.0
     stream = _Stream(blocks.dim, dim, width, constant, normalized)
     inner = max(block.into.shape[1] for block in blocks.blocks)
     tensors = stream.outside(blocks, vocabulary, seen)
@@ -81,7 +81,7 @@ def _sizes_for_half_types(channels: int, heads: int, widest: int) -> tuple[int, 
     return enough, next(4**power for power in range(16) if 4**power >= max(widest, channels / enough))
 
 
-def _power_of_two(least: float) -> float:
+def power_of_two(least: float) -> float:
     """The least power of two that is not below."""
     fraction, power = math.frexp(least)
     return math.ldexp(1.0, power - (fraction == 0.5))

@@ -103,11 +103,11 @@ class Stack(Network):
         after = []
         for layer, carry in enumerate(carried):
             prefix = f"h.{layer}."
-            window, near = _window(self._normed(weights, f"{prefix}mix.norm", x), carry.before_mixer)
+            window, near = last_positions(self._normed(weights, f"{prefix}mix.norm", x), carry.before_mixer)
             mixed, memory = self.mix(weights, prefix, window, carry.memory)
             x, near_mlp = x + mixed, carry.before_mlp
             if self._config.mlp:
-                window, near_mlp = _window(self._normed(weights, f"{prefix}mlp.norm", x), near_mlp)
+                window, near_mlp = last_positions(self._normed(weights, f"{prefix}mlp.norm", x), near_mlp)
                 hidden = rows(window, weights[f"{prefix}mlp.in"], weights[f"{prefix}mlp.in_bias"])
                 x = x + rows(_BENT[self._config.activation](hidden), weights[f"{prefix}mlp.out"])
             after.append(Carry(memory, near, near_mlp))
@@ -160,7 +160,7 @@ def rows(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return (product if bias is None else product + bias[:, None]).view(*x.shape[:-1], -1)
 
 
-def _window(x: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
+def last_positions(x: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
     """The last positions side by side, the current one first; and those that are carried on."""
     width, length = near.shape[2], x.shape[2]
     if not width:

@@ -96,10 +96,10 @@ def _registers(
                 continue
             known.add(name)
             if channel.part:
-                values = _around(moment[f"{name} cos"], moment[f"{name} sin"], sizes[name])
+                values = around_circle(moment[f"{name} cos"], moment[f"{name} sin"], sizes[name])
             else:
                 values = moment[name]
-            yield Shown(name, (index + 1) // 2, after, tuple(_rounded(float(value)) for value in values))
+            yield Shown(name, (index + 1) // 2, after, tuple(without_noise(float(value)) for value in values))
     if network.program is not None:
         by_program = interpret_registers(network.program, np.array([letters], dtype=np.int64).reshape(1, -1))
         for entry in about["registers"]:
@@ -108,13 +108,13 @@ def _registers(
                 yield Shown(entry["name"], entry["layer"], "not stored", tuple(map(int, held)))
 
 
-def _around(cosine: Array, sine: Array, count: int) -> Array:
+def around_circle(cosine: Array, sine: Array, count: int) -> Array:
     """The values 0 … count − 1 of points on a circle; a point a little before the first is not the last."""
     turns: Array = np.arctan2(sine, cosine) / (2 * np.pi) * count
     return (turns + 0.5) % count - 0.5
 
 
-def _rounded(value: float) -> int | float:
+def without_noise(value: float) -> int | float:
     """Whole numbers come with the noise of float64; less than 1e-6 of it is not shown."""
     nearest = round(value)
     return nearest if abs(value - nearest) < 1e-6 else value

@@ -76,7 +76,7 @@ class DiagonalCode(Code):
             weights += [2.0 * tile, -1.0]
             bias += 1.0 - (self.start - tile) ** 2
         for residue, modulus in zip(residues, self.moduli, strict=True):
-            root, next_cosine = _root(residue, modulus), _root(1, modulus).real
+            root, next_cosine = root_of_unity(residue, modulus), root_of_unity(1, modulus).real
             scale = 1 / (1 - next_cosine)
             weights += [root.real * scale, root.imag * scale][: self._parts]
             bias -= next_cosine * scale
@@ -96,11 +96,11 @@ class DiagonalCode(Code):
     def _change(self, action: Action) -> tuple[list[complex], list[complex]]:
         """a and b of every channel."""
         if action[0] == "add":
-            factors = [_root(e, m) for e, m in zip(action[1], self.moduli, strict=True)]
+            factors = [root_of_unity(e, m) for e, m in zip(action[1], self.moduli, strict=True)]
             return [1.0] * self._numbers + factors, []
         _, tile, residues = action
         numbers = [] if self.start is None else [tile - self.start, tile**2 - self.start**2]
-        turned = [_root(r, m) for r, m in zip(residues, self.moduli, strict=True)]
+        turned = [root_of_unity(r, m) for r, m in zip(residues, self.moduli, strict=True)]
         return [0.0] * (self._numbers + len(turned)), [*numbers, *turned]
 
     def first(self) -> Array:
@@ -125,7 +125,7 @@ class DiagonalCode(Code):
         return np.concatenate([numbers.real, numbers.imag], axis=1) if self._parts == 2 else numbers.real
 
 
-def _root(exponent: int, modulus: int) -> complex:
+def root_of_unity(exponent: int, modulus: int) -> complex:
     """A root of unity; quarter turns are exact."""
     quarters, rest = divmod(4 * (exponent % modulus), modulus)
     if rest == 0:

@@ -26,7 +26,7 @@ MAX_WORK = 500
 def deltanet(automaton: Semiautomaton) -> DeltaStack:
     """Weights with one step for each letter, for words of every length; blocks where counters do not do."""
     plain = in_columns(automaton, resets_in_one_step=True)
-    if all(len(_elementary(action)) <= 1 for layer in all_actions(plain.machine) for action in layer):
+    if all(len(elementary(action)) <= 1 for layer in all_actions(plain.machine) for action in layer):
         return plain.network()
     try:
         return reflected(holonomy_cascade(automaton, budget=Budget(UNITS))).network()
@@ -90,7 +90,7 @@ class _Blocked:
         found, count = [], self.count(values)
         for number in range(len(self.levels)):
             done, pending, places = self.parts(values, number)
-            for action in (*_elementary(pending)[count:], *done):
+            for action in (*elementary(pending)[count:], *done):
                 places = moved(places, action)
             found.append(places)
         return tuple(found)
@@ -123,10 +123,10 @@ class _Blocked:
         budget = self.nothing
         if last:
             slots = [("reset", self.single(0))] * (self.block - 1)
-            budget = ("reset", self.single(level.blocks.index(_composed((*done, action)))))
+            budget = ("reset", self.single(level.blocks.index(composed_action((*done, action)))))
         else:
             slots[count] = ("reset", self.single(level.actions.index(action) + 1))
-        steps = _elementary(pending)
+        steps = elementary(pending)
         return [*slots, budget, _padded(steps[count], self.points) if count < len(steps) else self.nothing]
 
 
@@ -144,7 +144,7 @@ def _blocks(plain: Columns) -> tuple[int, list[_Level]]:
     """The shortest block, a power of two, whose work is at most one step a letter; first the idle work."""
     found = all_actions(plain.machine)
     works, block = found, 1
-    while any(len(_elementary(action)) > block for layer in works for action in layer):
+    while any(len(elementary(action)) > block for layer in works for action in layer):
         works, block = [_products(layer) for layer in works], 2 * block
     idle: Action = ("move", tuple(range(plain.points)))
     lists = [[idle, *(budget for budget in layer if budget != idle)] for layer in works]
@@ -152,7 +152,7 @@ def _blocks(plain: Columns) -> tuple[int, list[_Level]]:
 
 
 def _products(actions: Sequence[Action]) -> list[Action]:
-    found = list(dict.fromkeys(_composed((first, second)) for first in actions for second in actions))
+    found = list(dict.fromkeys(composed_action((first, second)) for first in actions for second in actions))
     if len(found) > MAX_WORK:
         raise LimitExceeded(
             f"one step for each letter is built where blocks of letters do at most {MAX_WORK} different "
@@ -161,7 +161,7 @@ def _products(actions: Sequence[Action]) -> list[Action]:
     return found
 
 
-def _composed(actions: Sequence[Action]) -> Action:
+def composed_action(actions: Sequence[Action]) -> Action:
     """What the actions do together, the first one first."""
     kind, images = actions[0]
     for action in actions[1:]:
@@ -170,7 +170,7 @@ def _composed(actions: Sequence[Action]) -> Action:
     return kind, images
 
 
-def _elementary(action: Action) -> list[Action]:
+def elementary(action: Action) -> list[Action]:
     """The steps of an action, each a swap of two points, or the reset it is."""
     kind, images = action
     if kind == "reset":

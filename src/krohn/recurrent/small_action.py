@@ -26,7 +26,7 @@ def small_action(letters: Sequence[Permutation]) -> tuple[Permutation, ...]:
                 labels = least_blocks(action, len(action[0]), point)
                 size = max(labels) + 1
                 if 1 < size < len(action[0]) and size not in found:
-                    smaller = tuple(_on_blocks(letter, labels) for letter in action)
+                    smaller = tuple(on_blocks(letter, labels) for letter in action)
                     if GeneratedGroup(smaller, size).order == order:
                         found[size] = smaller
         front = {size: found[size] for size in sorted(found, reverse=True)[-_KEPT:]}
@@ -34,7 +34,8 @@ def small_action(letters: Sequence[Permutation]) -> tuple[Permutation, ...]:
     return best
 
 
-def _on_blocks(letter: Permutation, labels: Sequence[int]) -> Permutation:
+def on_blocks(letter: Permutation, labels: Sequence[int]) -> Permutation:
+    """What a letter does to the blocks of a partition that it respects."""
     images = [0] * (max(labels) + 1)
     for point, label in enumerate(labels):
         images[label] = labels[letter[point]]

@@ -95,13 +95,13 @@ class _Rows:
     def __init__(self, automaton: Semiautomaton, analysis: Analysis, transformer_layers: int | None) -> None:
         self.automaton, self.analysis, self.known = automaton, analysis, transformer_layers
         self.cascade = _cascade(automaton)
-        self.pair = _idempotent_pair(automaton)
+        self.pair = idempotent_pair(automaton)
 
     def rows(self) -> tuple[Verdict, ...]:
         found = (
             self.diagonal("diagonal [0, 1]", self.any_group(), _one, SARROF),
-            self.diagonal("diagonal [-1, 1]", self.not_two_group(), _two_series, GRAZZI),
-            self.diagonal("diagonal complex", self.not_solvable(), _derived, SHAKERINAVA),
+            self.diagonal("diagonal [-1, 1]", self.not_two_group(), two_series, GRAZZI),
+            self.diagonal("diagonal complex", self.not_solvable(), derived_steps, SHAKERINAVA),
             self.diagonal("DeltaNet [0, 1]", self.any_group(), _one, GRAZZI),
             self.deltanet(),
             self.deltaproduct(),
@@ -197,7 +197,7 @@ class _Rows:
         """Layers of the constructions in docs/proofs.md, and how they work."""
         if self.not_two_group() is None:
             return self.layers(
-                _two_series
+                two_series
             ), "reflections along one direction are the signs of real diagonal layers"
         counting = self.counting_layers()
         if counting is not None:
@@ -343,12 +343,12 @@ def _one(group: PermutationGroup) -> int:
     return 1
 
 
-def _derived(group: PermutationGroup) -> int:
+def derived_steps(group: PermutationGroup) -> int:
     """Steps of the derived series: the shortest with abelian sections."""
     return max(1, len(group.derived_series()) - 1)
 
 
-def _two_series(group: PermutationGroup) -> int:
+def two_series(group: PermutationGroup) -> int:
     """Steps of the shortest series of a 2-group whose sections are powers of C2."""
     steps = 0
     while not group.is_trivial:
@@ -358,7 +358,7 @@ def _two_series(group: PermutationGroup) -> int:
     return max(1, steps)
 
 
-def _idempotent_pair(automaton: Semiautomaton) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+def idempotent_pair(automaton: Semiautomaton) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Words for two different idempotents with the same image of two or more states, if there are any."""
     try:
         elements = list_elements(automaton.letters, MAX_ELEMENTS)

@@ -87,7 +87,7 @@ def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
     """Everything that the folder of a network holds, and the facts about it."""
     network = compile_network(entry.automaton, length=entry.length, **entry.options)
     shown = disguise(network, entry.disguise, entry.seed)
-    truth = truth_of(shown.plain, shown.decoder, _search(entry.automaton, entry.algorithm))
+    truth = truth_of(shown.plain, shown.decoder, search_for(entry.automaton, entry.algorithm))
     variables = variables_of(network, shown.turn)
     pairs = counterfactuals(network, variables, seed=entry.seed)
     asked = {one.variable for one in pairs}
@@ -111,7 +111,7 @@ def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
 
 
 @lru_cache(maxsize=1)  # disguises of one network follow each other
-def _search(automaton: str, algorithm: str) -> Search:
+def search_for(automaton: str, algorithm: str) -> Search:
     """The circuit of a network without its disguise."""
     (entry,) = (
         e for e in entries() if (e.automaton, e.algorithm, e.disguise) == (automaton, algorithm, NONE)

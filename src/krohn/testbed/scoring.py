@@ -135,9 +135,9 @@ def score_circuit(folder: str | Path, circuit: str | Path | Circuit) -> CircuitS
 def scored(known: Known, given: Circuit) -> CircuitScore:
     """Ranking and faithfulness; a file that only says which edges are meant is a ranking with two values."""
     truth, places, ranking = known.truth.kept, known.graph.possible, given.ranking
-    precision, recall = _overlap(truth, given.kept)
+    precision, recall = overlap(truth, given.kept)
     curve = _curve(known, ranking)
-    areas = _areas([*curve.share, 1.0], [*curve.faithfulness, 1.0])
+    areas = curve_areas([*curve.share, 1.0], [*curve.faithfulness, 1.0])
     return CircuitScore(auroc(ranking[places], truth[places]), precision, recall, *areas, curve)
 
 
@@ -155,7 +155,8 @@ def auroc(scores: Scores, positive: Flags) -> float:
     return float((ranks[positive].sum() - count * (count + 1) / 2) / (count * rest))
 
 
-def _overlap(truth: Flags, chosen: Flags) -> tuple[float, float]:
+def overlap(truth: Flags, chosen: Flags) -> tuple[float, float]:
+    """Precision and recall of the chosen edges."""
     both = int((truth & chosen).sum())
     return both / max(1, int(chosen.sum())), both / int(truth.sum())
 
@@ -196,7 +197,7 @@ def _chosen(logits: Tensor, states: Tensor) -> Tensor:
     return torch.take_along_dim(logits, states[..., None], dim=-1)[..., 0]
 
 
-def _areas(shares: Sequence[float], faithful: Sequence[float]) -> tuple[float, float]:
+def curve_areas(shares: Sequence[float], faithful: Sequence[float]) -> tuple[float, float]:
     """By trapezoids, as MIB has them: under the curve, and between the curve and 1."""
     widths = np.diff(shares)
     values = np.array(faithful)

@@ -100,18 +100,18 @@ def _closed(
 def shortened(cell: BoxCell, boxes: Boxes, sides: str, rounds: int = 60) -> Boxes:
     """Boxes whose sides are short floats: rounded outwards, and grown until no letter leaves them."""
     kind = SHORT[sides]
-    low, high = _outwards(boxes.low, boxes.high, kind)
+    low, high = outwards(boxes.low, boxes.high, kind)
     dirty = np.ones(len(low), bool)
     for _ in range(rounds):
         grown = _grow(cell, boxes.follower, low, high, dirty)
         if not len(grown):
             break
-        low, high = _outwards(low, high, kind)
+        low, high = outwards(low, high, kind)
         dirty = np.isin(np.arange(len(low)), grown)
     return Boxes(boxes.state, boxes.follower, low, high)
 
 
-def _outwards(low: Array, high: Array, sides: Short) -> Box:
+def outwards(low: Array, high: Array, sides: Short) -> Box:
     """The nearest short floats that do not lie inside."""
     with np.errstate(over="ignore"):
         down, up = (side.astype(sides).astype(np.float64) for side in (low, high))

@@ -55,11 +55,11 @@ def learn_code(
 ) -> FineTuned:
     """Trains first weights until a search proves the network with some margin, or for so many steps."""
     letters = goal.words.table.shape[1]
-    given = {**weights, "wte": _embedding(weights["wte"], letters, seed)}
+    given = {**weights, "wte": embedding_of(weights["wte"], letters, seed)}
     tuned = {name: value.detach().clone().requires_grad_(name != "wte") for name, value in given.items()}
     moving = [value for value in tuned.values() if value.requires_grad]
     optimiser = torch.optim.Adam(moving, lr=RATE, betas=(0.9, 0.98))
-    loss_of = _Loss(goal, code, weights["weight_hh"].shape[0])
+    loss_of = CodeLoss(goal, code, weights["weight_hh"].shape[0])
     best: FineTuned | None = None
     for step in range(1, steps + 1):
         for group in optimiser.param_groups:
@@ -80,7 +80,7 @@ def learn_code(
     return best
 
 
-class _Loss:
+class CodeLoss:
     """How far gates are from decided on the boxes of the code, and the worst-case cross-entropy there."""
 
     def __init__(self, goal: Goal, code: Code, hidden: int) -> None:
@@ -90,7 +90,7 @@ class _Loss:
         self._answer = torch.tensor(goal.found.state[1:])
         on = np.zeros((len(code), hidden), dtype=bool)
         on[:, : code.shape[1]] = code
-        self._middle, self._half = _boxes(goal.kind, torch.tensor(on))
+        self._middle, self._half = code_boxes(goal.kind, torch.tensor(on))
         rows = np.where(source == 0, max(1.0, FIRST * len(code)), 1.0)[:, None]
         shares = (rows * on[target], rows * ~on[target], rows * np.ones((1, hidden)))
         self._on, self._off, self._all = (
@@ -98,6 +98,7 @@ class _Loss:
         )
 
     def __call__(self, weights: Tensors) -> Tensor:
+        """The loss of these weights."""
         recurrent, gates = weights["weight_hh"], self._gates
         letters = weights["wte"] @ weights["weight_ih"] + sum(weights[name] for name in gates.biases)
         middle = (self._middle @ recurrent)[self._source] + letters[self._letter]
@@ -109,9 +110,9 @@ class _Loss:
                 strict=True,
             )
         )
-        short = [(self._on * _short(sums[name], DECIDED)).sum() for name in gates.on]
-        short += [(self._off * _short(sums[name], -DECIDED)).sum() for name in gates.off]
-        short += [(self._all * _short(sums[name], wanted)).sum() for name, wanted in gates.always.items()]
+        short = [(self._on * shortfall(sums[name], DECIDED)).sum() for name in gates.on]
+        short += [(self._off * shortfall(sums[name], -DECIDED)).sum() for name in gates.off]
+        short += [(self._all * shortfall(sums[name], wanted)).sum() for name, wanted in gates.always.items()]
         return torch.stack(short).sum() + self._read_out(weights)
 
     def _read_out(self, weights: Tensors) -> Tensor:
@@ -122,7 +123,7 @@ class _Loss:
         return functional.cross_entropy(worst, self._answer)
 
 
-def _boxes(kind: str, on: Tensor) -> tuple[Tensor, Tensor]:
+def code_boxes(kind: str, on: Tensor) -> tuple[Tensor, Tensor]:
     """Middles and half widths of h that decided gates give; the empty word is all zeros."""
     if kind == "lstm":
         middle, half = torch.where(on, 0.72, 0.0), torch.where(on, 0.06, 0.01)
@@ -132,14 +133,14 @@ def _boxes(kind: str, on: Tensor) -> tuple[Tensor, Tensor]:
     return middle, half
 
 
-def _short(gate: tuple[Tensor, Tensor], wanted: float) -> Tensor:
+def shortfall(gate: tuple[Tensor, Tensor], wanted: float) -> Tensor:
     """By how much a gate misses the wanted value at the worst point, plus its square."""
     middle, half = gate
     short = (wanted - middle + half if wanted > 0 else middle - wanted + half).relu()
     return short + short.pow(2)
 
 
-def _embedding(first: Tensor, letters: int, seed: int) -> Tensor:
+def embedding_of(first: Tensor, letters: int, seed: int) -> Tensor:
     """A unit of its own for each letter where there are enough, random signs otherwise; it is not trained."""
     size = first.shape[1]
     made = torch.zeros_like(first)

@@ -24,7 +24,7 @@ def code_of(automaton: Semiautomaton, found: Contexts) -> Code:
     """Which units are on in each context [contexts, units]; none for the empty word."""
     count = len(found.state)
     columns = [(np.arange(count) > 0)[:, None]]
-    for labels in _quotients(automaton):
+    for labels in quotients(automaton):
         pair = np.array(labels)[found.state[1:]] * automaton.num_letters + found.last[1:]
         _, unit = np.unique(pair, return_inverse=True)
         on = np.zeros((count, int(unit.max()) + 1), dtype=bool)
@@ -33,7 +33,7 @@ def code_of(automaton: Semiautomaton, found: Contexts) -> Code:
     return np.concatenate(columns, axis=1)
 
 
-def _quotients(automaton: Semiautomaton) -> list[Partition]:
+def quotients(automaton: Semiautomaton) -> list[Partition]:
     """Congruences that together tell all states apart; the states themselves if these are no more."""
     states = automaton.num_states
     letters = [tuple(map(int, letter)) for letter in automaton.letters]

@@ -60,7 +60,7 @@ def count(
     device = trained.task.device
     table = torch.tensor(automaton.table.astype(np.int64), device=device)
     mask = np.ones(table.shape, bool) if allowed is None else allowed
-    may, ways = torch.tensor(mask, device=device), _ways(automaton, mask, length)
+    may, ways = torch.tensor(mask, device=device), ways_of(automaton, mask, length)
     tally = _Tally(automaton, table, may, ways, length)
     began = perf_counter()
     walk(trained, length, tally.keep)
@@ -131,7 +131,7 @@ class _Tally:
             self.shortest = found
 
 
-def _ways(automaton: Semiautomaton, allowed: Allowed, length: int) -> list[list[int]]:
+def ways_of(automaton: Semiautomaton, allowed: Allowed, length: int) -> list[list[int]]:
     """``ways[l][q]``: allowed words of l letters from state q, as whole numbers of any size."""
     table, ways = automaton.table.tolist(), [[1] * automaton.num_states]
     for _ in range(length):

@@ -52,7 +52,7 @@ def extract(answers: Answers, length: int, max_states: int = MAX_STATES) -> Extr
     difference = first_difference(machine, levels)
     agrees = length if difference is None else len(difference) - 1
     automaton = automaton_of(machine, answers.automaton)
-    return Extracted(automaton, agrees, difference, _mistake(machine, answers.automaton))
+    return Extracted(automaton, agrees, difference, first_mistake(machine, answers.automaton))
 
 
 def first_difference(machine: Machine, levels: Levels) -> tuple[int, ...] | None:
@@ -85,7 +85,7 @@ def automaton_of(machine: Machine, task: Semiautomaton) -> Semiautomaton:
     )
 
 
-def _mistake(machine: Machine, task: Semiautomaton) -> tuple[int, ...] | None:
+def first_mistake(machine: Machine, task: Semiautomaton) -> tuple[int, ...] | None:
     """A shortest word on which the machine and the automaton differ, by following both at once."""
     moves, said = machine
     words: dict[tuple[int, int], tuple[int, ...]] = {(0, task.start): ()}

@@ -44,16 +44,16 @@ def fine_tune(
     Boxes begin where the network is after each context.
     """
     tuned = {name: value.detach().clone().requires_grad_(True) for name, value in weights.items()}
-    centre = torch.tensor(_centres(goal, weights, seed), dtype=torch.float32, requires_grad=True)
+    centre = torch.tensor(centres(goal, weights, seed), dtype=torch.float32, requires_grad=True)
     shape = torch.zeros_like(centre, requires_grad=True)
     everything = [*tuned.values(), centre, shape]
     optimiser = torch.optim.Adam(everything, lr=RATE, betas=(0.9, 0.98))
-    loss_of = _Loss(goal)
+    loss_of = TuningLoss(goal)
     last: tuple[Boxes, BoxVerdict] | None = None
     for step in range(1, steps + 1):
         for group in optimiser.param_groups:
             group["lr"] = RATE * min(1.0, step / 20) * max(0.05, min(1.0, 1.6 * (1 - (step - 1) / steps)))
-        radius = min(1.0, step / (WARM * steps)) * _radius(goal.kind, shape, weights["weight_hh"].shape[0])
+        radius = min(1.0, step / (WARM * steps)) * radius_of(goal.kind, shape, weights["weight_hh"].shape[0])
         loss, violation = loss_of(tuned, centre, radius)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -61,14 +61,14 @@ def fine_tune(
         optimiser.step()
         if step % EVERY == 0 or step == steps:
             tell(step, violation)
-            last = _proof(goal, tuned, centre, radius, from_nothing=step % LONG_EVERY == 0 or step == steps)
+            last = proof_of(goal, tuned, centre, radius, from_nothing=step % LONG_EVERY == 0 or step == steps)
             if last[1].proved:
                 break
     assert last is not None
     return FineTuned({name: value.detach() for name, value in tuned.items()}, step, *last)
 
 
-class _Loss:
+class TuningLoss:
     """What must shrink: how far images leave their boxes, wrong answers on boxes, gates that only keep."""
 
     def __init__(self, goal: Goal) -> None:
@@ -80,6 +80,7 @@ class _Loss:
         self._empty = (torch.arange(len(goal.found.state)) == 0)[:, None]
 
     def __call__(self, weights: Weights, centre: Tensor, radius: Tensor) -> tuple[Tensor, float]:
+        """The loss of weights and boxes, and how far images leave their boxes at most."""
         low, high = centre - radius, centre + radius
         first, last = (side.masked_fill(self._empty, 0.0) for side in (low, high))
         image = IMAGES[self._kind](weights, first, last, self._source, self._letter)
@@ -94,7 +95,7 @@ class _Loss:
         return loss + functional.cross_entropy(worst, self._answer), float(out.detach().max())
 
 
-def _radius(kind: str, shape: Tensor, hidden: int) -> Tensor:
+def radius_of(kind: str, shape: Tensor, hidden: int) -> Tensor:
     """Radii that learn within limits: a free scale would shrink instead of the violation."""
     memory = RADIUS_MEMORY[kind] * torch.exp(0.7 * torch.tanh(shape[:, -hidden:]))
     if kind == "gru":
@@ -103,7 +104,7 @@ def _radius(kind: str, shape: Tensor, hidden: int) -> Tensor:
     return torch.cat((shown, memory), 1)
 
 
-def _centres(goal: Goal, weights: Weights, seed: int) -> Array:
+def centres(goal: Goal, weights: Weights, seed: int) -> Array:
     """The network's mean state after each context, over uniform and repetitive words."""
     cell = cell_of(goal, weights)
     words = np.concatenate([make(goal.automaton, 64, seed)[:128] for make in (uniform, habitual)])
@@ -121,9 +122,10 @@ def _centres(goal: Goal, weights: Weights, seed: int) -> Array:
     return np.asarray(total / np.maximum(count, 1)[:, None])
 
 
-def _proof(
+def proof_of(
     goal: Goal, weights: Weights, centre: Tensor, radius: Tensor, *, from_nothing: bool
 ) -> tuple[Boxes, BoxVerdict]:
+    """Boxes searched from these, with the checker's verdict; from no boxes at all as a fallback."""
     cell = cell_of(goal, weights)
     middle, half = (value.detach().double().numpy() for value in (centre, radius))
     found = search(cell, goal.words, goal.found, (middle - half, middle + half), rounds=60)

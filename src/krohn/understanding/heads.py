@@ -71,26 +71,27 @@ def classified(stages: Stages, passed: Passed, readings: Readings) -> list[HeadR
     for layer, (block, weights) in enumerate(zip(stages.blocks, passed.attention, strict=True), start=1):
         for head, idle in enumerate(block.idle_heads, start=1):
             if not idle:
-                out.append(_report(layer, head, weights[:, head - 1], len(stages.prompt), ideals))
+                out.append(report_of(layer, head, weights[:, head - 1], len(stages.prompt), ideals))
     return out
 
 
-def _report(
+def report_of(
     layer: int, head: int, weights: Tensor, prompt: int, ideals: list[tuple[str, str, Numbers | None]]
 ) -> HeadReport:
+    """What a head attends to, beside the ideal patterns."""
     own = weights[:, prompt:, prompt:].to(torch.float64)
     on_letters = own.sum(dim=-1)
     resting = float(1 - on_letters[:, 1:].mean()) if prompt else 0.0
     if resting >= PROMPT_FROM:
         return HeadReport(layer, head, "prompt", "the prompt", resting, resting)
     attention = own / on_letters.clamp_min(1e-12)[..., None]
-    scores = [_nearness(attention, where) for _, _, where in ideals]
+    scores = [nearness(attention, where) for _, _, where in ideals]
     best = max(range(len(ideals)), key=lambda index: (round(scores[index], 6), -index))
     kind = ideals[best][0] if scores[best] >= NAMED_FROM else "none"
     return HeadReport(layer, head, kind, ideals[best][1], scores[best], resting)
 
 
-def _nearness(attention: Tensor, where: Numbers | None) -> float:
+def nearness(attention: Tensor, where: Numbers | None) -> float:
     """One minus the mean distance, over positions with a choice where the pattern says something."""
     length = attention.shape[-1]
     if where is None:

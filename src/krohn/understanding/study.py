@@ -160,10 +160,10 @@ class Study:
         moved = np.concatenate([said[:, 0], asked.second.said(layer, [basis])[:, 0]])
         still = asked.quiet.said(layer, [basis])[:, 0] == self.judge.states[quiet.base, quiet.at]
         hits = {
-            name: _changed(self.judging, column, telling)
+            name: changed_as_predicted(self.judging, column, telling)
             for name, column in zip(("causal", *others), (moved, *said.T[1:]), strict=True)
         }
-        hits["untrained"] = _changed(self.blank, asked.blank.said(layer, [none])[:, 0], telling)
+        hits["untrained"] = changed_as_predicted(self.blank, asked.blank.said(layer, [none])[:, 0], telling)
         return moved, {**hits, "stays": still}
 
     def _probed(self, layer: int, values: Numbers, mixed: Numbers) -> tuple[Share, float, float]:
@@ -182,7 +182,7 @@ class Study:
         return passed.streams[layer][:, len(self.stages.prompt) :]
 
 
-def _changed(bench: Bench, said: Numbers, telling: Telling) -> Hits:
+def changed_as_predicted(bench: Bench, said: Numbers, telling: Telling) -> Hits:
     """As predicted, and not so without the swap, on the first pairs."""
     predicted = telling.predicted[: len(said)]
     plain = bench.passed.said[telling.pairs.base, telling.pairs.at][: len(said)]

@@ -162,7 +162,7 @@ def _unreduced_values(system: Lift, part: Part, order: int, readings: Readings) 
 
 def counts(automaton: Semiautomaton, length: int) -> Iterator[Variable]:
     """How often a letter has come, as it is and modulo the numbers that matter for the automaton."""
-    orders = [_order(letter) for letter in automaton.letters]
+    orders = [order_of(letter) for letter in automaton.letters]
     for letter in range(min(automaton.num_letters, COUNTED_LETTERS)):
         order = orders[letter]
         moduli = {0, 2, automaton.num_states if order is None else order}
@@ -206,7 +206,7 @@ def _more_of(letter: int, modulus: int, readings: Readings, pairs: Pairs) -> Num
 
 def sums(automaton: Semiautomaton) -> Iterator[Variable]:
     """Of a cyclic group: how many steps the letters make together, not reduced modulo its order."""
-    orders = [_order(letter) for letter in automaton.letters]
+    orders = [order_of(letter) for letter in automaton.letters]
     if automaton.num_letters < 3 or automaton.num_states not in orders:
         return
     step = automaton.letters[orders.index(automaton.num_states)]
@@ -300,7 +300,7 @@ def walls(automaton: Semiautomaton) -> Iterator[Variable]:
 
 def wall_states(automaton: Semiautomaton) -> list[int]:
     """States with a loop under a letter that moves others; none where every letter permutes, or all loop."""
-    if all(_order(letter) for letter in automaton.letters):
+    if all(order_of(letter) for letter in automaton.letters):
         return []
     own = np.arange(automaton.num_states)[:, None]
     loops = automaton.table == own
@@ -310,7 +310,7 @@ def wall_states(automaton: Semiautomaton) -> list[int]:
     return places if len(places) < automaton.num_states else []
 
 
-def _order(letter: tuple[int, ...]) -> int | None:
+def order_of(letter: tuple[int, ...]) -> int | None:
     """The order of a permutation; ``None`` for other maps."""
     if len(set(letter)) < len(letter):
         return None
@@ -344,7 +344,7 @@ def distinct(variables: list[Variable], readings: Readings) -> tuple[list[Variab
         if count > MAX_VALUES:
             notes.append(f"{variable.name}: {count} values are too many to tell apart")
             continue
-        same = next((place for place, (_, other) in enumerate(kept) if _same_cut(values, other)), None)
+        same = next((place for place, (_, other) in enumerate(kept) if same_cut(values, other)), None)
         if same is None:
             kept.append((_determining(variable, values, readings), values))
         else:
@@ -365,7 +365,7 @@ def _determining(variable: Variable, values: Numbers, readings: Readings) -> Var
     )
 
 
-def _same_cut(one: Numbers, other: Numbers) -> bool:
+def same_cut(one: Numbers, other: Numbers) -> bool:
     """Whether one value follows from the other, both ways, among prefixes of one length."""
     if ((one < 0) != (other < 0)).any():
         return False

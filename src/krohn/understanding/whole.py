@@ -49,7 +49,7 @@ def _later(bench: Bench, readings: Readings, seed: int) -> list[dict[str, Share]
     fits = place < readings.length
     pairs, place = drawn.where(fits), place[fits]
     wanted = {
-        f"later_{name}": _moved(readings, pairs, place, states)
+        f"later_{name}": moved_in(readings, pairs, place, states)
         for name, states in _brought(readings, pairs).items()
     }
     one, other = wanted.values()
@@ -66,7 +66,7 @@ def _later(bench: Bench, readings: Readings, seed: int) -> list[dict[str, Share]
     return out
 
 
-def _moved(readings: Readings, pairs: Pairs, place: Numbers, state: Numbers) -> Numbers:
+def moved_in(readings: Readings, pairs: Pairs, place: Numbers, state: Numbers) -> Numbers:
     """The state at a later place if the base's letters go on from this one."""
     for step in range(1, NEXT + 1):
         letter = readings.letters[pairs.base, np.minimum(pairs.at + step, place)]

@@ -113,7 +113,7 @@ def cheapest(
 
     Branch and bound over features that no other one beats, with a bound on the nodes.
     """
-    options = _unbeaten(costs, told)
+    options = unbeaten(costs, told)
     telling = [[index for index in options if told[index] >> pair & 1] for pair in range(count)]
     hardest = sorted(range(count), key=lambda pair: len(telling[pair]))
     best: tuple[float, tuple[int, ...] | None] = (float("inf"), None)
@@ -138,7 +138,7 @@ def cheapest(
     return best[1], nodes
 
 
-def _unbeaten(costs: Sequence[float], told: Sequence[int]) -> list[int]:
+def unbeaten(costs: Sequence[float], told: Sequence[int]) -> list[int]:
     """Features such that no cheaper one tells the same pairs apart, or more."""
     kept: list[int] = []
     for index in sorted(range(len(costs)), key=lambda i: (costs[i], -told[i].bit_count(), i)):

@@ -42,14 +42,15 @@ def indicator_units(points: Sequence[float], gap: float) -> tuple[float, Matrix]
 
 def interpolate_1d(points: Sequence[float], values: npt.ArrayLike, gap: float | None = None) -> Mlp:
     """The two-layer network R → R^d that maps ``points[i] ± gap/4`` to ``values[i]``."""
-    table = _rows(points, values)
+    table = table_rows(points, values)
     slope, bias = indicator_units(points, separation(points) if gap is None else gap)
     first = np.full((1, len(bias)), slope)
     second = np.repeat(table, UNITS_PER_POINT, axis=0) * np.tile(SIGNS, len(points))[:, None]
     return Mlp((first, second), (bias, np.zeros(table.shape[1])))
 
 
-def _rows(points: Sequence[float], values: npt.ArrayLike) -> npt.NDArray[Any]:
+def table_rows(points: Sequence[float], values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """The values as a matrix with one row for each point."""
     table = np.asarray(values, dtype=np.float64)
     table = table[:, None] if table.ndim == 1 else table
     if not len(points) or len(table) != len(points):
@@ -71,7 +72,7 @@ def interpolate_nd(points: npt.ArrayLike, values: npt.ArrayLike, match_bias: flo
 
     Values of one coordinate must be equal or 1 apart. ``match_bias`` replaces −(d_in − 1).
     """
-    rows, table = _validated(points, values)
+    rows, table = validated(points, values)
     d_in = rows.shape[1]
     first, first_bias, columns = _indicators(rows)
     second = np.zeros((first.shape[1], len(rows)))
@@ -90,7 +91,7 @@ def saturating_nd(points: npt.ArrayLike, values: npt.ArrayLike) -> Mlp:
     One hidden layer more and half the units of the first; what follows adds whole numbers, so that the
     output is exact in short formats too, where the printed ramps cancel only up to rounding.
     """
-    rows, table = _validated(points, values)
+    rows, table = validated(points, values)
     coordinates = [(i, float(v)) for i, column in enumerate(rows.T) for v in np.unique(column)]
     first, first_bias = np.zeros((rows.shape[1], 2 * len(coordinates))), np.zeros(2 * len(coordinates))
     match = np.zeros((len(coordinates), len(rows)))
@@ -126,7 +127,8 @@ def _indicators(rows: Matrix) -> tuple[Matrix, Matrix, Sequence[dict[float, int]
     return np.concatenate(blocks, axis=1), np.concatenate(biases), columns
 
 
-def _validated(points: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Matrix, Matrix]:
+def validated(points: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Matrix, Matrix]:
+    """Points and values as matrices; a table that does not fit is refused."""
     rows, table = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
     table = table[:, None] if table.ndim == 1 else table
     if rows.ndim != 2 or not rows.size or len(rows) != len(table):

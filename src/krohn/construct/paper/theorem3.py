@@ -137,7 +137,7 @@ def build_grid(
     run = grid_run(automaton, grid, length)
     shared = MOD_SHARED if variant.startswith("mod") else PAPER_SHARED
     axes = [_axis(size - 1, run.total, activation, variant) for size in grid.shape]
-    network = _assemble(automaton, run, shared, axes)
+    network = assemble(automaton, run, shared, axes)
     program = mod_program(automaton, run) if variant == "mod" else None
     return CompiledNetwork(
         network, automaton, "grid", program, grid_layout(network, run, shared, axes, variant)
@@ -150,7 +150,7 @@ def _axis(walls: int, total: int, activation: str, variant: str) -> Axis:
     return mod_axis(walls, total, activation, summed=variant == "mod_sum")
 
 
-def _assemble(
+def assemble(
     automaton: Semiautomaton, run: GridRun, shared: tuple[str, ...], axes: list[Axis]
 ) -> Transformer:
     """Shared channels, then one block of channels per axis."""

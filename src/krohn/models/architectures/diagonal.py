@@ -72,7 +72,7 @@ class Diagonal(Stack):
         """See ``Stack``; the memory and what is done to it are float32 at least."""
         gate = rows(window, weights[f"{prefix}mix.gate.weight"], weights[f"{prefix}mix.gate.bias"])
         write = rows(window, weights[f"{prefix}mix.write"])
-        states = linear_scan(_gates(gate, self.config.gate), _numbers(write, self.config.gate), memory)
+        states = linear_scan(gates_of(gate, self.config.gate), _numbers(write, self.config.gate), memory)
         seen = torch.cat([states.real, states.imag], -1) if states.is_complex() else states
         return rows(seen.to(window.dtype), weights[f"{prefix}mix.out"]), states[:, :, -1]
 
@@ -83,7 +83,7 @@ def _numbers(parts: Tensor, kind: str) -> Tensor:
     return torch.complex(*wide.chunk(2, -1)) if kind == "complex" else wide
 
 
-def _gates(parts: Tensor, kind: str) -> Tensor:
+def gates_of(parts: Tensor, kind: str) -> Tensor:
     """σ(z), tanh(z), or z moved to the unit disc: z / max(1, |z|), so that ±1 and ±i are exact."""
     numbers = _numbers(parts, kind)
     if kind == "unit":
