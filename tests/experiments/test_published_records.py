@@ -2,23 +2,38 @@
 
 import io
 import json
+import re
 import subprocess
 import tarfile
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from statistics import fmean
 
 import pytest
 
 from krohn.experiments.record import Record
-from krohn.experiments.single_run import TEST_WORDS, digest_of
+from krohn.experiments.single_run import PARTS, TEST_WORDS, digest_of
 from krohn.experiments.text_form import parse_text
 from krohn.training.config import RunConfig
 
 ROOT = Path(__file__).parents[2]
 SOURCES: dict[str, str] = json.loads((ROOT / "results" / "sources.json").read_text())
-# `streams.py` was `counter.py` once.
-PARTS = ("automata", "models", "tasks", "training", "evaluate", "counter.py", "streams.py")
+# `random_streams.py` was `counter.py` once, then `streams.py`.
+EVER = (*PARTS, "counter.py", "streams.py")
+    "automata",
+    "models",
+    "tasks",
+    "training",
+    "evaluate",
+    "counter.py",
+    "streams.py",
+    "random_streams.py",
+)
+
+
+def test_the_digest_covers_sources_that_are_there() -> None:
+    assert [part for part in PARTS if not (ROOT / "src" / "krohn" / part).exists()] == []
 
 
 def test_every_record_has_test_words_and_known_sources() -> None:
@@ -74,4 +89,19 @@ def test_the_named_commit_has_the_sources(digest: str, commit: str, tmp_path: Pa
         pytest.skip("the history is not here")
     with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
         archive.extractall(tmp_path, filter="data")
-    assert digest.partition("+")[2] == digest_of(tmp_path / "src" / "krohn", PARTS)
+    assert digest.partition("+")[2] == digest_of(tmp_path / "src" / "krohn", EVER)
+
+
+def test_the_index_names_every_published_file() -> None:
+    """README.md of the folder: what each file is, and the command that wrote it."""
+    index = (ROOT / "results" / "README.md").read_text()
+    named = set(re.findall(r"^\| `([^`]+)` \|", index, flags=re.MULTILINE))
+    folder = ROOT / "results"
+    there = {
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and "networks" not in path.relative_to(folder).parts
+    } - {"README.md"}
+    patterns = {path for path in there if not any(fnmatch(path, pattern) for pattern in named)}
+    assert patterns == set()
+    assert [pattern for pattern in named if "/" in pattern and not list(folder.glob(pattern))] == []
