@@ -9,6 +9,7 @@ numbers at width 32), rewritten here in plain PyTorch: one block, residual strea
 which theorem a factory falls under.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +32,7 @@ class Short(nn.Conv1d):
         return functional.silu(super().forward(x.transpose(1, 2))[..., : x.shape[1]].transpose(1, 2))
 
 
-class Mixer(nn.Module):
+class Mixer(nn.Module, ABC):
     """Projections to heads, a recurrence, a norm, an output gate and a projection back."""
 
     conv = True
@@ -52,9 +53,9 @@ class Mixer(nn.Module):
     def prepare(self) -> None:
         """Makes what the recurrence needs besides queries, keys and values."""
 
+    @abstractmethod
     def recurrence(self, x: Tensor, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """[batch, T, heads, head] from the same, keys and values with all their steps in T."""
-        raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
         parts = [self.query(x), self.key(x), self.value(x)]

@@ -2,7 +2,9 @@
 
 import json
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
@@ -62,6 +64,94 @@ class NoBackward(Peeks):
 
 def explodes(width: int) -> nn.Module:
     raise ValueError("bad width")
+
+
+class Stock(nn.Module):
+    """Like a layer of flash-linear-attention: keyword arguments, a tuple of which the first is the output."""
+
+    def __init__(self, hidden_size: int, scale: float = 1.0) -> None:
+        super().__init__()
+        self.map, self.scale = nn.Linear(hidden_size, hidden_size), scale
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return self.scale * self.map(x), None
+
+
+class Picky(Stock):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, None]:
+        raise ValueError("0 active drivers ([]). There should only be one.\nmore")
+
+
+class NeedsMore(Stock):
+    def __init__(self, hidden_size: int, heads: int) -> None:
+        raise ImportError("mamba_ssm is needed")
+
+
+def library(monkeypatch: pytest.MonkeyPatch, **classes: object) -> None:
+    module = ModuleType("fla.layers")
+    vars(module).update(classes)
+    monkeypatch.setitem(sys.modules, "fla", ModuleType("fla"))
+    monkeypatch.setitem(sys.modules, "fla.layers", module)
+
+
+def test_a_layer_of_the_library_is_run_by_its_name(monkeypatch, capsys) -> None:
+    library(monkeypatch, Stock=Stock)
+    assert run(["card", "fla:Stock,scale=0.5", "--tasks", "C2", "--json", *TYPED]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["rows"][0]["can"], found["rows"][0]["seeds"]) == ("open", 1)
+    assert found["remark"] == "flash-linear-attention's own layer and kernels"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("fla:NoSuch", "there is no 'NoSuch'"),
+        ("fla:Picky", "it raised ValueError: 0 active drivers ([]). There should only be one."),
+        ("fla:NeedsMore,heads=2", "it raised ImportError: mamba_ssm is needed"),
+        ("fla:Stock,scale=much", "must be NAME=NUMBER; got 'scale=much'"),
+        ("fla:Stock,size=3", "unexpected keyword argument 'size'"),
+    ],
+)
+def test_a_layer_of_the_library_that_refuses_gets_one_line(name, reason, monkeypatch, capsys) -> None:
+    library(monkeypatch, Stock=Stock, Picky=Picky, NeedsMore=NeedsMore)
+    assert run(["card", name, "--tasks", "C2", *TYPED]) == 2
+    line = capsys.readouterr().err
+    assert reason in line
+    assert line.count("\n") == 1
+
+
+def test_without_the_library_the_line_says_what_to_install(monkeypatch, capsys) -> None:
+    monkeypatch.setitem(sys.modules, "fla", None)
+    monkeypatch.delitem(sys.modules, "fla.layers", raising=False)
+    assert run(["card", "fla:GatedDeltaNet", "--tasks", "C2", *TYPED]) == 2
+    line = capsys.readouterr().err
+    assert "pip install flash-linear-attention" in line
+    assert line.count("\n") == 1
+
+
+def test_a_library_that_does_not_load_gets_one_line(tmp_path, monkeypatch, capsys) -> None:
+    (tmp_path / "fla").mkdir()
+    (tmp_path / "fla" / "__init__.py").write_text("")
+    (tmp_path / "fla" / "layers.py").write_text("raise RuntimeError('no driver\\nmore')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("fla", "fla.layers"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    assert run(["card", "fla:GatedDeltaNet", "--tasks", "C2", *TYPED]) == 2
+    line = capsys.readouterr().err
+    assert "fla.layers must load; it raised RuntimeError: no driver" in line
+    assert line.count("\n") == 1
+    for name in ("fla", "fla.layers"):
+        sys.modules.pop(name, None)
+
+
+def test_networks_without_positions_fall_under_the_theorem_about_them() -> None:
+    """Fixed precision, no positions: a flip-flop that may idle is beyond it, and known at logarithmic."""
+    flipflop = parse_spec("FlipFlop")
+    without, with_ = (find_layer(name, 32) for name in ("gpt,positions=none", "gpt"))
+    assert theorem(flipflop, without)["can"] == "no"
+    assert "no positions" in theorem(flipflop, without)["assumes"]
+    assert theorem(flipflop, with_)["can"] != "no"
+    assert "2505.23623" in theorem(flipflop, without)["source"]
 
 
 def test_a_stranger_adds_a_layer_by_one_file(tmp_path, monkeypatch, capsys) -> None:

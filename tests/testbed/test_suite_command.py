@@ -61,3 +61,17 @@ def test_files_of_others_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFi
     assert (folder / "config.json").read_text() == "mine"
     assert run(["suite", "score", str(folder), "--circuit", "x.json"]) == 2
     assert "suite" in capsys.readouterr().err
+
+
+def test_a_ranking_without_a_circuit_is_called_so(
+    built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, mine = built / "c2-cascade-rotated", tmp_path / "mine.json"
+    edge = {"input->a0.h0<v>": {"score": 2.0}}
+    mine.write_text(json.dumps({"edges": edge}))
+    assert run(["suite", "score", str(folder), "--circuit", str(mine)]) == 0
+    assert "a ranking without a circuit" in capsys.readouterr().out
+    edge["input->a0.h0<v>"]["in_graph"] = True
+    mine.write_text(json.dumps({"edges": edge}))
+    assert run(["suite", "score", str(folder), "--circuit", str(mine)]) == 0
+    assert "of the circuit's edges 100% are true, of the true ones 14% are in it" in capsys.readouterr().out

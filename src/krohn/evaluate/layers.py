@@ -106,10 +106,13 @@ def _of_fla(name: str, kind: str, options: list[str]) -> Layer:
     """A layer of flash-linear-attention, with its own kernels; options are numbers or true, false."""
     try:
         layers = import_module("fla.layers")
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise MissingDependency(
-            "fla:CLASS needs flash-linear-attention: pip install flash-linear-attention"
+            f"fla:CLASS needs flash-linear-attention (pip install flash-linear-attention); {str(error)[:80]}"
         ) from error
+    except Exception as error:  # Triton, say, may refuse this machine
+        line = str(error).partition("\n")[0][:120]
+        raise InvalidInput(f"fla.layers must load; it raised {type(error).__name__}: {line}") from error
     made = getattr(layers, kind, None)
     if not isinstance(made, type):
         raise UnknownName(f"fla:CLASS must name a class of fla.layers; there is no {kind[:40]!r}")

@@ -49,9 +49,13 @@ class Curve:
 
 @dataclass(frozen=True)
 class CircuitScore:
-    """How a circuit, or a ranking of edges, compares with the true one."""
+    """How a circuit, or a ranking of edges, compares with the true one.
+
+    ``claimed`` counts the edges marked ``in_graph``; precision and recall are about those, and 0 without any.
+    """
 
     auroc: float
+    claimed: int
     precision: float
     recall: float
     cpr: float
@@ -138,7 +142,8 @@ def scored(known: Known, given: Circuit) -> CircuitScore:
     precision, recall = overlap(truth, given.kept)
     curve = _curve(known, ranking)
     areas = curve_areas([*curve.share, 1.0], [*curve.faithfulness, 1.0])
-    return CircuitScore(auroc(ranking[places], truth[places]), precision, recall, *areas, curve)
+    claimed = int((given.kept & places).sum())
+    return CircuitScore(auroc(ranking[places], truth[places]), claimed, precision, recall, *areas, curve)
 
 
 def auroc(scores: Scores, positive: Flags) -> float:
