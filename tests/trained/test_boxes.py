@@ -20,7 +20,7 @@ from krohn.check.verdict import Refused
 from krohn.cli.app import run
 from krohn.evaluate.trained_states import TrainedStates, trained_states
 from krohn.trained.box_certificate import NAME
-from krohn.trained.box_search import SHORT, contexts, search, shortened, told
+from krohn.trained.box_search import SHORT, contexts, proof_summary, search, shortened
 from krohn.trained.proving import Proof, cell_of, certificate_of, meant, tensors_of
 from krohn.trained.sampled import habitual, uniform
 from recurrent.judge import gated_logits, right
@@ -215,7 +215,7 @@ def test_a_memory_that_never_fades_is_not_proved() -> None:
     boxes, verdict = search(made_cell("lstm", tensors), claim, found)
     assert not verdict.proved
     automaton = Semiautomaton(((0, 1), (0, 1)), state_names=("left", "right"), letter_names=("x", "y"))
-    assert told(boxes, verdict, automaton).endswith(
+    assert proof_summary(boxes, verdict, automaton).endswith(
         "(state left after letter x; letter x must lead to state left)"
     )
 

@@ -174,11 +174,11 @@ def analyze(
     automaton = as_automaton(automaton)
     if max_images < 1 or max_classes < 1:
         raise InvalidInput(f"limits must be at least 1; got {max_images} images, {max_classes} classes")
-    found = _report(automaton, max_images, max_classes)
+    result = _report(automaton, max_images, max_classes)
     part = reachable(automaton)
     if part is automaton:
-        return found
-    return _of_reached_states(automaton, found, _report(part, max_images, max_classes, sized=False))
+        return result
+    return _of_reached_states(automaton, result, _report(part, max_images, max_classes, sized=False))
 
 
 def _report(automaton: Semiautomaton, max_images: int, max_classes: int, *, sized: bool = True) -> Analysis:
@@ -241,10 +241,10 @@ def _unsolvable_units(automaton: Semiautomaton, permuting: list[bool]) -> tuple[
 def _of_units(automaton: Semiautomaton, permuting: list[bool]) -> OneLength | None:
     """Words of one length that form a group, of those letters alone."""
     chosen = [letter for letter, permutes in enumerate(permuting) if permutes]
-    found = group_of_one_length(ImageOrbit(tuple(automaton.letters[letter] for letter in chosen)))
-    if found is None:
+    result = group_of_one_length(ImageOrbit(tuple(automaton.letters[letter] for letter in chosen)))
+    if result is None:
         return None
-    return replace(found, words=tuple(tuple(chosen[letter] for letter in word) for word in found.words))
+    return replace(result, words=tuple(tuple(chosen[letter] for letter in word) for word in result.words))
 
 
 def _size(semigroup: TransitionSemigroup) -> tuple[int | None, GreenCounts | None, tuple[str, ...]]:

@@ -97,9 +97,9 @@ class DClass:
 
     def idempotent(self) -> Idempotent:
         """One idempotent of a regular D-class, with a word for it."""
-        found = idempotent_onto(self.component)
-        assert found is not None, "only a regular D-class has idempotents"
-        return found
+        result = idempotent_onto(self.component)
+        assert result is not None, "only a regular D-class has idempotents"
+        return result
 
     @cached_property
     def _h_group(self) -> PermutationGroup:

@@ -143,18 +143,18 @@ class ImageComponent:
     @cached_property
     def distance(self) -> dict[int, int]:
         """For each member set the letters of its word in the tree."""
-        found = {self.members[0]: 0}
+        result = {self.members[0]: 0}
         for index, (parent, _) in self._tree[1].items():  # in breadth-first order
-            found[index] = found[parent] + 1
-        return found
+            result[index] = result[parent] + 1
+        return result
 
     @cached_property
     def _schreier(self) -> dict[Row, tuple[int, int]]:
         """Schreier generators as rows over P, each with the edge (set, letter) that gives it."""
-        found: dict[Row, tuple[int, int]] = {}
+        result: dict[Row, tuple[int, int]] = {}
         base = self.base
         if len(base) == 1:
-            return found
+            return result
         orbit, sequence = self.orbit, self.sequence
         send, tables, matching = orbit.rows.send, orbit.tables, orbit.rows.matching
         component_of, successors = orbit.component_of, orbit.successors
@@ -165,8 +165,8 @@ class ImageComponent:
                     continue
                 end = send(start, tables[letter])
                 if end != sequence[target]:
-                    found.setdefault(send(end, matching(sequence[target], base)), (index, letter))
-        return found
+                    result.setdefault(send(end, matching(sequence[target], base)), (index, letter))
+        return result
 
     @cached_property
     def group(self) -> PermutationGroup:

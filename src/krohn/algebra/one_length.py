@@ -64,10 +64,10 @@ def group_of_one_length(orbit: ImageOrbit) -> OneLength | None:
     for component in sorted(orbit.components, key=lambda component: -component.rank):
         if component.rank == 1 or component.group.is_trivial or _follows_length(component):
             continue
-        found = _witness(component)
-        if found is not None and found.words:
-            return found
-        unknown = unknown or found
+        result = _witness(component)
+        if result is not None and result.words:
+            return result
+        unknown = unknown or result
     return unknown
 
 
@@ -115,10 +115,10 @@ def _witness(component: ImageComponent) -> OneLength | None:
     full = order(_action(component, moving))
     prime = min(prime_factors(full))
     part = full // prime
-    found = tuple(
+    result = tuple(
         identity + moving * (part * power) + rest * (part * (prime - 1 - power)) for power in range(prime)
     )
-    return OneLength(states, found)
+    return OneLength(states, result)
 
 
 def _action(component: ImageComponent, word: Sequence[int]) -> Permutation:

@@ -73,7 +73,7 @@ def commutator(first: Sequence[int], second: Sequence[int]) -> Permutation:
 def cycles(permutation: Sequence[int]) -> list[list[int]]:
     """The cycles of length at least two, each from its least point, in order of that point."""
     seen = bytearray(len(permutation))
-    found = []
+    result = []
     for start, image in enumerate(permutation):
         if seen[start] or image == start:
             continue
@@ -83,8 +83,8 @@ def cycles(permutation: Sequence[int]) -> list[list[int]]:
             cycle.append(image)
             seen[image] = 1
             image = permutation[image]
-        found.append(cycle)
-    return found
+        result.append(cycle)
+    return result
 
 
 def order(permutation: Sequence[int]) -> int:
@@ -182,7 +182,7 @@ def orbits(generators: Iterable[Sequence[int]], degree: int) -> tuple[tuple[int,
     """The orbits of the generated group, each sorted, in order of their least points."""
     gens = list(generators)
     seen = bytearray(degree)
-    found = []
+    result = []
     for start in range(degree):
         if seen[start]:
             continue
@@ -194,8 +194,8 @@ def orbits(generators: Iterable[Sequence[int]], degree: int) -> tuple[tuple[int,
                 if not seen[image]:
                     seen[image] = 1
                     orbit.append(image)
-        found.append(tuple(sorted(orbit)))
-    return tuple(found)
+        result.append(tuple(sorted(orbit)))
+    return tuple(result)
 
 
 def prime_factors(number: int) -> list[int]:

@@ -70,13 +70,13 @@ class BatchSearch:
         runs = [np.sort(_packed(known))]
         waiting = _packed(frontier)
         while len(waiting):
-            found: list[Keys] = []
+            result: list[Keys] = []
             for start in range(0, len(waiting), _CHUNK):
                 fresh = np.unique(relabelling.products(waiting[start : start + _CHUNK]))
-                for run in (*runs, *found):
+                for run in (*runs, *result):
                     fresh = fresh[~_is_in(run, fresh)]
-                found.append(fresh)
-            waiting = np.concatenate(found)
+                result.append(fresh)
+            waiting = np.concatenate(result)
             runs.append(np.sort(waiting))
             # Runs double in length, so that merging costs no more than sorting.
             while len(runs) > 1 and 2 * len(runs[-1]) > len(runs[-2]):
@@ -188,15 +188,15 @@ def _first_occurrences(places: Bytes) -> tuple[Bytes, Bytes]:
     when = np.full(degree * count, 255, dtype=np.uint8)
     offsets = np.arange(count)
     ranks = np.empty_like(places)
-    found = np.zeros(count, dtype=np.uint8)
+    result = np.zeros(count, dtype=np.uint8)
     for state in range(degree):
         slots = places[state].astype(np.intp) * count + offsets
         rank = when.take(slots)
         new = rank == 255
-        np.copyto(rank, found, where=new)
+        np.copyto(rank, result, where=new)
         when[slots] = rank
         ranks[state] = rank
-        found += new
+        result += new
     return ranks, when.reshape(degree, count)
 
 

@@ -259,11 +259,11 @@ def _merged(basis: list[tuple[Permutation, int]], degree: int) -> list[tuple[Per
 def _powers(
     element: Permutation, coset: dict[Permutation, Permutation], one: Permutation
 ) -> list[Permutation]:
-    found, value = [one], coset[element]
+    result, value = [one], coset[element]
     while value != one:
-        found.append(value)
+        result.append(value)
         value = coset[compose(value, element)]
-    return found
+    return result
 
 
 def _is_power_of(number: int, prime: int) -> bool:

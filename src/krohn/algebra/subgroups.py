@@ -122,7 +122,7 @@ def maximal_subgroups(orbit: ImageOrbit) -> tuple[Subgroup, ...]:
     at most one such D-class; its group is the component's Schreier group. A component without one has
     a group that divides those of others, so leaving it out changes no verdict.
     """
-    found = []
+    result = []
     parts = [component for component in orbit.components if not component.group.is_trivial]
     limit = min(MAX_PAIRS, _ALL_PAIRS // max(1, len(parts)))
     for component in sorted(parts, key=lambda component: -component.rank):
@@ -133,5 +133,5 @@ def maximal_subgroups(orbit: ImageOrbit) -> tuple[Subgroup, ...]:
         else:
             if idempotent is None:
                 continue
-        found.append(Subgroup(component.group, tuple(component.base), idempotent))
-    return tuple(found)
+        result.append(Subgroup(component.group, tuple(component.base), idempotent))
+    return tuple(result)

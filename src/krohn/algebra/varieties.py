@@ -34,12 +34,12 @@ def _times(f: Transformation, g: Transformation) -> Transformation:
 
 
 def _elements(letters: Sequence[Transformation]) -> list[Transformation] | None:
-    found = dict.fromkeys(letters)
+    result = dict.fromkeys(letters)
     for element in (queue := list(letters)):
         for letter in letters:
             product = _times(element, letter)
-            if product not in found:
-                found[product] = None
+            if product not in result:
+                result[product] = None
                 queue.append(product)
         if len(queue) > MOST_ELEMENTS:
             return None

@@ -123,7 +123,7 @@ class _Diagram:
         return [_Arrow(*pair, tuple(letters)) for pair, letters in pairs.items()]
 
     def _coloured(self) -> list[_Arrow]:
-        found = []
+        result = []
         for number, letter in enumerate(self.letters):
             images = self.automaton.table[:, letter].tolist()
             name, ink = (self.automaton.letter_names[letter],), _INKS[number % len(_INKS)]
@@ -132,11 +132,11 @@ class _Diagram:
                     _middle(self.places[state][0] for state in cycle),
                     _middle(self.places[state][1] for state in cycle),
                 )
-                found += [
+                result += [
                     _Arrow(source, images[source], name, ink, len(cycle) == 2, inside)
                     for source in (cycle[:1] if len(cycle) == 2 else cycle)
                 ]
-        return found
+        return result
 
     def _notes(self) -> None:
         """What is drawn how and what is left out, under the picture."""

@@ -71,10 +71,10 @@ def line(automaton: Drawable, radius: float) -> list[Point] | None:
 
 def lattice(automaton: Drawable, radius: float) -> list[Point] | None:
     """The places if the states are named row,column and every letter moves to a neighbour or stays."""
-    found = [re.fullmatch(r"(\d{1,3}),(\d{1,3})", name) for name in automaton.state_names]
-    if not all(found) or len(found) < 4:
+    result = [re.fullmatch(r"(\d{1,3}),(\d{1,3})", name) for name in automaton.state_names]
+    if not all(result) or len(result) < 4:
         return None
-    cells = np.array([[int(number) for number in match.groups()] for match in found if match])
+    cells = np.array([[int(number) for number in match.groups()] for match in result if match])
     moves = np.abs(cells[automaton.table] - cells[:, None]).sum(axis=2)
     if moves.max() > 1 or min(np.ptp(cells, axis=0)) < 1:
         return None
@@ -125,7 +125,7 @@ def _points(places: npt.NDArray[np.float64]) -> list[Point]:
 def cycles_of(images: npt.NDArray[np.int32]) -> list[list[int]]:
     """The cycles of a permutation, each from its least state."""
     seen: set[int] = set()
-    found = []
+    result = []
     for first in range(len(images)):
         cycle = []
         state = first
@@ -134,8 +134,8 @@ def cycles_of(images: npt.NDArray[np.int32]) -> list[list[int]]:
             cycle.append(state)
             state = int(images[state])
         if cycle:
-            found.append(cycle)
-    return found
+            result.append(cycle)
+    return result
 
 
 class _Rings:
@@ -155,13 +155,13 @@ class _Rings:
     def settled(self) -> npt.NDArray[np.float64]:
         """The best places from several orders to begin with; fewer where there are many circles."""
         rng = np.random.default_rng(0)
-        found: list[tuple[float, npt.NDArray[np.float64]]] = []
+        result: list[tuple[float, npt.NDArray[np.float64]]] = []
         cycles = self._cycles
         for _ in range(max(1, 48 // len(cycles)) if self._large else 1):
             self._cycles = list(cycles)
-            found.append((self._descend(), self._places()))
+            result.append((self._descend(), self._places()))
             cycles = [cycles[index] for index in rng.permutation(len(cycles))] if self._large else cycles
-        return min(found, key=lambda pair: pair[0])[1]
+        return min(result, key=lambda pair: pair[0])[1]
 
     def _descend(self) -> float:
         """At most eight rounds of turning each circle and exchanging each two."""

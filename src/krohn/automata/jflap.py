@@ -35,10 +35,10 @@ class _Element:
 
     def one(self, tag: str) -> str | None:
         """The text of the only child of that name; ``None`` if there is none."""
-        found = self.all(tag)
-        if len(found) > 1:
-            raise InvalidAutomaton(f"a <{self.tag}> must have one <{tag}>; got {len(found)}")
-        return found[0].text.strip() if found else None
+        result = self.all(tag)
+        if len(result) > 1:
+            raise InvalidAutomaton(f"a <{self.tag}> must have one <{tag}>; got {len(result)}")
+        return result[0].text.strip() if result else None
 
 
 class _Reader:
@@ -144,13 +144,13 @@ class _Drawn:
 
     def _closed(self, states: set[int]) -> frozenset[int]:
         """With what arrows that read nothing lead to."""
-        found, waiting = set(states), list(states)
+        result, waiting = set(states), list(states)
         while waiting:
             for target in self.arrows.get((waiting.pop(), ""), ()):
-                if target not in found:
-                    found.add(target)
+                if target not in result:
+                    result.add(target)
                     waiting.append(target)
-        return frozenset(found)
+        return frozenset(result)
 
     def _after(self, group: frozenset[int], letter: str) -> frozenset[int]:
         return self._closed({t for state in group for t in self.arrows.get((state, letter), ())})

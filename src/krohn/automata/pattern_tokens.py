@@ -39,24 +39,24 @@ Token = Atom | Repeat | str  # a string is one of ( ) | & ^
 
 def tokens(pattern: str) -> list[Token]:
     """The pattern cut into tokens; what does not belong in one is refused with the reason."""
-    found: list[Token] = []
+    result: list[Token] = []
     for match in _TOKEN.finditer(pattern):
         escaped, members, least, comma, most, single = match.groups()
         if escaped is not None:
-            found.append(Atom(_escape(escaped)))
+            result.append(Atom(_escape(escaped)))
         elif members is not None:
-            found.append(_class(members))
+            result.append(_class(members))
         elif least is not None:
-            found.append(_repeat(match.group(), least, most if comma else least))
+            result.append(_repeat(match.group(), least, most if comma else least))
         elif single in _SIMPLE:
-            found.append(Repeat(*_SIMPLE[single]))
+            result.append(Repeat(*_SIMPLE[single]))
         elif single in "[]{}\\":
             raise InvalidInput(f"{single} stands alone; write \\{single} for the letter")
         elif single == ".":
-            found.append(Atom(frozenset(), negated=True))
+            result.append(Atom(frozenset(), negated=True))
         else:
-            found.append(single if single in "()|&^" else Atom(_letter(single)))
-    return found
+            result.append(single if single in "()|&^" else Atom(_letter(single)))
+    return result
 
 
 def letters_of(found: list[Token]) -> set[str]:

@@ -129,17 +129,17 @@ class _Product:
     def _reach(self, one: int | None, other: int | None) -> int:
         mine, others = self._next(self.left, one), self._next(self.right, other)
         letters = self.positions.letters
-        found = 0
+        result = 0
         if self.shuffle:
             for place in mine:
-                found |= self._visit((place, other, 0), letters[place])
+                result |= self._visit((place, other, 0), letters[place])
             for place in others:
-                found |= self._visit((one, place, 1), letters[place])
-            return found
+                result |= self._visit((one, place, 1), letters[place])
+            return result
         for place in mine:
             for partner in others:
-                found |= self._visit((place, partner, 0), letters[place] & letters[partner])
-        return found
+                result |= self._visit((place, partner, 0), letters[place] & letters[partner])
+        return result
 
     def _next(self, part: Part, place: int | None) -> list[int]:
         return list(bits(part.first if place is None else self.positions.follow[place]))

@@ -35,10 +35,10 @@ def from_regex(pattern: str, alphabet: Iterable[str] | None = None) -> Semiautom
             f"a pattern may have at most {MAX_PATTERN:,} characters; got {len(pattern):,}: shorten it"
         )
     try:
-        found = tokens(pattern)
-        letters = sorted(letters_of(found) | set(alphabet or ()))
+        result = tokens(pattern)
+        letters = sorted(letters_of(result) | set(alphabet or ()))
         positions = Positions(set(letters))
-        whole = parse(found, positions)
+        whole = parse(result, positions)
     except InvalidInput as error:
         raise InvalidInput(
             f"a pattern must be a regular expression such as (ab)*|b+; got {pattern!r}: {error}"

@@ -59,8 +59,8 @@ def checked_words(
 
 def right_outputs(automaton: Semiautomaton, words: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
     """What a network of the automaton must output after each letter: the state, or its observation."""
-    found: npt.NDArray[np.int64] = np.array(automaton.outputs, dtype=np.int64)[simulate(automaton, words)]
-    return found
+    result: npt.NDArray[np.int64] = np.array(automaton.outputs, dtype=np.int64)[simulate(automaton, words)]
+    return result
 
 
 def _run(

@@ -16,8 +16,8 @@ Table = tuple[tuple[int, ...], ...]
 def small_automata(states: int, letters: int) -> list[Semiautomaton]:
     """Every automaton with exactly that many states, all reachable from state 0, one of each kind."""
     require_listable(states, letters)
-    found = {canonical(table) for table in _tables(states, letters)}
-    return [Semiautomaton(np.array(table), 0) for table in sorted(found)]
+    result = {canonical(table) for table in _tables(states, letters)}
+    return [Semiautomaton(np.array(table), 0) for table in sorted(result)]
 
 
 def require_listable(states: int, letters: int) -> None:
@@ -33,14 +33,14 @@ def require_listable(states: int, letters: int) -> None:
 def sampled_automata(states: int, letters: int, count: int, seed: int) -> list[Semiautomaton]:
     """Different kinds of automata with distinct letters and all states reachable, drawn at random."""
     dice = np.random.default_rng(seed)
-    found: dict[Table, None] = {}
+    result: dict[Table, None] = {}
     for _ in range(200 * count):
-        if len(found) == count:
+        if len(result) == count:
             break
         table = dice.integers(states, size=(states, letters))
         if len({tuple(column) for column in table.T.tolist()}) == letters and _reaches_all(table.tolist()):
-            found[canonical(tuple(map(tuple, table.tolist())))] = None
-    return [Semiautomaton(np.array(table), 0) for table in found]
+            result[canonical(tuple(map(tuple, table.tolist())))] = None
+    return [Semiautomaton(np.array(table), 0) for table in result]
 
 
 def _tables(states: int, letters: int) -> Iterator[Table]:

@@ -297,17 +297,17 @@ def automaton(
         >>> light.run("push push push"), light.observe
         ([1, 0, 1], (0, 1))
     """
-    found = _from_mapping(given, name) if isinstance(given, Mapping) else None
+    result = _from_mapping(given, name) if isinstance(given, Mapping) else None
     if isinstance(given, np.ndarray) or (isinstance(given, Sequence) and not isinstance(given, str)):
-        found = _from_rows(given, name)
-    if found is None:
-        found = as_automaton(given)
+        result = _from_rows(given, name)
+    if result is None:
+        result = as_automaton(given)
     if start is not None:
-        found = replace(found, start=_state(found, start))
+        result = replace(result, start=_state(result, start))
     if accept is not None:
-        chosen = {_state(found, state) for state in accept}
-        found = replace(found, observe=tuple(int(state in chosen) for state in range(found.num_states)))
-    return found
+        chosen = {_state(result, state) for state in accept}
+        result = replace(result, observe=tuple(int(state in chosen) for state in range(result.num_states)))
+    return result
 
 
 def _from_mapping(given: Mapping[Any, Any], name: str) -> Semiautomaton:

@@ -53,9 +53,9 @@ def generator_word(frame: Skeleton, part: SetClass, generator: Permutation) -> W
     goal = [0] * len(part.tiles)
     for place, image in enumerate(generator):
         goal[place] = part.tiles[image]
-    found = _shortest(frame, part.tiles, tuple(goal))
-    if found is not None:
-        return found
+    result = _shortest(frame, part.tiles, tuple(goal))
+    if result is not None:
+        return result
     source, letter = part.generators[generator]
     word = (*transport_word(frame, source), letter)
     return word + return_word(frame, frame.images[letter][source])

@@ -95,11 +95,11 @@ def principal_congruences(letters: Sequence[Transformation], max_pairs: int, bud
     cost = closure_cost(letters)
     pairs = list(pairs_of(letters, max(1, budget.pieces(5 * cost, max_pairs))))
     budget.spend(cost * len(pairs))
-    made: Principal = {}
+    result: Principal = {}
     for pair in pairs:
-        made.setdefault(principal_congruence(letters, *pair), pair)
-    order = sorted((labels for labels in made if max(labels) > 0), key=lambda labels: (max(labels), labels))
-    return {labels: made[labels] for labels in order}
+        result.setdefault(principal_congruence(letters, *pair), pair)
+    order = sorted((labels for labels in result if max(labels) > 0), key=lambda labels: (max(labels), labels))
+    return {labels: result[labels] for labels in order}
 
 
 def subdirect_parts(
@@ -152,25 +152,25 @@ def congruences(
     budget: Budget,
 ) -> list[Partition]:
     """At most ``max_count`` congruences: parts of the subdirect representation, principal ones, joins."""
-    found = dict.fromkeys(part for part in subdirect if max(part) + 1 < len(part))
+    result = dict.fromkeys(part for part in subdirect if max(part) + 1 < len(part))
     single, cost = list(principal), closure_cost(letters)
     for labels in single[:_STARTS]:
-        found.setdefault(_grown(letters, labels, principal, budget))
-    half = max(1, (max_count - len(found)) // 2)
+        result.setdefault(_grown(letters, labels, principal, budget))
+    half = max(1, (max_count - len(result)) // 2)
     # The coarsest have the smallest quotients, the finest the smallest blocks: take from both ends.
     for labels in single if len(single) <= 2 * half else [*single[:half], *single[-half:]]:
-        found.setdefault(labels)
-    queue = list(found)
+        result.setdefault(labels)
+    queue = list(result)
     for position, labels in enumerate(queue):
         for other in queue[:position]:
-            if len(found) >= max_count:
-                return list(found)
+            if len(result) >= max_count:
+                return list(result)
             budget.spend(cost)
             united = join(letters, labels, other)
-            if max(united) > 0 and united not in found:
-                found[united] = None
+            if max(united) > 0 and united not in result:
+                result[united] = None
                 queue.append(united)
-    return list(found)
+    return list(result)
 
 
 def pairs_of(letters: Sequence[Transformation], limit: int) -> Iterator[tuple[int, int]]:

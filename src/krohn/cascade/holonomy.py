@@ -192,13 +192,13 @@ class Cascade:
 
     def _tile_over(self, inner: int, outer: int) -> int:
         """Number of the smallest tile of ``outer`` that contains ``inner``: the exact tile if it is one."""
-        found = self._over.get((inner, outer))
-        if found is None:
+        result = self._over.get((inner, outer))
+        if result is None:
             tiles = self.skeleton.tiles[outer]
-            found = self._over[inner, outer] = (
+            result = self._over[inner, outer] = (
                 tiles.index(inner) if inner in tiles else self._cover(inner, tiles)
             )
-        return found
+        return result
 
     def _cover(self, inner: int, tiles: Permutation) -> int:
         masks = self.skeleton.masks

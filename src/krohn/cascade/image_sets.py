@@ -72,11 +72,11 @@ def _family(letters: Sequence[Transformation], max_sets: int) -> ImageSets:
     for letter in letters:
         states = set(letter)
         image = full if len(states) == num_states else sum([1 << state for state in states])
-        found = number.get(image)
-        if found is None:
-            found = number[image] = len(masks)
+        result = number.get(image)
+        if result is None:
+            result = number[image] = len(masks)
             masks.append(image)
-        images.append([found, *[1 + state for state in letter]])
+        images.append([result, *[1 + state for state in letter]])
     if len(masks) > num_states + 1:
         _close(masks, number, images, letters, max_sets)
     return ImageSets(masks, images, number)
@@ -103,12 +103,12 @@ def _close(
             position += 1
             for image, append in functions:
                 target = image(mask)
-                found = number.get(target)
-                if found is None:
-                    found = number[target] = count
+                result = number.get(target)
+                if result is None:
+                    result = number[target] = count
                     masks.append(target)
                     count += 1
-                append(found)
+                append(result)
         if position == count:
             return
     raise limit_reached(count, max_sets)
@@ -135,11 +135,11 @@ def _close_wide(
         hit[rows, table[:, states]] = 1
         for target, row in zip(np.packbits(hit, axis=1, bitorder="little"), images, strict=True):
             mask = int.from_bytes(target.tobytes(), "little")
-            found = number.get(mask)
-            if found is None:
-                found = number[mask] = len(masks)
+            result = number.get(mask)
+            if result is None:
+                result = number[mask] = len(masks)
                 masks.append(mask)
-            row.append(found)
+            row.append(result)
         if len(masks) > max_sets:
             raise limit_reached(len(masks), max_sets)
 

@@ -80,7 +80,7 @@ def _merged_class(
 
 def _schreier(frame: Skeleton, number: int, members: Sequence[int]) -> dict[Permutation, Crossing]:
     """The permutations of tile numbers by letters inside a class; the identity is left out."""
-    found: dict[Permutation, Crossing] = {}
+    result: dict[Permutation, Crossing] = {}
     for letter, row in enumerate(frame.images):
         for source in members:
             target = row[source]
@@ -89,8 +89,8 @@ def _schreier(frame: Skeleton, number: int, members: Sequence[int]) -> dict[Perm
             place = {tile: index for index, tile in enumerate(frame.tiles[target])}
             move = tuple([place[row[tile]] for tile in frame.tiles[source]])
             if move != tuple(range(len(move))):
-                found.setdefault(move, (source, letter))
-    return found
+                result.setdefault(move, (source, letter))
+    return result
 
 
 def _renumber_tiles(frame: Skeleton, group: Sequence[int], tiles: list[tuple[int, ...]]) -> bool:

@@ -106,8 +106,8 @@ class ParallelPlan(Plan):
     @cached_property
     def components(self) -> tuple[Component, ...]:
         """Those of all parts."""
-        found = [component for part in self.parts for component in part.components]
-        return tuple(sorted(found, key=lambda component: component.level))
+        result = [component for part in self.parts for component in part.components]
+        return tuple(sorted(result, key=lambda component: component.level))
 
     @property
     def title(self) -> str:

@@ -162,11 +162,11 @@ class PlanSearch:
         subdirect = subdirect_parts(letters, principal, self.budget)
         if PARALLEL in self.passes and len(subdirect) > 1:
             yield from self._parallel(automaton, [subdirect])
-        found = congruences(letters, principal, subdirect, _MAX_CONGRUENCES, self.budget)
+        result = congruences(letters, principal, subdirect, _MAX_CONGRUENCES, self.budget)
         if SERIAL in self.passes:
-            yield from self._serial(automaton, found)
+            yield from self._serial(automaton, result)
         if PARALLEL in self.passes:
-            yield from self._parallel(automaton, trivial_meets(found))
+            yield from self._parallel(automaton, trivial_meets(result))
 
     @property
     def _max_splits(self) -> int:

@@ -205,10 +205,10 @@ class _Draft:
             for source, target in enumerate(row[small:], small):
                 if sizes[source] == sizes[target] and source != target:
                     successors[source].append(target)
-        found = strong_components(successors, small)
-        found.reverse()  # now every edge leads to a later component, within one size
-        found.sort(key=lambda part: -sizes[part[0]])
-        for index, part in enumerate([[0], *found]):
+        result = strong_components(successors, small)
+        result.reverse()  # now every edge leads to a later component, within one size
+        result.sort(key=lambda part: -sizes[part[0]])
+        for index, part in enumerate([[0], *result]):
             for member in part:
                 self.class_of[member] = index
             self.members.append(part if len(part) == 1 else self._breadth_first(min(part), index))
@@ -272,9 +272,9 @@ class _Draft:
 
         The search stops when those found generate all permutations of the tiles: more add nothing.
         """
-        found: dict[Permutation, tuple[int, int]] = {}
+        result: dict[Permutation, tuple[int, int]] = {}
         if len(members) == 1 and members[0] not in [row[members[0]] for row in self.images]:
-            return found
+            return result
         places: dict[int, dict[int, int]] = {}
         tiles, class_of, parent = self.tiles, self.class_of, self.parent
         degree = len(tiles[members[0]])
@@ -292,11 +292,11 @@ class _Draft:
                 if place is None:
                     place = places[target] = dict(zip(goal, range(degree), strict=True))
                 move = tuple(map(place.__getitem__, moved))
-                if move in found:
+                if move in result:
                     continue
-                found[move] = (source, letter)
+                result[move] = (source, letter)
                 if degree == 2 or (
-                    degree < len(members) and len(found) == _TESTED and is_symmetric(found, degree)
+                    degree < len(members) and len(result) == _TESTED and is_symmetric(result, degree)
                 ):
-                    return found
-        return found
+                    return result
+        return result

@@ -73,9 +73,9 @@ def _extended(
         return letters, states
     for letter in range(right.num_letters):
         if letter not in letters:
-            found = _extended(left, right, (*letters, letter), spent)
-            if found is not None:
-                return found
+            result = _extended(left, right, (*letters, letter), spent)
+            if result is not None:
+                return result
     return None
 
 
@@ -133,13 +133,14 @@ class Identity:
 
     def sentence(self) -> str:
         """One or two lines for people."""
-        told = f"{described(self.automaton)}, digest {self.automaton.digest[:12]}"
+        description = f"{described(self.automaton)}, digest {self.automaton.digest[:12]}"
         if self.automaton.target == "observation":
-            told += "; certified is what it shows, not the state"
+            description += "; certified is what it shows, not the state"
         if self.by_user:
             with_names = " with the names of the file" if self.renamed else ""
-            return f"the automaton is the one you named{with_names}: {told}"
-        return f"the automaton is the one the file claims: {told}; --automaton SPEC compares it with yours"
+            return f"the automaton is the one you named{with_names}: {description}"
+        claim = f"the automaton is the one the file claims: {description}"
+        return f"{claim}; --automaton SPEC compares it with yours"
 
 
 def described(automaton: Semiautomaton) -> str:
@@ -162,11 +163,11 @@ def identify(claimed: Semiautomaton, meant: Semiautomaton | None, *, renamed: bo
         why = f"the network has {described(claimed)}; you mean {described(meant)}"
         how = "; --renamed allows other names" if claimed.table.shape == meant.table.shape else ""
         return Identity(meant, by_user=True, mismatch=why + how)
-    found = renaming(claimed, meant)
-    if found is None:
+    result = renaming(claimed, meant)
+    if result is None:
         why = f"the network has {described(claimed)}, which is no renaming of {described(meant)}"
         return Identity(meant, by_user=True, mismatch=why)
-    letters, states = found
+    letters, states = result
     if any(claimed.outputs[a] != meant.outputs[b] for a, b in states.items() if claimed.target != "state"):
         why = f"the network has {described(claimed)}, whose renaming {described(meant)} shows other things"
         return Identity(meant, by_user=True, mismatch=why)

@@ -85,29 +85,29 @@ def _certificate(
 ) -> Verification:
     matrices, automaton = compiled.transformer, identity.automaton
     compiled = replace(compiled, automaton=automaton)  # what the file describes is held against it too
-    opinion, found = exhaustive(matrices, automaton, dtype, wanted) if second_opinion else (None, None)
-    record, failure, margin = attempt(matrices, automaton, wanted, dtype, once=found is not None)
+    opinion, result = exhaustive(matrices, automaton, dtype, wanted) if second_opinion else (None, None)
+    record, failure, margin = attempt(matrices, automaton, wanted, dtype, once=result is not None)
     unproved = failure is not None
     if failure is None:
         failure = _hint_failure(compiled, wanted, record, lowers_again=lowers_again)
-    if found is not None and failure is None:
-        failure = Refuted("exhaustive run", matrices.depth + 1, "a short word is run wrong", found.word)
+    if result is not None and failure is None:
+        failure = Refuted("exhaustive run", matrices.depth + 1, "a short word is run wrong", result.word)
         record.checks.append(Check(failure.name, failure.layer, 1.0, 0.0, False, failure.reason))
-    if failure is not None and found is None:
-        found = search(matrices, automaton, dtype, wanted, failure.word)
+    if failure is not None and result is None:
+        result = search(matrices, automaton, dtype, wanted, failure.word)
     claim = claim_of(compiled, automaton, dtype, wanted)[1]
     shown = Certificate(claim, RULE_SET, RULES[RULE_SET].version, record.witness)
     best = wanted if failure is None else 0
-    if unproved and largest and found is None:
+    if unproved and largest and result is None:
         best = _largest(matrices, automaton, wanted, dtype)
     return Verification(
         certified=failure is None,
         claim=claim,
         margin=margin if failure is None else 0.0,
         checks=tuple(record.checks),
-        counterexample=found,
+        counterexample=result,
         largest=best,
-        reason="" if failure is None else said(failure, matrices.depth),
+        reason="" if failure is None else refutation_text(failure, matrices.depth),
         second_opinion=opinion,
         depth=matrices.depth,
         identity=identity,
@@ -134,7 +134,7 @@ def claim_of(
     return net, replace(claim, assumptions=RULES[RULE_SET].assumptions(net, claim))
 
 
-def said(failure: Refuted, depth: int) -> str:
+def refutation_text(failure: Refuted, depth: int) -> str:
     """The cause with its place, which the small checker names itself."""
     return (
         failure.reason if failure.name.startswith(OWN_PLACES) else f"{place(failure.layer, depth)}: {failure}"

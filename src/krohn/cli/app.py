@@ -104,9 +104,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return 2
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "krohn"
-        said = error_line(_plainly(error.format_message().rstrip(".")))
-        joint = "" if said.endswith("?") else ":"
-        return refuse(f"{said}{joint} see {where} --help", as_json=as_json)
+        line = error_line(_plainly(error.format_message().rstrip(".")))
+        joint = "" if line.endswith("?") else ":"
+        return refuse(f"{line}{joint} see {where} --help", as_json=as_json)
     except click.ClickException as error:
         return refuse(error.format_message(), as_json=as_json)
     except Interrupted as ended:

@@ -110,9 +110,9 @@ class _Reader:
     def wrong(self, wanted: str) -> InvalidInput:
         """The error that names the place."""
         where = self.tokens[self.at][1] if self.at < len(self.tokens) else len(self.text)
-        found = repr(self.peek()) if self.peek() is not None else "the end"
+        result = repr(self.peek()) if self.peek() is not None else "the end"
         return InvalidInput(
-            f"a formula must have {wanted} at character {where + 1} of {self.text!r}; got {found}"
+            f"a formula must have {wanted} at character {where + 1} of {self.text!r}; got {result}"
         )
 
     def chain(self, level: int) -> Formula:

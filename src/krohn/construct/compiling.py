@@ -180,22 +180,22 @@ def proposals(request: Request, budget: Budget, sources: Sequence[Source] | None
 
     All sources by default; where depth is all that matters, one that cannot do with fewer layers is skipped.
     """
-    found: list[Proposal] = []
+    result: list[Proposal] = []
     reasons: dict[str, str] = {}
     for source in (*SOURCES, *ADDED.added().values()) if sources is None else sources:
-        least = min((proposal.layers for proposal in found), default=None)
+        least = min((proposal.layers for proposal in result), default=None)
         if request.method not in source.methods or (
             request.objective == "depth" and least is not None and least <= source.least(request)
         ):
             continue
         try:
-            found += source.propose(request, budget)
+            result += source.propose(request, budget)
         except (Unsupported, LimitExceeded) as error:
             reasons.setdefault(source.name, str(error))
         budget.look()
-    if not found:
+    if not result:
         raise Unsupported(_together(list(reasons.values())))
-    return found
+    return result
 
 
 def _together(reasons: list[str]) -> str:
@@ -213,10 +213,10 @@ def shallower(request: Request, layers: int | None) -> Proposal | None:
         if source.name == "features" and (layers is None or source.least(request) < layers)
     )
     try:
-        found = proposals(request, request.budget(), rivals)
+        result = proposals(request, request.budget(), rivals)
     except (Unsupported, LimitExceeded):
         return None
-    return min(found, key=lambda plan: plan.layers)
+    return min(result, key=lambda plan: plan.layers)
 
 
 def last_resort(request: Request, budget: Budget) -> list[Proposal]:

@@ -80,8 +80,8 @@ def _explained(request: Request, base: Cascade | None, chosen: Plan) -> tuple[Pa
     for count in range(1, len(PASSES) + 1):
         budget = request.budget().part(request.budget().units / len(PASSES))
         search = PlanSearch(frozenset(PASSES[:count]), budget, request.max_sets)
-        found = search.best(request.automaton, best)
-        assert found is not None
-        reports.append(pass_report(PASSES[count - 1], best, found))
-        best = found
+        result = search.best(request.automaton, best)
+        assert result is not None
+        reports.append(pass_report(PASSES[count - 1], best, result))
+        best = result
     return tuple(reports)

@@ -106,7 +106,7 @@ class _Lowering:
         for value, wire in pairs:
             if wire:
                 wires.setdefault(value, []).append(wire)
-        return {value: self.gates.disjunction(found) for value, found in sorted(wires.items())}
+        return {value: self.gates.disjunction(result) for value, result in sorted(wires.items())}
 
     def _signal(self, name: str, t: int) -> Signal:
         held = self.held[name][t]

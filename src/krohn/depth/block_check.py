@@ -90,9 +90,9 @@ def _moves(table: Table, scheme: BlockScheme, filling: Word) -> list[Word]:
     """The maps of a block that A fills so, for every filling of B, in one order."""
     mine = dict(zip(scheme.owned, filling, strict=True))
     free = [place for place in range(scheme.length) if place not in mine]
-    found = []
+    result = []
     for others in scheme.answers or product(scheme.letters, repeat=len(free)):
         letters = mine | dict(zip(free, others, strict=True))
         word = [letters[place] for place in range(scheme.length)]
-        found.append(tuple(_after(table, state, word) for state in range(len(table))))
-    return found
+        result.append(tuple(_after(table, state, word) for state in range(len(table))))
+    return result

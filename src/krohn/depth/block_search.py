@@ -88,7 +88,7 @@ def _maps(
 ) -> dict[Word, list[Transformation]]:
     """Per filling of A the maps of the block, B's fillings in one order."""
     budget.spend(len(letters) ** length * length * automaton.num_states)
-    found: dict[Word, list[Transformation]] = {}
+    result: dict[Word, list[Transformation]] = {}
     rest = [place for place in range(length) if place not in owned]
     for others in product(letters, repeat=len(rest)):
         for filling in product(letters, repeat=len(owned)):
@@ -97,8 +97,8 @@ def _maps(
             for place in range(length):
                 letter = automaton.letters[at[place]]
                 image = tuple(letter[q] for q in image)
-            found.setdefault(filling, []).append(image)
-    return found
+            result.setdefault(filling, []).append(image)
+    return result
 
 
 def _tells_apart(state: int, moves: Moves, budget: Budget) -> bool:

@@ -44,11 +44,11 @@ def _of_two_letters(automaton: Semiautomaton, letters: list[int]) -> BlockScheme
     parts = {pair: _of_letters(automaton, pair) for pair in combinations(wide, 2)}
     budget = Budget(2 * UNITS)
     for pair, part in sorted(parts.items(), key=lambda item: item[1].num_states):
-        found = find_block_scheme(part, budget.part(UNITS)) if budget.left >= 1 else None
-        if found is not None:
-            words = (found.prefix, *found.fillings, found.letters, *found.answers)
+        result = find_block_scheme(part, budget.part(UNITS)) if budget.left >= 1 else None
+        if result is not None:
+            words = (result.prefix, *result.fillings, result.letters, *result.answers)
             prefix, one, two, chosen, *answers = (tuple(pair[x] for x in word) for word in words)
-            return BlockScheme(prefix, found.length, found.owned, (one, two), chosen, tuple(answers))
+            return BlockScheme(prefix, result.length, result.owned, (one, two), chosen, tuple(answers))
     return None
 
 
@@ -76,8 +76,8 @@ def find_witness(
     says nothing of that.
     """
     if most is None or most >= 2:
-        found = find_two_layer_witness(automaton)
-        if found is not None and not (observed and isinstance(found, LastBlockScheme)):
-            return found
+        result = find_two_layer_witness(automaton)
+        if result is not None and not (observed and isinstance(result, LastBlockScheme)):
+            return result
     shown = automaton.observe if observed else None
     return None if most == 0 else find_two_words(automaton.table.tolist(), automaton.start, shown)

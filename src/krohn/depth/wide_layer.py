@@ -15,11 +15,11 @@ from krohn.depth.layer_size import LayerSize
 
 def best_share(letters: int, size: LayerSize) -> tuple[int, int]:
     """(numbers used of each head, letters in each of them) for the longest words; (0, 0) if none fits."""
-    base, found = max(letters, 2), [(0, 0)]
+    base, result = max(letters, 2), [(0, 0)]
     for each in range(1, size.bits + 1):
         spread = ((1 << size.bits) - 1) // (base ** (each - 1) * (base - 1)) - 1
-        found.append((min(size.head_dim, spread // each), each))
-    return max(found, key=lambda share: (share[0] * share[1], -share[1]))
+        result.append((min(size.head_dim, spread // each), each))
+    return max(result, key=lambda share: (share[0] * share[1], -share[1]))
 
 
 def longest_word(letters: int, size: LayerSize) -> int:

@@ -58,8 +58,8 @@ class Card:
     stopped: str = ""
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{row['task']} {row['learned']['4T']} of {row['seeds']}" for row in self.rows)
-        return f"<Card of {self.layer}, seeds that pass at 4T: {found[:140]}>"
+        result = ", ".join(f"{row['task']} {row['learned']['4T']} of {row['seeds']}" for row in self.rows)
+        return f"<Card of {self.layer}, seeds that pass at 4T: {result[:140]}>"
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -102,20 +102,20 @@ def card(
     a folder that is written after each automaton.
     """
     effort = Effort(length=length, steps=steps, seeds=seeds, width=width, optimizer=optimizer)  # type: ignore[arg-type]
-    found = find_layer(layer, width)
+    outcome = find_layer(layer, width)
     automata = [as_automaton(task) for task in tasks]
     if not automata:
         raise InvalidInput("a card needs at least one automaton; name them with --tasks C2,S3")
     _check_device(device)
     if out is not None:
         card_files.check_folder(Path(out))
-    theorems = [theorem(automaton, found) for automaton in automata]
+    theorems = [theorem(automaton, outcome) for automaton in automata]
     if tell is not None:
-        tell(_promise(estimate(found, automata, effort, device), automata, effort, minutes))
+        tell(_promise(estimate(outcome, automata, effort, device), automata, effort, minutes))
     clock = _Clock(math.inf if minutes is None else 60 * minutes, tell or (lambda line: None))
-    result = Card(found.name, (), _settings(effort, found, device), found.remark)
+    result = Card(outcome.name, (), _settings(effort, outcome, device), outcome.remark)
     for automaton, known in zip(automata, theorems, strict=True):
-        row = _row(found, automaton, known, effort, device, clock)
+        row = _row(outcome, automaton, known, effort, device, clock)
         stopped = f"the time limit of {minutes:g} minutes was reached" if clock.over and minutes else ""
         result = replace(result, rows=(*result.rows, row), stopped=stopped)
         if out is not None:

@@ -45,16 +45,16 @@ def _far(held: Data | None) -> str:
 
 def notes(data: Data) -> list[str]:
     """Reasons, conflicts and remarks, a sentence each."""
-    found = [f"T = {data['settings']['length']}."]
+    result = [f"T = {data['settings']['length']}."]
     for row in data["rows"]:
         source = f" ({row['source']})" if row["source"] else ""
-        found.append(f"{row['task']}: {row['can']}: {row['reason']}{source}.")
+        result.append(f"{row['task']}: {row['can']}: {row['reason']}{source}.")
         if row["conflict"]:
-            found.append(f"{row['task']}: conflict: {row['conflict']}.")
+            result.append(f"{row['task']}: conflict: {row['conflict']}.")
     assumed = sorted({row["assumes"] for row in data["rows"] if row["assumes"]})
-    found += [f"Assumed by the theorems: {each}." for each in assumed]
-    found += [f"{each}." for each in (data["remark"], data["stopped"]) if each]
-    return found
+    result += [f"Assumed by the theorems: {each}." for each in assumed]
+    result += [f"{each}." for each in (data["remark"], data["stopped"]) if each]
+    return result
 
 
 def text(data: Data) -> str:
@@ -117,10 +117,10 @@ def check_folder(folder: Path) -> None:
 def save(data: Data, folder: Path) -> list[Path]:
     """Writes all three, together or not at all."""
     check_folder(folder)
-    found = {
+    result = {
         "card.json": json_bytes(data),
         "card.html": html(data).encode(),
         "badge.svg": badge(data).encode(),
     }
-    write_folder(folder, found, key="card.json")
+    write_folder(folder, result, key="card.json")
     return [folder / name for name in FILES]

@@ -47,11 +47,11 @@ class CascadeProbe:
         return [self._probe(streams[replicate], targets) for replicate in range(trained.replicates)]
 
     def _probe(self, streams: Tensor, targets: dict[str, Tensor]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        outcome: dict[str, Any] = {}
         for name, labels in targets.items():
             results = [linear_probe(stream, labels.to(stream.device)) for stream in streams]
-            found[name] = {
+            outcome[name] = {
                 "accuracy": [round(result.accuracy, 4) for result in results],
                 "baseline": round(results[0].baseline, 4),
             }
-        return found
+        return outcome

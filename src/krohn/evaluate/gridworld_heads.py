@@ -110,9 +110,9 @@ def _visits_of(states: NDArray[np.integer], nearest: NDArray[np.int64], place: i
 
     Positions at the wall itself are left out, or every head that attends to itself would score.
     """
-    behind = (nearest >= 0) & (nearest < np.arange(states.shape[1]))
+    is_past = (nearest >= 0) & (nearest < np.arange(states.shape[1]))
     reached = np.take_along_axis(states, np.maximum(nearest, 0), axis=1)
-    return np.where(behind & (reached == place), nearest, -1)
+    return np.where(is_past & (reached == place), nearest, -1)
 
 
 def _excess(attention: NDArray[np.float64], visits: NDArray[np.int64]) -> float:

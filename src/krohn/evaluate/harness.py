@@ -95,12 +95,12 @@ class FirstWrong(NamedTuple):
 
 def reach(places: Sequence[float], accuracies: Sequence[float], share: float) -> int:
     """n*: the greatest length with that share of letters right, and at every shorter one looked at."""
-    found = 0
+    result = 0
     for place, accuracy in zip(places, accuracies, strict=True):
         if accuracy < share:
             break
-        found = int(place)
-    return found
+        result = int(place)
+    return result
 
 
 class _Around(nn.Module):
@@ -150,16 +150,16 @@ def made(factory: Factory, automaton: Semiautomaton, effort: Effort) -> nn.Modul
 def logits_of(module: nn.Module, words: Tensor, states: int) -> Tensor:
     """The logits of words; an error of the module is one line."""
     try:
-        found = module(words)
+        result = module(words)
     except InvalidInput:
         raise
     except Exception as error:  # whatever somebody else's code does
         raise InvalidInput(
             f"the module must run on words {_shape(words)}; it raised {_line(error)}"
         ) from error
-    if not isinstance(found, Tensor) or found.shape != (*words.shape, states):
-        raise InvalidInput(f"the module must return logits {(*words.shape, states)}; got {_shape(found)}")
-    return found
+    if not isinstance(result, Tensor) or result.shape != (*words.shape, states):
+        raise InvalidInput(f"the module must return logits {(*words.shape, states)}; got {_shape(result)}")
+    return result
 
 
 @torch.no_grad()
@@ -258,11 +258,11 @@ def _optimizers(module: nn.Module, effort: Effort) -> list[torch.optim.Optimizer
         if effort.optimizer == "muon" and p.ndim == 2 and not name.startswith(("embedding", "head", "wte"))
     }
     rest = [p for name, p in every.items() if name not in matrices]
-    found: list[torch.optim.Optimizer] = [torch.optim.AdamW(rest, effort.lr)] if rest else []
+    result: list[torch.optim.Optimizer] = [torch.optim.AdamW(rest, effort.lr)] if rest else []
     if matrices:
         options: dict[str, Any] = {"adjust_lr_fn": "match_rms_adamw", "weight_decay": 0.01}
-        found.append(torch.optim.Muon(list(matrices.values()), effort.lr, **options))
-    return found
+        result.append(torch.optim.Muon(list(matrices.values()), effort.lr, **options))
+    return result
 
 
 def long_words(automaton: Semiautomaton, length: int) -> Iterator[tuple[str, Tensor]]:

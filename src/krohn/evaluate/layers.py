@@ -70,19 +70,19 @@ def find_layer(layer: str | Factory, width: int) -> Layer:
 
 def described(name: str, factory: Factory) -> Layer:
     """The layer with what its factory says about itself."""
-    told = getattr(factory, "card", {})
+    card = getattr(factory, "card", {})
     known = {field.name: field.type for field in fields(Layer)[2:]}
-    if not isinstance(told, Mapping) or not set(told) <= set(known):
-        got = ", ".join(map(str, told)) if isinstance(told, Mapping) else type(told).__name__
+    if not isinstance(card, Mapping) or not set(card) <= set(known):
+        got = ", ".join(map(str, card)) if isinstance(card, Mapping) else type(card).__name__
         raise InvalidInput(
             f"card of {name[:60]} must be a dictionary with {', '.join(known)}; got {got[:80]}"
         )
-    for key, value in told.items():
+    for key, value in card.items():
         whole = key in ("layers", "steps", "longest")
         if not (isinstance(value, int) and value >= 1 if whole else isinstance(value, str) or value is None):
             wanted = "a whole number above 0" if whole else "a text"
             raise InvalidInput(f"{key} in the card of {name[:60]} must be {wanted}; got {value!r:.60}")
-    return Layer(name, factory, **told)
+    return Layer(name, factory, **card)
 
 
 def _imported(name: str) -> Factory:
@@ -92,14 +92,14 @@ def _imported(name: str) -> Factory:
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        found = getattr(import_module(package), attribute, None)
+        result = getattr(import_module(package), attribute, None)
     except Exception as error:  # whatever somebody else's module does when it is imported
         raise InvalidInput(
             f"the layer {name[:60]} must load; {type(error).__name__}: {str(error)[:120]}"
         ) from error
-    if not callable(found):
+    if not callable(result):
         raise InvalidInput(f"the layer must name a function in {package[:40]}; there is no {attribute[:40]}")
-    return found  # type: ignore[no-any-return]
+    return result  # type: ignore[no-any-return]
 
 
 def _of_fla(name: str, kind: str, options: list[str]) -> Layer:
@@ -113,8 +113,8 @@ def _of_fla(name: str, kind: str, options: list[str]) -> Layer:
     except Exception as error:  # Triton, say, may refuse this machine
         line = str(error).partition("\n")[0][:120]
         raise InvalidInput(f"fla.layers must load; it raised {type(error).__name__}: {line}") from error
-    made = getattr(layers, kind, None)
-    if not isinstance(made, type):
+    result = getattr(layers, kind, None)
+    if not isinstance(result, type):
         raise UnknownName(f"fla:CLASS must name a class of fla.layers; there is no {kind[:40]!r}")
     given: dict[str, Any] = {}
     for option in options:
@@ -127,7 +127,7 @@ def _of_fla(name: str, kind: str, options: list[str]) -> Layer:
             ) from error
 
     def factory(width: int) -> nn.Module:
-        return First(made(hidden_size=width, **given))
+        return First(result(hidden_size=width, **given))
 
     return Layer(name, factory, remark="flash-linear-attention's own layer and kernels")
 
@@ -142,8 +142,8 @@ class First(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """The layer's output, in the float type of what it was given."""
         with torch.autocast(x.device.type, torch.bfloat16, enabled=x.device.type == "cuda"):
-            found = self.layer(x)
-        first: Tensor = found[0] if isinstance(found, tuple) else found
+            result = self.layer(x)
+        first: Tensor = result[0] if isinstance(result, tuple) else result
         return first.to(x.dtype)
 
 

@@ -61,11 +61,11 @@ class TrainedStates:
         """States of a few words; with a scratchpad the network reads its own states back."""
         tokens = torch.from_numpy(np.ascontiguousarray(words))[None].to(self.task.device)
         if self.task.config.scratchpad:
-            found = read_step_by_step(self.network, self.weights, tokens, self.automaton.num_letters)
+            result = read_step_by_step(self.network, self.weights, tokens, self.automaton.num_letters)
         else:
             logits = self.network.logits(self.weights, self.task.begun(tokens))
-            found = logits.argmax(-1)[..., -words.shape[1] :]
-        out: Words = found[0].cpu().numpy().astype(np.int64)
+            result = logits.argmax(-1)[..., -words.shape[1] :]
+        out: Words = result[0].cpu().numpy().astype(np.int64)
         return out
 
 
@@ -79,8 +79,8 @@ def trained_states(directory: Path, device: str = "cpu") -> TrainedStates:
     replicate = best_replicate(directory)
     task = Task(config.task, parse_spec(config.task.spec), torch.device(device))
     network = config.model.build(task.vocabulary, task.classes)
-    found = read_weights(directory, replicate, network.layout)
-    weights = {name: value[None].to(device) for name, value in found.items()}
+    result = read_weights(directory, replicate, network.layout)
+    weights = {name: value[None].to(device) for name, value in result.items()}
     return TrainedStates(network, weights, task, replicate)
 
 

@@ -89,8 +89,8 @@ def _cell(member: Member, records: tuple[Record, ...]) -> Cell:
         label = {"task": member.label["task"], **member.label}
         for record in records:
             optimizer, length = record.config["optimizer"], record.config["task"]["length"]
-            found = [record.config["steps"], optimizer["batch"], length, record.metrics["accuracy"]]
-            wrong = [value for value in (*found, *optimizer["lr"]) if type(value) not in (int, float)]
+            result = [record.config["steps"], optimizer["batch"], length, record.metrics["accuracy"]]
+            wrong = [value for value in (*result, *optimizer["lr"]) if type(value) not in (int, float)]
             if wrong or not optimizer["lr"]:
                 raise TypeError(f"{shown(wrong[0]) if wrong else 'no learning rate'} is no number")
     except (KeyError, TypeError) as error:

@@ -64,18 +64,18 @@ class Record:
     def accuracy(self) -> float:
         """Token accuracy on the test set; validation accuracy for records without one."""
         judged = self.metrics["test"] if self.tested else self.metrics
-        found = judged.get("accuracy") if isinstance(judged, Mapping) else None
-        if not isinstance(found, (int, float)) or isinstance(found, bool):
-            raise InvalidInput(f"the metrics of run {self.run_id} must have an accuracy; got {shown(found)}")
-        return float(found)
+        result = judged.get("accuracy") if isinstance(judged, Mapping) else None
+        if not isinstance(result, (int, float)) or isinstance(result, bool):
+            raise InvalidInput(f"the metrics of run {self.run_id} must have an accuracy; got {shown(result)}")
+        return float(result)
 
     @property
     def evaluations(self) -> Mapping[str, Any]:
         """The evaluations that were made of the trained replicate, by name."""
-        found = self.metrics.get("evaluations", {})
-        if not isinstance(found, Mapping):
-            raise InvalidInput(f"the evaluations of a record must be an object; got {shown(found)}")
-        return found
+        result = self.metrics.get("evaluations", {})
+        if not isinstance(result, Mapping):
+            raise InvalidInput(f"the evaluations of a record must be an object; got {shown(result)}")
+        return result
 
 
 @dataclass(frozen=True, kw_only=True)

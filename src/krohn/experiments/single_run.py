@@ -139,7 +139,7 @@ def _records(result: TrainResult, started: str) -> tuple[Record, ...]:
             sequences=trained_steps(result.curves, replicate) * config.optimizer.batch,
             config=config.to_dict(),
             metrics=_metrics(result, replicate)
-            | {"evaluations": {name: found[replicate] for name, found in result.extra.items()}},
+            | {"evaluations": {name: hits[replicate] for name, hits in result.extra.items()}},
             environment=where,
             code=code_version(),
             started=started,

@@ -97,9 +97,9 @@ class Store:
             self._create()
         if writable:
             self._connection.execute("PRAGMA journal_mode=WAL")
-        found = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if found != "ok":
-            raise InvalidFile(_corrupt(self.path, found))
+        result = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if result != "ok":
+            raise InvalidFile(_corrupt(self.path, result))
         self._connection.execute("PRAGMA query_only=" + ("0" if writable else "1"))
 
     def _create(self) -> None:

@@ -120,7 +120,7 @@ class Results:
         texts = [parse_text(path) for path in _paths(files)]
         with Store(Path(store)) as opened:
             before = len(opened.records())
-            conflicts = [found for records, members in texts for found in opened.put(records, members)]
+            conflicts = [result for records, members in texts for result in opened.put(records, members)]
             after = len(opened.records())
         return Joined(sum(len(records) for records, _ in texts), after - before, after, conflicts)
 

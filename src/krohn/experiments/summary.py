@@ -58,8 +58,8 @@ def summary(cell: Cell) -> Row:
 
 
 def _word_accuracy(record: Record) -> float | None:
-    found = record.metrics.get("test", record.metrics).get("sequence_accuracy")
-    return None if found is None else round(float(found), 5)
+    result = record.metrics.get("test", record.metrics).get("sequence_accuracy")
+    return None if result is None else round(float(result), 5)
 
 
 def _success(records: Sequence[Record]) -> Row:
@@ -115,10 +115,10 @@ def learning_rate(record: Record) -> float:
 
 def series_at(cell: Cell, evaluation: str, kind: str = "token") -> tuple[list[float], list[list[float]]]:
     """The places an evaluation looked at, and for each replicate that has it the accuracies there."""
-    found: list[Any] = [r.evaluations[evaluation] for r in cell.records if evaluation in r.evaluations]
-    if not found:
+    outcome: list[Any] = [r.evaluations[evaluation] for r in cell.records if evaluation in r.evaluations]
+    if not outcome:
         return [], []
-    return list(found[0]["at"]), [list(result[kind]) for result in found]
+    return list(outcome[0]["at"]), [list(result[kind]) for result in outcome]
 
 
 def mean_series(cell: Cell, evaluation: str) -> tuple[list[float], list[float], list[float]]:

@@ -103,7 +103,7 @@ def sweep(
         say(_news(outcome))
         if outcome.error:
             errors.append(f"{run.config.run_id} ({_words(run)}): {outcome.error}")
-        same = [found for found in everywhere if outcome.records and found[1].config == run.config]
+        same = [result for result in everywhere if outcome.records and result[1].config == run.config]
         conflicts += store.put(outcome.records, _members(scale, same))
         if outcome.finished:
             # Not before: a full disk must cost the result only, never the training.
@@ -141,7 +141,7 @@ def _everywhere(
     """The runs of all experiments at this scale, at the selected number of sequences; this one's first."""
     whole = Selection(sequences=selection.sequences)
     others = [other for other in EXPERIMENTS.values() if other.name != experiment.name]
-    return [(found, run) for found in (experiment, *others) for run in whole.of(found.plan(scale))]
+    return [(result, run) for result in (experiment, *others) for run in whole.of(result.plan(scale))]
 
 
 def _once_each(runs: Sequence[PlannedRun], others: Sequence[PlannedRun]) -> list[PlannedRun]:
@@ -151,9 +151,9 @@ def _once_each(runs: Sequence[PlannedRun], others: Sequence[PlannedRun]) -> list
     """
     asked: dict[str, dict[str, Evaluation]] = {}
     for run in (*runs, *others):
-        found = asked.setdefault(run.config.run_id, {})
+        result = asked.setdefault(run.config.run_id, {})
         for evaluation in run.evaluations:
-            found.setdefault(evaluation.name, evaluation)
+            result.setdefault(evaluation.name, evaluation)
     once = {run.config.run_id: run for run in reversed(runs)}
     order = dict.fromkeys(run.config.run_id for run in runs)
     return [replace(once[name], evaluations=tuple(asked[name].values())) for name in order]
@@ -193,11 +193,11 @@ def _news(outcome: Outcome) -> str:
     name = _words(outcome.job.run)
     if not outcome.records:
         return f"{name}: {outcome.error or outcome.skipped or 'not begun, no time left'}"
-    found = sorted(record.accuracy for record in outcome.records)
+    result = sorted(record.accuracy for record in outcome.records)
     ended = "done" if outcome.finished else "stopped by the clock"
     seen = max(record.sequences for record in outcome.records)
     return (
-        f"{name}: {ended}, best {found[-1]:.2%}, median {median(found):.2%}, {seen:,} sequences each, "
+        f"{name}: {ended}, best {result[-1]:.2%}, median {median(result):.2%}, {seen:,} sequences each, "
         f"{outcome.records[0].metrics['seconds']:.0f} s"
     )
 

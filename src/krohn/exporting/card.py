@@ -51,8 +51,8 @@ class Card:
 
     @property
     def _proof(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.findings.get("certificate", {"certified": False, "reason": ""})
-        return found
+        result: Mapping[str, Any] = self.findings.get("certificate", {"certified": False, "reason": ""})
+        return result
 
     @property
     def proved(self) -> bool:
@@ -138,9 +138,9 @@ class Card:
             yield f"In {' and '.join(wrong)} it gives wrong states without a message.\n"
 
     def _checks(self, library: str) -> Iterator[str]:
-        found = self.findings
-        if "compared" in found:
-            seen = found["compared"]
+        result = self.findings
+        if "compared" in result:
+            seen = result["compared"]
             yield (
                 f"In float32, on {seen['words']} held-out words: logits differ from those of the trained "
                 f"network by at most {seen['difference']:.1g} (the largest is {seen['largest']:.3g})."
@@ -160,8 +160,8 @@ class Card:
             if proof.get("largest"):
                 yield f"It is proved for words of at most {proof['largest']} letters; {_kept(library)}"
             yield f"Why there is no proof of all words: {proof['reason']}.\n"
-        yield f"- {found['checked']['words']:,} words in float32: {outcome(found['checked'])}."
-        rounding = found["rounding"]
+        yield f"- {result['checked']['words']:,} words in float32: {outcome(result['checked'])}."
+        rounding = result["rounding"]
         yield (
             f"- {rounding['words']:,} words with {rounding['factor']:g} times the rounding of float32, as "
             f"other readers sum in other orders: {outcome(rounding)}."
@@ -173,7 +173,7 @@ class Card:
             )
         yield "\n| loaded in | words run | wrong |\n| --- | --- | --- |"
         yield from (
-            f"| {name} | {seen['words']} | {seen['wrong']} |" for name, seen in found["types"].items()
+            f"| {name} | {seen['words']} | {seen['wrong']} |" for name, seen in result["types"].items()
         )
         yield "\nHalf types are run as eager attention has them. Load it in a type with no wrong word."
 
@@ -182,8 +182,8 @@ class Card:
         for name, text in self.about(library).items():
             if name != "right_in":
                 yield f"- {name}: {called if name == 'automaton' else text}"
-        made = "training on words of the automaton" if "replicate" in self.origin else "construction"
-        yield f"- weights: by {made}; no other data"
+        result = "training on words of the automaton" if "replicate" in self.origin else "construction"
+        yield f"- weights: by {result}; no other data"
         yield "- licence: MIT, as krohn itself"
 
 

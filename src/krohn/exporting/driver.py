@@ -120,10 +120,10 @@ def export(
 
 def refusal(exported: Exported, *, unchecked: bool = False) -> str | None:
     """Why the files should not be written, if a word showed that: which must be right, and what was said."""
-    found, failed = exported.findings.get("counterexample"), exported.findings.get("failed")
-    if found is None or (unchecked and failed == "rounding"):
+    result, failed = exported.findings.get("counterexample"), exported.findings.get("failed")
+    if result is None or (unchecked and failed == "rounding"):
         return None
-    letters = list(found["letters"])
+    letters = list(result["letters"])
     if len(letters) > SHOWN_LETTERS:
         half = SHOWN_LETTERS // 2
         letters[half:-half] = [f"… ({len(letters):,} letters) …"]
@@ -132,7 +132,7 @@ def refusal(exported: Exported, *, unchecked: bool = False) -> str | None:
         rule += f" with {SAFETY:g} times the rounding of float32, as other readers sum in other orders"
     elif failed != "float32":
         rule += f" in {failed}"
-    return f"{rule}; after {' '.join(letters)} it says {found['got']}, not {found['expected']}"
+    return f"{rule}; after {' '.join(letters)} it says {result['got']}, not {result['expected']}"
 
 
 def prepare(
@@ -204,13 +204,13 @@ def export_compiled(
 
     Formats without LayerNorm hold the same decoder, which is run once.
     """
-    made: dict[bool, tuple[Decoder, Card, Files, Proof | None]] = {}
+    result: dict[bool, tuple[Decoder, Card, Files, Proof | None]] = {}
     done = {}
     for to in formats:
         normalized = export_format(to).needs_layer_norm
-        if normalized not in made:
-            made[normalized] = _checked(network, normalized, dtype, proof)
-        done[to] = _exported(to, *made[normalized])
+        if normalized not in result:
+            result[normalized] = _checked(network, normalized, dtype, proof)
+        done[to] = _exported(to, *result[normalized])
     return done
 
 
@@ -225,8 +225,8 @@ def _checked(
 
 def export_decoder(decoder: Decoder, network: CompiledNetwork, *, proof: bool) -> Exported:
     """Another decoder of a compiled network as a stock GPT-2, examined like the usual one."""
-    card, found = _examined(decoder, network, "float32", proof)
-    return _exported("hf", decoder, card, {}, found)
+    card, result = _examined(decoder, network, "float32", proof)
+    return _exported("hf", decoder, card, {}, result)
 
 
 def _examined(
@@ -244,8 +244,8 @@ def _examined(
 
 def _proved(proof: Proof) -> dict[str, Any]:
     known = {"certified": proof.certified, "dtype": DTYPE, "margin": at_least(proof.margin, 4)}
-    found = {**known, "reason": proof.reason[:300]}
-    return {**found, "largest": proof.largest}
+    result = {**known, "reason": proof.reason[:300]}
+    return {**result, "largest": proof.largest}
 
 
 def _findings(decoder: Decoder, network: CompiledNetwork, dtype: str) -> dict[str, Any]:
@@ -258,8 +258,8 @@ def _findings(decoder: Decoder, network: CompiledNetwork, dtype: str) -> dict[st
     failures = {"rounding": rounded.counterexample}
     if dtype in types:
         failures = {dtype: types[dtype].counterexample, **failures}
-    failed = next((name for name, found in failures.items() if found is not None), None)
-    found = None if failed is None else failures[failed]
+    failed = next((name for name, result in failures.items() if result is not None), None)
+    result = None if failed is None else failures[failed]
     counts = {name: {"words": seen.words, "wrong": seen.wrong} for name, seen in types.items()}
     return {
         "dtype": dtype,
@@ -267,7 +267,7 @@ def _findings(decoder: Decoder, network: CompiledNetwork, dtype: str) -> dict[st
         "rounding": {"factor": SAFETY, **_counts(rounded)},
         "types": {"float32": {"words": checked.words, "wrong": checked.wrong}, **counts},
         "failed": failed,
-        "counterexample": None if found is None else asdict(found),
+        "counterexample": None if result is None else asdict(result),
     }
 
 

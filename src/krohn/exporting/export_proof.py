@@ -15,7 +15,7 @@ from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import Check
 from krohn.certify.proof import checkable_table, furthest
-from krohn.certify.verification import RULE_SET, said
+from krohn.certify.verification import RULE_SET, refutation_text
 from krohn.check.claim import RULES, Certificate, Claim
 from krohn.check.gpt2 import decoder_of, export_net, token_automaton
 from krohn.check.net import MODEL, Net
@@ -100,7 +100,7 @@ def _attempt(checked: Network, decoder: Decoder, automaton: Semiautomaton, lengt
     table, searched = token_table(decoder, automaton), without_norms(checked)
     record, failure, margin = furthest(checked, table, length, DTYPE, searched)
     if failure is not None:
-        return unproved(said(failure, decoder.layers))
+        return unproved(refutation_text(failure, decoder.layers))
     return Proof(record.witness, length, margin, "", tuple(record.checks))
 
 

@@ -11,7 +11,7 @@ from krohn.certify.certificate import Check, Counterexample, SecondOpinion, Veri
 from krohn.certify.identity import Identity, identify
 from krohn.certify.proof import furthest
 from krohn.certify.search import all_words, candidates, first_wrong
-from krohn.certify.verification import RULE_SET, said
+from krohn.certify.verification import RULE_SET, refutation_text
 from krohn.check.claim import RULES, Certificate, check_certificate, read_certificate, transformer_of
 from krohn.check.folder import read_net
 from krohn.check.gpt2 import GPT2, LENS, SIZES
@@ -67,10 +67,12 @@ def _searched(net: Net, certificate: Certificate, identity: Identity) -> Verific
         return _outcome(net, certificate, identity, str(error))
     record, failure, _ = furthest(network, table, claim.up_to or 1, claim.dtype, without_norms(network))
     if failure is not None:
-        return _outcome(net, certificate, identity, said(failure, len(network.layers)), failure.word)
-    made = replace(certificate, witness=record.witness)
-    verdict = check_certificate(net, made)
-    return _outcome(net, made, identity, verdict.reason, margin=verdict.margin, checks=tuple(record.checks))
+        return _outcome(
+            net, certificate, identity, refutation_text(failure, len(network.layers)), failure.word
+        )
+    result = replace(certificate, witness=record.witness)
+    verdict = check_certificate(net, result)
+    return _outcome(net, result, identity, verdict.reason, margin=verdict.margin, checks=tuple(record.checks))
 
 
 def _kept(folder: Path) -> object:
@@ -92,17 +94,17 @@ def _outcome(
     checks: tuple[Check, ...] = (),
 ) -> Verification:
     """The verdict with words run beside it; a wrong one refutes whatever was proved."""
-    claim, opinion, found = certificate.claim, None, None
+    claim, opinion, result = certificate.claim, None, None
     if not identity.mismatch:
-        opinion, found = _run(net, identity.automaton, claim.up_to or 1, word)
-    if found is not None and not reason:
+        opinion, result = _run(net, identity.automaton, claim.up_to or 1, word)
+    if result is not None and not reason:
         reason = "exhaustive run: a word is run wrong"
     return Verification(
         certified=not reason,
         claim=claim,
         margin=0.0 if reason else margin,
         checks=checks,
-        counterexample=found,
+        counterexample=result,
         largest=0 if reason else claim.up_to or 0,
         reason=reason,
         second_opinion=opinion,
@@ -125,15 +127,15 @@ def _run(
         shown = logits(decoder, words).argmax(axis=-1)
         outputs = np.full(len(decoder.vocabulary.tokens), -1)
         outputs[list(decoder.vocabulary.states)] = np.arange(len(decoder.vocabulary.states))
-        found: npt.NDArray[np.int64] = outputs[shown]
-        return found
+        result: npt.NDArray[np.int64] = outputs[shown]
+        return result
 
     letters, short = automaton.num_letters, 1
     while letters > 1 and short < length and letters ** (short + 1) <= SHORT_WORDS:
         short += 1
     first, wrong = first_wrong(states, automaton, all_words(letters, short))
     longer = (words[:LONG_WORDS] for words in candidates(letters, length, word))
-    found = first or next(
+    result = first or next(
         (one for words in longer if (one := first_wrong(states, automaton, words)[0])), None
     )
-    return SecondOpinion(short, letters**short, wrong), found
+    return SecondOpinion(short, letters**short, wrong), result

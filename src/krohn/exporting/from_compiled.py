@@ -179,7 +179,7 @@ def _checked(
     batches: Iterable[Words],
     run: Callable[[Decoder, Words], Activations],
 ) -> Checked:
-    total, wrong, leads, found = 0, 0, [], []
+    total, wrong, leads, result = 0, 0, [], []
     for words in batches:
         with one_thread():
             scores = run(decoder, words)
@@ -187,8 +187,8 @@ def _checked(
         got = scores.argmax(axis=-1)
         leads.append(_least_lead(scores, right))
         total, wrong = total + len(words), wrong + int((got != right).any(axis=1).sum())
-        found += _first_wrong(decoder, words, right, got)
-    earliest = min(found, key=lambda one: len(one.letters), default=None)
+        result += _first_wrong(decoder, words, right, got)
+    earliest = min(result, key=lambda one: len(one.letters), default=None)
     return Checked(total, wrong, min(leads), earliest)
 
 
@@ -221,10 +221,10 @@ def measured(blocks: StandardBlocks, network: CompiledNetwork) -> Measured:
     entries = max(1, sum(len(block.heads) for block in blocks.blocks)) * len(blocks.positions) ** 2
     for words in _long_words(network, max(16, MEASURING_WORK // entries)):
         with one_thread():
-            found = np.sort(paper_logits(plain, words, observe=observe), axis=-1)
-        largest.append(float(np.abs(found).max()))
-        if found.shape[-1] > 1:
-            leads.append(float((found[..., -1] - found[..., -2]).min()))
+            result = np.sort(paper_logits(plain, words, observe=observe), axis=-1)
+        largest.append(float(np.abs(result).max()))
+        if result.shape[-1] > 1:
+            leads.append(float((result[..., -1] - result[..., -2]).min()))
     least = min(leads, default=1.0)
     # A network whose logits tie is wrong; the check shows it, on whatever scale.
     measures = (max(sizes), least if least > 0.0 else 1.0, max(largest))

@@ -60,12 +60,12 @@ def _outer(decoder: Decoder, plain: int) -> Json:
     """Channels that the construction does not know: they steady LayerNorm, or mark foreign tokens."""
     foreign, high, low, zero = outer_channels(plain)
     constant = float(decoder.tensors["transformer.wpe.weight"][0, high])
-    found: Json = {"foreign": {"channel": foreign, "value": "1 at a token that is not a letter, else 0"}}
+    result: Json = {"foreign": {"channel": foreign, "value": "1 at a token that is not a letter, else 0"}}
     if not decoder.normalized:
-        return {**found, "one": {"channel": high, "value": constant}}
+        return {**result, "one": {"channel": high, "value": constant}}
     gain = float(decoder.tensors["transformer.h.0.ln_1.weight"][0])
     pair = {"plus": {"channel": high, "value": constant}, "minus": {"channel": low, "value": -constant}}
-    return {**found, **pair, "zero": {"channel": zero, "value": 0.0}, "gain": gain}
+    return {**result, **pair, "zero": {"channel": zero, "value": 0.0}, "gain": gain}
 
 
 def _units(
@@ -89,11 +89,11 @@ def _runs(number: int, block: StandardBlock, before: dict[int, str], after: dict
 
     runs = []
     for (role, reads, writes), units in groupby(range(len(block.roles)), key=described):
-        found = list(units)
+        result = list(units)
         runs.append(
             {
                 "block": number,
-                "units": [found[0], found[-1] + 1],
+                "units": [result[0], result[-1] + 1],
                 "role": role,
                 "reads": list(reads),
                 "writes": list(writes),

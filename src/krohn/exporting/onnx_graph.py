@@ -59,9 +59,9 @@ def _model(decoder: Decoder, about: Mapping[str, str]) -> bytes:
         "logits", TensorProto.FLOAT, [*shape, len(decoder.vocabulary.states)]
     )
     states = helper.make_tensor_value_info("states", TensorProto.INT64, shape)
-    made = helper.make_graph(graph.nodes, "decoder", inputs, [logits, states], graph.constants)
+    result = helper.make_graph(graph.nodes, "decoder", inputs, [logits, states], graph.constants)
     opset = [helper.make_opsetid("", OPSET)]
-    model = helper.make_model(made, opset_imports=opset, producer_name="krohn", ir_version=9)
+    model = helper.make_model(result, opset_imports=opset, producer_name="krohn", ir_version=9)
     helper.set_model_props(model, dict(about))
     onnx.checker.check_model(model, full_check=True)
     data: bytes = model.SerializeToString()

@@ -95,25 +95,25 @@ def token_sampler(
     folder: Path, spec: Semiautomaton | None, length: int, distribution: str | None, seed: int
 ) -> TokenSampler:
     """Words for the export in a folder; an automaton that is given must be the one it is an export of."""
-    said = facts_of_export(folder)
-    tokens = said["tokens"]
+    facts = facts_of_export(folder)
+    tokens = facts["tokens"]
     if tokens is None:
         raise InvalidInput(
             f"--for is for exports that read tokens; {folder} holds an ONNX graph, which reads numbers of "
             "letters: give its automaton.json instead"
         )
-    automaton = automaton_of_export(folder, said)
+    automaton = automaton_of_export(folder, facts)
     if spec is not None and spec.digest != automaton.digest:
         raise InvalidInput(
             f"the automaton must be that of the export in {folder}; another was given: leave it out"
         )
-    if length > said["length"]:
+    if length > facts["length"]:
         raise InvalidInput(
-            f"this export reads words of at most {said['length']} letters; got length {length}"
+            f"this export reads words of at most {facts['length']} letters; got length {length}"
         )
     sampler = Sampler(automaton, length, distribution, seed)
     prompt, letters, outputs = (tuple(tokens[part]) for part in ("prompt", "letters", "states"))
-    return TokenSampler(sampler, prompt, letters, outputs, said["target"])
+    return TokenSampler(sampler, prompt, letters, outputs, facts["target"])
 
 
 def facts_of_export(folder: Path) -> dict[str, Any]:
@@ -122,27 +122,27 @@ def facts_of_export(folder: Path) -> dict[str, Any]:
     if not path.exists():
         raise InvalidFile(f"{path} must exist (a directory written by krohn export); it does not")
     try:
-        said = read_json(path)
-        tokens, length, target = said["tokens"], said["length"], said["target"]
+        facts = read_json(path)
+        tokens, length, target = facts["tokens"], facts["length"], facts["target"]
         numbers = [] if tokens is None else [*tokens["prompt"], *tokens["letters"], *tokens["states"]]
         whole = all(type(number) is int and 0 <= number < 2**31 for number in (*numbers, length))
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InvalidFile(f"{path} must be what krohn export writes; {error!r:.100}") from error
     if not whole or target not in ("state", "observation"):
         raise InvalidFile(f"{path} must have a target and tokens as krohn export writes them")
-    return {"tokens": tokens, "length": length, "target": target, "name": said.get("automaton")}
+    return {"tokens": tokens, "length": length, "target": target, "name": facts.get("automaton")}
 
 
-def automaton_of_export(folder: Path, said: dict[str, Any]) -> Semiautomaton:
+def automaton_of_export(folder: Path, facts: dict[str, Any]) -> Semiautomaton:
     """The automaton of the export, under its own name if that is what it is: names choose distributions."""
     stored = load_automaton(folder / "automaton.json")
-    if said["tokens"] is not None and len(said["tokens"]["letters"]) != stored.num_letters:
+    if facts["tokens"] is not None and len(facts["tokens"]["letters"]) != stored.num_letters:
         raise InvalidFile(f"{folder}: export.json and automaton.json must have the same letters")
-    count = stored.num_states if said["target"] == "state" else stored.num_observations
-    if said["tokens"] is not None and len(said["tokens"]["states"]) < count:
-        raise InvalidFile(f"{folder}: export.json must have a token for each {said['target']}")
+    count = stored.num_states if facts["target"] == "state" else stored.num_observations
+    if facts["tokens"] is not None and len(facts["tokens"]["states"]) < count:
+        raise InvalidFile(f"{folder}: export.json must have a token for each {facts['target']}")
     try:
-        named = zoo(said["name"]) if isinstance(said["name"], str) else stored
+        named = zoo(facts["name"]) if isinstance(facts["name"], str) else stored
     except KrohnError:
         return stored
     return named if named.digest == stored.digest else stored

@@ -117,12 +117,12 @@ def cross_entropy(network: Network) -> Iterator[str]:
     generator = torch.Generator().manual_seed(5)
     targets = torch.randint(CLASSES, tokens.shape, generator=generator)
     shown = torch.randint(2, tokens.shape, generator=generator)
-    found = network.loss(weights, tokens, targets, shown)
+    result = network.loss(weights, tokens, targets, shown)
     scores = network.logits(weights, tokens).flatten(0, 2)
     every = functional.cross_entropy(scores, targets.flatten(), reduction="none").view_as(shown)
     wanted = (every * shown).sum((1, 2)) / shown.sum((1, 2))
-    if _far(found, wanted):
-        numbers = f"got {found.tolist()}, not {wanted.tolist()}"
+    if _far(result, wanted):
+        numbers = f"got {result.tolist()}, not {wanted.tolist()}"
         yield f"the loss must be the mean cross-entropy over the shown positions; {numbers}"
 
 

@@ -42,8 +42,8 @@ class StackConfig(ModelConfig):
     def reasons(self, length: int) -> list[str]:
         """See ``ModelConfig.reasons``."""
         sizes = {"layers": self.layers, "dim": self.dim, "conv": self.conv, **self.mixer_sizes()}
-        found = [f"{name} must be at least 1; got {size}" for name, size in sizes.items() if size < 1]
-        return found if self.mlp >= 0 else [*found, f"mlp must be at least 0; got {self.mlp}"]
+        result = [f"{name} must be at least 1; got {size}" for name, size in sizes.items() if size < 1]
+        return result if self.mlp >= 0 else [*result, f"mlp must be at least 0; got {self.mlp}"]
 
     @abstractmethod
     def mixer_sizes(self) -> dict[str, int]:
@@ -128,11 +128,11 @@ class Stack(Network):
 
     def _block(self, prefix: str) -> list[Parameter]:
         config, inputs = self._config, self._config.conv * self._config.dim
-        found = [*self._norm_parameters(f"{prefix}mix.norm"), *self.mixer_parameters(prefix, inputs)]
+        result = [*self._norm_parameters(f"{prefix}mix.norm"), *self.mixer_parameters(prefix, inputs)]
         if not config.mlp:
-            return found
+            return result
         return [
-            *found,
+            *result,
             *self._norm_parameters(f"{prefix}mlp.norm"),
             Parameter(f"{prefix}mlp.in", (inputs, config.mlp), "normal", inputs**-0.5),
             Parameter(f"{prefix}mlp.in_bias", (config.mlp,)),
@@ -149,9 +149,9 @@ class _StackDecoder(Decoder):
         return scores[:, :, -1]
 
     def fork(self, rows: Tensor) -> Decoder:
-        made = copy(self)
-        made._carried = [Carry(*(part[:, rows] for part in carry)) for carry in self._carried]
-        return made
+        result = copy(self)
+        result._carried = [Carry(*(part[:, rows] for part in carry)) for carry in self._carried]
+        return result
 
 
 def rows(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

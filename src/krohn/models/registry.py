@@ -51,8 +51,8 @@ def model_config(kind: str, **options: Any) -> ModelConfig:
 def _own() -> dict[str, type[ModelConfig]]:
     names = sorted(module.name for module in iter_modules(architectures.__path__))
     modules = [import_module(f"{architectures.__name__}.{name}") for name in names]
-    found = [module.ARCHITECTURE for module in modules if hasattr(module, "ARCHITECTURE")]
-    return {config.kind: config for config in found}
+    result = [module.ARCHITECTURE for module in modules if hasattr(module, "ARCHITECTURE")]
+    return {config.kind: config for config in result}
 
 
 def _checked(config: Any, kind: str) -> type[ModelConfig]:

@@ -71,18 +71,18 @@ def transformer_state(config: GptConfig, weights: Single, *, vocabulary: int, le
 def gpt_from_stock(config: GptConfig, module: StockGpt, like: Single) -> Single:
     """Weights by name, in the padded shapes of ``like``; fixed positions must be this encoding's."""
     state = module.state_dict()
-    found = {name: state[f"{_PREFIX}{name}"] for name in like if name.startswith(_SAME)}
-    found["wte"] = state[f"{_PREFIX}wte.weight"]
+    result = {name: state[f"{_PREFIX}{name}"] for name in like if name.startswith(_SAME)}
+    result["wte"] = state[f"{_PREFIX}wte.weight"]
     table = state[f"{_PREFIX}wpe.weight"]
     if config.positions == "learned":
-        found["wpe"] = table
-    elif not torch.allclose(table, position_rows(config, found, len(table)), atol=1e-5):
+        result["wpe"] = table
+    elif not torch.allclose(table, position_rows(config, result, len(table)), atol=1e-5):
         raise Unsupported(
             f"the stock position table is not the {config.positions} encoding; use positions learned"
         )
-    found["head.weight"] = state["head.weight"].T
-    found["head.bias"] = state["head.bias"]
-    return {name: _pad(found[name], like[name].shape) for name in like}
+    result["head.weight"] = state["head.weight"].T
+    result["head.bias"] = state["head.bias"]
+    return {name: _pad(result[name], like[name].shape) for name in like}
 
 
 def lstm_to_stock(config: LstmConfig, weights: Single, *, vocabulary: int, classes: int) -> StockLstm:
@@ -105,7 +105,7 @@ def lstm_to_stock(config: LstmConfig, weights: Single, *, vocabulary: int, class
 def lstm_from_stock(module: StockLstm, like: Single) -> Single:
     """Weights by name, in the padded shapes of ``like``."""
     state = module.state_dict()
-    found = {
+    result = {
         "wte": state["wte.weight"],
         "weight_ih": state["lstm.weight_ih_l0"].T,
         "weight_hh": state["lstm.weight_hh_l0"].T,
@@ -113,7 +113,7 @@ def lstm_from_stock(module: StockLstm, like: Single) -> Single:
         "head.weight": state["head.weight"].T,
         "head.bias": state["head.bias"],
     }
-    return {name: _pad(found[name], like[name].shape) for name in like}
+    return {name: _pad(result[name], like[name].shape) for name in like}
 
 
 def _empty_gpt(config: GptConfig, vocabulary: int, classes: int, length: int) -> StockGpt:

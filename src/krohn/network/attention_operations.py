@@ -19,8 +19,8 @@ from krohn.network.position_maps import Registers, Values
 def latest(marked: npt.NDArray[np.bool_], mask: str) -> Values:
     """``[word, t]``: the latest visible position that is marked, 0 where there is none."""
     positions = np.arange(marked.shape[1])
-    found: Values = np.maximum.accumulate(np.where(marked, positions, 0), axis=1)
-    return found if mask == "causal" else _shifted(found)
+    result: Values = np.maximum.accumulate(np.where(marked, positions, 0), axis=1)
+    return result if mask == "causal" else _shifted(result)
 
 
 def _shifted(values: Values) -> Values:

@@ -68,23 +68,23 @@ def _writers(program: Program) -> Iterator[tuple[str, tuple[int, str, str]]]:
 def _codes(network: CompiledNetwork, program: Program, register: Register) -> Json:
     """Which letters bring which value, and which states are read off which value; else nothing."""
     automaton = network.automaton
-    found: Json = {}
+    result: Json = {}
     sources: dict[str, Source] = {source.register: source for source in program.sources}
     if register.name in sources:
         source = sources[register.name]
-        found["letters"] = dict(zip(automaton.letter_names, source.letters, strict=True))
-        found["prompt"] = list(source.padding)
+        result["letters"] = dict(zip(automaton.letter_names, source.letters, strict=True))
+        result["prompt"] = list(source.padding)
     for places in program.places:
         if places.register == register.name:
-            found |= {"early": list(places.early), "cycle": list(places.cycle)}
+            result |= {"early": list(places.early), "cycle": list(places.cycle)}
     if register.name in program.readout.registers:
         place = program.readout.registers.index(register.name)
         states: dict[str, list[str]] = {}
         for name, code in zip(automaton.output_names, program.readout.codes, strict=True):
             if code is not None:
                 states.setdefault(str(code[place]), []).append(name)
-        return {**found, "states": states}
-    return found
+        return {**result, "states": states}
+    return result
 
 
 def _heads(network: CompiledNetwork) -> Iterator[Json]:
@@ -92,15 +92,15 @@ def _heads(network: CompiledNetwork) -> Iterator[Json]:
     own = "up to its own" if network.mask == "causal" else "before its own"
     for index, heads in enumerate(network.layout.heads):
         for number, head in enumerate(heads, start=1):
-            made = [] if program is None else [program.layers[index].attention[o] for o in head.operations]
+            result = [] if program is None else [program.layers[index].attention[o] for o in head.operations]
             yield {
                 "layer": index + 1,
                 "head": number,
                 "text": head.text,
-                "attends": "; ".join(dict.fromkeys(each.attends(own) for each in made)) or head.text,
-                "operations": [operation_to_json(each) for each in made],
-                "reads": list(dict.fromkeys(name for each in made for name in each.reads)),
-                "writes": [name for each in made for name in each.writes],
+                "attends": "; ".join(dict.fromkeys(each.attends(own) for each in result)) or head.text,
+                "operations": [operation_to_json(each) for each in result],
+                "reads": list(dict.fromkeys(name for each in result for name in each.reads)),
+                "writes": [name for each in result for name in each.writes],
             }
 
 

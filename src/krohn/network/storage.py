@@ -61,8 +61,8 @@ def named(where: str, value: object, annotation: Any) -> Any:
 
 @cache
 def _hints(kind: Callable[..., Any]) -> dict[str, Any]:
-    found = get_type_hints(kind)
-    return {item.name: found[item.name] for item in fields(kind)}  # type: ignore[arg-type]
+    result = get_type_hints(kind)
+    return {item.name: result[item.name] for item in fields(kind)}  # type: ignore[arg-type]
 
 
 def fitted(value: object, annotation: Any) -> Any:

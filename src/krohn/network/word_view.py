@@ -194,9 +194,9 @@ def _write_parquet(path: Path, columns: tuple[str, ...], rows: Iterator[Json]) -
     types = {"value": pyarrow.float64()}
     types |= dict.fromkeys(("layer", "head", "position", "to", "low", "high"), pyarrow.int64())
     schema = pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in columns])
-    made = pyarrow.Table.from_pylist([{name: row.get(name) for name in columns} for row in rows], schema)
+    result = pyarrow.Table.from_pylist([{name: row.get(name) for name in columns} for row in rows], schema)
 
     def put(stream: Any) -> None:
-        pyarrow.parquet.write_table(made, stream)
+        pyarrow.parquet.write_table(result, stream)
 
     write_whole(path, put)

@@ -90,31 +90,31 @@ def close(cell: Cell, automaton: Semiautomaton, limit: int = MAX_PAIRS, dtype: s
             f"the network must have the automaton's {automaton.num_letters} letters and "
             f"{automaton.num_states} states; it has {sizes[0]} and {sizes[1]}"
         )
-    found = _searched(cell, automaton, limit, dtype, ANY)
-    if not found.every_length and not found.layers and LEFT in cell.orders and dtype == "float32":
-        found = _searched(cell, automaton, limit, dtype, LEFT)
-    if found.every_length or found.counterexample is not None:
-        return found
-    return replace(found, counterexample=shortest_wrong(cell, automaton))
+    result = _searched(cell, automaton, limit, dtype, ANY)
+    if not result.every_length and not result.layers and LEFT in cell.orders and dtype == "float32":
+        result = _searched(cell, automaton, limit, dtype, LEFT)
+    if result.every_length or result.counterexample is not None:
+        return result
+    return replace(result, counterexample=shortest_wrong(cell, automaton))
 
 
 def _searched(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, order: str) -> Closure:
     """One order of adding; a word after which the right logit may not lead is run."""
     try:
         with np.errstate(all="ignore"):
-            found = closure.close(cell, checkable(automaton), dtype, order, limit, budget=Budget(WORK))
+            result = closure.close(cell, checkable(automaton), dtype, order, limit, budget=Budget(WORK))
     except Refused as refusal:
         return Closure(False, (), 0.0, order, reason=str(refusal))
-    made = Closure(found.proved, found.layers, found.margin, order, found.horizon)
-    if found.proved:
-        chunked = order == ANY and same_in_chunks(cell, found.notes) if has_chunks(cell) else None
-        return replace(made, horizon=None, order=CHUNKS if chunked else order, chunked=chunked)
-    if found.doubt is None:
-        return replace(made, reason=f"more than {made.vectors - 1:,} vectors are reached")
-    word = np.array([found.doubt])
-    got, wanted = int(states_of(cell, word)[0, -1]), automaton.run(found.doubt)[-1]
-    wrong = (found.doubt, got) if got != wanted else None
-    return replace(made, counterexample=wrong, reason="the right logit does not lead after some word")
+    built = Closure(result.proved, result.layers, result.margin, order, result.horizon)
+    if result.proved:
+        chunked = order == ANY and same_in_chunks(cell, result.notes) if has_chunks(cell) else None
+        return replace(built, horizon=None, order=CHUNKS if chunked else order, chunked=chunked)
+    if result.doubt is None:
+        return replace(built, reason=f"more than {built.vectors - 1:,} vectors are reached")
+    word = np.array([result.doubt])
+    got, wanted = int(states_of(cell, word)[0, -1]), automaton.run(result.doubt)[-1]
+    wrong = (result.doubt, got) if got != wanted else None
+    return replace(built, counterexample=wrong, reason="the right logit does not lead after some word")
 
 
 def checkable(automaton: Semiautomaton) -> Automaton:

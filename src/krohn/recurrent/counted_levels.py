@@ -80,11 +80,11 @@ def _machine(cascade: Cascade, levels: Sequence[_Level]) -> Cascaded:
     frame = cascade.skeleton
 
     def split(values: Values) -> list[list[Held]]:
-        found, place = [], 0
+        result, place = [], 0
         for level in levels:
-            found.append([*values[place : place + level.depth]])
+            result.append([*values[place : place + level.depth]])
             place += level.depth
-        return found
+        return result
 
     def tiles(values: Values) -> tuple[int, ...]:
         return tuple(level.tile(held) for level, held in zip(levels, split(values), strict=True))

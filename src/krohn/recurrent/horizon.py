@@ -37,8 +37,8 @@ class Horizon:
 
 def certified_horizon(cell: Cell, automaton: Semiautomaton, dtype: str = "float32") -> int | None:
     """Letters up to which every word is run right; ``None`` if this cannot tell."""
-    found = horizon_of(cell, automaton, dtype)
-    return None if found is None else found.length
+    result = horizon_of(cell, automaton, dtype)
+    return None if result is None else result.length
 
 
 def horizon_of(cell: Cell, automaton: Semiautomaton, dtype: str = "float32") -> Horizon | None:
@@ -49,10 +49,10 @@ def horizon_of(cell: Cell, automaton: Semiautomaton, dtype: str = "float32") -> 
     try:
         with np.errstate(all="ignore"):
             balls = DiagonalBalls(cell, dtype)
-            found = _references(balls, automaton)
-            if found is None:
+            result = _references(balls, automaton)
+            if result is None:
                 return None
-            origins, references = found
+            origins, references = result
             exact, _ = settled(balls, references, [0.0] * cell.layers, budget)
             if not any(exact):  # nothing is rounded: the closure decides
                 return None
@@ -73,10 +73,10 @@ def _largest(
 ) -> tuple[int, list[float]]:
     """The horizon with the widest last memory that the read-out allows; those above are narrower."""
     best, radii, least, most = 0, [0.0] * len(rounded), 1e-6, 1.0
-    behind = [sum(rounded[i + 1 :]) for i in range(len(rounded))]
+    lossy_after = [sum(rounded[i + 1 :]) for i in range(len(rounded))]
     for _ in range(_HALVINGS):
         size = (least * most) ** 0.5
-        allowed = [size * ratio**n if lossy else 0.0 for lossy, n in zip(rounded, behind, strict=True)]
+        allowed = [size * ratio**n if lossy else 0.0 for lossy, n in zip(rounded, lossy_after, strict=True)]
         try:
             length, least = letters_within(balls, found, allowed, budget), size
         except Refused:
@@ -110,8 +110,8 @@ def _references(balls: DiagonalBalls, automaton: Semiautomaton) -> tuple[list[li
         follow.append(row)
         if len(states) > MAX_REFERENCES or not np.isfinite(flat[-1]).all():
             return None
-    found = References(joined(states), np.array(follow), automaton.table[np.array(right)].astype(np.int64))
-    return origins, found
+    result = References(joined(states), np.array(follow), automaton.table[np.array(right)].astype(np.int64))
+    return origins, result
 
 
 def _flat(state: Carried) -> npt.NDArray[np.complex128]:

@@ -87,13 +87,13 @@ class _Blocked:
 
     def caught_up(self, values: Values) -> Values:
         """The plain machine's values: the rest of the pending work, then the block so far."""
-        found, count = [], self.count(values)
+        result, count = [], self.count(values)
         for number in range(len(self.levels)):
             done, pending, places = self.parts(values, number)
             for action in (*elementary(pending)[count:], *done):
                 places = moved(places, action)
-            found.append(places)
-        return tuple(found)
+            result.append(places)
+        return tuple(result)
 
     def count(self, values: Values) -> int:
         """Letters of the block so far."""
@@ -142,23 +142,23 @@ def block_length(plain: Columns) -> int:
 
 def _blocks(plain: Columns) -> tuple[int, list[_Level]]:
     """The shortest block, a power of two, whose work is at most one step a letter; first the idle work."""
-    found = all_actions(plain.machine)
-    works, block = found, 1
+    result = all_actions(plain.machine)
+    works, block = result, 1
     while any(len(elementary(action)) > block for layer in works for action in layer):
         works, block = [_products(layer) for layer in works], 2 * block
     idle: Action = ("move", tuple(range(plain.points)))
     lists = [[idle, *(budget for budget in layer if budget != idle)] for layer in works]
-    return block, [_Level(actions, blocks) for actions, blocks in zip(found, lists, strict=True)]
+    return block, [_Level(actions, blocks) for actions, blocks in zip(result, lists, strict=True)]
 
 
 def _products(actions: Sequence[Action]) -> list[Action]:
-    found = list(dict.fromkeys(composed_action((first, second)) for first in actions for second in actions))
-    if len(found) > MAX_WORK:
+    result = list(dict.fromkeys(composed_action((first, second)) for first in actions for second in actions))
+    if len(result) > MAX_WORK:
         raise LimitExceeded(
             f"one step for each letter is built where blocks of letters do at most {MAX_WORK} different "
             "things to a layer; this automaton has more: choose deltaproduct"
         )
-    return found
+    return result
 
 
 def composed_action(actions: Sequence[Action]) -> Action:

@@ -56,25 +56,25 @@ class _Reflected:
         """What the counting layers hold."""
         places = iter([place for (place,) in values])
         sign = next(places) if self.signed else 0
-        found: list[Held] = []
+        result: list[Held] = []
         for (start, moduli), (tile, _) in zip(self.layers, self.plain.start, strict=True):
             kept = tile if start is None else next(places)
-            found.append((kept, tuple((-next(places) if sign else next(places)) % m for m in moduli)))
-        return tuple(found)
+            result.append((kept, tuple((-next(places) if sign else next(places)) % m for m in moduli)))
+        return tuple(result)
 
     def step(self, values: Values, letter: int) -> tuple[tuple[Action, ...], Values]:
         """What a letter does to all layers, and their values after it."""
         sign = values[0][0] if self.signed else 0
-        found = [self.swap(1, 2, sign)] if self.signed else []
+        result = [self.swap(1, 2, sign)] if self.signed else []
         actions, after = self.plain.actions(self.held(values), letter)
         for (start, moduli), (kind, *given) in zip(self.layers, actions, strict=True):
             tiles = 0 if start is None else 1
             if kind == "set":
-                found += [("reset", (given[0],))] * tiles + [("reset", (0,))] * len(moduli)
+                result += [("reset", (given[0],))] * tiles + [("reset", (0,))] * len(moduli)
             else:
-                found += [self.swap(0, 2, sign)] * tiles
-                found += [self.swap(s, m, sign) for s, m in zip(given[0], moduli, strict=True)]
-        return tuple(found), self.placed(after, 1 - sign if self.signed else 0)
+                result += [self.swap(0, 2, sign)] * tiles
+                result += [self.swap(s, m, sign) for s, m in zip(given[0], moduli, strict=True)]
+        return tuple(result), self.placed(after, 1 - sign if self.signed else 0)
 
     def swap(self, added: int, modulus: int, sign: int) -> Action:
         """What adding to a counter does to its places: at most one swap."""

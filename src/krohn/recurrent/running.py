@@ -33,8 +33,8 @@ class PlainSums(Sums):
 
     def product(self, x: Real, weight: Array, bias: Array | None = None) -> Real:
         """See ``Sums``."""
-        made = _float(x.lo) @ _float(weight)
-        return _one(made if bias is None else made + _float(bias))
+        result = _float(x.lo) @ _float(weight)
+        return _one(result if bias is None else result + _float(bias))
 
     def products(self, *parts: tuple[Real, Array, Array | None]) -> Real:
         """See ``Sums``."""
@@ -85,14 +85,14 @@ def logits_of(cell: Cell, words: npt.NDArray[np.int64]) -> Floats:
     sums = PlainSums(FORMATS["float32"])
     rows, stages = cell.letters(sums), cell.stages(sums)
     carried = [_one(np.zeros((len(words), stage.size))) for stage in stages]
-    found = np.zeros((*words.shape, cell.num_states), np.float32)
+    result = np.zeros((*words.shape, cell.num_states), np.float32)
     with np.errstate(all="ignore"):
         for t in range(words.shape[1]):
             handed = rows[words[:, t]]
             for number, stage in enumerate(stages):
                 carried[number], handed = stage.step(handed, carried[number])
-            found[:, t] = handed.lo
-    return found
+            result[:, t] = handed.lo
+    return result
 
 
 def states_of(cell: Cell, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

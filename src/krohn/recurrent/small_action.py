@@ -20,16 +20,16 @@ def small_action(letters: Sequence[Permutation]) -> tuple[Permutation, ...]:
     order = GeneratedGroup(best, degree).order if degree <= _MAX_DEGREE else 0
     front = {degree: best} if order else {}
     while front:
-        found: dict[int, tuple[Permutation, ...]] = {}
+        result: dict[int, tuple[Permutation, ...]] = {}
         for action in front.values():
             for point in range(1, len(action[0])):
                 labels = least_blocks(action, len(action[0]), point)
                 size = max(labels) + 1
-                if 1 < size < len(action[0]) and size not in found:
+                if 1 < size < len(action[0]) and size not in result:
                     smaller = tuple(on_blocks(letter, labels) for letter in action)
                     if GeneratedGroup(smaller, size).order == order:
-                        found[size] = smaller
-        front = {size: found[size] for size in sorted(found, reverse=True)[-_KEPT:]}
+                        result[size] = smaller
+        front = {size: result[size] for size in sorted(result, reverse=True)[-_KEPT:]}
         best = min([best, *front.values()], key=lambda action: len(action[0]))
     return best
 

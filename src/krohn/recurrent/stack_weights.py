@@ -133,7 +133,7 @@ class _Builder:
 
     def tensors(self) -> Tensors:
         """All tensors, float32."""
-        found: dict[str, Array] = {"wte": np.eye(self.letters, self.dim)}
+        result: dict[str, Array] = {"wte": np.eye(self.letters, self.dim)}
         bent = [] if self.plain else [self._mlp(layer) for layer in range(len(self.codes))]
         width = max((len(bias) for _, bias, _ in bent), default=0)
         _check(self.inputs * width * len(self.codes))
@@ -141,18 +141,18 @@ class _Builder:
             prefix = f"h.{layer}."
             mixer = self._mixer(layer)
             out = code.out()
-            found[f"{prefix}mix.out"] = np.zeros((len(out), self.dim))
-            found[f"{prefix}mix.out"][:, self.read_at[layer]] = out
-            found |= {f"{prefix}mix.{name}": array for name, array in mixer.items()}
+            result[f"{prefix}mix.out"] = np.zeros((len(out), self.dim))
+            result[f"{prefix}mix.out"][:, self.read_at[layer]] = out
+            result |= {f"{prefix}mix.{name}": array for name, array in mixer.items()}
             if bent:
                 inward, bias, outward = bent[layer]
                 spare = width - len(bias)
-                found[f"{prefix}mlp.in"] = np.pad(inward, ((0, 0), (0, spare)))
-                found[f"{prefix}mlp.in_bias"] = np.pad(bias, (0, spare))
-                found[f"{prefix}mlp.out"] = np.pad(outward, ((0, spare), (0, 0)))
+                result[f"{prefix}mlp.in"] = np.pad(inward, ((0, 0), (0, spare)))
+                result[f"{prefix}mlp.in_bias"] = np.pad(bias, (0, spare))
+                result[f"{prefix}mlp.out"] = np.pad(outward, ((0, spare), (0, 0)))
         weight, bias = self._head()
-        found |= {"head.weight": weight, "head.bias": bias}
-        return {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in found.items()}
+        result |= {"head.weight": weight, "head.bias": bias}
+        return {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in result.items()}
 
     def _mixer(self, layer: int) -> dict[str, Array]:
         """The mixer's tensors; lagging ones look back at actions, and the first letter writes the start."""

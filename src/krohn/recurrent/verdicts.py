@@ -98,7 +98,7 @@ class _Rows:
         self.pair = idempotent_pair(automaton)
 
     def rows(self) -> tuple[Verdict, ...]:
-        found = (
+        result = (
             self.diagonal("diagonal [0, 1]", self.any_group(), _one, SARROF),
             self.diagonal("diagonal [-1, 1]", self.not_two_group(), two_series, GRAZZI),
             self.diagonal("diagonal complex", self.not_solvable(), derived_steps, SHAKERINAVA),
@@ -116,7 +116,7 @@ class _Rows:
             self.fixed_precision(),
             self.transformer(),
         )
-        return tuple(replace(row, least=True) if row.layers == 1 else row for row in found)
+        return tuple(replace(row, least=True) if row.layers == 1 else row for row in result)
 
     @property
     def n(self) -> int:

@@ -47,9 +47,9 @@ class Task:
 
     @staticmethod
     def _checked(config: TaskConfig, automaton: Semiautomaton) -> Distribution:
-        found = task_reasons(config, automaton)
-        if found:
-            raise Unsupported("; ".join(found))
+        result = task_reasons(config, automaton)
+        if result:
+            raise Unsupported("; ".join(result))
         return parse_distribution(config.distribution, automaton)
 
     @property
@@ -127,18 +127,18 @@ class Task:
 
 def task_reasons(config: TaskConfig, automaton: Semiautomaton) -> list[str]:
     """Every reason why the task cannot be built for this automaton."""
-    found = config.reasons()
+    result = config.reasons()
     if config.target == "observation" and automaton.observe is None:
-        found.append("target observation needs an automaton with an observation map; this one has none")
+        result.append("target observation needs an automaton with an observation map; this one has none")
     if config.target == "observation" and config.scratchpad:
-        found.append("a scratchpad holds states; use target state with scratchpad")
+        result.append("a scratchpad holds states; use target state with scratchpad")
     try:
         distribution = parse_distribution(config.distribution, automaton)
     except ValueError as error:
-        return [*found, str(error)]
+        return [*result, str(error)]
     if distribution.name == "ones" and distribution.count > config.length:
-        found.append(f"ones:K must have K ≤ length {config.length}; got {distribution.count}")
-    return found
+        result.append(f"ones:K must have K ≤ length {config.length}; got {distribution.count}")
+    return result
 
 
 def _choice_table(automaton: Semiautomaton, device: torch.device) -> tuple[Tensor, Tensor]:

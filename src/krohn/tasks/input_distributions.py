@@ -122,13 +122,13 @@ def _weights(values: list[str], automaton: Semiautomaton) -> Distribution:
         raise InvalidInput(
             f"weights:W,W,… must have whole numbers below 10,000; got {':'.join(values)[:60]!r}"
         )
-    found = tuple(map(int, values[0].split(",")))
-    if len(found) != automaton.num_letters or not any(found):
+    result = tuple(map(int, values[0].split(",")))
+    if len(result) != automaton.num_letters or not any(result):
         raise InvalidInput(
             f"weights:W,W,… must have one for each of {automaton.num_letters} letters, not all 0; "
             f"got {values[0][:60]!r}"
         )
-    return Distribution("weights", word=found)
+    return Distribution("weights", word=result)
 
 
 def _periodic(values: list[str], automaton: Semiautomaton) -> Distribution:

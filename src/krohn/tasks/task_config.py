@@ -38,13 +38,13 @@ class TaskConfig:
 
     def reasons(self) -> list[str]:
         """Every reason why the task makes no sense, whatever the automaton; empty if there is none."""
-        found = []
+        result = []
         if self.length < 1:
-            found.append(f"length must be at least 1; got {self.length}")
+            result.append(f"length must be at least 1; got {self.length}")
         if self.target not in ("state", "observation"):
-            found.append(f"target must be state or observation; got {self.target!r}")
+            result.append(f"target must be state or observation; got {self.target!r}")
         if not 0.0 < self.reveal <= 1.0:
-            found.append(f"reveal must lie in (0, 1]; got {self.reveal}")
+            result.append(f"reveal must lie in (0, 1]; got {self.reveal}")
         if self.bos and self.scratchpad:
-            found.append("a scratchpad has no token for the beginning; use bos without scratchpad")
-        return found
+            result.append("a scratchpad has no token for the beginning; use bos without scratchpad")
+        return result

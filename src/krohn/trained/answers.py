@@ -65,16 +65,16 @@ def _of_run(trained: TrainedStates, effort: float) -> Answers:
 
 def _tree_levels(trained: TrainedStates, length: int) -> Levels:
     letters = trained.automaton.num_letters
-    found = [np.zeros(letters**depth, dtype=np.int64) for depth in range(1, length + 1)]
+    result = [np.zeros(letters**depth, dtype=np.int64) for depth in range(1, length + 1)]
 
     def keep(level: Level) -> Tensor | None:
         depth = level.words.shape[1]
         worth = torch.tensor([letters**place for place in range(depth)][::-1], device=level.words.device)
-        found[depth - 1][(level.words * worth).sum(1).cpu().numpy()] = level.answers.cpu().numpy()
+        result[depth - 1][(level.words * worth).sum(1).cpu().numpy()] = level.answers.cpu().numpy()
         return None
 
     walk(trained, length, keep)
-    return found
+    return result
 
 
 def _by_words(

@@ -120,7 +120,7 @@ def outwards(low: Array, high: Array, sides: Short) -> Box:
     return np.where(down > low, below, down), np.where(up < high, above, up)
 
 
-def told(boxes: Boxes, verdict: BoxVerdict, automaton: Semiautomaton) -> str:
+def proof_summary(boxes: Boxes, verdict: BoxVerdict, automaton: Semiautomaton) -> str:
     """The failure with the box named by its state and the letters that lead to it."""
     if verdict.at is None:
         return verdict.failure

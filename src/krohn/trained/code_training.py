@@ -71,10 +71,10 @@ def learn_code(
         if step % EVERY == 0 or step == steps:
             tell(step, float(loss.detach()))
             now = {name: value.detach().clone() for name, value in tuned.items()}
-            found = FineTuned(now, step, *search(cell_of(goal, now), goal.words, goal.found))
-            if best is None or found.verdict.proved or not best.verdict.proved:
-                best = found
-            if found.verdict.proved and found.verdict.margin >= ENOUGH:
+            result = FineTuned(now, step, *search(cell_of(goal, now), goal.words, goal.found))
+            if best is None or result.verdict.proved or not best.verdict.proved:
+                best = result
+            if result.verdict.proved and result.verdict.margin >= ENOUGH:
                 break
     assert best is not None
     return best
@@ -143,10 +143,10 @@ def shortfall(gate: tuple[Tensor, Tensor], wanted: float) -> Tensor:
 def embedding_of(first: Tensor, letters: int, seed: int) -> Tensor:
     """A unit of its own for each letter where there are enough, random signs otherwise; it is not trained."""
     size = first.shape[1]
-    made = torch.zeros_like(first)
+    result = torch.zeros_like(first)
     if size >= letters:
-        made[:letters, :letters] = torch.eye(letters)
+        result[:letters, :letters] = torch.eye(letters)
     else:
         signs = np.random.default_rng(seed).choice((-1.0, 1.0), size=(letters, size))
-        made[:letters] = torch.tensor(signs, dtype=first.dtype)
-    return made
+        result[:letters] = torch.tensor(signs, dtype=first.dtype)
+    return result

@@ -125,10 +125,10 @@ class _Tally:
         return state
 
     def _note(self, level: Level, row: int, wanted: int) -> None:
-        found = Counterexample(tuple(level.words[row].tolist()), wanted, int(level.answers[row]))
+        result = Counterexample(tuple(level.words[row].tolist()), wanted, int(level.answers[row]))
         best = self.shortest
-        if best is None or (len(found.word), found.word) < (len(best.word), best.word):
-            self.shortest = found
+        if best is None or (len(result.word), result.word) < (len(best.word), best.word):
+            self.shortest = result
 
 
 def ways_of(automaton: Semiautomaton, allowed: Allowed, length: int) -> list[list[int]]:

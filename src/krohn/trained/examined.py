@@ -36,8 +36,8 @@ class Examined:
     @property
     def counterexample(self) -> Counterexample | None:
         """A shortest wrong word where all were run; otherwise the sampled one with the earliest error."""
-        found = [self.exact.shortest, self.sample.wrong, self.habits.wrong]
-        return min((one for one in found if one is not None), key=lambda one: len(one.word), default=None)
+        result = [self.exact.shortest, self.sample.wrong, self.habits.wrong]
+        return min((one for one in result if one is not None), key=lambda one: len(one.word), default=None)
 
     @property
     def right_in_training(self) -> bool:

@@ -57,11 +57,11 @@ def extract(answers: Answers, length: int, max_states: int = MAX_STATES) -> Extr
 
 def first_difference(machine: Machine, levels: Levels) -> tuple[int, ...] | None:
     """A shortest word whose answer in the table is not the machine's."""
-    moves, said = np.array(machine[0]), np.array(machine[1])
+    moves, answers = np.array(machine[0]), np.array(machine[1])
     state, letters = np.zeros(1, dtype=np.int64), moves.shape[1]
     for depth, level in enumerate(levels, start=1):
         state = moves[state].reshape(-1)
-        wrong = said[state] != level
+        wrong = answers[state] != level
         if wrong.any():
             place = np.unravel_index(int(wrong.argmax()), (letters,) * depth)
             return tuple(int(letter) for letter in place)
@@ -70,9 +70,9 @@ def first_difference(machine: Machine, levels: Levels) -> tuple[int, ...] | None
 
 def automaton_of(machine: Machine, task: Semiautomaton) -> Semiautomaton:
     """States are named after their answers; where several give one answer, a number is added."""
-    moves, said = machine
+    moves, answers = machine
     names: list[str] = []
-    for answer in said:
+    for answer in answers:
         name, taken = task.state_names[answer], {*names, *task.state_names}
         numbered = (f"{name}#{number}" for number in count(2))
         names.append(name if name not in names else next(one for one in numbered if one not in taken))
@@ -81,20 +81,20 @@ def automaton_of(machine: Machine, task: Semiautomaton) -> Semiautomaton:
         start=0,
         state_names=tuple(names),
         letter_names=task.letter_names,
-        observe=tuple(said),
+        observe=tuple(answers),
     )
 
 
 def first_mistake(machine: Machine, task: Semiautomaton) -> tuple[int, ...] | None:
     """A shortest word on which the machine and the automaton differ, by following both at once."""
-    moves, said = machine
+    moves, answers = machine
     words: dict[tuple[int, int], tuple[int, ...]] = {(0, task.start): ()}
     queue = [(0, task.start)]
     for state, wanted in queue:  # grows while it is read
         for letter in range(task.num_letters):
             pair = moves[state][letter], task.step(wanted, letter)
             word = (*words[state, wanted], letter)
-            if said[pair[0]] != pair[1]:
+            if answers[pair[0]] != pair[1]:
                 return word
             if pair not in words:
                 words[pair] = word
@@ -126,8 +126,8 @@ def _learned(answers: Answers, levels: Levels, max_states: int) -> Machine:
         """Every word up to the length; none where the hypothesis has grown too large."""
 
         def find_cex(self, hypothesis: Any) -> tuple[int, ...] | None:
-            made = _machine(hypothesis, answers.automaton.num_letters)
-            return None if len(made[0]) > max_states else first_difference(made, levels)
+            result = _machine(hypothesis, answers.automaton.num_letters)
+            return None if len(result[0]) > max_states else first_difference(result, levels)
 
     letters, network = list(range(answers.automaton.num_letters)), Network()
     oracle = AllWords(letters, network)
@@ -148,11 +148,11 @@ def _asked(answers: Answers, levels: Levels, word: tuple[int, ...]) -> list[int]
                 "lower --length or build it longer"
             )
         return [int(state) for state in answers.of(np.array([word]))[0]]
-    found, place = [], 0
+    result, place = [], 0
     for depth, letter in enumerate(word):
         place = place * answers.automaton.num_letters + letter
-        found.append(int(levels[depth][place]))
-    return found
+        result.append(int(levels[depth][place]))
+    return result
 
 
 def _machine(hypothesis: Any, letters: int) -> Machine:

@@ -128,7 +128,7 @@ def proof_of(
     """Boxes searched from these, with the checker's verdict; from no boxes at all as a fallback."""
     cell = cell_of(goal, weights)
     middle, half = (value.detach().double().numpy() for value in (centre, radius))
-    found = search(cell, goal.words, goal.found, (middle - half, middle + half), rounds=60)
-    if not found[1].proved and from_nothing:
+    result = search(cell, goal.words, goal.found, (middle - half, middle + half), rounds=60)
+    if not result[1].proved and from_nothing:
         return search(cell, goal.words, goal.found)
-    return found
+    return result

@@ -14,7 +14,7 @@ from krohn.check.boxes import CELLS, MAX_BOXES
 from krohn.errors import Unsupported
 from krohn.evaluate.trained_states import TrainedStates, trained_states
 from krohn.trained.box_certificate import BEFORE, NAME, save_certificate
-from krohn.trained.box_search import contexts, told, words_of
+from krohn.trained.box_search import contexts, proof_summary, words_of
 from krohn.trained.code_training import learn_code
 from krohn.trained.codes import code_of
 from krohn.trained.examined import kind_of
@@ -48,15 +48,15 @@ class ProvableRun:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        found = self.tuned.verdict
+        result = self.tuned.verdict
         return {
-            "proved": found.proved,
+            "proved": result.proved,
             "way": self.way,
             "folder": str(self.folder),
             "steps": self.tuned.steps,
             "boxes": len(self.tuned.boxes.state),
-            "margin": found.margin,
-            "widest": found.widest,
+            "margin": result.margin,
+            "widest": result.widest,
             "failure": self.failure or None,
             "accuracy": self.accuracy,
             "seconds": self.seconds,
@@ -82,11 +82,11 @@ def make_provable(
     """Fine-tunes the best replicate of a run; writes it, with its boxes if it is proved, into a subfolder."""
     trained, config = trained_states(directory), read_config(directory)
     words = words_of(trained.automaton)
-    found = contexts(words)
-    if found is None:
+    result = contexts(words)
+    if result is None:
         raise Unsupported(TOO_MANY)
-    goal = Goal(kind_of(trained), trained.automaton, words, found)
-    began, seed, code = perf_counter(), config.seed, code_of(trained.automaton, found)
+    goal = Goal(kind_of(trained), trained.automaton, words, result)
+    began, seed, code = perf_counter(), config.seed, code_of(trained.automaton, result)
     first, tuned, way = _used(trained), None, "network"
     fits = "code" in ways and code.shape[1] <= first["weight_hh"].shape[0]
     if way in ways and (_accuracy(trained)["accuracy"] == 1.0 or not fits):
@@ -113,12 +113,12 @@ def _fresh(trained: TrainedStates, seed: int) -> dict[str, torch.Tensor]:
 
 def _used(trained: TrainedStates) -> dict[str, torch.Tensor]:
     """The weights without their padding."""
-    found = {}
+    result = {}
     for part in trained.network.layout.parameters:
         value = trained.weights[part.name][0]
-        found[part.name] = value[tuple(slice(extent) for extent in part.used or part.shape)]
-    found["head.bias"] = found["head.bias"][: trained.automaton.num_states]
-    return found
+        result[part.name] = value[tuple(slice(extent) for extent in part.used or part.shape)]
+    result["head.bias"] = result["head.bias"][: trained.automaton.num_states]
+    return result
 
 
 def _write(
@@ -131,8 +131,8 @@ def _write(
         weights[part.name][0][tuple(slice(extent) for extent in value.shape)] = value
     proved = TrainedStates(trained.network, weights, trained.task, 0)
     scores = _accuracy(proved)
-    why = told(tuned.boxes, tuned.verdict, trained.automaton)
-    made = ProvableRun(folder, way, tuned, seconds, scores["accuracy"], why)
+    why = proof_summary(tuned.boxes, tuned.verdict, trained.automaton)
+    built = ProvableRun(folder, way, tuned, seconds, scores["accuracy"], why)
     entry = {"status": "proved" if tuned.verdict.proved else "not proved", **scores}
     folder.mkdir(parents=True, exist_ok=True)
     for name in (NAME, BEFORE):
@@ -142,8 +142,8 @@ def _write(
     if tuned.verdict.proved:
         proof = Proof("all", tuned.boxes, tuned.verdict)
         save_certificate(certificate_of(folder, proved, trained.automaton, proof), folder / NAME)
-    about = made.to_json()
+    about = built.to_json()
     del about["folder"]
     result = {"run": config.run_id, "replicate": trained.replicate, "replicates": [entry], "finished": True}
     atomic.write_json(folder / RESULT, {**result, "provable": about})
-    return made
+    return built

@@ -16,7 +16,7 @@ from krohn.evaluate.trained_states import TrainedStates
 from krohn.nearest_float import stated
 from krohn.trained import box_certificate
 from krohn.trained.box_certificate import NAME, boxes_about
-from krohn.trained.box_search import SHORT, contexts, search, shortened, told, words_of
+from krohn.trained.box_search import SHORT, contexts, proof_summary, search, shortened, words_of
 from krohn.trained.examined import kind_of, words_of_training
 
 LETTERS = (1, 2)
@@ -34,16 +34,16 @@ class Proof:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        found = self.verdict
+        result = self.verdict
         return {
             "words": self.words,
-            "proved": found.proved,
+            "proved": result.proved,
             "boxes": len(self.boxes.state),
-            "steps": found.steps,
-            "margin": stated(found.margin),
-            "widest": found.widest,
+            "steps": result.steps,
+            "margin": stated(result.margin),
+            "widest": result.widest,
             "dtype": "float32",
-            "failure": self.failure or found.failure or None,
+            "failure": self.failure or result.failure or None,
         }
 
 
@@ -78,16 +78,16 @@ def prove(trained: TrainedStates, automaton: Semiautomaton, words: str, near: Pa
             return Proof(words, kept, verdict)
     best: Proof | None = None
     for letters in LETTERS:
-        found = contexts(which, letters)
-        if found is not None:
-            best = Proof(words, *search(cell, which, found))
+        result = contexts(which, letters)
+        if result is not None:
+            best = Proof(words, *search(cell, which, result))
             if best.verdict.proved:
                 return best
     if best is None:
         return Proof(
             words, _no_boxes(cell, which), BoxVerdict("there are too many states to give each a box")
         )
-    return Proof(words, best.boxes, best.verdict, told(best.boxes, best.verdict, automaton))
+    return Proof(words, best.boxes, best.verdict, proof_summary(best.boxes, best.verdict, automaton))
 
 
 def _kept(trained: TrainedStates, automaton: Semiautomaton, near: Path) -> Boxes | None:

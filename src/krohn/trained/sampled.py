@@ -48,8 +48,8 @@ class Sample:
 
 def sampled(forward: Forward, automaton: Semiautomaton, words: Words) -> Sample:
     """Runs the words; keeps the one whose error comes first."""
-    found, wrong = first_wrong(forward, automaton, words)
-    return Sample(words.shape[1], len(words), len(words) - wrong, found)
+    result, wrong = first_wrong(forward, automaton, words)
+    return Sample(words.shape[1], len(words), len(words) - wrong, result)
 
 
 def uniform(automaton: Semiautomaton, length: int, seed: int = 0) -> Words:
@@ -76,10 +76,10 @@ def habitual(automaton: Semiautomaton, length: int, seed: int = 0) -> Words:
 
 def legal(automaton: Semiautomaton, words: Words, allowed: npt.NDArray[np.bool_], seed: int = 0) -> Words:
     """The words with every letter that is not allowed where it stands replaced by one that is."""
-    rng, made = np.random.default_rng(seed), words.copy()
+    rng, result = np.random.default_rng(seed), words.copy()
     state = np.full(len(words), automaton.start)
     for at in range(words.shape[1]):
         other = np.where(allowed[state], rng.random((len(words), automaton.num_letters)), -1).argmax(1)
-        made[:, at] = np.where(allowed[state, made[:, at]], made[:, at], other)
-        state = automaton.table[state, made[:, at]]
-    return made
+        result[:, at] = np.where(allowed[state, result[:, at]], result[:, at], other)
+        state = automaton.table[state, result[:, at]]
+    return result

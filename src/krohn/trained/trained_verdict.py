@@ -85,7 +85,7 @@ def _outcome(
 ) -> Verification:
     """``certified`` is about all words; a certificate for those of training alone comes with it, too."""
     proved = {proof.words for proof in proofs if proof.verdict.proved}
-    done, found = "all" in proved, None if report is None else report.counterexample
+    done, result = "all" in proved, None if report is None else report.counterexample
     margins = [proof.verdict.margin for proof in proofs if proof.words == "all" and proof.verdict.proved]
     more: dict[str, Any] = {
         "examined": report is not None,
@@ -100,7 +100,7 @@ def _outcome(
         claim=claim,
         margin=max(margins, default=0.0),
         checks=tuple(_check(proof) for proof in proofs),
-        counterexample=found,
+        counterexample=result,
         largest=0,
         reason="" if done else _reason(identity, proofs, report),
         second_opinion=None if exact is None else SecondOpinion(exact.length, exact.words, exact.wrong),

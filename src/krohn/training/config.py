@@ -80,9 +80,9 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         """Equal settings are equal values; all reasons against the run are given at once."""
-        values, found = examined({item.name: getattr(self, item.name) for item in dataclasses.fields(self)})
-        if found:
-            raise Unsupported("; ".join(found))
+        values, result = examined({item.name: getattr(self, item.name) for item in dataclasses.fields(self)})
+        if result:
+            raise Unsupported("; ".join(result))
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -117,9 +117,9 @@ class RunConfig:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "RunConfig":
         """Inverse of ``to_dict``; a missing or unknown key is refused by name."""
-        parts, found = read_parts(plain)
-        if found:
-            raise InvalidInput("; ".join([*found, *examined(parts)[1]]))
+        parts, result = read_parts(plain)
+        if result:
+            raise InvalidInput("; ".join([*result, *examined(parts)[1]]))
         return cls(**parts)
 
     @classmethod
@@ -130,11 +130,11 @@ class RunConfig:
 
 def _defaults() -> dict[str, Any]:
     """The defaults of all parts; the task is a placeholder while the others are checked."""
-    made = {
+    result = {
         item.name: item.default if item.default_factory is dataclasses.MISSING else item.default_factory()
         for item in dataclasses.fields(RunConfig)
     }
-    return made | {"task": TaskConfig(spec="C2")}
+    return result | {"task": TaskConfig(spec="C2")}
 
 
 def read_parts(plain: Any) -> tuple[dict[str, Any], list[str]]:
@@ -142,7 +142,7 @@ def read_parts(plain: Any) -> tuple[dict[str, Any], list[str]]:
     if not isinstance(plain, Mapping):
         return {}, [f"a run configuration must be an object of named settings; got {shown(plain)}"]
     known = annotations(RunConfig)
-    found = [
+    result = [
         f"a run configuration has no {name!r}; its keys are {', '.join(known)}"
         for name in plain
         if name not in known
@@ -151,13 +151,13 @@ def read_parts(plain: Any) -> tuple[dict[str, Any], list[str]]:
     for name in known:
         given = plain.get(name)
         if name == "task" and given is None:
-            found.append('a run configuration must have a task: {"spec": …}')
+            result.append('a run configuration must have a task: {"spec": …}')
         elif name in plain and not (given is None and name in _OPTIONAL):
             try:
                 parts[name] = _read(name, given)
             except KrohnError as error:
-                found.append(str(error))
-    return parts, found
+                result.append(str(error))
+    return parts, result
 
 
 def _read(name: str, given: Any) -> Any:
@@ -182,36 +182,36 @@ def examined(parts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """
     parts = {**_defaults(), **parts}
     values: dict[str, Any] = {}
-    found = []
+    result = []
     for name, annotation in annotations(RunConfig).items():
         try:
             value = fitted(parts[name], annotation)
         except Misfit as misfit:
-            found.append(f"{name} must be {misfit}; got {shown(parts[name])}")
+            result.append(f"{name} must be {misfit}; got {shown(parts[name])}")
             continue
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             fit, reasons = fitted_fields(value, f"{name}.")
-            found += reasons
+            result += reasons
             if reasons:
                 continue
             value = dataclasses.replace(value, **fit)
         values[name] = value
-    return values, [*found, *_reasons(values)]
+    return values, [*result, *_reasons(values)]
 
 
 def _reasons(values: Mapping[str, Any]) -> list[str]:
     """Every reason that sound values give, alone and together."""
     parts = [values[name] for name in SECTIONS if values.get(name) is not None]
-    found = [reason for part in parts for reason in part.reasons()]
+    result = [reason for part in parts for reason in part.reasons()]
     if {"model", "task"} <= values.keys():
         wrong = _too_large(values["model"]) or values["model"].reasons(values["task"].num_tokens)
-        found += wrong or _without_matrices(values)
+        result += wrong or _without_matrices(values)
     for name in ("replicates", "steps"):
         if values.get(name, 1) < 1:
-            found.append(f"{name} must be at least 1; got {values[name]}")
+            result.append(f"{name} must be at least 1; got {values[name]}")
     if values.get("seed", 0) < 0:
-        found.append(f"seed must lie in [0, 2^63); got {values['seed']}")
-    return found + shared_out(values)
+        result.append(f"seed must lie in [0, 2^63); got {values['seed']}")
+    return result + shared_out(values)
 
 
 def _without_matrices(values: Mapping[str, Any]) -> list[str]:

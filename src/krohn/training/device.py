@@ -20,16 +20,16 @@ def device_reasons(precision: str, device: str | None) -> list[str]:
     """Every reason why the run cannot take place on that device."""
     if device not in (None, "cpu", "cuda"):
         return [f"device must be cpu or cuda; got {device!r}"]
-    found = []
+    result = []
     available = torch.cuda.is_available()
     if device == "cuda" and not available:
-        found.append("device cuda needs a GPU that torch can see; there is none: use cpu")
+        result.append("device cuda needs a GPU that torch can see; there is none: use cpu")
     gpu = device == "cuda" or (device is None and available)
     if gpu and precision == "fp64":
-        found.append("precision fp64 is for checks on the cpu; use bf16 or fp32 on a GPU")
+        result.append("precision fp64 is for checks on the cpu; use bf16 or fp32 on a GPU")
     if gpu and available and find_spec("triton") is None:
-        found.append("training on a GPU needs triton, which comes with CUDA builds of torch")
-    return found
+        result.append("training on a GPU needs triton, which comes with CUDA builds of torch")
+    return result
 
 
 def accelerator() -> str:
@@ -100,8 +100,8 @@ BYTES_A_LETTER = 16
 
 def start_reasons(config: RunConfig, automaton: Semiautomaton, device: str | None) -> list[str]:
     """Every reason why the run cannot take place with this automaton on this machine."""
-    found = [*task_reasons(config.task, automaton), *device_reasons(config.precision, device)]
-    return found or memory_reasons(config, automaton, device)
+    result = [*task_reasons(config.task, automaton), *device_reasons(config.precision, device)]
+    return result or memory_reasons(config, automaton, device)
 
 
 def memory_reasons(config: RunConfig, automaton: Semiautomaton, device: str | None) -> list[str]:

@@ -73,10 +73,10 @@ class RunDirectory:
     def check(self, config: RunConfig) -> None:
         """Refuses a directory that holds another run, or files that do not belong to a run."""
         if (self.path / CONFIG).exists():
-            found = read_config(self.path)
-            if found != config:
+            result = read_config(self.path)
+            if result != config:
                 raise InvalidFile(
-                    f"{self.path} holds run {found.run_id}, not {config.run_id}: choose another directory"
+                    f"{self.path} holds run {result.run_id}, not {config.run_id}: choose another directory"
                 )
         elif self.path.exists():
             leftovers = {LOCK, *(path.name for path in self._leftovers())}
@@ -203,10 +203,10 @@ def read_weights(path: Path, replicate: int, layout: Layout | None = None) -> di
             count = min(entry.get_shape()[0] for entry in slices.values())
             if not 0 <= replicate < count:
                 raise InvalidFile(f"replicate must lie in [0, {count}); got {replicate}")
-            found = {name: entry[replicate].to(torch.float32) for name, entry in slices.items()}
-            if not all(bool(torch.isfinite(values).all()) for values in found.values()):
+            result = {name: entry[replicate].to(torch.float32) for name, entry in slices.items()}
+            if not all(bool(torch.isfinite(values).all()) for values in result.values()):
                 raise InvalidFile(f"{file} must hold finite weights; those of replicate {replicate} are not")
-            return found
+            return result
     except (OSError, SafetensorError) as error:
         raise InvalidFile(f"{file} must be the weights of a run; {error}") from error
 
@@ -230,10 +230,10 @@ def _check_weights(file: Path, slices: dict[str, Any], layout: Layout | None) ->
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    found = read_json(path)
-    if not isinstance(found, dict):
-        raise InvalidFile(f"{path} must be a JSON object; got {type(found).__name__}")
-    return found
+    result = read_json(path)
+    if not isinstance(result, dict):
+        raise InvalidFile(f"{path} must be a JSON object; got {type(result).__name__}")
+    return result
 
 
 def _write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:

@@ -192,13 +192,13 @@ def train(
     elif settings:
         raise InvalidInput(f"a RunConfig holds the whole run; leave out {', '.join(settings)}")
     chosen = parse_spec(config.task.spec) if automaton is None else automaton
-    found = start_reasons(config, chosen, device)
+    result = start_reasons(config, chosen, device)
     if tensorboard and directory is None:
-        found.append("TensorBoard files need a directory")
+        result.append("TensorBoard files need a directory")
     if tensorboard and find_spec("tensorboard") is None:
-        found.append("TensorBoard files need the package: pip install tensorboard")
-    if found:
-        raise Unsupported("; ".join(found))
+        result.append("TensorBoard files need the package: pip install tensorboard")
+    if result:
+        raise Unsupported("; ".join(result))
     path = None if directory is None else Path(directory)
     if path is not None:
         RunDirectory(path).check(config)  # before a lock is put into someone else's directory

@@ -58,14 +58,14 @@ class Batch:
 
 def batches(layout: Layout) -> list[Batch]:
     """The block matrices of a layout by their shapes."""
-    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    result: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for parameter, offset in zip(layout.parameters, layout.offsets, strict=True):
         if parameter.matrices:
             rows, width = parameter.shape
             columns = width // parameter.matrices
             places = ((offset + index * columns, width) for index in range(parameter.matrices))
-            found.setdefault((rows, columns), []).extend(places)
-    return [Batch(*shape, tuple(places)) for shape, places in found.items()]
+            result.setdefault((rows, columns), []).extend(places)
+    return [Batch(*shape, tuple(places)) for shape, places in result.items()]
 
 
 def others(layout: Layout) -> list[tuple[int, int]]:

@@ -36,16 +36,16 @@ class EvaluationConfig:
 
     def reasons(self) -> list[str]:
         """Every reason why replicates cannot be judged like this."""
-        found = []
+        result = []
         if self.every < 1 or self.sequences < 1:
-            found.append(f"every and sequences must be at least 1; got {self.every} and {self.sequences}")
+            result.append(f"every and sequences must be at least 1; got {self.every} and {self.sequences}")
         if self.stop_at is not None and not 0.0 < self.stop_at <= 1.0:
-            found.append(f"stop_at must lie in (0, 1]; got {self.stop_at}")
+            result.append(f"stop_at must lie in (0, 1]; got {self.stop_at}")
         if self.seed < 0:
-            found.append(f"the seed of an evaluation must be at least 0; got {self.seed}")
+            result.append(f"the seed of an evaluation must be at least 0; got {self.seed}")
         if self.seed == TEST_SEED:
-            found.append(f"the seed of an evaluation must not be that of the test words; got {self.seed}")
-        return found
+            result.append(f"the seed of an evaluation must not be that of the test words; got {self.seed}")
+        return result
 
 
 # How replicates are optimised.
@@ -171,14 +171,14 @@ class CurriculumConfig:
 
     def reasons(self) -> list[str]:
         """Every reason why the window cannot grow like this."""
-        found = []
+        result = []
         if self.start < 1:
-            found.append(f"start of the window must be at least 1 position; got {self.start}")
+            result.append(f"start of the window must be at least 1 position; got {self.start}")
         if self.growth <= 1.0:
-            found.append(f"growth of the window must be above 1; got {self.growth}")
+            result.append(f"growth of the window must be above 1; got {self.growth}")
         if not 0.0 < self.solved <= 1.0:
-            found.append(f"solved must lie in (0, 1]; got {self.solved}")
-        return found
+            result.append(f"solved must lie in (0, 1]; got {self.solved}")
+        return result
 
     def first(self, length: int) -> int:
         """Positions that count before the first evaluation."""
@@ -230,7 +230,7 @@ def early_reasons(plain: Any) -> list[str]:
     """Reasons against a run that neither the network nor the machine gives: its automaton, its sections."""
     if not isinstance(plain, Mapping):
         return [f"a run configuration must be an object of named settings; got {shown(plain)}"]
-    found: list[str] = []
+    result: list[str] = []
     sound: dict[str, Any] = {"replicates": plain.get("replicates", 1)}
     for name in SECTIONS:
         if plain.get(name) is None:
@@ -240,24 +240,24 @@ def early_reasons(plain: Any) -> list[str]:
             fit, misfits = fitted_fields(section, f"{name}.")
             if not misfits:
                 sound[name] = dataclasses.replace(section, **fit)
-            found += misfits or sound[name].reasons()
+            result += misfits or sound[name].reasons()
             if name == "task" and isinstance(section.spec, str):
                 parse_spec(section.spec)
         except KrohnError as error:
-            found.append(str(error))
-    return found + shared_out(sound)
+            result.append(str(error))
+    return result + shared_out(sound)
 
 
 def shared_out(values: Mapping[str, Any]) -> list[str]:
     """Replicates must suffice for what is dealt out to them."""
-    replicates, found = values.get("replicates"), []
+    replicates, result = values.get("replicates"), []
     if type(replicates) is not int or replicates < 1:
         return []
     if values.get("halving") is not None and replicates < 2:
-        found.append(f"halving needs at least 2 replicates; got {replicates}")
+        result.append(f"halving needs at least 2 replicates; got {replicates}")
     rates = values["optimizer"].lr if "optimizer" in values else ()
     if len(rates) > replicates:
-        found.append(
+        result.append(
             f"every learning rate needs a replicate; got {len(rates)} rates and {replicates} replicates"
         )
-    return found
+    return result

@@ -94,8 +94,8 @@ class Stepper:
         if self.network.writes_gradients(self.leaves):
             loss.sum().backward()  # type: ignore[no-untyped-call]
         else:
-            found = torch.autograd.grad(loss.sum(), list(self.leaves.values()))
-            for leaf, gradient in zip(self.leaves.values(), found, strict=True):
+            result = torch.autograd.grad(loss.sum(), list(self.leaves.values()))
+            for leaf, gradient in zip(self.leaves.values(), result, strict=True):
                 assert leaf.grad is not None
                 leaf.grad.copy_(gradient)
         self.loss.copy_(loss.detach())

@@ -26,15 +26,15 @@ Class = tuple[frozenset[int], str]
 
 def moduli(automaton: Semiautomaton) -> list[int]:
     """Lengths of cycles of letters, and small numbers."""
-    found = {2, 3}
+    result = {2, 3}
     for letter in automaton.letters:
         for state in range(automaton.num_states):
             seen: dict[int, int] = {}
             while state not in seen:
                 seen[state] = len(seen)
                 state = letter[state]
-            found.add(len(seen) - seen[state])
-    return sorted(m for m in found if 2 <= m <= MAX_MODULUS)
+            result.add(len(seen) - seen[state])
+    return sorted(m for m in result if 2 <= m <= MAX_MODULUS)
 
 
 def letter_classes(annotated: Annotated) -> list[Class]:
@@ -62,9 +62,9 @@ def symbol_classes(annotated: Annotated) -> list[Class]:
     named: dict[frozenset[int], str] = {}
 
     def add(members: Iterable[int], name: str) -> None:
-        found = frozenset(members)
-        if found and len(found) < len(symbols):
-            named.setdefault(found, name)
+        result = frozenset(members)
+        if result and len(result) < len(symbols):
+            named.setdefault(result, name)
 
     add(known, "state known")
     for q in range(annotated.automaton.num_states):
@@ -120,36 +120,36 @@ def one_layer_catalogue(annotated: Annotated) -> list[Feature]:
     counts = [(m, False) for m in rhythms]
     counts += [(top + 1, True) for top in range(1, min(automaton.num_states, 4) + 1)]
     longer = sorted({m * k for m in rhythms for k in (1, 2, m) if m * k <= MAX_PERIOD})
-    found: list[Feature] = [Place(1, m) for m in longer]
-    found += [Place(top, 1) for top in range(2, min(automaton.num_states, 4) + 1)]
-    found += heads_over(letter_classes(annotated), counts, rhythms, automaton.num_letters, MAX_BACK)
-    found += [
+    result: list[Feature] = [Place(1, m) for m in longer]
+    result += [Place(top, 1) for top in range(2, min(automaton.num_states, 4) + 1)]
+    result += heads_over(letter_classes(annotated), counts, rhythms, automaton.num_letters, MAX_BACK)
+    result += [
         PlaceCount((frozenset(), *sets), 1, len(sets), m, False, name, automaton.letter_names)
         for sets, name in alternating(automaton)
         for m in rhythms
     ]
-    return found + [letter_at(automaton, place, x) for place in (1, 2) for x in range(automaton.num_letters)]
+    return result + [letter_at(automaton, place, x) for place in (1, 2) for x in range(automaton.num_letters)]
 
 
 def compared_positions(annotated: Annotated) -> list[Feature]:
     """What takes two heads: positions of letters compared, and the later one of two."""
     automaton = annotated.automaton
-    found = [*orders(letter_classes(annotated), automaton.num_letters)]
-    return found + list(later_places(automaton, moduli(automaton)))
+    result = [*orders(letter_classes(annotated), automaton.num_letters)]
+    return result + list(later_places(automaton, moduli(automaton)))
 
 
 def pattern_catalogue(annotated: Annotated) -> list[Feature]:
     """What patterns are made of: letters that may come once, or only at first, or directly after another."""
     names = annotated.automaton.letter_names[:MOST_COMPARED]
     marks = [[Mark(frozenset([x]), end, name) for end in ENDS] for x, name in enumerate(names)]
-    found: list[Feature] = []
+    result: list[Feature] = []
     for (latest, _), name in zip(marks, names, strict=True):
-        found += [Count(latest.members, size, True, name) for size in (3, 2)]
+        result += [Count(latest.members, size, True, name) for size in (3, 2)]
         later = (frozenset[int](), frozenset[int](), latest.members)
-        found.append(PlaceCount(later, 2, 1, 3, True, f"{name} from place 2 on", names))
+        result.append(PlaceCount(later, 2, 1, 3, True, f"{name} from place 2 on", names))
     for (latest, _), (_, earliest) in permutations(marks, 2):
-        found += [Order(latest, earliest, lead) for lead in (0, 1)]
-    return found
+        result += [Order(latest, earliest, lead) for lead in (0, 1)]
+    return result
 
 
 def orders(classes: Sequence[Class], num_symbols: int) -> Iterator[Feature]:

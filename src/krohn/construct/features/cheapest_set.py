@@ -50,33 +50,33 @@ def choose(
 ) -> Choice:
     """Counterexample-guided search; an empty choice if no set within the bounds was found."""
     costs = [feature.cost for feature in catalogue]
-    told = [0] * len(catalogue)  # per feature a bit for every pair that it tells apart
+    pair_bits = [0] * len(catalogue)  # per feature a bit for every pair that it tells apart
     count, held = 0, Held({(): [feature.start for feature in catalogue]})
     for pair in pairs.known:
         row = _telling(annotated, catalogue, pair, held, budget)
         if row is not None:
             if not any(row):
                 return Choice(hopeless=pair)
-            told = [bits | hit << count for bits, hit in zip(told, row, strict=True)]
+            pair_bits = [bits | hit << count for bits, hit in zip(pair_bits, row, strict=True)]
             count += 1
     while True:
-        chosen, nodes = cheapest(costs, told, count, most)
+        chosen, nodes = cheapest(costs, pair_bits, count, most)
         budget.spend(A_NODE * (1 + nodes))
         if chosen is None:
             return Choice()
         features = tuple(catalogue[index] for index in chosen)
-        found = determine(annotated, features, wanted)
-        budget.spend(A_STATE * found.size)
-        if isinstance(found, Determined):
-            return Choice(features, found)
-        pair = (found.first, found.second)
+        result = determine(annotated, features, wanted)
+        budget.spend(A_STATE * result.size)
+        if isinstance(result, Determined):
+            return Choice(features, result)
+        pair = (result.first, result.second)
         row = _telling(annotated, catalogue, pair, held, budget)
         assert row is not None
-        assert isinstance(found, Conflict)
+        assert isinstance(result, Conflict)
         pairs.known.append(pair)
         if not any(row):
             return Choice(hopeless=pair)
-        told = [bits | hit << count for bits, hit in zip(told, row, strict=True)]
+        pair_bits = [bits | hit << count for bits, hit in zip(pair_bits, row, strict=True)]
         count += 1
 
 
@@ -107,14 +107,14 @@ def _shown(
 
 
 def cheapest(
-    costs: Sequence[float], told: Sequence[int], count: int, most: int
+    costs: Sequence[float], pair_bits: Sequence[int], count: int, most: int
 ) -> tuple[tuple[int, ...] | None, int]:
     """Indices of a cheapest set of at most ``most`` that tells all pairs apart, and the nodes searched.
 
     Branch and bound over features that no other one beats, with a bound on the nodes.
     """
-    options = unbeaten(costs, told)
-    telling = [[index for index in options if told[index] >> pair & 1] for pair in range(count)]
+    options = unbeaten(costs, pair_bits)
+    telling = [[index for index in options if pair_bits[index] >> pair & 1] for pair in range(count)]
     hardest = sorted(range(count), key=lambda pair: len(telling[pair]))
     best: tuple[float, tuple[int, ...] | None] = (float("inf"), None)
     nodes, tried = 0, dict[int, list[int]]()
@@ -128,20 +128,22 @@ def cheapest(
             return
         if left not in tried:  # the same features in another order leave the same pairs
             pair = next(pair for pair in hardest if left >> pair & 1)
-            worth = sorted((costs[i] - 0.2 * (told[i] & left).bit_count(), i) for i in telling[pair])
+            worth = sorted((costs[i] - 0.2 * (pair_bits[i] & left).bit_count(), i) for i in telling[pair])
             tried[left] = [index for _, index in worth[:WIDEST]]
         for index in tried[left]:
             if cost + costs[index] < best[0]:
-                search((*chosen, index), cost + costs[index], left & ~told[index])
+                search((*chosen, index), cost + costs[index], left & ~pair_bits[index])
 
     search((), 0.0, (1 << count) - 1)
     return best[1], nodes
 
 
-def unbeaten(costs: Sequence[float], told: Sequence[int]) -> list[int]:
+def unbeaten(costs: Sequence[float], pair_bits: Sequence[int]) -> list[int]:
     """Features such that no cheaper one tells the same pairs apart, or more."""
     kept: list[int] = []
-    for index in sorted(range(len(costs)), key=lambda i: (costs[i], -told[i].bit_count(), i)):
-        if told[index] and not any(told[other] | told[index] == told[other] for other in kept):
+    for index in sorted(range(len(costs)), key=lambda i: (costs[i], -pair_bits[i].bit_count(), i)):
+        if pair_bits[index] and not any(
+            pair_bits[other] | pair_bits[index] == pair_bits[other] for other in kept
+        ):
             kept.append(index)
     return kept

@@ -86,8 +86,8 @@ class Order:
         shown, *there = value
         here = folded(place, self.early, self.period)
         one, two = (
-            mark.moves(found, symbol, here)
-            for mark, found in zip((self.first, self.second), there, strict=False)
+            mark.moves(result, symbol, here)
+            for mark, result in zip((self.first, self.second), there, strict=False)
         )
         if one and two:
             shown = 2 - 2 * self.lead
@@ -155,8 +155,8 @@ class LaterPlace:
         after = self.order.step(ordered, symbol, place)
         assert isinstance(ordered, tuple)
         moved = any(
-            mark.moves(bool(found), symbol, place)
-            for mark, found in zip((self.first, self.second), ordered[1:], strict=True)
+            mark.moves(bool(result), symbol, place)
+            for mark, result in zip((self.first, self.second), ordered[1:], strict=True)
         )
         return after, folded(place, self.early, self.period) if moved else held
 

@@ -63,14 +63,14 @@ def wrong_letters(automaton: Semiautomaton) -> PlaceCount | None:
 def letters_by_place(automaton: Semiautomaton) -> Iterator[PlaceCount]:
     """Whether a letter of one kind stands at a certain place, for places that every word passes once."""
     live, early = _live(automaton, sinks_of(automaton))
-    made = 0
+    result = 0
     for place, states in enumerate(live[: None if early is None else early - 1], 1):
         order = sorted(states)
         columns = [tuple(automaton.step(q, x) for q in order) for x in range(automaton.num_letters)]
         for column in sorted(set(columns)):
             kind = frozenset(x for x, other in enumerate(columns) if other == column)
-            if made < MOST_SETS and len(kind) < len(columns):
-                made += 1
+            if result < MOST_SETS and len(kind) < len(columns):
+                result += 1
                 sets = (frozenset[int](),) * place + (kind, frozenset[int]())
                 names = " ".join(automaton.letter_names[x] for x in sorted(kind)[:3])
                 yield PlaceCount(
@@ -90,11 +90,11 @@ def error_bit(
         return None
     alive = [FATAL if state in sinks else value for state, value in enumerate(wanted)]
     living = replace(plain, ends=frozenset(sinks))
-    found = choose(living, one_layer_catalogue(plain), alive, Pairs(), budget)
-    if found.determined is None or not found.features:
+    result = choose(living, one_layer_catalogue(plain), alive, Pairs(), budget)
+    if result.determined is None or not result.features:
         return None
-    noted = annotate(automaton, found.features, strict=plain.strict)
-    fatal = frozenset(noted.number[row] for row, value in found.determined.rows.items() if value == FATAL)
+    noted = annotate(automaton, result.features, strict=plain.strict)
+    fatal = frozenset(noted.number[row] for row, value in result.determined.rows.items() if value == FATAL)
     features = (Count(fatal, 2, True, "fatal letters"),)
     proof = determine(noted, features, wanted)
     return FeatureLayers(noted, features, proof, letters) if isinstance(proof, Determined) else None
@@ -112,12 +112,12 @@ def _live(automaton: Semiautomaton, sinks: set[int]) -> tuple[Live, int | None]:
     """
     live = frozenset({automaton.start} - sinks)
     seen: dict[frozenset[int], int] = {}
-    found: Live = []
-    while live not in seen and len(found) < MOST_PLACES:
-        seen[live] = len(found) + 1
-        found.append(live)
+    result: Live = []
+    while live not in seen and len(result) < MOST_PLACES:
+        seen[live] = len(result) + 1
+        result.append(live)
         live = frozenset(automaton.step(q, x) for q in live for x in range(automaton.num_letters)) - sinks
-    return found, seen.get(live)
+    return result, seen.get(live)
 
 
 # What a first layer may note beside each letter, simplest first: the annotations of two-layer plans.
@@ -159,10 +159,10 @@ def _notes(plain: Annotated) -> Iterator[Feature]:
 
 def merged_letters(automaton: Semiautomaton) -> tuple[Semiautomaton, tuple[int, ...]]:
     """Letters that act alike on reachable states made one; and the class of each letter."""
-    found = {automaton.start: None}
+    result = {automaton.start: None}
     for state in (order := [automaton.start]):
-        order += [q for q in dict.fromkeys(automaton.table[state].tolist()) if q not in found]
-        found.update(dict.fromkeys(order[len(found) :]))
+        order += [q for q in dict.fromkeys(automaton.table[state].tolist()) if q not in result]
+        result.update(dict.fromkeys(order[len(result) :]))
     columns = [tuple(automaton.step(q, x) for q in order) for x in range(automaton.num_letters)]
     number = {column: index for index, column in enumerate(dict.fromkeys(columns))}
     classes = tuple(number[column] for column in columns)
@@ -215,9 +215,9 @@ def plan_without_search(
     wrong = wrong_letters(plain.automaton)
     if wrong is not None:
         for features in ((wrong,), (wrong, Place(wrong.early, wrong.period))):
-            found = determine(plain, features, wanted)
-            if isinstance(found, Determined):
-                return FeatureLayers(plain, tuple(features), found, letters)
+            result = determine(plain, features, wanted)
+            if isinstance(result, Determined):
+                return FeatureLayers(plain, tuple(features), result, letters)
     return _definite(plain, wanted, letters, FEW_ROWS)
 
 
@@ -230,22 +230,22 @@ def one_layer_plan(
     special: list[Feature] = [] if wrong is None else [wrong, Place(wrong.early, wrong.period)]
     special += letters_by_place(plain.automaton)
     small = automaton.num_states <= MOST_COMPARED
-    pairs, simple, found = Pairs(), special + one_layer_catalogue(plain), Choice()
+    pairs, simple, result = Pairs(), special + one_layer_catalogue(plain), Choice()
     try:
         share = SIMPLE_SHARE if small else LARGE_SHARE
-        found = choose(plain, simple, wanted, pairs, budget.part(budget.units * share))
+        result = choose(plain, simple, wanted, pairs, budget.part(budget.units * share))
     except BudgetSpent:
         if not small:
             raise
         budget.look()
-    if found.determined is None and small and _is_pattern(plain.automaton):
+    if result.determined is None and small and _is_pattern(plain.automaton):
         part = budget.part(budget.units * PATTERN_SHARE)
         with suppress(BudgetSpent):
-            found = choose(plain, pattern_catalogue(plain), wanted, Pairs(), part, MOST_IN_PATTERN)
+            result = choose(plain, pattern_catalogue(plain), wanted, Pairs(), part, MOST_IN_PATTERN)
         budget.look()
-    if found.determined is None and small:
-        found = choose(plain, simple + compared_positions(plain), wanted, pairs, budget)
-    plan = _planned(plain, found.features, found.determined, letters)
+    if result.determined is None and small:
+        result = choose(plain, simple + compared_positions(plain), wanted, pairs, budget)
+    plan = _planned(plain, result.features, result.determined, letters)
     return _definite(plain, wanted, letters, MAX_ROWS) if plan is None else plan
 
 
@@ -258,9 +258,9 @@ def _one_back(plain: Annotated, letters: Letters, wanted: Sequence[int]) -> Feat
     """The letter itself, or the one at a single distance back, if it decides alone."""
     for distance in range(FARTHEST_BACK + 1):
         features = (Back(distance, plain.automaton.num_letters),) if distance else ()
-        found = determine(plain, features, wanted)
-        if isinstance(found, Determined):
-            return FeatureLayers(plain, features, found, letters)
+        result = determine(plain, features, wanted)
+        if isinstance(result, Determined):
+            return FeatureLayers(plain, features, result, letters)
     return None
 
 
@@ -276,15 +276,15 @@ def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: i
         return None
     before = next((x for x in range(count) if automaton.step(automaton.start, x) == automaton.start), None)
     features = tuple(Back(distance, count, before) for distance in range(1, delay))
-    found = determine(plain, features, wanted)
-    assert isinstance(found, Determined)
+    result = determine(plain, features, wanted)
+    assert isinstance(result, Determined)
     if len(set(wanted)) < plain.automaton.num_states:
         for feature in features:  # an observation may not need all of them
             fewer = tuple(other for other in features if other is not feature)
             enough = determine(plain, fewer, wanted)
             if isinstance(enough, Determined):
-                features, found = fewer, enough
-    return FeatureLayers(plain, features, found, letters)
+                features, result = fewer, enough
+    return FeatureLayers(plain, features, result, letters)
 
 
 def error_bit_plan(
@@ -307,9 +307,9 @@ def two_layer_plan(
             continue
         budget.spend(A_STATE * len(annotated.rows))
         catalogue = two_layer_catalogue(annotated)
-        found = choose(annotated, catalogue, wanted, pairs, budget, MOST_IN_SECOND)
-        if found.determined is not None:
-            return _planned(annotated, found.features, found.determined, letters)
+        result = choose(annotated, catalogue, wanted, pairs, budget, MOST_IN_SECOND)
+        if result.determined is not None:
+            return _planned(annotated, result.features, result.determined, letters)
         pairs.known.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
         del pairs.known[KEPT_PAIRS:]
     return None

@@ -50,11 +50,11 @@ class Annotated:
 
     def symbols_of(self, word: Sequence[int]) -> list[int]:
         """The symbols along a word."""
-        values, found = self.start(), []
+        values, result = self.start(), []
         for place, letter in enumerate(word, 1):
             values, symbol = self.step(values, letter, place)
-            found.append(symbol)
-        return found
+            result.append(symbol)
+        return result
 
 
 def annotate(automaton: Semiautomaton, features: Sequence[Feature], *, strict: bool = False) -> Annotated:
@@ -76,8 +76,8 @@ def annotate(automaton: Semiautomaton, features: Sequence[Feature], *, strict: b
         if len(seen) > MAX_ANNOTATED:
             raise LimitExceeded(f"annotated letters need more than {MAX_ANNOTATED:,} states")
     rows = sorted(moves)
-    found = tuple(frozenset(moves[row]) for row in rows)
-    return Annotated(automaton, tuple(features), tuple(rows), found, strict)
+    result = tuple(frozenset(moves[row]) for row in rows)
+    return Annotated(automaton, tuple(features), tuple(rows), result, strict)
 
 
 def _moved(

@@ -22,7 +22,7 @@ def lowers_again(network: CompiledNetwork) -> bool:
     held = tensors_of(network.transformer)
     for activation, narrow, saturate, exact in WAYS:
         try:
-            made, layout = lower(
+            built, layout = lower(
                 network.program,
                 network.length,
                 activation=activation,
@@ -32,8 +32,8 @@ def lowers_again(network: CompiledNetwork) -> bool:
             )
         except (KrohnError, AssertionError, LookupError, ArithmeticError, ValueError):
             continue  # a program that anyone may have written need not be one that can be lowered
-        found = tensors_of(made)
-        same = made.mask == network.mask and found.keys() == held.keys() and layout == network.layout
-        if same and all(np.array_equal(found[name], held[name]) for name in held):
+        result = tensors_of(built)
+        same = built.mask == network.mask and result.keys() == held.keys() and layout == network.layout
+        if same and all(np.array_equal(result[name], held[name]) for name in held):
             return True
     return False

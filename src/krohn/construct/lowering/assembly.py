@@ -254,8 +254,8 @@ def _mlp(
     for change in maps:
         lower_map(change, context)
     new = {n: channel for n, channel in enumerate(after) if channel.register and mixed[n] != channel}
-    found = context.signals | context.stored
-    return context.builder.build({n: found[channel] for n, channel in new.items()})
+    result = context.signals | context.stored
+    return context.builder.build({n: result[channel] for n, channel in new.items()})
 
 
 def _outer(

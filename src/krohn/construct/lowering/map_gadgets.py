@@ -69,17 +69,17 @@ def _candidates(given: Integers) -> Integers:
     """Mixed radix codes in every order first (one of them always separates), then small coefficients."""
     spans = given.max(axis=0) - given.min(axis=0) + 1
     count = len(spans)
-    found = []
+    result = []
     for order in islice(permutations(range(count)), MAX_ORDERS):
         coefficients, radix = [0] * count, 1
         for index in order:
             coefficients[index] = radix
             radix *= int(spans[index])
-        found.append(tuple(coefficients))
+        result.append(tuple(coefficients))
     reach = {1: 1, 2: 8, 3: 4, 4: 2}.get(count, 1)
     if count <= 6:
-        found += [c for c in product(range(-reach, reach + 1), repeat=count) if any(c) and _leading(c) > 0]
-    return np.array(list(dict.fromkeys(found)), dtype=np.int64)
+        result += [c for c in product(range(-reach, reach + 1), repeat=count) if any(c) and _leading(c) > 0]
+    return np.array(list(dict.fromkeys(result)), dtype=np.int64)
 
 
 def _leading(coefficients: tuple[int, ...]) -> int:
@@ -233,14 +233,14 @@ def _rounded(operation: Clamp, total: Signal, context: MapContext) -> Signal:
 
 def _large_tables(operation: Clamp, context: MapContext) -> tuple[bool, bool]:
     """Whether too large a table reads the target in the layer of the clamp, and in another one."""
-    found = {True: False, False: False}
+    result = {True: False, False: False}
     most = TOO_MUCH / (SUM_ERROR * context.positions**2)
     if context.builder.saturate:
         for layer in context.program.layers:
             readers = [change for change in layer.maps if operation.target in change.reads]
             large = any(isinstance(change, Table) and len(change.rows) > most for change in readers)
-            found[operation in layer.maps] |= large
-    return found[True], found[False]
+            result[operation in layer.maps] |= large
+    return result[True], result[False]
 
 
 # Function composition ``target = f[argument]`` (Lemma "function composition" in the proof of Theorem 1).
@@ -281,5 +281,5 @@ def lower_select(operation: Select, context: MapContext) -> None:
             for shift, sign in ((0.0, 1.0), (-slope, -1.0))[: 1 + (number + 1 < len(functions))]:
                 unit = builder.unit(rise, 1.0, shift)  # the same twice where a register stands twice
                 terms[unit] = terms.get(unit, 0.0) + sign
-        made = Signal(layer + 1, terms, float(low), low, high)
-        context.write(target, builder.carried(made, layer + 2) if again else made)
+        result = Signal(layer + 1, terms, float(low), low, high)
+        context.write(target, builder.carried(result, layer + 2) if again else result)

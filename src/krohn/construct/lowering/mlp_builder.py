@@ -65,13 +65,13 @@ class MlpBuilder:
     def unit(self, signal: Signal, slope: float, bias: float, activation: int = RELU) -> int:
         """Makes ``activation(slope·signal + bias)`` in the layer after the signal's; returns its number."""
         terms = {unit: weight * slope for unit, weight in signal.terms.items()}
-        made = Unit(terms, signal.constant * slope + bias, activation)
-        key = (signal.layer, tuple(sorted(made.terms.items())), made.bias, activation)
+        result = Unit(terms, signal.constant * slope + bias, activation)
+        key = (signal.layer, tuple(sorted(result.terms.items())), result.bias, activation)
         if key not in self._known:
             while len(self.layers) <= signal.layer:
                 self.layers.append([])
             self._known[key] = len(self.layers[signal.layer])
-            self.layers[signal.layer].append(made)
+            self.layers[signal.layer].append(result)
         return self._known[key]
 
     def carried(self, signal: Signal, layer: int) -> Signal:
@@ -234,8 +234,8 @@ def staircase(builder: MlpBuilder, code: Signal, points: Points, values: Points)
                     terms[column][unit] = terms[column].get(unit, 0.0) + sign * float(change)
     layer = code.layer + (2 if builder.saturate else 1)
     return [
-        Signal(layer, made, float(column[0]), float(column.min()), float(column.max()))
-        for made, column in zip(terms, values.T, strict=True)
+        Signal(layer, result, float(column[0]), float(column.min()), float(column.max()))
+        for result, column in zip(terms, values.T, strict=True)
     ]
 
 

@@ -41,14 +41,14 @@ def attainable_features(
     walls: int, comparisons: tuple[tuple[int, int], ...]
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
     """Distinct bit vectors over all interleavings, and the state each belongs to."""
-    found: dict[tuple[int, ...], int] = {}
+    result: dict[tuple[int, ...], int] = {}
     for left, right, chosen in representative_interleavings(walls):
         ages = interleaved_ages(walls, left, right, chosen)
         bits = tuple(int(ages[a] > ages[b]) for a, b in comparisons)
         state = state_from_ages(walls, left, right, ages)
-        assert found.setdefault(bits, state) == state, "features must decide the state"
-    rows = tuple(sorted(found))
-    return rows, tuple(found[row] for row in rows)
+        assert result.setdefault(bits, state) == state, "features must decide the state"
+    rows = tuple(sorted(result))
+    return rows, tuple(result[row] for row in rows)
 
 
 def representative_interleavings(walls: int) -> Iterator[Interleaving]:

@@ -47,10 +47,10 @@ def recognise_grid(automaton: Semiautomaton) -> Grid | None:
     if automaton.num_states < 2:
         return None
     axes = _axes_from_lines(automaton.letters)
-    found = None if axes is None else _grid(automaton, axes)
-    if found is None and automaton.num_states <= MAX_STATES_FOR_CONGRUENCES:
+    result = None if axes is None else _grid(automaton, axes)
+    if result is None and automaton.num_states <= MAX_STATES_FOR_CONGRUENCES:
         return _grid_from_congruences(automaton)
-    return found
+    return result
 
 
 def _grid(automaton: Semiautomaton, axes: Sequence[Sequence[int]]) -> Grid | None:
@@ -138,17 +138,17 @@ def _congruences(letters: Sequence[Transformation]) -> list[Partition]:
     """The proper congruences that joins of one-pair congruences give, as many as the limit allows."""
     pairs = itertools.combinations(range(len(letters[0])), 2)
     principal = list(dict.fromkeys(principal_congruence(letters, *pair) for pair in pairs))
-    found = dict.fromkeys(labels for labels in principal if max(labels) > 0)
-    queue = list(found)
+    result = dict.fromkeys(labels for labels in principal if max(labels) > 0)
+    queue = list(result)
     for labels in queue:
         for other in principal:
             joined = join(letters, labels, other)
-            if max(joined) > 0 and joined not in found:
-                found[joined] = None
+            if max(joined) > 0 and joined not in result:
+                result[joined] = None
                 queue.append(joined)
-            if len(found) >= MAX_CONGRUENCES:
-                return list(found)
-    return list(found)
+            if len(result) >= MAX_CONGRUENCES:
+                return list(result)
+    return list(result)
 
 
 def _quotient(letters: Sequence[Transformation], labels: Partition) -> list[Transformation]:

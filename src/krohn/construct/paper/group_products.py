@@ -196,19 +196,19 @@ def reindex_mlp(order: int, width: int, size: int, sign: int) -> Mlp:
 
     Hidden: the 4·order units that tell k, and all of f; then relu(M·1[k] + f(x ± k) − M), M = size.
     """
-    entries, told = order * width, UNITS_PER_POINT * order
+    entries, indicators = order * width, UNITS_PER_POINT * order
     slope, bias = indicator_units(list(range(order)), 1.0)
-    first = np.zeros((entries + 1, told + entries))
-    first[entries, :told] = slope
-    first[:entries, told:] = np.eye(entries)
-    second = np.zeros((told + entries, order * entries))
+    first = np.zeros((entries + 1, indicators + entries))
+    first[entries, :indicators] = slope
+    first[:entries, indicators:] = np.eye(entries)
+    second = np.zeros((indicators + entries, order * entries))
     third = np.zeros((order * entries, entries))
     for k in range(order):
         for x in range(order):
             units = range(k * entries + x * width, k * entries + (x + 1) * width)
             source = ((x + sign * k) % order) * width
             second[k * UNITS_PER_POINT : (k + 1) * UNITS_PER_POINT, units] = float(size) * SIGNS[:, None]
-            second[told + source + np.arange(width), units] = 1.0
+            second[indicators + source + np.arange(width), units] = 1.0
             third[units, x * width + np.arange(width)] = 1.0
     biases = (
         np.concatenate([bias, np.zeros(entries)]),

@@ -145,14 +145,14 @@ class _Explorer:
     def actions(self, place: Coordinates, letter: int, after: Coordinates) -> tuple[Update, ...]:
         """What the letter does to every class: a permutation or a reset."""
         before, target, active = self.cascade.stages(place), self.cascade.stages(after), self.active(after)
-        found: list[Update] = []
+        result: list[Update] = []
         for part in self.cascade.components:
             level = part.level
             if active[level] == part.number:
-                found.append(self.cascade.update(before[level], letter, target[level]))
+                result.append(self.cascade.update(before[level], letter, target[level]))
             else:
-                found.append(0)
-        return tuple(found)
+                result.append(0)
+        return tuple(result)
 
 
 def _components(

@@ -154,10 +154,10 @@ def cascade_layout(
 
 
 def _by_heads(layer: Layer, dim: int) -> Written:
-    found: Written = np.zeros(dim, dtype=bool)
+    result: Written = np.zeros(dim, dtype=bool)
     for head in layer.heads:
-        found = found | (head.output != 0).any(axis=0)
-    return found
+        result = result | (head.output != 0).any(axis=0)
+    return result
 
 
 def _moment(names: Sequence[str], position_names: Sequence[str], written: Written) -> tuple[Channel, ...]:

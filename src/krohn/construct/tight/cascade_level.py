@@ -83,11 +83,11 @@ class CascadeLevel:
     @cached_property
     def moves(self) -> dict[int, set[Permutation]]:
         """Class number → the permutations of its tiles, for the classes whose tiles are really permuted."""
-        found: dict[int, set[Permutation]] = {}
+        result: dict[int, set[Permutation]] = {}
         for (_, _, after), action in self.triples.items():
             if isinstance(action, tuple) and action != identity(len(action)):
-                found.setdefault(self.cascade.skeleton.class_of[after], set()).add(action)
-        return dict(sorted(found.items()))
+                result.setdefault(self.cascade.skeleton.class_of[after], set()).add(action)
+        return dict(sorted(result.items()))
 
     @cached_property
     def towers(self) -> dict[int, CounterTower]:
@@ -156,13 +156,13 @@ def cascade_levels(cascade: Cascade, state: int) -> list[CascadeLevel]:
         actions = {triple: _action(cascade, level, triple) for triple in sorted(triples)}
         # The beginning of the sequence writes the initial coordinate, whether or not it is read.
         actions[start, letters, start] = initial if active else None
-        made = CascadeLevel(level, cascade, actions, start, initial)
-        levels.append(made)
+        result = CascadeLevel(level, cascade, actions, start, initial)
+        levels.append(result)
         triples = {
             (*pair[:1], triple[1], pair[1])
             for triple in actions
             if triple[1] < letters
-            for pair in made.below(triple)
+            for pair in result.below(triple)
         }
     return levels
 

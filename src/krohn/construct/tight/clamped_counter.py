@@ -103,11 +103,11 @@ class _Counter:
     def place(self, value: str, query: str, key: str, name: str) -> Finite:
         """The state, as a function of the residue that the heads' finds add up to."""
         draft, places, count = self.draft, self.places, len(self.steps)
-        found = [
+        result = [
             draft.latest_match(query, key, -j, self.now, f"{self.name}{name} visit {j}") for j in self.steps
         ]
         total = draft.linear(
-            [(visit, 1) for visit in found],
+            [(visit, 1) for visit in result],
             0,
             (0, count * (self.modulus - 1)),
             draft.fresh(f"{self.name}{name} visits"),

@@ -55,10 +55,10 @@ class ProgramDraft:
 
     def fresh(self, name: str) -> str:
         """The name, or the name with a number if it is taken."""
-        number, found = 2, name
-        while found in self.registers:
-            found, number = f"{name}#{number}", number + 1
-        return found
+        number, result = 2, name
+        while result in self.registers:
+            result, number = f"{name}#{number}", number + 1
+        return result
 
     def source(self, name: str, letters: Sequence[int], padding: int | Sequence[int]) -> str:
         """A value that the token brings along; one for every padding position, or the same for all."""
@@ -117,8 +117,8 @@ class ProgramDraft:
     def ever(self, flag: str, target: str) -> tuple[str, str]:
         """Whether the flag, 0 at BOS, has been 1 so far; and before, which differs under a strict mask."""
         if not self.strict:  # a copy of the latest 1 needs no MLP
-            found = self.end_write([flag], "latest", flag, target)
-            return found, found
+            result = self.end_write([flag], "latest", flag, target)
+            return result, result
         total = self.prefix_sum(flag)
         before = self.clamp([(total, 1)], 0, 0, 1, self.fresh(f"{target} before"))
         return self.clamp([(total, 1), (flag, 1)], 0, 0, 1, self.fresh(target)), before
@@ -322,9 +322,9 @@ class Finite:
             return ""
         if len(self.inputs) == 1 and all(row == (value,) for row, value in self.all_rows.items()):
             return self.inputs[0]
-        made = draft.fresh(name)
-        draft.table(self.inputs, (made,), {row: (value,) for row, value in self.all_rows.items()})
-        return made
+        result = draft.fresh(name)
+        draft.table(self.inputs, (result,), {row: (value,) for row, value in self.all_rows.items()})
+        return result
 
 
 def register_value(name: str, values: Iterable[int]) -> Finite:
@@ -371,10 +371,10 @@ def joined(
 
 
 def _rows_by_value(rows: Mapping[Row, int]) -> dict[int, list[Row]]:
-    found: dict[int, list[Row]] = {}
+    result: dict[int, list[Row]] = {}
     for row, value in rows.items():
-        found.setdefault(value, []).append(row)
-    return found
+        result.setdefault(value, []).append(row)
+    return result
 
 
 def require_rows(rows: int, names: Sequence[str]) -> None:

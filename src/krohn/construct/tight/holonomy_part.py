@@ -138,7 +138,7 @@ class _LevelWriter:
 
     def _potentials(self) -> list[list[Potential]]:
         """For each group and modulus its steps by what is known after a letter; [] if one has none."""
-        level, found = self.level, []
+        level, result = self.level, []
         for number, tower in level.towers.items():
             if len(tower.sections) > 1:
                 return []
@@ -150,10 +150,10 @@ class _LevelWriter:
                     if isinstance(action, tuple) and level.cascade.skeleton.class_of[triple[2]] == number
                 }
                 parts.append(potential(counted, set(level.triples) - set(counted), level.start, modulus))
-            found.append([part for part in parts if part is not None])
-            if len(found[-1]) < len(parts):
+            result.append([part for part in parts if part is not None])
+            if len(result[-1]) < len(parts):
                 return []
-        return found
+        return result
 
     def _count_ahead(self, after: Finite, group: RunningCounters, parts: list[Potential]) -> None:
         """The counters of a group of one section, from steps that no look-back is needed for."""
@@ -178,7 +178,7 @@ class _LevelWriter:
         order = self._order(move)
         place = self.draft.places(f"t mod {order} from 0", (0,), (*range(1, order), 0))
         flag, target = (f"{self.name} {what}" for what in ("reset", "target"))
-        found = self.draft.latest_write(flag, target, f"{self.name} memory")
+        result = self.draft.latest_write(flag, target, f"{self.name} memory")
         then = self.draft.latest_write(flag, place, f"{self.name} place of reset")
         rows: dict[Row, int] = {}
         for x in range(self.level.num_tiles):
@@ -186,7 +186,7 @@ class _LevelWriter:
             for past in range(order):
                 rows |= {(x, r, (r + past) % order): image for r in range(order)}
                 image = move[image] if image < len(move) else image
-        return self._below(after, Finite((found, then, place), rows))
+        return self._below(after, Finite((result, then, place), rows))
 
     @staticmethod
     def _order(move: Permutation) -> int:
@@ -237,8 +237,8 @@ class _LevelWriter:
         target = register_value(f"{self.name} target", set(range(level.num_tiles)))
         written = moved(draft, target, after.renamed(level.kind), now, f"{self.name} write", undo=True)
         held = written.register(draft, f"{self.name} written")
-        found = draft.latest_write(f"{self.name} reset", held, f"{self.name} memory")
-        return register_value(found, set(range(level.num_tiles)))
+        result = draft.latest_write(f"{self.name} reset", held, f"{self.name} memory")
+        return register_value(result, set(range(level.num_tiles)))
 
     def _below(self, stage: Finite, tile: Finite) -> Finite:
         """The stage set one level down: the tile of an active set, the same set otherwise."""

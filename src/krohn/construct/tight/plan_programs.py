@@ -210,7 +210,7 @@ def built_plans(
 ) -> Iterator[tuple[Plan, Program]]:
     """Plans with their programs; a plan of more than twice the layers of a scan is not written out."""
     reasons: dict[str, None] = {}
-    found = False
+    result = False
     in_scan = request.scan_depth if (request.method, request.objective) == ("auto", "depth") else None
     for plan in cascade_plans(request.automaton, budget, request.max_sets, plain):
         faults = [] if plan.is_solvable else [*_unsolvable(plan)]
@@ -224,9 +224,9 @@ def built_plans(
         if faults:
             reasons.update(dict.fromkeys(faults))
             continue
-        found = True
+        result = True
         yield from ((plan, program) for program in programs)
-    if not found:
+    if not result:
         few = f"no plan within {request.max_sets:,} image sets (--max-sets) and "
         few += f"{budget.units:,.0f} units of work"
         listed = "; ".join(reasons) or f"{few} (--effort)"

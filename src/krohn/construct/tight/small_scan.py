@@ -134,9 +134,9 @@ def fewest_points(automaton: Semiautomaton) -> ScanPoints | None:
         return None
     for labels in _partitions(automaton):
         if 2 * (max(labels) + 1) <= automaton.num_states:
-            found = _determining(automaton, labels)
-            if found is not None:
-                return found
+            result = _determining(automaton, labels)
+            if result is not None:
+                return result
     return None
 
 
@@ -147,11 +147,11 @@ def _partitions(automaton: Semiautomaton) -> Iterator[Transformation]:
     """
     letters, start = automaton.letters, automaton.start
     single = {principal_congruence(letters, start, q) for q in range(automaton.num_states) if q != start}
-    found = set(single)
+    result = set(single)
     joins = min(MAX_JOINS, MAX_WORK // (automaton.num_states * automaton.num_letters))
     for first, second in islice(combinations(sorted(single), 2), joins):
-        found.add(join(letters, first, second))
-    yield from sorted((labels for labels in found if max(labels)), key=lambda labels: (max(labels), labels))
+        result.add(join(letters, first, second))
+    yield from sorted((labels for labels in result if max(labels)), key=lambda labels: (max(labels), labels))
 
 
 def _determining(automaton: Semiautomaton, labels: Transformation) -> ScanPoints | None:

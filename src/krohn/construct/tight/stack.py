@@ -94,11 +94,11 @@ def _places(tokens: _Tokens, key: str, error: str) -> tuple[tuple[str, ...], tup
     now, then = draft.ever(error, tokens.named("failed"))
     after, before = [], []
     for level in range(1, tokens.stack.height + 1):
-        found = draft.latest_match("", key, level, tokens.symbol, f"{tokens.name}held at height {level}")
-        latest = _with_own_push(tokens, level, found) if strict else found
+        result = draft.latest_match("", key, level, tokens.symbol, f"{tokens.name}held at height {level}")
+        latest = _with_own_push(tokens, level, result) if strict else result
         after.append(_place(tokens, level, (tokens.height, now, latest), "place"))
         if strict:
-            before.append(_place(tokens, level, (tokens.earlier, then, found), "place before"))
+            before.append(_place(tokens, level, (tokens.earlier, then, result), "place before"))
     return tuple(after), tuple(before if strict else after)
 
 

@@ -41,8 +41,8 @@ def plan(scale: Scale) -> list[PlannedRun]:
     layers = LAYERS["S5"][scale]
     learned = {task: depth.planned(scale, task, layers, depth.WHOLE) for task in FROM_THE_MAP}
     return runs + [
-        PlannedRun(config=found.config, label={"task": task, "depth": layers})
-        for task, found in learned.items()
+        PlannedRun(config=result.config, label={"task": task, "depth": layers})
+        for task, result in learned.items()
     ]
 
 

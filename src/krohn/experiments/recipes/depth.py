@@ -160,14 +160,14 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
         return {}
     caption = f"{caption.rpartition(', T = ')[0] or caption}, T\u00a0=\u00a0{rows[0]['length']}"
     note = note_on(caption, rows)
-    found = {"depth": heat_map(_map("best replicate, % of letters", rows, "max_accuracy", note))}
+    result = {"depth": heat_map(_map("best replicate, % of letters", rows, "max_accuracy", note))}
     whole = [row for row in rows if not row["halved"] and not row["partial"]]
     if whole:
         note = f"{caption}\ncells whose replicates were all trained to the end, or until they were solved"
-        found["depth-median"] = heat_map(
+        result["depth-median"] = heat_map(
             _map("median replicate, % of letters", whole, "median_accuracy", note), _share(whole)
         )
-    return found
+    return result
 
 
 def _share(rows: Sequence[Row]) -> HeatMap:

@@ -114,11 +114,11 @@ def paired(cell: Cell, without: Cell | None) -> Row:
     """Mean gain with its error, and how many replicates gain."""
     if without is None or without is cell:
         return {}
-    found = gains(cell, without)
-    mean, error = mean_and_error(found)
+    result = gains(cell, without)
+    mean, error = mean_and_error(result)
     return {
         "paired": f"{mean:+.2f} ± {error:.2f}",
-        "better": f"{sum(gain > 0 for gain in found)} of {len(found)}",
+        "better": f"{sum(gain > 0 for gain in result)} of {len(result)}",
     }
 
 

@@ -38,8 +38,10 @@ class DeltaProductConfig(MatrixConfig):
 
     def reasons(self, length: int) -> list[str]:
         """See ``ModelConfig.reasons``."""
-        found = super().reasons(length)
-        return found if self.beta_max in (1, 2) else [*found, f"beta_max must be 1 or 2; got {self.beta_max}"]
+        result = super().reasons(length)
+        return (
+            result if self.beta_max in (1, 2) else [*result, f"beta_max must be 1 or 2; got {self.beta_max}"]
+        )
 
     def mixer_sizes(self) -> dict[str, int]:
         """See ``StackConfig``."""

@@ -50,20 +50,20 @@ class GptConfig(ModelConfig):
     def reasons(self, length: int) -> list[str]:
         """See ``ModelConfig.reasons``."""
         sizes = {"layers": self.layers, "dim": self.dim, "heads": self.heads, "mlp": self.mlp}
-        found = [f"{name} must be at least 1; got {size}" for name, size in sizes.items() if size < 1]
-        if not found and self.dim % self.heads:
-            found.append(f"dim must be divisible by heads; got dim {self.dim} and heads {self.heads}")
+        result = [f"{name} must be at least 1; got {size}" for name, size in sizes.items() if size < 1]
+        if not result and self.dim % self.heads:
+            result.append(f"dim must be divisible by heads; got dim {self.dim} and heads {self.heads}")
         if self.positions not in encodings.KINDS:
-            found.append(f"positions must be one of {', '.join(encodings.KINDS)}; got {self.positions!r}")
+            result.append(f"positions must be one of {', '.join(encodings.KINDS)}; got {self.positions!r}")
         if self.positions == "learned" and length > self.context:
-            found.append(f"learned positions reach {self.context} tokens; got {length}: raise context")
+            result.append(f"learned positions reach {self.context} tokens; got {length}: raise context")
         rates = {"dropout": self.dropout, "attention_dropout": self.attention_dropout}
-        found += [
+        result += [
             f"{name} must lie in [0, 1); got {rate}" for name, rate in rates.items() if not 0.0 <= rate < 1.0
         ]
         if min(self.embedding_std, self.position_scale) < 0.0:
-            found.append("embedding_std and position_scale must be at least 0")
-        return found
+            result.append("embedding_std and position_scale must be at least 0")
+        return result
 
     def build(self, vocabulary: int, classes: int) -> Network:
         """See ``ModelConfig.build``."""
@@ -189,15 +189,15 @@ _BLOCK = (
 def _parameters(config: GptConfig, vocabulary: int, classes: int) -> list[Parameter]:
     dim, width = config.dim, padded(classes)
     embeddings = (padded(vocabulary), dim)
-    found = [Parameter("wte", embeddings, "normal", config.embedding_std, used=(vocabulary, dim))]
+    result = [Parameter("wte", embeddings, "normal", config.embedding_std, used=(vocabulary, dim))]
     if config.positions == "learned":
-        found.append(Parameter("wpe", (config.context, dim), "normal", config.position_scale))
+        result.append(Parameter("wpe", (config.context, dim), "normal", config.position_scale))
     for layer in range(config.layers):
-        found += _block_parameters(f"h.{layer}.", config)
-    found += _norm("ln_f", dim)
-    found.append(Parameter("head.weight", (dim, width), "normal", _INIT_STD, used=(dim, classes)))
-    found.append(Parameter("head.bias", (width,)))
-    return found
+        result += _block_parameters(f"h.{layer}.", config)
+    result += _norm("ln_f", dim)
+    result.append(Parameter("head.weight", (dim, width), "normal", _INIT_STD, used=(dim, classes)))
+    result.append(Parameter("head.bias", (width,)))
+    return result
 
 
 def _block_parameters(prefix: str, config: GptConfig) -> list[Parameter]:

@@ -66,11 +66,11 @@ class GptDecoder(Decoder):
 
     def fork(self, rows: Tensor) -> Decoder:
         """See ``Decoder.fork``."""
-        made = copy(self)
-        made._shape = replace(self._shape, batch=len(rows))
+        result = copy(self)
+        result._shape = replace(self._shape, batch=len(rows))
         first = torch.arange(self._cache.shape[2] // self._shape.batch, device=rows.device)
-        made._cache = self._cache[:, :, (first[:, None] * self._shape.batch + rows).flatten()]
-        return made
+        result._cache = self._cache[:, :, (first[:, None] * self._shape.batch + rows).flatten()]
+        return result
 
     def _embed(self, tokens: Tensor) -> Tensor:
         table, first = self._weights["wte"], self._position

@@ -66,9 +66,9 @@ class _GruDecoder(Decoder):
         return _read_out(self._weights, self._h, self._classes)
 
     def fork(self, rows: Tensor) -> Decoder:
-        made = copy(self)
-        made._h = self._h[:, rows]
-        return made
+        result = copy(self)
+        result._h = self._h[:, rows]
+        return result
 
 
 def _input_gates(weights: Weights, tokens: Tensor) -> tuple[Tensor, ...]:

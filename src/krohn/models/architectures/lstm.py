@@ -116,9 +116,9 @@ class _LstmDecoder(Decoder):
         return scores[..., : self._classes]
 
     def fork(self, rows: Tensor) -> Decoder:
-        made = copy(self)
-        made._h, made._c = self._h[:, rows], self._c[:, rows]
-        return made
+        result = copy(self)
+        result._h, result._c = self._h[:, rows], self._c[:, rows]
+        return result
 
 
 def _input_gates(weights: Weights, tokens: Tensor) -> Tensor:

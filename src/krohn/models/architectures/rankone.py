@@ -32,8 +32,10 @@ class RankOneConfig(MatrixConfig):
 
     def reasons(self, length: int) -> list[str]:
         """See ``ModelConfig.reasons``."""
-        found = super().reasons(length)
-        return found if self.rate_max in (1, 2) else [*found, f"rate_max must be 1 or 2; got {self.rate_max}"]
+        result = super().reasons(length)
+        return (
+            result if self.rate_max in (1, 2) else [*result, f"rate_max must be 1 or 2; got {self.rate_max}"]
+        )
 
     def mixer_sizes(self) -> dict[str, int]:
         """See ``StackConfig``."""

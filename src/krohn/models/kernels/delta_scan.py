@@ -91,8 +91,8 @@ def _chunked(
 def _chunks(part: Tensor, letters: int) -> Tensor:
     """[N, T, ...] -> [N, chunks, letters, ...]; letters after the end are zero and do nothing."""
     spare = -part.shape[1] % letters
-    behind = (0, 0) * (part.ndim - 2) + (0, spare)
-    return functional.pad(part, behind).reshape(len(part), -1, letters, *part.shape[2:])
+    padding = (0, 0) * (part.ndim - 2) + (0, spare)
+    return functional.pad(part, padding).reshape(len(part), -1, letters, *part.shape[2:])
 
 
 def _decays(log_gate: Tensor, steps: int) -> tuple[Tensor, Tensor]:

@@ -70,5 +70,5 @@ def _states(gate: Tensor, write: Tensor, first: Tensor) -> Tensor:
 def _blocks(part: Tensor, block: int) -> Tensor:
     """A copy [..., T, d] -> [..., blocks, block, d], zeros after the end."""
     spare = -part.shape[-2] % block
-    behind = part.new_zeros(*part.shape[:-2], spare, part.shape[-1])
-    return torch.cat([part, behind], -2).view(*part.shape[:-2], -1, block, part.shape[-1])
+    padding = part.new_zeros(*part.shape[:-2], spare, part.shape[-1])
+    return torch.cat([part, padding], -2).view(*part.shape[:-2], -1, block, part.shape[-1])
