@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "experiments": CORE | {"models", "recurrent", "tasks", "training", "evaluate", "figures"},
     "exporting": CORE | {"certify", "check", "models", "tasks", "training", "evaluate"},
     "understanding": CORE | {"models", "tasks", "training", "evaluate", "exporting"},
-    "testbed": CORE | {"construct", "exporting"},
+    "testbed": CORE | {"construct", "exporting", "understanding"},
     "compilation": CORE | {"construct", "recurrent"},
     "verification": CORE
     | {"construct", "certify", "check", "evaluate", "exporting", "kernel", "recurrent", "trained"},

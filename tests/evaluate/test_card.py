@@ -42,6 +42,11 @@ class Widens(Peeks):
         return torch.cat([x, x], -1)
 
 
+class Noisy(Peeks):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.map(x) + torch.randn_like(x)
+
+
 class Fails(Peeks):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         raise RuntimeError("no\nluck")
@@ -183,6 +188,7 @@ def test_a_stranger_adds_a_layer_by_one_file(tmp_path, monkeypatch, capsys) -> N
     ("factory", "reason"),
     [
         (Peeks, "must be causal; its answers before letter 2 change"),
+        (Noisy, "must answer the same words alike in eval mode"),
         (Widens, r"must map \(4, 4, 4\) to the same shape; got \(4, 4, 8\)"),
         (Fails, "it raised RuntimeError: no$"),
         (NoBackward, "must have a backward pass; it raised RuntimeError: not on this chip"),

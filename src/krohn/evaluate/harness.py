@@ -171,13 +171,17 @@ def check_causal(module: nn.Module, automaton: Semiautomaton, length: int, devic
     before = logits_of(module, words.to(device), automaton.num_states)
     if not bool(before.isfinite().all()):
         raise InvalidInput("the module must return finite numbers; some are not")
+    most = _TOLERANCE * max(1.0, float(before.abs().max()))
+    again = logits_of(module, words.to(device), automaton.num_states)
+    if float((before - again).abs().max()) > most:
+        raise InvalidInput("the module must answer the same words alike in eval mode; take noise out of it")
     for place in {1, length // 2, length - 1}:
         changed = words.clone()
         changed[:, place:] = torch.randint(automaton.num_letters, (4, length - place), generator=generator)
         changed[:, place] = (words[:, place] + 1) % automaton.num_letters
         after = logits_of(module, changed.to(device), automaton.num_states)
         gap = (before[:, :place] - after[:, :place]).abs().max()
-        if float(gap) > _TOLERANCE * max(1.0, float(before.abs().max())):
+        if float(gap) > most:
             raise InvalidInput(
                 f"the module must be causal; its answers before letter {place + 1} change with later "
                 "letters: mask what comes after, and do not norm over the length"

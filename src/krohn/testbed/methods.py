@@ -17,6 +17,7 @@ from krohn.testbed.graph import Circuit, Graph, Scores
 from krohn.testbed.interchange import interchanged, swapped_in
 from krohn.testbed.patching import EdgeModel, Run
 from krohn.testbed.truth import Trial
+from krohn.understanding.subspace import descend
 
 STEPS = 5
 """Points on the way from one word to the other."""
@@ -97,20 +98,16 @@ def aligned(
 ) -> Tensor:
     """DAS: an orthonormal basis of a subspace whose swaps give the answers asked for, by Adam."""
     start = np.random.default_rng(seed).standard_normal((model.graph.dim, dimension))
-    free = torch.tensor(start, dtype=model.dtype, requires_grad=True)
-    optimizer = torch.optim.Adam([free], lr=rate)
     wanted = torch.tensor([one.answers for one in asked])
     letters = torch.tensor([one.letter for one in asked])
     later = torch.arange(wanted.shape[1]) >= letters[:, None]
     sources = swapped_in(model, place, asked)
-    for _ in range(steps):
-        basis = torch.linalg.qr(free)[0].T
-        logits = interchanged(model, place, basis, asked, sources)
-        loss = torch.nn.functional.cross_entropy(logits[later], wanted[later])
-        (free.grad,) = torch.autograd.grad(loss, [free])
-        optimizer.step()
-    out: Tensor = torch.linalg.qr(free.detach())[0].T
-    return out
+
+    def loss(basis: Tensor) -> Tensor:
+        logits = interchanged(model, place, basis.T, asked, sources)
+        return torch.nn.functional.cross_entropy(logits[later], wanted[later])
+
+    return descend(torch.tensor(start, dtype=model.dtype), loss, steps=steps, rate=rate).T
 
 
 def most_variance(model: EdgeModel, place: str, dimension: int, asked: Sequence[Counterfactual]) -> Tensor:

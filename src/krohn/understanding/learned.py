@@ -18,7 +18,7 @@ from krohn.understanding.controls import dealt
 from krohn.understanding.readings import Readings
 from krohn.understanding.stages import Passed, Stages
 from krohn.understanding.subject import Subject
-from krohn.understanding.subspace import RIDGES, Spread, directions, random_directions
+from krohn.understanding.subspace import RIDGES, Spread, descend, directions, random_directions
 
 
 @dataclass(frozen=True)
@@ -117,16 +117,12 @@ def _aligned(
     stages: Stages, side: Side, layer: int, positions: int, start: Tensor, steps: int, rate: float
 ) -> Tensor:
     """By Adam on the cross-entropy of the source's state."""
-    free = start.clone().requires_grad_()
-    optimizer = torch.optim.Adam([free], lr=rate)
     wanted = torch.from_numpy(side.source.states[:, -1].copy())
-    for _ in range(steps):
-        logits = side.logits(stages, layer, positions, torch.linalg.qr(free)[0])
-        loss = torch.nn.functional.cross_entropy(logits, wanted)
-        (free.grad,) = torch.autograd.grad(loss, [free])
-        optimizer.step()
-    out: Tensor = torch.linalg.qr(free.detach())[0]
-    return out
+
+    def loss(basis: Tensor) -> Tensor:
+        return torch.nn.functional.cross_entropy(side.logits(stages, layer, positions, basis), wanted)
+
+    return descend(start, loss, steps=steps, rate=rate)
 
 
 @torch.inference_mode()

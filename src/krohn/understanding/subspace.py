@@ -5,6 +5,7 @@ At each position the words fall into cells by the variable's value. Directions a
 content, a large one the differences of means, wherever the value leaves a trace.
 """
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -85,3 +86,14 @@ def random_directions(dim: int, count: int, seed: int) -> Tensor:
     """An orthonormal basis [d, count] of a random subspace."""
     rows = np.random.default_rng(seed).standard_normal((dim, count))
     return torch.from_numpy(np.linalg.qr(rows)[0])
+
+
+def descend(start: Tensor, loss: Callable[[Tensor], Tensor], *, steps: int, rate: float) -> Tensor:
+    """An orthonormal basis [d, k], from the columns of ``start``, whose loss Adam has made small."""
+    free = start.clone().requires_grad_()
+    optimizer = torch.optim.Adam([free], lr=rate)
+    for _ in range(steps):
+        (free.grad,) = torch.autograd.grad(loss(torch.linalg.qr(free)[0]), [free])
+        optimizer.step()
+    out: Tensor = torch.linalg.qr(free.detach())[0]
+    return out
