@@ -5,7 +5,7 @@ import sys
 
 
 def main() -> None:
-    """Runs the command line; Ctrl-C while the modules are read ends the process without a word."""
+    """Runs the command line; Ctrl-C during import exits silently."""
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, through links, and straight to pipes and devices."""
+"""Atomic file writes: whole or not at all, following links; pipes and devices are written to directly."""
 
 import json
 import os
@@ -22,8 +22,8 @@ _IN_MEMORY = 1 << 26
 def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     """Calls ``write`` on a temporary file beside ``path``, syncs it, then renames it into place.
 
-    A crash or a full disk at any moment leaves either the old file or the new one, never a part. A link is
-    followed: what it leads to is replaced. A pipe or a device is written to, never replaced.
+    A crash or a full disk at any moment leaves either the old file or the new one, never a part. Links are
+    followed: their target is replaced. A pipe or a device is written to, never replaced.
     """
     mode = _mode(path)
     if mode is not None and not stat.S_ISREG(mode):
@@ -48,11 +48,11 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
 def write_folder(
     folder: Path, files: Mapping[str, bytes], *, key: str, stale: frozenset[str] = frozenset()
 ) -> None:
-    """Writes files that belong together: whatever goes wrong on the way, the folder is as it was.
+    """Writes files that belong together; on any failure the folder is left unchanged.
 
-    All are written beside the folder before the first one gets its name. ``key`` is the file that makes
-    readers accept the folder: the old one goes first, the new one comes last, so that nobody pairs new files
-    with old. Of the names in ``stale`` those that are not written again are removed.
+    All are staged beside the folder before the first rename. ``key`` is the file that makes readers
+    accept the folder: the old one goes first, the new one comes last, so that nobody pairs new files
+    with old. Names in ``stale`` that are not written again are removed.
     """
     folder = Path(os.path.realpath(folder))
     with _made(folder), tempfile.TemporaryDirectory(prefix=f".{folder.name[:40]}.", dir=folder) as beside:
@@ -78,9 +78,9 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def check_output(path: Path, *endings: str) -> None:
-    """Refuses a name with another ending, and a file that is there and does not name krohn at its beginning.
+    """Refuses a wrong file extension, and an existing file that does not name krohn at its beginning.
 
-    A pipe or a device may have any name. Of a binary data file (.parquet) only the ending is looked at.
+    A pipe or a device may have any name. For binary data files (.parquet) only the extension is checked.
     """
     mode = _mode(path)
     if mode is not None and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
@@ -115,7 +115,7 @@ def json_bytes(payload: Any) -> bytes:
 
 
 def _mode(path: Path) -> int | None:
-    """What the path leads to, ``None`` if there is nothing yet."""
+    """The mode of the path's target, links followed; ``None`` if it does not exist."""
     try:
         return os.stat(path).st_mode
     except FileNotFoundError:
@@ -123,7 +123,7 @@ def _mode(path: Path) -> int | None:
 
 
 def _write_straight(path: Path, write: Callable[[IO[bytes]], None]) -> None:
-    """Writers may go back and forth in a file; a pipe cannot, so the bytes are collected first."""
+    """Buffers the output first: writers may seek, a pipe cannot."""
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as collected:
         write(collected)
         collected.seek(0)
@@ -133,7 +133,7 @@ def _write_straight(path: Path, write: Callable[[IO[bytes]], None]) -> None:
 
 @contextmanager
 def _made(folder: Path) -> Iterator[None]:
-    """Makes a folder and those above it; those it made go again if the work in it fails."""
+    """Creates a folder and its parents; those it created are removed again if the body fails."""
     missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -142,13 +142,13 @@ def _made(folder: Path) -> Iterator[None]:
         for made in missing:
             try:
                 made.rmdir()
-            except OSError:  # someone else has put something there
+            except OSError:  # another process has put something there
                 break
         raise
 
 
 def _sync(folder: Path) -> None:
-    """A new name lasts only once its folder is on the disk."""
+    """Syncs the folder: a rename is durable only once its folder is on disk."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

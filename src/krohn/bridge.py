@@ -15,12 +15,12 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import caster, float_name
 from krohn.network.transformer import SIN, Head, Layer, Mlp, Transformer
 
-# Entries of the score matrices held at once: long words are attended to in blocks of rows.
+# Score matrix entries held at once: long words are attended to in blocks of rows.
 SCORE_ENTRIES = 1 << 26
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
-    """``left @ right``; half types are summed in float32, whatever a device would do to subnormal numbers."""
+    """``left @ right``; half types accumulate in float32, however a device treats subnormal numbers."""
     wide = torch.promote_types(left.dtype, torch.float32)
     return (left.to(wide) @ right.to(wide)).to(left.dtype)
 
@@ -141,7 +141,7 @@ def to_torch(
 ) -> TorchNetwork:
     """The network as a module. On CUDA keep TF32 off: ten bits of mantissa do not carry long sums."""
     if not isinstance(dtype, torch.dtype):
-        caster(dtype)  # refuses what is no float format
+        caster(dtype)  # rejects unknown float formats
         dtype = getattr(torch, float_name(dtype))
     assert isinstance(dtype, torch.dtype)
     matrices = network.transformer if isinstance(network, CompiledNetwork) else network

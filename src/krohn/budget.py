@@ -1,6 +1,6 @@
-"""Budgets: how much a search may do, in units that are the same on every machine, busy or not.
+"""Budgets: how much work a search may do, in machine-independent units.
 
-A unit is about one look at a transition table. Searches spend units before they do something, and keep what
+A unit is about one transition table lookup. Searches spend units before each step, and keep what
 they have when nothing is left: the same input gives the same result everywhere. A clock may only end the
 whole computation, with one line, and never changes what is built.
 """
@@ -13,7 +13,7 @@ from krohn.errors import InvalidInput, KrohnError, LimitExceeded
 UNITS = 3_000_000
 """What a search may spend at effort 1: some three seconds of a plain processor."""
 
-_BETWEEN_LOOKS = 20_000  # units between two looks at the clock
+_BETWEEN_LOOKS = 20_000  # units between two clock checks
 
 
 class BudgetSpent(LimitExceeded):
@@ -57,7 +57,7 @@ class Budget:
         return own if self._whole is None else min(own, self._whole.left)
 
     def pieces(self, cost: int, most: int) -> int:
-        """How many pieces of that cost can be paid for, but not more than ``most``."""
+        """How many pieces of that cost are affordable, at most ``most``."""
         return most if self.left >= cost * most else int(self.left // cost)
 
     def spend(self, units: float) -> None:
@@ -77,7 +77,7 @@ class Budget:
             self.look()
 
     def look(self) -> None:
-        """Ends everything if the time limit has passed."""
+        """Raises ``OutOfTime`` if the time limit has passed."""
         if self._whole is not None:
             self._whole.look()
         elif self._deadline is not None and self._clock() > self._deadline:
@@ -87,11 +87,11 @@ class Budget:
             )
 
     def give_up(self, what: str) -> None:
-        """Notes, once, what was not looked at for want of units."""
+        """Records, once, what was skipped for want of units."""
         if what not in self.given_up:
             self.given_up.append(what)
 
 
 def unlimited() -> Budget:
-    """A budget without end, for callers that have their own limits."""
+    """An unlimited budget, for callers that have their own limits."""
     return Budget(float("inf"))

@@ -93,7 +93,7 @@ def atlas(
     if sample is not None:
         chosen = sampled_automata(states, letters, sample, seed)
     else:
-        require_listable(states, letters)  # before the smaller ones are listed
+        require_listable(states, letters)  # fail before the smaller ones are listed
         chosen = [automaton for count in range(2, states + 1) for automaton in small_automata(count, letters)]
     return Rows([entry.to_json() for entry in atlas_of(chosen, effort)])
 
@@ -101,7 +101,7 @@ def atlas(
 def explore(*automata: AutomatonLike, out: str | Path | None = None, length: int = LENGTH) -> str:
     """The page that runs the compiled networks of automata in a browser; written to ``out`` if given."""
     if out is not None:
-        check_output(Path(out), ".html")  # before the work
+        check_output(Path(out), ".html")  # fail before the work
     chosen = [as_automaton(each) for each in automata or ("S4",)]
     page = render_page({"machines": [build_machine(each, length) for each in chosen]})
     if out is not None:

@@ -51,7 +51,7 @@ class Installation:
 
     @property
     def complete(self) -> bool:
-        """Whether everything krohn cannot do without is there."""
+        """Whether all required packages are installed."""
         return not any(part["missing"] for part in self.parts if not part["extra"])
 
     def to_json(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _version(name: str) -> str | None:
 
 
 def _accelerator() -> str:
-    """The GPU as training sees it; torch takes seconds to import, so it is left out where it is missing."""
+    """The GPU as training sees it; lazy import, because torch takes seconds to load."""
     if _version("torch") is None:
         return "none: torch is missing"
     from krohn.training.device import accelerator

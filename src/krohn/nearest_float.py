@@ -1,8 +1,8 @@
 """Logarithm, exponential, sine and cosine as the float nearest to the true value: the same bits everywhere.
 
-The functions of the C library, and the vector instructions that numpy takes instead where there are some, may
-be off in the last bit, each in its own way. Weights that are promised byte for byte are computed here, in
-integers and decimals of many digits.
+The functions of the C library, and the vector instructions that numpy uses where available, may
+be off in the last bit, each in its own way. Weights that must match byte for byte are computed here, in
+integers and high-precision decimals.
 """
 
 from collections.abc import Callable
@@ -49,13 +49,13 @@ def cos(x: float) -> float:
 
 
 def each(function: Callable[[float], float], values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """The function of every entry."""
+    """Applies the function to every entry."""
     array = np.asarray(values, dtype=np.float64)
     return np.array([function(value) for value in array.ravel().tolist()]).reshape(array.shape)
 
 
 def few_bits(value: float, bits: int) -> float:
-    """The nearest number of so many bits: measured with other rounding errors it is the same."""
+    """Rounds to so many bits, which hides differences in rounding error."""
     fraction, power = frexp(value)
     return ldexp(round(ldexp(fraction, bits)), power - bits)
 
@@ -63,7 +63,7 @@ def few_bits(value: float, bits: int) -> float:
 def at_least(value: float, digits: int = 6, noise: float = 2.0**-30) -> float:
     """A lower bound in few decimal digits, of a value that is known up to ``noise``·value.
 
-    Twice the noise comes off first, so that values around a round number do not fall to both sides of it.
+    Twice the noise is subtracted first, so that values around a round number do not fall to both sides of it.
     """
     if not isfinite(value):
         return value
@@ -96,7 +96,7 @@ def _series(rest: int, even: int) -> int:
     while term:
         total += term
         term = -(term * square >> BITS) // ((degree + 1) * (degree + 2))
-        if term == -1:  # what is left of a negative number that is shifted for ever
+        if term == -1:  # shifting a negative number right ends at −1, never 0
             break
         degree += 2
     return total

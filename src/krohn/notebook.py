@@ -1,4 +1,4 @@
-"""Results as tables: what notebooks show of them, and DataFrames where pandas is installed."""
+"""Results as tables: their display in notebooks, and DataFrames where pandas is installed."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
@@ -14,7 +14,7 @@ _SHOWN = 20
 
 
 class Rows(list[Item]):
-    """A list of results that is a table as well: ``to_frame()`` is its pandas DataFrame."""
+    """A list of results that is also a table: ``to_frame()`` is its pandas DataFrame."""
 
     def __init__(self, items: Iterable[Item], row: Callable[[Item], Mapping[str, Any]] | None = None) -> None:
         super().__init__(items)

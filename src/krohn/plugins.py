@@ -51,12 +51,12 @@ class Plugins(Generic[T]):
         entry = self._installed[name]
         try:
             loaded = entry.load()
-        except Exception as error:  # whatever somebody else's module does when it is imported
+        except Exception as error:  # a third-party module may raise anything on import
             raise InvalidInput(f"{self.noun} {name!r} must load from {entry.value}; {error!r}") from error
         return self._check(loaded, name)
 
     def forget(self) -> None:
-        """Takes back what was registered in this process."""
+        """Removes what was registered in this process."""
         self._registered.clear()
 
     def added(self) -> dict[str, T]:

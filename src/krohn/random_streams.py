@@ -20,14 +20,14 @@ _LOW_32 = 0xFFFFFFFF
 _ALL_64 = 0xFFFFFFFFFFFFFFFF
 
 _Rounds = tuple[tuple[np.uint64, np.uint64 | None], ...]
-_BLOCK = 32768  # draws at once: they stay in the cache
+_BLOCK = 32768  # draws per block: they fit in the cache
 _STRIDES = np.arange(1, _BLOCK + 1, dtype=np.uint64) * np.uint64(_GOLDEN & _ALL_64)
 _ROUND: _Rounds = (
     (np.uint64(30), np.uint64(_FIRST & _ALL_64)),
     (np.uint64(27), np.uint64(_SECOND & _ALL_64)),
     (np.uint64(31), None),
 )
-_TWO_ROUNDS = (*_ROUND, *_ROUND[:2])  # but for the lower bits
+_TWO_ROUNDS = (*_ROUND, *_ROUND[:2])  # last shift omitted: it changes only lower bits
 
 
 def mix(value: Tensor) -> Tensor:
@@ -55,9 +55,9 @@ def uniform(key: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def thinned(keys: Tensor, count: int, rate: float, dtype: torch.dtype) -> Tensor:
-    """Factors [R, count]: 0 with probability ``rate`` to the nearest 2⁻²⁴, else 1/(1 − rate).
+    """Dropout factors [R, count]: 0 with probability ``rate`` to the nearest 2⁻²⁴, else 1/(1 − rate).
 
-    It is not 0 where the upper 24 bits of the draw ``derive(key, i)`` reach the threshold, on every device.
+    Entry i is kept if the upper 24 bits of the draw ``derive(key, i)`` reach the threshold, on every device.
     """
     scale = 1.0 / (1.0 - rate)
     threshold = min(round(rate * (1 << 24)), (1 << 24) - 1)
@@ -82,7 +82,7 @@ def replicate_keys(seed: int, count: int, *, first: int = 0, device: torch.devic
 
 
 def _toss(keys: npt.NDArray[np.uint64], threshold: int, scale: float, factors: npt.NDArray[Any]) -> None:
-    """The two rounds a block at a time: in place, unsigned, without what cannot reach the upper bits."""
+    """The two rounds, block by block: in place, unsigned, skipping what cannot reach the upper bits."""
     count = factors.shape[1]
     size = min(_BLOCK, count)
     room, spare = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.uint64)
@@ -97,14 +97,14 @@ def _toss(keys: npt.NDArray[np.uint64], threshold: int, scale: float, factors: n
 
 
 def _scrambled(value: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """As ``mix``: on a CPU numpy's unsigned numbers need fewer operations, and less time to start one."""
+    """As ``mix``; on a CPU numpy's unsigned integers need fewer operations, with less overhead each."""
     value = np.array(value)
     _scramble(value, np.empty_like(value), _ROUND)
     return value
 
 
 def _scramble(value: npt.NDArray[np.uint64], moved: npt.NDArray[np.uint64], rounds: _Rounds) -> None:
-    """Shifts and multiplies in place; ``moved`` is room for as many numbers."""
+    """Shifts and multiplies in place; ``moved`` is a scratch buffer of the same size."""
     for shift, factor in rounds:
         np.right_shift(value, shift, moved)
         np.bitwise_xor(value, moved, value)

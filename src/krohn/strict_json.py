@@ -1,4 +1,4 @@
-"""What anyone may have written, read by the checker's own reader; and the keys that an object must have."""
+"""Untrusted JSON, read by the checker's own reader; and the keys that an object must have."""
 
 import json
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ __all__ = [
 def require_keys(
     payload: Any, keys: Iterable[str], what: str, optional: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """The object, if it has these keys and no others; the first that is wrong is named."""
+    """The object, if it has these keys and no others; the error names the first wrong one."""
     wanted, known = set(keys), {*keys, *optional}
     if not isinstance(payload, dict):
         raise InvalidFile(f"{what} must be an object; got {shown(payload)}")
@@ -35,7 +35,7 @@ def require_keys(
 
 
 def with_sorted_metadata(tensors: bytes) -> bytes:
-    """A safetensors file whose metadata are in order; the library writes them in a new order every time."""
+    """A safetensors file with sorted metadata; the library's own order changes from run to run."""
     end = 8 + int.from_bytes(tensors[:8], "little")
     header = json.loads(tensors[8:end])
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))

@@ -1,6 +1,6 @@
 """A small canvas that writes SVG text: shapes in, one string out, every name escaped.
 
-Only what every program that shows SVG knows: arrowheads are triangles, not markers; a label stands on a box
+Only features that every SVG viewer supports: arrowheads are triangles, not markers; a label stands on a box
 of its own colour, not on an outline painted first; text is centred by its own offset.
 """
 
@@ -23,7 +23,7 @@ _WIDE = frozenset("mwMWQOGCD@%—…")
 
 
 def text_width(content: str, size: float) -> float:
-    """What a text needs in any usual sans-serif font: a little more than it takes."""
+    """Upper estimate of the text's width in any common sans-serif font."""
     return size * sum(_character_width(character) for character in content)
 
 
@@ -36,7 +36,7 @@ def _character_width(character: str) -> float:
 
 
 def fitted(content: str, width: float, size: float, least: float = 8.0) -> tuple[str, float]:
-    """The text and its size such that it fits: made smaller first, then cut with an ellipsis."""
+    """The text and its font size such that it fits: shrunk first, then truncated with an ellipsis."""
     needed = text_width(content, size)
     if needed <= width:
         return content, size
@@ -64,14 +64,14 @@ class Canvas:
         self._reached: list[tuple[float, float]] = []
 
     def crop(self, margin: float) -> None:
-        """Makes the picture as large as what is drawn, and a margin around it."""
+        """Resizes the picture to its contents plus a margin."""
         across, down = zip(*self._reached, strict=True)
         self.left, self.top = min(across) - margin, min(down) - margin
         self.width, self.height = max(across) - self.left + margin, max(down) - self.top + margin
 
     @property
     def reach(self) -> tuple[float, float, float, float]:
-        """The box of all that is drawn so far: left, top, right, bottom."""
+        """Bounding box of everything drawn so far: left, top, right, bottom."""
         across, down = zip(*self._reached, strict=True)
         return min(across), min(down), max(across), max(down)
 
@@ -98,7 +98,7 @@ class Canvas:
         self._add("polygon", {"points": text, "fill": "none", "stroke": "black", **style})
 
     def path(self, data: str, **style: object) -> None:
-        """A path in SVG's own path language; it does not count when the picture is cropped."""
+        """A path in SVG's own path language; ignored when cropping."""
         self._add("path", {"d": data, "fill": "none", "stroke": "black", **style})
 
     def curve(
@@ -107,7 +107,7 @@ class Canvas:
         """A Bézier curve through two, three or four points, with a triangle at its end."""
         shares = {2: (1, 1), 3: (1, 2, 1), 4: (1, 3, 3, 1)}[
             len(points)
-        ]  # of the points at the curve's middle
+        ]  # weights of the points at the curve's midpoint
         middle = [
             sum(n * p[axis] for n, p in zip(shares, points, strict=True)) / sum(shares) for axis in (0, 1)
         ]
@@ -155,7 +155,7 @@ class Canvas:
         width = text_width(content, size)
         left = {"start": x, "end": x - width}.get(str(style.get("text_anchor", "")), x - width / 2)
         self._reached += [(left, y - 0.7 * size), (left + width, y + 0.7 * size)]
-        # Not every program that shows SVG knows dominant-baseline; a third of the size does the same.
+        # Not every SVG viewer supports dominant-baseline; a shift by a third of the font size does the same.
         place = {"x": x, "y": y, "dy": "0.35em", "font_size": size, "text_anchor": "middle"}
         self._shapes.append(f"<text{_attributes({**place, **style})}>{_printable(content)}</text>")
 
@@ -176,7 +176,7 @@ class Canvas:
         self._shapes.append(f"{shape[:-2]}><title>{_printable(content)}</title></{tag}>")
 
     def render(self, *, paper: str = "", title: str = "") -> str:
-        """The whole picture as an SVG document, on paper of that colour."""
+        """The whole picture as an SVG document, on a background of that colour."""
         width, height, left, top = (_number(v) for v in (self.width, self.height, self.left, self.top))
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '

@@ -1,4 +1,4 @@
-"""``verify``: one question and one form of answer, whatever kind of network it is asked about."""
+"""``verify``: one question and one form of answer for every kind of network."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Question:
         dtype: the float format; by default float64 for compiled networks and float32 for others.
         length: the longest words; by default as long as the network was built for, or of every length.
         automaton: the automaton that is meant; by default the one that the files name.
-        renamed: allow that it has other names of states and letters than the network.
+        renamed: allow its names of states and letters to differ from the network's.
         second_opinion: also run all short words, independently of the proof.
         largest: if it is refused, find the largest length that is proved.
         effort: for a trained network: how many words to run.
@@ -102,8 +102,8 @@ def verify(
         length: the longest words; by default those it was built for, and words of every length for recurrent
             networks and trained ones.
         automaton: the automaton that you mean (object, name or file); by default the one that the files
-            name, which is then their word.
-        renamed: allow that the network's states and letters have other names than those of ``automaton``.
+            name, which is then taken on trust.
+        renamed: allow the network's names of states and letters to differ from those of ``automaton``.
         certificate: check this again, and search nothing.
         second_opinion: also run all short words, independently of the proof.
         largest: if it is refused, find the largest length that is proved.

@@ -16,17 +16,17 @@ from krohn.errors import InvalidInput, MissingDependency
 
 
 class Rows(Protocol):
-    """Words, one a row of every column."""
+    """Words: one per row, in every column."""
 
     def __len__(self) -> int: ...
 
     def columns(self) -> Mapping[str, npt.NDArray[Any]]:
-        """Integers [word, place] by name."""
+        """Integer arrays [word, position] by name."""
         ...
 
 
 class Drawing(Protocol):
-    """What draws words chunk by chunk: ``Sampler``, or another that gives it columns of its own."""
+    """Anything that draws words chunk by chunk: ``Sampler``, or one with columns of its own."""
 
     @property
     def automaton(self) -> Semiautomaton:
@@ -35,7 +35,7 @@ class Drawing(Protocol):
 
     @property
     def length(self) -> int:
-        """Places of a row, in every column."""
+        """Row length, in every column."""
         ...
 
     @property
@@ -70,10 +70,10 @@ def write_dataset(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Writes ``count`` words with their states to ``path``, whole or not at all, in the form of its suffix.
+    """Writes ``count`` words with their states to ``path``, whole or not at all, in the suffix's format.
 
     Columns are ``letters``, ``states`` and, if the automaton has an observation map, ``observations``,
-    as 0-based integers. ``progress`` hears the number of words of every chunk.
+    as 0-based integers. ``progress`` is called with the number of words of every chunk.
     """
     target = Path(path)
     if target.suffix not in _WRITERS:
@@ -89,13 +89,13 @@ def write_dataset(
 
 
 def _check_space(sampler: Drawing, count: int, target: Path) -> None:
-    """Refuses a file that the disk has no room for before anything is drawn."""
+    """Checks disk space before anything is drawn."""
     per_word = sampler.length * sum(kind.itemsize for kind in sampler.column_types.values())
-    # Parquet packs small numbers into bits: an eighth is the least that any form needs.
+    # Parquet packs small numbers into bits: no format needs less than an eighth.
     needed = count * per_word // (8 if target.suffix == ".parquet" else 1)
     folder = next(folder for folder in target.absolute().parents if folder.exists())
     _, used, free = shutil.disk_usage(folder)
-    # Virtual folders such as /proc have no size at all; writing there fails by itself.
+    # Virtual folders such as /proc report no size; writing there fails on its own.
     if needed > free and used + free > 0:
         raise InvalidInput(
             f"the data set must fit on the disk, which has {free:,} bytes free; {count:,} words need "
@@ -149,7 +149,7 @@ def _write_parquet(stream: IO[bytes], sampler: Drawing, chunks: Iterator[Rows], 
         [(key, pyarrow.list_(pyarrow.from_numpy_dtype(kind))) for key, kind in columns.items()],
         metadata={"krohn": json.dumps(_description(sampler))},
     )
-    # Dictionary encoding packs small integers into few bits; compressing them again is not worth its time.
+    # Dictionary encoding packs small integers into few bits; compressing them again is not worth the time.
     with pyarrow.parquet.ParquetWriter(stream, schema, compression="none") as writer:
         for chunk in chunks:
             offsets = pyarrow.array(np.arange(len(chunk) + 1, dtype=np.int32) * np.int32(sampler.length))
@@ -174,9 +174,9 @@ def _constant(text: str, rows: int) -> npt.NDArray[np.uint8]:
 
 
 def _printed(column: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.uint8]:
-    """Each row as JSON text up to its closing bracket; numbers are padded with blanks to one width.
+    """Each row as JSON text up to its closing bracket; numbers are padded with blanks to a fixed width.
 
-    With one width a row of numbers is a row of table entries: no loop over words, no loop over digits.
+    Fixed width makes a row a table lookup per number: no loop over words or digits.
     """
     values, place = (
         np.unique(column, return_inverse=True) if column.itemsize > 1 else (np.arange(256), column)

@@ -19,8 +19,8 @@ MAX_DRAWN = 60
 _FILLS = ("#ffffff", "#d6e6f5", "#fbe3cc", "#d8ead2", "#f3d3d3", "#ddd6ec", "#fdf0c8", "#d2e4e6")
 _INKS = ("#2166ac", "#c0392b", "#2e8b57", "#8e5ea2", "#d97b0c", "#7a5230", "#c2569c", "#138d90", "#8a8d1e")
 _LINE, _TEXT, _NOTE = "#555555", "#1c1c1c", "#444444"
-_FEW = 5  # states up to which a group is drawn with all letters, as any automaton
-_CROWDED = 12  # states from which arrows into a sink are left out
+_FEW = 5  # up to this many states a group is drawn with all letters, like any automaton
+_CROWDED = 12  # above this many states, arrows into a sink are left out
 
 
 def diagram(automaton: Drawable) -> str:
@@ -139,7 +139,7 @@ class _Diagram:
         return result
 
     def _notes(self) -> None:
-        """What is drawn how and what is left out, under the picture."""
+        """The legend under the picture, and what it leaves out."""
         left, _, _, bottom = self.canvas.reach
         for number, letter in enumerate(self.letters):
             bottom += 24 if number == 0 else 18
@@ -164,7 +164,7 @@ class _Diagram:
         self.canvas.text(x, y, text, size=size, fill=_NOTE, text_anchor="start", class_="note")
 
     def _start(self) -> None:
-        """A short arrow into the start, from outside and clear of a loop."""
+        """A short arrow into the start state, from outside and clear of its loop."""
         state = self.automaton.start
         angle = self._away(state) + (math.pi / 3.2 if state in self.loops else 0.0)
         x, y = self.places[state]
@@ -177,7 +177,7 @@ class _Diagram:
         return accepting(self.automaton)
 
     def _away(self, state: int) -> float:
-        """The direction out of the picture; upwards on a line, but outwards at its ends."""
+        """The direction away from the picture; on a line upwards, but outwards at its ends."""
         x, y = self.places[state]
         if all(other == 0.0 for _, other in self.places):
             ends = {min(self.places): math.pi, max(self.places): 0.0}
@@ -240,9 +240,9 @@ class _Diagram:
         return near, (x2 - (gaps[1] + 1) * into[0] / norm, y2 - (gaps[1] + 1) * into[1] / norm)
 
     def _clear_bend(self, arrow: _Arrow, wanted: float, *, paired: bool) -> float:
-        """The bend nearest to the wanted one with which a line runs over no third state; that one if none is.
+        """The bend nearest to ``wanted`` whose curve crosses no third state; ``wanted`` itself if none.
 
-        The arrow that comes back, if there is one, bends as much to its own left: that curve is left to it.
+        The return arrow, if any, bends as much to its own left: that curve is reserved for it.
         """
         others = np.array([p for q, p in enumerate(self.places) if q not in (arrow.source, arrow.target)])
         if not len(others):
@@ -260,7 +260,7 @@ class _Diagram:
         return wanted
 
     def _label(self, arrow: _Arrow, start: Point, end: Point, control: Point) -> None:
-        """On the curve, or beside it, where it covers no state and, if there is such a place, no label."""
+        """Places it on or beside the curve, where it covers no state and, if possible, no label."""
         text = _joined(arrow.letters)
         middle = ((start[0] + end[0]) / 2 + control[0], (start[1] + end[1]) / 2 + control[1])
         width = text_width(text, 11) + 4
@@ -294,7 +294,7 @@ class _Diagram:
         )
 
     def _loop(self, arrow: _Arrow) -> None:
-        """A loop that points out of the picture, its letters beyond it."""
+        """A loop pointing away from the picture, with its letters beyond it."""
         self.loops.add(arrow.source)
         x, y = self.places[arrow.source]
         away = self._away(arrow.source)
@@ -341,7 +341,7 @@ def _joined(letters: tuple[str, ...]) -> str:
 
 
 def _left_out(automaton: Drawable) -> int | None:
-    """The only state that no letter leaves, if the picture is crowded and the start is another."""
+    """The sink, if it is the only one, is not the start, and the picture is crowded."""
     states = np.arange(len(automaton.table))
     fixed = np.flatnonzero((automaton.table == states[:, None]).all(axis=1)).tolist()
     crowded = len(states) > _CROWDED and len(fixed) == 1 and fixed[0] != automaton.start
@@ -367,7 +367,7 @@ def _generating(automaton: Drawable) -> list[int]:
 
 
 def _parts(table: np.ndarray) -> int:
-    """How many pieces the states fall into if only these letters are read."""
+    """Number of connected components under these letters alone."""
     parent = list(range(len(table)))
 
     def root(state: int) -> int:

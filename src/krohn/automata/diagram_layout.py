@@ -2,7 +2,7 @@
 
 A line or a lattice where the states form one. A tree around the start where a sink would draw all arrows to
 itself. For a group the Cayley diagram of the textbooks: the cycles of one letter are small circles that stand
-on a large one, turned and ordered so that the other letters have short ways.
+on a large one, turned and ordered so that arrows of the other letters are short.
 """
 
 import math
@@ -16,11 +16,11 @@ Point = tuple[float, float]
 SPACE = 26.0
 """Room between neighbours, besides their own circles."""
 
-_MANY = 10  # circles from which lines over states cannot be avoided, and only lengths count
+_MANY = 10  # above this many circles, crossed states are unavoidable and only lengths count
 
 
 class Drawable(Protocol):
-    """What a picture needs of an automaton; the automaton itself can then show its picture."""
+    """What drawing needs from an automaton; a protocol, so that the automaton can draw itself."""
 
     @property
     def table(self) -> npt.NDArray[np.int32]:
@@ -44,7 +44,7 @@ class Drawable(Protocol):
 
 
 def line(automaton: Drawable, radius: float) -> list[Point] | None:
-    """The places if every state has at most two neighbours and all of them form one line."""
+    """The positions if every state has at most two neighbours and together they form one line."""
     table = automaton.table
     count = len(table)
     near: list[set[int]] = [set() for _ in range(count)]
@@ -70,7 +70,7 @@ def line(automaton: Drawable, radius: float) -> list[Point] | None:
 
 
 def lattice(automaton: Drawable, radius: float) -> list[Point] | None:
-    """The places if the states are named row,column and every letter moves to a neighbour or stays."""
+    """The positions if the states are named row,column and every letter moves to a neighbour or stays."""
     result = [re.fullmatch(r"(\d{1,3}),(\d{1,3})", name) for name in automaton.state_names]
     if not all(result) or len(result) < 4:
         return None
@@ -83,7 +83,7 @@ def lattice(automaton: Drawable, radius: float) -> list[Point] | None:
 
 
 def circle(order: list[int], radius: float, space: float = SPACE) -> list[Point]:
-    """All states on one circle, in that order from the top and clockwise."""
+    """All states on one circle, in that order, clockwise from the top."""
     count = len(order)
     ring = max(70.0, (radius + space) / math.sin(math.pi / count)) if count > 1 else 0.0
     places = [(0.0, 0.0)] * count
@@ -94,7 +94,7 @@ def circle(order: list[int], radius: float, space: float = SPACE) -> list[Point]
 
 
 def circles(automaton: Drawable, letters: list[int], radius: float) -> list[Point]:
-    """Of a group: the longest cycles of a letter as small circles on a large one."""
+    """For a group: the longest cycles of a letter as small circles on a large one."""
     cycles = min((cycles_of(automaton.table[:, letter]) for letter in letters), key=len)
     if len(cycles) == 1:
         return circle(cycles[0], radius)
@@ -153,7 +153,7 @@ class _Rings:
         self._radius, self._pairs = radius, pairs
 
     def settled(self) -> npt.NDArray[np.float64]:
-        """The best places from several orders to begin with; fewer where there are many circles."""
+        """The best layout over several initial orders; fewer where there are many circles."""
         rng = np.random.default_rng(0)
         result: list[tuple[float, npt.NDArray[np.float64]]] = []
         cycles = self._cycles
@@ -164,7 +164,7 @@ class _Rings:
         return min(result, key=lambda pair: pair[0])[1]
 
     def _descend(self) -> float:
-        """At most eight rounds of turning each circle and exchanging each two."""
+        """At most eight rounds of rotating each circle and swapping each pair."""
         cost = self._cost()
         for _ in range(8):
             before = cost
@@ -199,7 +199,7 @@ class _Rings:
         return cost
 
     def _cost(self) -> float:
-        """The length of all arrows, and much for one that runs over a third state."""
+        """Total arrow length, plus a large penalty for each arrow that crosses a third state."""
         places = self._places()
         begin, ways = places[self._pairs[:, 0]], places[self._pairs[:, 1]] - places[self._pairs[:, 0]]
         lengths = np.hypot(ways[:, 0], ways[:, 1])
@@ -231,7 +231,7 @@ def tree(automaton: Drawable, sink: int, radius: float) -> list[Point]:
     leaves: dict[int, int] = {}
     for state in reversed(order):
         leaves[state] = sum(leaves[child] for child in children.get(state, ())) or 1
-    # The sector of a state must be wide enough for it on its ring, also where a short branch ends early.
+    # A state's sector must be wide enough for it on its ring, even where a short branch ends early.
     narrowest = min(leaves[state] * distance[state] for state in order[1:])
     step = max(2 * radius + 40, leaves[automaton.start] * (2 * radius + 8) / (2 * math.pi * narrowest))
     sector = {automaton.start: -math.pi / 2}
@@ -249,7 +249,7 @@ def tree(automaton: Drawable, sink: int, radius: float) -> list[Point]:
 
 
 def _shortest_paths(automaton: Drawable, sink: int) -> tuple[dict[int, int], dict[int, int]]:
-    """Parents and distances in breadth-first order; states that no word reaches hang on the start."""
+    """Parents and distances in breadth-first order; unreachable states are attached to the start."""
     parent, distance = {automaton.start: automaton.start}, {automaton.start: 0}
     order = [automaton.start]
     for root in (automaton.start, *range(len(automaton.table))):

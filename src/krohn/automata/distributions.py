@@ -83,7 +83,7 @@ def _probability(name: str, text: str) -> float:
 
 
 def uniform(automaton: Semiautomaton) -> Source:
-    """Independent letters, each as likely as the others."""
+    """Independent, equally likely letters."""
     letters = np.broadcast_to(np.arange(automaton.num_letters), automaton.table.shape)
     return Source(letters.astype(np.int64), automaton.table.astype(np.int64), None, (automaton.start,))
 
@@ -117,7 +117,7 @@ def feasible(automaton: Semiautomaton) -> Source:
             f"feasible letters may need a die table of at most {MAX_TABLE:,} entries; "
             f"this automaton needs {faces * automaton.num_states:,}: use uniform"
         )
-    # The die has a number of faces that every count divides, so outcome mod count is exactly uniform.
+    # The number of faces is a multiple of every count, so outcome mod count is exactly uniform.
     rank = np.argsort(~allowed, axis=1, kind="stable")
     letter = np.take_along_axis(rank, np.arange(faces)[None, :] % counts[:, None], axis=1)
     return Source(

@@ -1,4 +1,4 @@
-"""Automata of the textbooks and of the paper: gridworlds, small groups, stacks, memories, counters."""
+"""Textbook automata and those of the paper: gridworlds, small groups, stacks, memories, counters."""
 
 import math
 
@@ -139,7 +139,7 @@ def dyck(depth: int, kinds: int) -> Semiautomaton:
             table[offset + stacks, kinds + stacks % kinds] = below
         offset += size
     names[0] = "empty"
-    # Stacks of many thousands of brackets have numbers for names: their names would be longer than the table.
+    # Many thousands of brackets: stacks get numbers as names, spelled names would be longer than the table.
     called = (*names, "sink") if spelled else ()
     return Semiautomaton(table, state_names=called, letter_names=(*opens, *closes), name=name)
 

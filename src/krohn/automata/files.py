@@ -1,4 +1,4 @@
-"""Automata in files: JSON, version 1, or JFLAP's .jff; errors name what is wrong, files are written whole."""
+"""Automata in files: JSON, version 1, or JFLAP's .jff; errors say what is wrong, writes are atomic."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,7 +19,7 @@ _REQUIRED = ("krohn", "letters", "states", "start", "next")
 
 
 def load_automaton(path: str | Path) -> Semiautomaton:
-    """The automaton stored in the file: JSON, or JFLAP's form if the name ends in .jff."""
+    """The automaton stored in the file: JSON, or JFLAP's format if the name ends in .jff."""
     try:
         if Path(path).suffix == ".jff":
             return parse_jff(read_bytes(path, JFF_BYTES), name=Path(path).stem)
@@ -29,9 +29,9 @@ def load_automaton(path: str | Path) -> Semiautomaton:
 
 
 def dump_automaton(automaton: Semiautomaton, path: str | Path) -> None:
-    """Writes the automaton to the file, whole or not at all; what could not be read back is refused.
+    """Writes the automaton to the file, whole or not at all; refuses what could not be read back.
 
-    A name that ends in .jff gives JFLAP's form, any other one JSON.
+    A name ending in .jff selects JFLAP's format, any other JSON.
     """
     if Path(path).suffix == ".jff":
         write_text(Path(path), jff_text(automaton))
@@ -61,7 +61,7 @@ def automaton_payload(automaton: Semiautomaton) -> dict[str, Any]:
 
 
 def automaton_from_payload(payload: Any, name: str = "") -> Semiautomaton:
-    """Reads JSON data of version 1; every error names what is wrong and where."""
+    """Reads JSON data of version 1; every error says what is wrong and where."""
     if not isinstance(payload, dict):
         raise InvalidAutomaton(f"an automaton must be a JSON object; got {_kind(payload)}")
     missing = [key for key in _REQUIRED if key not in payload]

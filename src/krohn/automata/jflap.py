@@ -1,7 +1,7 @@
-"""Automata as JFLAP draws them (``.jff``): read with nothing but elements and text, written with places.
+"""JFLAP's automaton files (``.jff``): only elements and text are read; state positions are written.
 
 JFLAP's automata may be partial and nondeterministic. A missing arrow leads to a new sink; where letters have
-several targets, or arrows read nothing, the subset construction makes an automaton of the same language.
+several targets, or there are ε-moves, the subset construction gives an automaton of the same language.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class _Element:
 
 
 class _Reader:
-    """A tree of elements; declarations, entities and deep nesting are refused before they are acted upon."""
+    """Builds an element tree; declarations, entities and deep nesting are refused before they take effect."""
 
     def __init__(self) -> None:
         self.root = _Element("", {})
@@ -60,7 +60,7 @@ class _Reader:
             self.parser.Parse(data, True)
         except expat.ExpatError as error:
             raise InvalidAutomaton(f"a .jff file must be XML; {error}") from error
-        except (ValueError, LookupError) as error:  # an encoding that nobody knows
+        except (ValueError, LookupError) as error:  # unknown encoding
             if isinstance(error, InvalidInput):
                 raise
             raise InvalidAutomaton(f"a .jff file must be XML; {shown(str(error))}") from error
@@ -143,7 +143,7 @@ class _Drawn:
         return self._built(groups, name)
 
     def _closed(self, states: set[int]) -> frozenset[int]:
-        """With what arrows that read nothing lead to."""
+        """The ε-closure."""
         result, waiting = set(states), list(states)
         while waiting:
             for target in self.arrows.get((waiting.pop(), ""), ()):
@@ -156,7 +156,7 @@ class _Drawn:
         return self._closed({t for state in group for t in self.arrows.get((state, letter), ())})
 
     def _subsets(self) -> Iterator[frozenset[int]]:
-        """The sets of states that words lead to, breadth first; the empty one is the sink."""
+        """The reachable sets of states, breadth first; the empty one is the sink."""
         start = self._closed({self.start})
         seen, waiting = {start}, [start]
         for group in waiting:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from krohn.automata.distributions import Source
 from krohn.automata.semiautomaton import letter_type
 
-# Block codes from random bits, fair or weighted, exactly as likely as they should be.
+# Block codes from random bits, fair or weighted, with exact probabilities.
 
 
 UnsignedArray = npt.NDArray[np.unsignedinteger[Any]]
@@ -34,7 +34,7 @@ class BlockDice:
             return self._draw_weighted(rng, shape)
         if self.num_codes == 1:
             return np.zeros(shape, dtype=self._kind)
-        # Every code has an equal share of the numbers of this kind; the few left over are drawn again.
+        # Rejection sampling: every code has an equal share of the values; the few left over are redrawn.
         share, rest = divmod(2 ** (8 * self._kind.itemsize), self.num_codes)
         numbers = self._numbers(rng, shape[0] * shape[1])
         if rest:
@@ -48,7 +48,7 @@ class BlockDice:
         return numbers.reshape(shape)
 
     def _numbers(self, rng: np.random.Generator, count: int) -> UnsignedArray:
-        """Independent numbers, all of the kind equally likely: raw 64-bit words, cut."""
+        """Independent uniform integers of the type: raw 64-bit words, split."""
         raw: npt.NDArray[np.uint64] = rng.bit_generator.random_raw(-(-count * self._kind.itemsize // 8))
         return raw.view(self._kind)[:count]
 
@@ -62,7 +62,7 @@ class BlockDice:
 
 
 def _kind_for(num_codes: int) -> np.dtype[np.unsignedinteger[Any]]:
-    """The smallest unsigned type of which at most a sixteenth is left over."""
+    """The smallest unsigned type that rejects at most a sixteenth of its values."""
     for kind in (np.uint8, np.uint16):
         numbers = int(np.iinfo(kind).max) + 1
         if num_codes <= numbers and 16 * (numbers % num_codes) <= numbers:
@@ -191,11 +191,11 @@ def _shifted(values: npt.NDArray[np.int64], bits: int, dtype: np.dtype[Any]) -> 
 
 
 def _rows(count: int, length: int, dtype: np.dtype[Any]) -> UnsignedArray:
-    """Rows whose starts are not a power of two apart, so that their columns do not compete in the cache."""
+    """Rows padded so that their stride is no power of two, which avoids cache conflicts between columns."""
     return np.empty((count, length + _PADDING), dtype=dtype)[:, :length]
 
 
 def _unpacked(words: UnsignedArray, width: int) -> UnsignedArray:
-    """The packed values, first value from the lowest bits."""
+    """The unpacked values, the first from the lowest bits."""
     little = words.astype(words.dtype.newbyteorder("<"), copy=False)
     return little.view(np.dtype(_WORD[width]).newbyteorder("<")).astype(_WORD[width], copy=False)

@@ -1,9 +1,9 @@
 """An uncompressed .npz written in one pass: several arrays grow side by side in one file.
 
 A zip member must be contiguous, and Python's zip writer fills one member at a time. With sizes known
-beforehand each array's place is known too, so rows are written where they belong and the checksums are
+beforehand each array's offset is known too, so rows are written in place and the checksums are
 filled in at the end. Sizes are always written in the zip64 form. A second thread writes to the file while the
-first computes checksums. With Python's writer the later columns would have to wait in files of their own:
+first computes checksums. With Python's writer the later columns would need temporary files:
 twice the disk, and 1.6 to 1.8 times the time for a million words of S5.
 """
 
@@ -23,10 +23,10 @@ _CENTRAL = struct.Struct("<4s6H3I5H2I")
 _END64 = struct.Struct("<4sQ2H2I4Q")
 _LOCATOR = struct.Struct("<4sIQI")
 _END = struct.Struct("<4s4H2IH")
-_ZIP64 = 45  # version of the zip format that knows 64-bit sizes
+_ZIP64 = 45  # zip format version with 64-bit sizes
 _UTF8 = 0x800
 _FULL = 0xFFFFFFFF
-_JANUARY_1980 = 0x21  # the earliest date a zip file knows: contents depend on nothing but the data
+_JANUARY_1980 = 0x21  # the earliest zip date: contents depend on nothing but the data
 
 
 @dataclass
@@ -43,7 +43,7 @@ class _Member:
 
 
 class NpzStream:
-    """Writes arrays of known shapes, row by row, each at its own place; to be used in a ``with`` block."""
+    """Writes arrays of known shapes, row by row, each at its own offset; use in a ``with`` block."""
 
     def __init__(self, stream: IO[bytes], arrays: dict[str, tuple[tuple[int, ...], npt.DTypeLike]]) -> None:
         self._stream = stream
@@ -65,7 +65,7 @@ class NpzStream:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._pool.shutdown()  # waits for the write under way
+        self._pool.shutdown()  # waits for the pending write
         if kind is None:
             self._finish()
 
@@ -94,7 +94,7 @@ class NpzStream:
         self._stream.write(data)
 
     def _settle(self) -> None:
-        """Waits for the write under way, one at most, and raises its error if it failed."""
+        """Waits for the pending write, at most one, and raises its error if it failed."""
         if self._writing is not None:
             self._writing.result()
 

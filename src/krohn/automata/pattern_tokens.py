@@ -1,4 +1,4 @@
-"""What a regular expression is written in: operators, repetitions, and atoms that read one letter."""
+"""Tokens of regular expressions: operators, repetitions, and atoms that read one letter."""
 
 import re
 import string
@@ -13,7 +13,7 @@ _SIMPLE = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _CONTROL = dict(zip("nrtvfab", "\n\r\t\v\f\a\b", strict=True))
 _WORD = frozenset(string.ascii_letters + string.digits + "_")
 _VISIBLE = frozenset(string.digits + string.ascii_letters + string.punctuation)
-# Their complements contain white space, which no letter is.
+# Their complements contain white space, which is never a letter.
 _SHORTHANDS = {"d": frozenset(string.digits), "w": _WORD, "S": _VISIBLE}
 _WITH_SPACE = frozenset("sDW")
 
@@ -38,7 +38,7 @@ Token = Atom | Repeat | str  # a string is one of ( ) | & ^
 
 
 def tokens(pattern: str) -> list[Token]:
-    """The pattern cut into tokens; what does not belong in one is refused with the reason."""
+    """Tokenizes the pattern; anything invalid is refused with the reason."""
     result: list[Token] = []
     for match in _TOKEN.finditer(pattern):
         escaped, members, least, comma, most, single = match.groups()
@@ -60,7 +60,7 @@ def tokens(pattern: str) -> list[Token]:
 
 
 def letters_of(found: list[Token]) -> set[str]:
-    """All letters that atoms name, those that they exclude among them."""
+    """All letters that atoms name, including those they exclude."""
     return {letter for token in found if isinstance(token, Atom) for letter in token.letters}
 
 

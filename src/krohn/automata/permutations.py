@@ -11,7 +11,7 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton, capped_factorial, check_size
 from krohn.errors import InvalidInput, UnknownName
 
-# Generator sets of Sₙ and Aₙ: those found in the wild by name, and any list of permutations.
+# Generator sets of Sₙ and Aₙ: the common ones by name, and any list of permutations.
 
 
 Permutation = tuple[int, ...]
@@ -205,10 +205,10 @@ def permutation_reset(n: int, letters: str = "minimal") -> Semiautomaton:
 
 
 def arrangements(n: int) -> npt.NDArray[np.int32]:
-    """All n! arrangements, one a row, in lexicographic order."""
+    """All n! arrangements, one per row, in lexicographic order."""
     rows = np.zeros((1, 1), dtype=np.int32)
     for size in range(2, n + 1):
-        # Prefix each first value, and move the values of the rest past it.
+        # Prefix each first value, and shift the remaining values past it.
         blocks = []
         for first in range(size):
             rest = rows + (rows >= first)
@@ -226,7 +226,7 @@ def is_even(rows: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
 
 
 def _rank(rows: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """The place of each row in lexicographic order (its Lehmer code)."""
+    """The rank of each row in lexicographic order (by its Lehmer code)."""
     n = rows.shape[1]
     rank = np.zeros(len(rows), dtype=np.int64)
     for i in range(n):

@@ -1,7 +1,7 @@
 """The position automaton of a regular expression (Glushkov 1961, McNaughton and Yamada 1960).
 
-A state is a place in the unfolded expression that reads a letter; ``follow`` says which places can come
-next. There are no empty moves, and all moves into a position read the same letters. Sets of positions are
+A state is a position in the unfolded expression that reads a letter; ``follow`` says which can come
+next. There are no ε-moves, and all moves into a position read the same letters. Sets of positions are
 integers, one bit per position, so that unions are single operations.
 """
 
@@ -72,7 +72,7 @@ class Positions:
             self.follow[place] |= first
 
     def repeat(self, part: Part, times: Repeat) -> Part:
-        """Copies of ``part`` side by side; from the least count on each may be left out."""
+        """Copies of ``part`` in sequence; those beyond the least count are optional."""
         copies = [part]
         wanted = max(1, times.least if times.most is None else times.most)
         while len(copies) < wanted:
@@ -107,7 +107,7 @@ class Positions:
 
 
 class _Product:
-    """Pairs of positions; in a shuffle with which of the two moved last, ``None`` for one yet to start."""
+    """Pairs of positions, in a shuffle also which of the two moved last; ``None`` for one not yet started."""
 
     def __init__(self, positions: Positions, left: Part, right: Part, *, shuffle: bool) -> None:
         self.positions, self.left, self.right, self.shuffle = positions, left, right, shuffle
@@ -167,7 +167,7 @@ def bits(mask: int) -> Iterator[int]:
 
 @dataclass
 class _Level:
-    """What has been read inside one pair of parentheses: ``left operator sequence atom``."""
+    """Parser state inside one pair of parentheses: ``left operator sequence atom``."""
 
     left: Part | None = None
     operator: str = ""
@@ -176,7 +176,7 @@ class _Level:
 
 
 def parse(tokens: list[Token], positions: Positions) -> Part:
-    """The whole expression. ``| & ^`` bind least and from the left, repetitions most."""
+    """The whole expression. ``| & ^`` bind weakest and associate to the left; repetitions bind tightest."""
     levels = [_Level()]
     before: Token = ""
     for token in tokens:
@@ -210,7 +210,7 @@ def _append(level: _Level, part: Part, positions: Positions) -> None:
 
 
 def _settle(level: _Level, positions: Positions) -> None:
-    """Adds the latest atom to the sequence, once nothing can be repeated any more."""
+    """Appends the latest atom to the sequence once no repetition can follow."""
     if level.atom is not None:
         before = level.sequence
         level.sequence = level.atom if before is None else positions.concatenate(before, level.atom)

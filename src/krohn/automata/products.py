@@ -72,7 +72,7 @@ def cascade_product(
 
 
 def wreath_product(top: Semiautomaton, bottom: Semiautomaton) -> Semiautomaton:
-    """All cascades of ``bottom`` below ``top`` at once.
+    """The universal cascade of ``bottom`` below ``top``.
 
     A letter is one letter of bottom for each state of top, and one letter of top.
 
@@ -110,6 +110,6 @@ def _checked_dependency(
 
 
 def _tuple_names(parts: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Names of tuples, ``a,b``; plain numbers where names with commas would make two of them equal."""
+    """Names of tuples, ``a,b``; plain numbers where commas in names would make two of them equal."""
     names = tuple(",".join(names) for names in itertools.product(*parts))
     return names if len(set(names)) == len(names) else ()

@@ -10,7 +10,7 @@ from krohn.errors import InvalidInput
 
 
 def reachable(automaton: Semiautomaton) -> Semiautomaton:
-    """The part that words lead to from the start, in breadth-first order; the whole is returned as it is."""
+    """The part reachable from the start, in breadth-first order; unchanged if that is everything."""
     order = reachable_states(automaton)
     if len(order) == automaton.num_states:
         return automaton
@@ -28,7 +28,7 @@ def reachable(automaton: Semiautomaton) -> Semiautomaton:
 
 
 def reachable_states(automaton: Semiautomaton) -> list[int]:
-    """The states that words lead to from the start, in breadth-first order."""
+    """The states reachable from the start, in breadth-first order."""
     rows = automaton.table.tolist()
     seen = {automaton.start: None}
     queue = deque([automaton.start])
@@ -90,7 +90,7 @@ def _check_congruence(automaton: Semiautomaton, block: np.ndarray, leaders: np.n
 def coarsest_congruence(automaton: Semiautomaton, colours: Sequence[int]) -> list[int]:
     """The coarsest congruence in which states of one class have one colour (Hopcroft's algorithm).
 
-    Runs in O(|Σ| n log n): each time a class splits, only its smaller half is looked at again.
+    Runs in O(|Σ| n log n): each time a class splits, only its smaller half is processed again.
     """
     before = [_inverse(column) for column in automaton.letters]
     groups: dict[int, set[int]] = {}
@@ -124,13 +124,13 @@ def _split(
 ) -> None:
     blocks[target] -= inside
     new = len(blocks)
-    # The new class takes the smaller half, so that it alone need wait where the old one does not.
+    # The new class takes the smaller half, so that it alone is queued if the old one is not.
     small, large = sorted((inside, blocks[target]), key=len)
     blocks[target] = large
     blocks.append(small)
     for state in small:
         block_of[state] = new
-    # If (target, a) waits, both halves must; if not, the smaller half is enough.
+    # If (target, a) is queued, both halves must be; if not, the smaller half is enough.
     waiting.update((new, letter) for letter in range(num_letters))
 
 
@@ -144,7 +144,7 @@ def _inverse(column: Sequence[int]) -> list[list[int]]:
 def minimize(automaton: Semiautomaton) -> Semiautomaton:
     """The smallest automaton with the same observations on every word from the start.
 
-    Without an observation map states are told apart by themselves, and only unreachable ones go.
+    Without an observation map all states are distinct, and only unreachable ones are removed.
     """
     part = reachable(automaton)
     if part.observe is None:

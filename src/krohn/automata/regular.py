@@ -75,7 +75,7 @@ def _determinize(positions: Positions, whole: Part, letters: list[str]) -> tuple
     for place, read in enumerate(positions.letters):
         for letter in read:
             reading[letter] |= 1 << place
-    start = -1  # no set of positions: nothing was read yet
+    start = -1  # not a set of positions: nothing read yet
     order, subsets, members = {start: 0}, [start], 0
     table: list[list[int]] = []
     for subset in subsets:  # grows while it is read

@@ -1,7 +1,7 @@
 """Random words with their states, drawn in chunks on several threads.
 
-Every chunk has a generator of its own, seeded by (seed, number of the chunk), and a size that depends on that
-number and the length alone: the same seed gives the same data whatever the number of threads.
+Every chunk has its own generator, seeded by (seed, chunk index), and a size that depends on that
+index and the length alone: the same seed gives the same data for any number of threads.
 """
 
 import os
@@ -28,8 +28,8 @@ UnsignedArray = npt.NDArray[np.unsignedinteger[Any]]
 
 MAX_LENGTH = 1_000_000
 MAX_IN_MEMORY = 4_000_000_000
-# A chunk is drawn whole. The first is small, for those who want a few words; the others are so large that the
-# threads seldom meet at the interpreter's lock.
+# A chunk is drawn whole. The first is small, for requests of few words; the others are so large that
+# threads rarely contend for the interpreter lock.
 _FIRST_LETTERS, _FIRST_WORDS = 1 << 21, 1 << 13
 _CHUNK_LETTERS, _CHUNK_WORDS = 1 << 23, 1 << 16
 
@@ -82,7 +82,7 @@ class Sampler:
         if whole(self.seed) < 0:
             raise InvalidInput(f"the seed must be an integer ≥ 0; got {self.seed}")
         for name in ("length", "seed"):
-            object.__setattr__(self, name, int(getattr(self, name)))  # numbers of numpy would overflow
+            object.__setattr__(self, name, int(getattr(self, name)))  # numpy integers would overflow
         origin = source(self.automaton, self.distribution)
         tables = BlockTables.of(origin, self.automaton.num_letters)
         object.__setattr__(self, "_source", origin)
@@ -91,11 +91,11 @@ class Sampler:
 
     @property
     def distribution_name(self) -> str:
-        """The distribution by name, the default one included."""
+        """The distribution's name, with the default resolved."""
         return self.distribution or default_distribution(self.automaton)
 
     def chunk_words(self, number: int) -> int:
-        """Words in the chunk of that number."""
+        """Number of words in that chunk."""
         if number == 0:
             return max(1, min(_FIRST_WORDS, _FIRST_LETTERS // self.length))
         return max(1, min(_CHUNK_WORDS, _CHUNK_LETTERS // self.length))
@@ -115,7 +115,7 @@ class Sampler:
         return {name: np.dtype(letter_type(size)) for name, size in sizes.items()}
 
     def chunk(self, number: int) -> Sample:
-        """The chunk of that number."""
+        """The chunk of that index."""
         origin, words = self._source, self.chunk_words(number)
         rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence(self.seed, spawn_key=(number,))))
         starts = np.full(words, origin.starts[0], dtype=np.uint32)
@@ -137,7 +137,7 @@ class Sampler:
         return seen.take(states)
 
     def chunks(self, count: int, *, threads: int | None = None) -> Iterator[Sample]:
-        """``count`` words in order, chunk by chunk; a few chunks at most are held at any moment."""
+        """``count`` words in order, chunk by chunk; only a few chunks are held at any moment."""
         _check_counts(count, threads)
         total, left = self._chunks_for(count), count
         workers = threads or os.cpu_count() or 1

@@ -17,12 +17,12 @@ import numpy.typing as npt
 from krohn.automata.diagram import MAX_DRAWN, diagram
 from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded, counted
 
-# Words: letters as numbers inside, as names where people type them.
+# Words: letters are numbers internally, names in user input.
 
 
 Target = Literal["state", "observation"]
 """What a network of an automaton outputs."""
-_SHOWN = 20  # letter names that an error lists
+_SHOWN = 20  # letter names listed in an error
 
 Word = str | Iterable[int | str]
 """Letters as numbers or names, or all of them in one string."""
@@ -63,7 +63,7 @@ def whole(given: Any) -> int:
 
 
 def word_array(words: Iterable[Word] | npt.ArrayLike, names: Sequence[str]) -> npt.NDArray[Any]:
-    """Words of one length, given by numbers or names, as an array of letter numbers, one word a row."""
+    """Words of one length, given by numbers or names, as an array of letter numbers, one word per row."""
     if isinstance(words, np.ndarray):
         return words
     if not isinstance(words, Iterable):
@@ -74,7 +74,7 @@ def word_array(words: Iterable[Word] | npt.ArrayLike, names: Sequence[str]) -> n
     if not any(isinstance(word, str) or any(isinstance(a, str) for a in _letters(word)) for word in given):
         try:
             return np.asarray(given)
-        except ValueError as error:  # rows of several lengths
+        except ValueError as error:  # rows of unequal length
             raise InvalidInput(f"words must have one length, each a list of letters; {error}") from error
     rows = [letter_numbers(word, names) for word in given]
     if len({len(row) for row in rows}) > 1:
@@ -104,7 +104,7 @@ class Semiautomaton:
         state_names: one distinct name per state.
         letter_names: one distinct name per letter.
         observe: ``observe[q]`` is the observation φ(q), an integer ≥ 0; ``None`` if φ is the identity.
-        name: how a user would call it; not part of equality.
+        name: what a user calls it; not part of equality.
     """
 
     table: StateArray
@@ -165,12 +165,12 @@ class Semiautomaton:
 
     @property
     def outputs(self) -> tuple[int, ...]:
-        """For every state the number of the output that is right: its own."""
+        """The right output for every state: its own number."""
         return tuple(range(self.num_states))
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """How outputs are called."""
+        """Names of the outputs."""
         return self.state_names
 
     @cached_property
@@ -195,7 +195,7 @@ class Semiautomaton:
 
     @cached_property
     def _moves(self) -> Sequence[Sequence[int]]:
-        """The table as lists, which are quicker to look into one by one; a large one as it is."""
+        """The table as lists, which are faster for single lookups; a large one stays an array."""
         moves: Sequence[Sequence[int]] = (
             self.table.tolist() if self.table.size <= _MAX_LISTED else self.table  # type: ignore[assignment]
         )
@@ -206,7 +206,7 @@ class Semiautomaton:
         return int(self._moves[state][letter])
 
     def first(self, start: int | None) -> int:
-        """Where a run begins: at the start state, or at the state given, which must be one."""
+        """Where a run begins: the start state, or the given state, once validated."""
         if start is None:
             return self.start
         if not 0 <= whole(start) < self.num_states:
@@ -214,7 +214,7 @@ class Semiautomaton:
         return start
 
     def run(self, word: Word, start: int | None = None) -> list[int]:
-        """The states after each letter of one word: the naive meaning that everything is tested against.
+        """The states after each letter of one word: the reference semantics for all tests.
 
         Letters are numbers or names: ``zoo("abab").run("abab")``, ``zoo("Grid4").run(["R", "R", "L"])``.
         """
@@ -269,7 +269,7 @@ def _validated_table(table: npt.ArrayLike) -> StateArray:
 
 
 def is_name(given: Any) -> bool:
-    """Whether words can be written with it, on a line and in a file: letters are separated by spaces."""
+    """Whether it is usable in words, on a line and in a file: letters are separated by spaces."""
     return isinstance(given, str) and given.isprintable() and given != "" and " " not in given
 
 
@@ -347,7 +347,7 @@ def capped_power(base: int, exponent: int) -> int:
     return product
 
 
-# An automaton that is asked for what it shows: acceptance of a regex, the walls of a grid.
+# An automaton whose output is its observation: acceptance of a regex, the walls of a grid.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -372,7 +372,7 @@ class Observed(Semiautomaton):
 
 
 def asked(automaton: Semiautomaton, target: Target) -> Semiautomaton:
-    """The automaton, asked for its states or for its observation."""
+    """The automaton with states or observations as its output."""
     if target == automaton.target:
         return automaton
     if automaton.observe is None:

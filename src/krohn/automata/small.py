@@ -1,4 +1,4 @@
-"""All small automata up to isomorphism: reachable from the start, states and letters renamed at will."""
+"""All small automata up to isomorphism: reachable from the start, up to renaming states and letters."""
 
 from collections.abc import Iterator
 from itertools import permutations, product
@@ -14,14 +14,14 @@ Table = tuple[tuple[int, ...], ...]
 
 
 def small_automata(states: int, letters: int) -> list[Semiautomaton]:
-    """Every automaton with exactly that many states, all reachable from state 0, one of each kind."""
+    """Every automaton of exactly that many states, all reachable from state 0, one per isomorphism class."""
     require_listable(states, letters)
     result = {canonical(table) for table in _tables(states, letters)}
     return [Semiautomaton(np.array(table), 0) for table in sorted(result)]
 
 
 def require_listable(states: int, letters: int) -> None:
-    """Refuses sizes that have too many tables."""
+    """Refuses sizes with too many tables."""
     count = states ** (states * letters)
     if count > MOST_TABLES:
         raise LimitExceeded(
@@ -31,7 +31,7 @@ def require_listable(states: int, letters: int) -> None:
 
 
 def sampled_automata(states: int, letters: int, count: int, seed: int) -> list[Semiautomaton]:
-    """Different kinds of automata with distinct letters and all states reachable, drawn at random."""
+    """Random pairwise non-isomorphic automata with distinct letters and all states reachable."""
     dice = np.random.default_rng(seed)
     result: dict[Table, None] = {}
     for _ in range(200 * count):
@@ -57,9 +57,9 @@ def _reaches_all(rows: Table | list[list[int]]) -> bool:
 
 
 def canonical(table: Table) -> Table:
-    """The least table among all names of letters, states numbered as they are reached.
+    """The least table over all orders of the letters, with states numbered in the order they are reached.
 
-    Reading states in the order in which the letters reach them leaves no freedom but the order of letters.
+    This numbering of the states leaves no freedom but the order of the letters.
     """
     best: Table | None = None
     for order in permutations(range(len(table[0]))):

@@ -1,4 +1,4 @@
-"""What a name stands for: the families of the zoo, one a row, and patterns, tables and files.
+"""Resolves names: the families of the zoo, one per row, and patterns, tables and files.
 
 Every public function accepts an automaton as an object, a name or a file (``as_automaton``).
 """
@@ -40,7 +40,7 @@ from krohn.plugins import Plugins, instance_of
 
 Observation = Callable[[Semiautomaton], list[int]]
 
-_N = r"([0-9]{1,30})"  # ASCII digits; what is too large is refused by its size
+_N = r"([0-9]{1,30})"  # ASCII digits; the size check refuses what is too large
 _MAX_FACTORS = 16
 
 
@@ -52,7 +52,7 @@ class Family:
         form: how its names look.
         pattern: the regular expression of its names; its groups are the arguments of ``build``.
         build: makes the automaton.
-        summary: one line for people.
+        summary: a one-line description.
         examples: the names that ``krohn zoo`` lists.
         observations: observation maps by name, asked for as ``NAME@OBSERVATION``.
     """
@@ -172,7 +172,7 @@ ADDED: Plugins[Family] = Plugins(
 
 
 def families() -> Iterator[Family]:
-    """All families: krohn's own, then, loaded only if these are asked for, those of other packages."""
+    """All families: krohn's own, then those of other packages, loaded lazily."""
     yield from FAMILIES
     yield from ADDED.added().values()
 
@@ -194,7 +194,7 @@ def zoo(name: str | None = None) -> Semiautomaton | Rows[str]:
     if name is None:
         return Rows(zoo_names(), lambda each: entry(zoo(each)))
     text, at, observation = name.partition("@")
-    # A product sign stands before the next factor's first letter; the one in Grid3x4 stands before a digit.
+    # A product sign precedes a letter, the next factor's first; the x in Grid3x4 precedes a digit.
     factors = re.split(r"x(?=[A-Z]|abab)", text)
     if len(factors) > _MAX_FACTORS:
         raise InvalidInput(f"a product may have at most {_MAX_FACTORS} factors; got {len(factors)}")
@@ -212,7 +212,7 @@ def zoo(name: str | None = None) -> Semiautomaton | Rows[str]:
 
 
 def entry(automaton: Semiautomaton) -> dict[str, Any]:
-    """What a list of automata says of one."""
+    """One row of a list of automata."""
     return {
         "name": automaton.name,
         "num_states": automaton.num_states,
@@ -241,7 +241,7 @@ def _named(name: str) -> tuple[Family, Semiautomaton]:
 
 
 def _near(name: str) -> str:
-    """A pattern with its prefix, or the listed names that look like this one, as a question; else nothing."""
+    """ "Did you mean": the pattern with its prefix, or similar listed names; else nothing."""
     if _is_pattern(name):
         return f": did you mean 'regex:{name}'?"
     typed = {known.lower(): known for known in zoo_names()}
@@ -250,7 +250,7 @@ def _near(name: str) -> str:
 
 
 def _is_pattern(text: str) -> bool:
-    """Whether it has the signs of a regular expression, few letters enough to show, and is one."""
+    """Whether it has regex operators, few enough letters to show, and parses as a regex."""
     try:
         return len(text) <= 60 and bool(set(text) & set("|*+?(){}[]")) and bool(from_regex(text))
     except KrohnError:
@@ -283,13 +283,13 @@ def as_automaton(given: AutomatonLike) -> Semiautomaton:
 def automaton(
     given: AutomatonLike, *, start: Any = None, accept: Iterable[Any] | None = None, name: str = ""
 ) -> Semiautomaton:
-    """An automaton from a dictionary or a table; a name, a file or an object is taken as it is.
+    """An automaton from a dictionary or a table; a name, a file or an object works too.
 
     Args:
         given: ``{"even": {"a": "odd"}, "odd": {"a": "even"}}``, from states to letters to next states; the
             payload of a file; or rows of next states, one for each state and in it one for each letter.
         start: the start state, by name or number; the first one by default.
-        accept: the states that accept, by name or number.
+        accept: the accepting states, by name or number.
         name: what to call it.
 
     Example:
@@ -343,7 +343,7 @@ def _from_rows(rows: Any, name: str) -> Semiautomaton:
 
 
 def _state(automaton: Semiautomaton, given: Any) -> int:
-    """A state by name, or by number where it is no name."""
+    """A state by name, or by number if no state has that name."""
     if str(given) in automaton.state_names:
         return automaton.state_names.index(str(given))
     if isinstance(given, int | np.integer) and 0 <= given < automaton.num_states:
@@ -363,7 +363,7 @@ def parse_spec(text: str) -> Semiautomaton:
 
 
 def _from_table(text: str) -> Semiautomaton:
-    """A small automaton typed in place: a row for each state, in it a digit for each letter, its target."""
+    """A small automaton typed in place: a row for each state, in it the target of each letter as a digit."""
     rows = text.removeprefix("table:").split(".")
     targets = [[int(digit) if digit in "0123456789" else -1 for digit in row] for row in rows]
     widths = {len(row) for row in rows}

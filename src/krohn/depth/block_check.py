@@ -2,8 +2,8 @@
 
 Two choices S ≠ S′ of player A are told apart if some choice of B leads to two different states. The set of
 pairs of states that S and S′ reach under a common choice of B depends only on the set after one block less,
-so finitely many sets occur; the scheme holds if none that follows a difference of S and S′ is all diagonal.
-This file shares no code with the search: it reads the transition table, letter by letter, and nothing else.
+so finitely many sets occur; the scheme holds if none after S and S′ first differ lies in the diagonal.
+This file shares no code with the search: it reads only the transition table, letter by letter.
 """
 
 from collections.abc import Iterator, Sequence
@@ -87,7 +87,7 @@ def _after(table: Table, state: int, word: Sequence[int]) -> int:
 
 
 def _moves(table: Table, scheme: BlockScheme, filling: Word) -> list[Word]:
-    """The maps of a block that A fills so, for every filling of B, in one order."""
+    """The maps of a block with this filling of A, for every filling of B, in a fixed order."""
     mine = dict(zip(scheme.owned, filling, strict=True))
     free = [place for place in range(scheme.length) if place not in mine]
     result = []

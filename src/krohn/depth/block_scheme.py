@@ -30,14 +30,14 @@ class BlockScheme:
     layers = 2
 
     def beyond(self, size: LayerSize, letters: int = 0, states: int = 1) -> int:
-        """The longest word that one layer of that size may still do: ⌊(T − |z|)/L⌋ ≤ |Σ|·H·(d + 2)·b.
+        """The longest word not excluded for one layer of that size: ⌊(T − |z|)/L⌋ ≤ |Σ|·H·(d + 2)·b.
 
         If observations are asked for, of a minimal automaton of so many ``letters`` and ``states``, they tell
         states apart after fewer than ``states`` more letters, and there are notes for each of these places.
         """
         asked = max(letters, len({*self.letters, *self.fillings[0], *self.fillings[1]}))
         notes = states * asked * size.heads * (size.head_dim + 2)
-        more = max(0, asked.bit_length() - size.bits)  # to name one of so many letters
+        more = max(0, asked.bit_length() - size.bits)  # bits to name a letter
         start = len(self.prefix) + states - 1
         return size.largest(lambda bits: start + self.length * (notes * (bits + more) + 1))
 
@@ -56,7 +56,7 @@ class BlockScheme:
         }
 
     def describe(self, letter_names: tuple[str, ...]) -> str:
-        """One line for people."""
+        """A one-line description."""
         first, second = (" ".join(letter_names[x] for x in word) for word in self.fillings)
         places = ", ".join(str(place + 1) for place in self.owned)
         after = f"after {' '.join(letter_names[x] for x in self.prefix)}, " if self.prefix else ""

@@ -24,7 +24,7 @@ Moves = tuple[tuple[Transformation, Transformation], ...]
 
 
 def find_block_scheme(automaton: Semiautomaton, budget: Budget | None = None) -> BlockScheme | None:
-    """A scheme that the independent check confirms, ``None`` if the search finds none within its work."""
+    """A scheme that the independent check confirms, ``None`` if the search finds none within its budget."""
     budget = budget or Budget(UNITS)
     if automaton.num_states > MOST_STATES:
         return None
@@ -65,14 +65,14 @@ def _schemes(automaton: Semiautomaton, budget: Budget) -> Iterator[BlockScheme]:
 
 
 def distinct_letters(automaton: Semiautomaton) -> list[int]:
-    """One letter of every action."""
+    """One letter for each distinct action."""
     return list({action: letter for letter, action in reversed(list(enumerate(automaton.letters)))}.values())[
         ::-1
     ]
 
 
 def words_to_states(automaton: Semiautomaton, letters: list[int]) -> dict[int, Word]:
-    """A shortest word to every state that these letters reach."""
+    """A shortest word to every state reachable by these letters."""
     words: dict[int, Word] = {automaton.start: ()}
     for state in (queue := [automaton.start]):
         for letter in letters:
@@ -86,7 +86,7 @@ def words_to_states(automaton: Semiautomaton, letters: list[int]) -> dict[int, W
 def _maps(
     automaton: Semiautomaton, letters: list[int], length: int, owned: tuple[int, ...], budget: Budget
 ) -> dict[Word, list[Transformation]]:
-    """Per filling of A the maps of the block, B's fillings in one order."""
+    """Per filling of A the maps of the block, with B's fillings in a fixed order."""
     budget.spend(len(letters) ** length * length * automaton.num_states)
     result: dict[Word, list[Transformation]] = {}
     rest = [place for place in range(length) if place not in owned]
@@ -102,7 +102,7 @@ def _maps(
 
 
 def _tells_apart(state: int, moves: Moves, budget: Budget) -> bool:
-    """A quick look before the check: the same sets of pairs, fewer of them."""
+    """A quick filter before the check: the same sets of pairs, fewer of them."""
     start = frozenset({(state, state)})
     ways = {
         (0, 0): [(f, f) for f, _ in moves],

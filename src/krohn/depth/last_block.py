@@ -3,7 +3,7 @@
 Words are a prefix and then letters a and b. Two words that agree after some block, which is b … b a … a, and
 are filled there in the two ways, lead to different states whatever stands before. Then additive sums of few
 bits cannot tell two such words apart, and no few heads can be made to look at the right place (statement and
-proof: docs/depth.md). The check reads the transition table and nothing else.
+proof: docs/depth.md). The check reads only the transition table.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ class LastBlockScheme:
     layers = 2
 
     def beyond(self, size: LayerSize, letters: int = 0, states: int = 1) -> int:
-        """The longest word that one layer of that size may still do; for states only, not observations."""
+        """The longest word not excluded for one layer of that size; for states only, not observations."""
         assert states == 1
         heads, length = size.heads, len(self.fillings[0])
         segments = heads**2 + 1
@@ -48,7 +48,7 @@ class LastBlockScheme:
         return {"kind": "last-block scheme", "prefix": prefix, "fillings": fillings, "after": after}
 
     def describe(self, letter_names: tuple[str, ...]) -> str:
-        """One line for people."""
+        """A one-line description."""
         named = [" ".join(letter_names[x] for x in word) for word in (self.prefix, *self.fillings)]
         between, end = (letter_names[x] for x in self.after)
         start = f"after {named[0]}, " if self.prefix else ""

@@ -16,7 +16,7 @@ depend on more of them."""
 
 @dataclass(frozen=True)
 class LayerSize:
-    """Heads, numbers that a head returns, and bits of precision; by default those of a usual small layer."""
+    """Heads, numbers that a head returns, and bits of precision; by default of a typical small layer."""
 
     heads: int = 8
     head_dim: int = 64

@@ -1,4 +1,4 @@
-"""The best lower bound that is found: two layers by one of two kinds of schemes, one layer by two words."""
+"""The best lower bound found: two layers by one of two kinds of schemes, one layer by two words."""
 
 from itertools import combinations
 
@@ -23,7 +23,7 @@ FEW_STATES = 40
 
 
 def find_two_layer_witness(automaton: Semiautomaton) -> BlockScheme | LastBlockScheme | None:
-    """A scheme that its check confirms; ``None`` if none is found within the work that a search may take.
+    """A scheme that its check confirms; ``None`` if none is found within the search budget.
 
     Two letters are enough for a scheme, and often leave few states to reach: a product of automata has the
     schemes of its factors, where the letters of the others stand still.
@@ -37,9 +37,9 @@ def find_two_layer_witness(automaton: Semiautomaton) -> BlockScheme | LastBlockS
 
 
 def _of_two_letters(automaton: Semiautomaton, letters: list[int]) -> BlockScheme | None:
-    """A scheme of two of the letters, those first that lead to few states."""
+    """A scheme over two of the letters, pairs that reach few states first."""
     if len(letters) == 2:
-        return None  # they are all
+        return None  # they are all the letters
     wide = sorted(letters, key=lambda letter: -len(set(automaton.letters[letter])))[:MOST_LETTERS]
     parts = {pair: _of_letters(automaton, pair) for pair in combinations(wide, 2)}
     budget = Budget(2 * UNITS)
@@ -72,7 +72,7 @@ def find_witness(
 ) -> Witness | None:
     """The witness of the largest lower bound found, of at most the layers that are known to suffice.
 
-    With ``observed``, what a minimal automaton shows is asked for instead of its state; a last-block scheme
+    With ``observed``, the output is a minimal automaton's observation, not its state; a last-block scheme
     says nothing of that.
     """
     if most is None or most >= 2:

@@ -1,7 +1,7 @@
-"""Two words of one length and with one last letter that lead to different states: some layer is needed.
+"""Two words of equal length and equal last letter that lead to different states: some layer is needed.
 
 Without a layer the output is a function of the position and the letter there, whatever the embedding and the
-read-out are. If there are no such words, that function is all one needs to know.
+read-out are. If there are no such words, that function suffices.
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ MOST_PAIRS = 200_000
 
 @dataclass(frozen=True)
 class TwoWords:
-    """The shortest two."""
+    """The shortest pair."""
 
     words: tuple[Word, Word]
     layers = 1
 
     def beyond(self, size: LayerSize, letters: int = 0, states: int = 1) -> int:
-        """The longest word that a network without layers may still do, however wide."""
+        """The longest word not excluded for a network without layers, however wide."""
         return len(self.words[0]) - 1
 
     def to_json(self, letter_names: tuple[str, ...]) -> dict[str, Any]:
@@ -32,17 +32,17 @@ class TwoWords:
         return {"kind": "two words", "words": [[letter_names[x] for x in word] for word in self.words]}
 
     def describe(self, letter_names: tuple[str, ...]) -> str:
-        """One line for people."""
+        """A one-line description."""
         one, two = (" ".join(letter_names[x] for x in word) for word in self.words)
         return f"'{one}' and '{two}' end alike and lead to different states"
 
 
 def find_two_words(table: Table, start: int, shown: Sequence[int] | None = None) -> TwoWords | None:
-    """Breadth-first over the pairs of states that words reach which differ in one place; ``None`` if none do.
+    """Breadth-first over the pairs of states reached by words that differ in one position; ``None`` if none.
 
-    If two words do that differ in more places, change one place after the other: one of the changes does.
+    One position suffices: if words that differ in more do it, so does one of the single changes between them.
 
-    ``shown`` is what the states show, if that is asked for instead of the state.
+    ``shown`` are the observations of the states, if they are the output instead of the state.
     """
     letters, seen = range(len(table[0])), range(len(table)) if shown is None else shown
     came: dict[tuple[int, int], tuple[Word, Word]] = {(start, start): ((), ())}

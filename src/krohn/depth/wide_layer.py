@@ -23,7 +23,7 @@ def best_share(letters: int, size: LayerSize) -> tuple[int, int]:
 
 
 def longest_word(letters: int, size: LayerSize) -> int:
-    """The most letters of a word that one layer of that size returns whole."""
+    """Length of the longest word that one layer of that size returns whole."""
     used, each = best_share(letters, size)
     return size.heads * used * each
 
@@ -36,7 +36,7 @@ def heads_needed(letters: int, length: int, head_dim: int, bits: int) -> int | N
 
 @dataclass(frozen=True)
 class WideLayer:
-    """The heads for words over so many letters, in exact numbers: what they return, and how it is read."""
+    """The heads for words over so many letters, in exact arithmetic: what they return, and its decoding."""
 
     letters: int
     size: LayerSize
@@ -69,7 +69,7 @@ class WideLayer:
         return [[total / count for total in row] for row, count in zip(sums, seen, strict=True)]
 
     def read(self, returned: Sequence[Sequence[Fraction]], length: int) -> list[int]:
-        """The word of so many letters, from what the heads returned with an error of at most 2^-p."""
+        """Decodes the word of so many letters from what the heads returned with an error of at most 2^-p."""
         used, each = self.share
         word: list[int] = []
         while len(word) < length:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from krohn.errors import InvalidInput
 from krohn.figures.style import house_style
 
-# White and grey strips as in the paper; the frame says by colour and by dash what the head was found to be.
+# White and grey strips as in the paper; the frame's colour and dash show how the head was classified.
 LEFT_STRIP, RIGHT_STRIP, ABOVE = (1.0, 1.0, 1.0), (0.55, 0.55, 0.55), (0.13, 0.0, 0.30)
 FRAMES: dict[str, tuple[str, Any]] = {
     "left": ("#0072B2", "-"),
@@ -27,7 +27,7 @@ FRAMES: dict[str, tuple[str, Any]] = {
 class AttentionMap:
     """One head on one word: ``weights[t, i]`` for i ≤ t, and the states after each letter.
 
-    ``kind`` is what the head was found to be: a detector of the left or right wall or both, uniform, nothing.
+    ``kind`` is the head's class: a detector of the left or right wall or both, uniform, nothing.
     """
 
     title: str

@@ -16,7 +16,7 @@ from krohn.figures.style import COLOUR_MAP, house_style, ink_on
 
 @dataclass(frozen=True, kw_only=True)
 class HeatMap:
-    """Shares between 0 and 1 by row and column, drawn as per cent; a cell that is missing stays empty.
+    """Shares between 0 and 1 by row and column, drawn as per cent; missing cells stay empty.
 
     ``marks`` adds a sign to a cell's number, explained in ``note``; ``texts`` takes the number's place.
     ``by_mistakes`` colours by the order of magnitude of the mistakes (90, 99, 99.9%): where all values are
@@ -52,7 +52,7 @@ def heat_map(*maps: HeatMap) -> Figure:
     with house_style():
         figure = Figure(figsize=(width, 1.2 + 0.24 * rows), layout="constrained")
         if note:
-            # About 17 letters of the caption's size go into an inch.
+            # About 17 characters of the caption's size fit into an inch.
             lines = [fill(line, int(17 * width)) for line in note.splitlines()]
             figure.suptitle("\n".join(lines), fontsize=7)
         for axes, shown in zip(figure.subplots(1, len(maps), squeeze=False)[0], maps, strict=True):
@@ -68,12 +68,12 @@ def _width(shown: HeatMap) -> float:
 
 
 def percent(value: float) -> str:
-    """Three figures that never round an imperfect value up to 100."""
+    """One decimal; an imperfect value is never rounded up to 100."""
     return "100" if value == 1 else f"{min(value * 100, 99.9):.1f}"
 
 
 def shade(value: float) -> float:
-    """A place on the colour map: a third further for each order of magnitude fewer mistakes, 1 from 99.9%."""
+    """Position on the colour map: a third more for each order of magnitude fewer mistakes, 1 from 99.9%."""
     return min(1.0, -log10(max(1.0 - value, 1e-3)) / 3)
 
 
@@ -99,7 +99,7 @@ def _cell(axes: Axes, shown: HeatMap, cell: tuple[str, str], place: tuple[int, i
     if value is None:
         axes.text(across + 0.5, down + 0.5, "·", ha="center", va="center", fontsize=7, color="#999999")
         return
-    # An integer would be taken for an index into the map.
+    # An integer would be read as an index into the map.
     colour = colormaps[COLOUR_MAP](shade(value) if shown.by_mistakes else float(value))
     axes.add_patch(Rectangle(place, 1, 1, facecolor=colour, edgecolor="white", linewidth=0.8))
     axes.text(

@@ -100,7 +100,7 @@ def _draw(axes: Axes, panel: Panel, look_of: dict[str, Look]) -> dict[str, Line2
         axes.set_xticks([], minor=True)
     elif max((x for line in panel.lines for x in line.x), default=0) >= _LONG:
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        axes.margins(x=0.02)  # no number beyond the last point, where the edge would cut it
+        axes.margins(x=0.02)  # no tick label beyond the last point, where the edge would clip it
     return drawn
 
 

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import matplotlib
 
-# Okabe and Ito's palette, chosen to stay apart under every common colour blindness; yellow is left out
+# Okabe and Ito's palette, distinguishable under every common colour blindness; yellow is left out
 # because it vanishes on white paper.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1, 1, 1)))
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++", "ooo")
-# Cividis grows evenly in lightness: it survives a grey printer.
+# Cividis has uniform lightness steps: it survives grey printing.
 COLOUR_MAP = "cividis"
 
 _SETTINGS: dict[str, Any] = {
@@ -29,13 +29,13 @@ _SETTINGS: dict[str, Any] = {
     "figure.dpi": 100,
     "savefig.dpi": 160,
     "svg.fonttype": "none",
-    # Names inside an SVG file are drawn from this salt, not from chance.
+    # Ids inside an SVG file are derived from this salt instead of at random.
     "svg.hashsalt": "krohn",
 }
 
 
 class Look(NamedTuple):
-    """One series' colour, marker, dash and hatch: any one of them tells it apart."""
+    """One series' colour, marker, dash and hatch: any one of them identifies it."""
 
     colour: str
     marker: str
@@ -58,6 +58,6 @@ def ink_on(colour: Sequence[float]) -> str:
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Matplotlib's settings while a figure is made or saved, and no longer."""
+    """Matplotlib's settings, only while a figure is made or saved."""
     with matplotlib.rc_context(_SETTINGS):
         yield
