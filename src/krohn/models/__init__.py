@@ -1,1 +1,1 @@
-"""Torch networks that know nothing of automata: R replicates side by side, weights stacked along axis 0."""
+"""Torch networks, independent of automata: R replicates side by side, weights stacked along axis 0."""

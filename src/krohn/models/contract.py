@@ -1,8 +1,7 @@
 """The laws that every architecture obeys: ``broken_laws(config)`` is empty for one that can be trained.
 
-Parameters may have any names and shapes. What the training loop relies on is that replicates do not meet,
-that time flows forward, that the loss is the cross-entropy of the logits, and that reading step by step
-gives the same answers.
+Parameters may have any names and shapes. The training loop relies on independent replicates, causality, a
+loss that is the cross-entropy of the logits, and step-by-step decoding that gives the same answers.
 """
 
 import dataclasses
@@ -36,7 +35,7 @@ def broken_laws(config: ModelConfig) -> list[str]:
 def _verdict(law: Callable[[Network], Iterator[str]], network: Network) -> list[str]:
     try:
         return list(law(network))
-    except Exception as error:  # whatever somebody else's network does
+    except Exception as error:  # third-party networks may raise anything
         return [f"{law.__name__} could not be checked: {error!r}"]
 
 
@@ -127,7 +126,7 @@ def cross_entropy(network: Network) -> Iterator[str]:
 
 
 def gradients(network: Network) -> Iterator[str]:
-    """A replicate's loss moves its own weights only, and never the padding after ``used``."""
+    """A replicate's loss has gradients for its own weights only, and never for the padding after ``used``."""
     flat = network.layout.initial(random_streams.replicate_keys(1, 2)).double().requires_grad_()
     weights, tokens = network.layout.views(flat), _tokens(2)
     loss = network.loss(weights, tokens, tokens % CLASSES, torch.ones_like(tokens))
@@ -162,7 +161,7 @@ def step_by_step(network: Network) -> Iterator[str]:
 
 
 def forked(network: Network) -> Iterator[str]:
-    """Sequences that part after a beginning are read on as if each had been read alone."""
+    """Sequences forked after a common prefix continue as if each had been read alone."""
     weights, tokens = _weights(network, 2), _tokens(2)
     rows = torch.tensor([BATCH - 1, 0, BATCH - 1])
     decoder = network.decoder(weights, BATCH, LENGTH)

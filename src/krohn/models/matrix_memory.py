@@ -1,4 +1,4 @@
-"""Recurrent layers whose heads hold a matrix each, [keys, values], that letters rewrite in steps."""
+"""Recurrent layers with one matrix [keys, values] per head, updated in steps at each letter."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class MatrixStack(Stack):
     config: MatrixConfig
 
     def start(self, like: Tensor, batch: int) -> Tensor:
-        """See ``Stack``; memories and what is done to them are float32 at least."""
+        """See ``Stack``; memories and their updates are at least float32."""
         config, wide = self.config, torch.promote_types(like.dtype, torch.float32)
         shape = (len(like), batch, config.heads, config.key_dim, config.value_dim)
         return torch.zeros(shape, dtype=wide, device=like.device)

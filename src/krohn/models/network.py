@@ -16,12 +16,12 @@ from krohn.models.kernels.plain import one_hot as one_hot
 
 # Where each parameter lies in one flat buffer per replicate.
 #
-# All replicates form one tensor [R, P]. One buffer each for weights, gradients and moments lets the optimiser
-# be a single pass, a checkpoint a single tensor, and a learning rate or a stop a property of a row.
+# All replicates form one tensor [R, P]. With one buffer each for weights, gradients and moments, the
+# optimiser is a single pass, a checkpoint a single tensor, and a learning rate or a stop a property of a row.
 
 
 Weights = Mapping[str, Tensor]
-_ALIGNMENT = 64  # elements: 128 bytes in bf16, what the matrix units' loads want
+_ALIGNMENT = 64  # elements: 128 bytes in bf16, the alignment for tensor-core loads
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Parameter:
     Attributes:
         name: dotted name, unique in its layout.
         shape: shape for one replicate; the stacked tensor has R in front.
-        init: distribution of the first value.
+        init: initial distribution.
         scale: standard deviation ("normal"), bound ("uniform") or value ("constant").
-        used: leading extent of the last axis that is initialised; the padding behind stays zero.
-        matrices: how many matrices of a block lie in it side by side, the maps that ``muon`` orthogonalises;
-            0 for every other parameter.
+        used: leading extent of the last axis that is initialised; the padding after it stays zero.
+        matrices: number of block matrices in it, side by side, which ``muon`` orthogonalises; 0 for every
+            other parameter.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Parameter:
         return prod(self.shape)
 
     def draw(self, keys: Tensor) -> Tensor:
-        """First values [R, *shape] from one key per replicate."""
+        """Initial values [R, *shape] from one key per replicate."""
         draws = random_streams.derive(keys[:, None], torch.arange(self.size, device=keys.device))
         if self.init == "constant":
             values = torch.full((len(keys), self.size), self.scale, device=keys.device)
@@ -106,7 +106,7 @@ class Layout:
             yield parameter.name, piece.view(len(flat), *parameter.shape)
 
     def leaves(self, flat: Tensor, gradient: Tensor) -> dict[str, Tensor]:
-        """As ``views``, each one a leaf whose ``.grad`` is the same place in ``gradient``."""
+        """As ``views``, each a leaf whose ``.grad`` is the same view of ``gradient``."""
         leaves = {}
         gradients = self.views(gradient)
         for name, view in self.views(flat).items():
@@ -116,7 +116,7 @@ class Layout:
         return leaves
 
     def initial(self, keys: Tensor) -> Tensor:
-        """First weights [R, P] in float32, row r from ``keys[r]`` alone."""
+        """Initial weights [R, P] in float32, row r from ``keys[r]`` alone."""
         flat = torch.zeros(len(keys), self.size, device=keys.device)
         for index, (name, view) in enumerate(self._views(flat)):
             parameter = self.parameters[index]
@@ -159,7 +159,7 @@ class Noise:
 
     @cached_property
     def _first_sites(self) -> Tensor:
-        """Keys [site, R] in one go: on a CPU it is the number of operations that costs."""
+        """Keys [site, R] in one batch: on a CPU the cost is the number of operations."""
         return random_streams.derive(self.keys, torch.arange(_SITES)[:, None])
 
 
@@ -172,13 +172,13 @@ class Decoder(ABC):
 
     @abstractmethod
     def fork(self, rows: Tensor) -> "Decoder":
-        """A decoder of its own that has read what the sequences ``rows`` [B'] have read; rows may repeat."""
+        """An independent decoder in the state of the sequences ``rows`` [B']; rows may repeat."""
 
 
 class Network(ABC):
-    """R replicates of one architecture. Weights are an argument: a network holds no state of its own.
+    """R replicates of one architecture. Weights are an argument: a network is stateless.
 
-    ``layout`` and ``logits`` make an architecture; the rest may be overridden where it can be faster.
+    An architecture must define ``layout`` and ``logits``; the rest may be overridden for speed.
     """
 
     layout: Layout
@@ -211,7 +211,7 @@ class Network(ABC):
 
 
 class _Rereading(Decoder):
-    """Keeps the tokens and reads all of them again at each step: right for every network, fast for none."""
+    """Fallback decoder: keeps the tokens and rereads all of them at each step."""
 
     def __init__(self, network: Network, weights: Weights, read: list[Tensor] | None = None) -> None:
         self._network, self._weights = network, weights
@@ -226,5 +226,5 @@ class _Rereading(Decoder):
 
 
 def padded(count: int) -> int:
-    """``count`` rounded up to a multiple of 16, the granularity of the matrix units."""
+    """``count`` rounded up to a multiple of 16, the granularity of tensor cores."""
     return -(-count // 16) * 16

@@ -11,9 +11,9 @@ LARGEST_SHIFT = 400  # "a random positive integer in [0, 400]", one per batch
 
 
 def rows(kind: str, count: int, dim: int, device: torch.device) -> Tensor:
-    """The encoding ``kind``, sinusoidal or linear; not to be written to: on a CPU it is made once.
+    """The encoding ``kind``, sinusoidal or linear; read-only: on a CPU it is cached.
 
-    On a GPU it is made anew: there it costs nothing, and a captured graph must own what it reads.
+    On a GPU it is recomputed: there it costs nothing, and a captured graph must own its inputs.
     """
     return _made_once(kind, count, dim) if device.type == "cpu" else _make(kind, count, dim, device)
 

@@ -27,7 +27,7 @@ class StackConfig(ModelConfig):
         layers: blocks.
         dim: width of the stream.
         mlp: hidden width of each MLP; 0 for none.
-        conv: letters that a mixer's inputs and an MLP see: the current one and those just before.
+        conv: window of a mixer's inputs and of an MLP, in letters: the current one and those just before.
         norm: LayerNorm before mixers, MLPs and the head, or none.
         activation: of the MLP.
     """
@@ -51,7 +51,7 @@ class StackConfig(ModelConfig):
 
 
 class Carry(NamedTuple):
-    """What a block keeps from letter to letter, all [R, B, ...]."""
+    """The recurrent state of a block, all [R, B, ...]."""
 
     memory: Tensor
     before_mixer: Tensor
@@ -59,7 +59,7 @@ class Carry(NamedTuple):
 
 
 class Stack(Network):
-    """The network around the mixers; what is carried starts from zero."""
+    """The network around the mixers; the recurrent state starts at zero."""
 
     def __init__(self, config: StackConfig, vocabulary: int, classes: int) -> None:
         self._config, self.classes = config, classes
@@ -72,15 +72,15 @@ class Stack(Network):
 
     @abstractmethod
     def mixer_parameters(self, prefix: str, inputs: int) -> list[Parameter]:
-        """The mixer of one block, which reads windows of that many numbers."""
+        """Parameters of one block's mixer, whose windows have that many numbers."""
 
     @abstractmethod
     def start(self, like: Tensor, batch: int) -> Tensor:
-        """The first memory [R, B, ...] of a mixer, zero."""
+        """The initial memory [R, B, ...] of a mixer, zero."""
 
     @abstractmethod
     def mix(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """What windows [R, B, T, inputs] add to the stream [R, B, T, dim], and the memory afterwards."""
+        """The mixer's output [R, B, T, dim] for windows [R, B, T, inputs], and the memory afterwards."""
 
     def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
         """See ``Network.logits``."""
@@ -91,13 +91,13 @@ class Stack(Network):
         return _StackDecoder(self, weights, self.carried(weights, batch))
 
     def carried(self, weights: Weights, batch: int) -> list[Carry]:
-        """What the blocks carry before the first letter."""
+        """The state of the blocks before the first letter."""
         like, config = weights["wte"], self._config
         near = like.new_zeros(len(like), batch, config.conv - 1, config.dim)
         return [Carry(self.start(like, batch), near, near) for _ in range(config.layers)]
 
     def read(self, weights: Weights, tokens: Tensor, carried: list[Carry]) -> tuple[Tensor, list[Carry]]:
-        """Logits of more tokens [R, B, T], and what is carried on."""
+        """Logits of further tokens [R, B, T], and the state after them."""
         table = weights["wte"]
         x = plain.linear(one_hot(tokens, table.shape[1], table.dtype), table).view(*tokens.shape, -1)
         after = []
@@ -161,7 +161,7 @@ def rows(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def last_positions(x: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
-    """The last positions side by side, the current one first; and those that are carried on."""
+    """The last positions side by side, the current one first; and those kept for the next call."""
     width, length = near.shape[2], x.shape[2]
     if not width:
         return x, near

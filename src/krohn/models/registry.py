@@ -1,8 +1,7 @@
 """Architectures by name.
 
-They come from three places: the modules of ``krohn.models.architectures`` that define ``ARCHITECTURE``,
-installed packages that name a configuration class under the entry point group ``krohn.architectures``, and
-``register``, called from Python.
+Sources: the modules of ``krohn.models.architectures`` that define ``ARCHITECTURE``, installed packages that
+name a configuration class under the entry point group ``krohn.architectures``, and calls of ``register``.
 """
 
 import dataclasses

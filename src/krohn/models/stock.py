@@ -12,7 +12,7 @@ from krohn.models.architectures.lstm import LstmConfig
 
 Single = dict[str, Tensor]  # one replicate's weights by name, no replicate axis
 _PREFIX = "transformer."
-_SAME = ("h.", "ln_f.")  # beginnings of the names that are GPT-2's own
+_SAME = ("h.", "ln_f.")  # prefixes of GPT-2's own parameter names
 
 
 class StockGpt(nn.Module):
@@ -138,7 +138,7 @@ def _empty_gpt(config: GptConfig, vocabulary: int, classes: int, length: int) ->
 
 
 def position_rows(config: GptConfig, weights: Single, length: int) -> Tensor:
-    """The position encoding as a table; learned positions are their own, whatever the length."""
+    """The position encoding as a table; learned positions are returned whole, whatever the length."""
     device = weights["wte"].device
     if config.positions == "learned":
         return weights["wpe"]

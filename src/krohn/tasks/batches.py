@@ -12,7 +12,7 @@ from krohn.errors import Unsupported
 from krohn.tasks.input_distributions import Distribution, feasible_letters, letters, parse_distribution
 from krohn.tasks.task_config import TaskConfig
 
-HELD_OUT = -1  # the "step" whose sequences are never trained on
+HELD_OUT = -1  # pseudo-step of held-out sequences, never trained on
 _REVEAL = -3
 
 
@@ -22,7 +22,7 @@ class Batch:
 
     Attributes:
         tokens: input tokens.
-        targets: class at each position (0 where nothing is asked).
+        targets: class at each position (0 where there is no label).
         shown: 1 where the loss counts, 0 elsewhere.
     """
 
@@ -54,11 +54,11 @@ class Task:
 
     @property
     def num_tokens(self) -> int:
-        """Tokens per sequence: T, T + 1 with a beginning, or 2T − 1 with a scratchpad."""
+        """Tokens per sequence: T, T + 1 with BOS, or 2T − 1 with a scratchpad."""
         return self.config.num_tokens
 
     def begun(self, words: Tensor) -> Tensor:
-        """Words [..., T] as they are read without a scratchpad: after the token of the beginning, if any."""
+        """Words [..., T] as input without a scratchpad: with the BOS token prepended, if any."""
         return functional.pad(words, (1, 0), value=self.automaton.num_letters) if self.config.bos else words
 
     def sample(self, keys: Tensor, steps: Tensor | int, batch: int) -> tuple[Tensor, Tensor]:

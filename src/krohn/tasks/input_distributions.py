@@ -4,7 +4,7 @@
 ``feasible``           uniform over the letters that do not lead into a sink, position by position.
 ``bernoulli:P``        letter 1 with probability P, else letter 0 (two letters).
 ``ones:K``             exactly K letters 1 among letters 0, at uniformly chosen places.
-``weights:W,W,…``      letter i in proportion to the whole number at place i.
+``weights:W,W,…``      letter i with probability proportional to the i-th integer.
 ``periodic:WORD:P``    WORD (digits 0–9) repeated, with probability P; uniform otherwise.
 ``auto``               feasible for Dyck, where the paper draws legal moves only; uniform for everything else.
 """
@@ -26,7 +26,7 @@ FORMS = "auto, uniform, feasible, bernoulli:P, ones:K, weights:W,W,…, periodic
 
 @dataclass(frozen=True)
 class Distribution:
-    """A parsed distribution; ``name`` is the form, the rest its parameters."""
+    """A parsed distribution: ``name`` and its parameters."""
 
     name: str
     probability: float = 1.0

@@ -16,7 +16,7 @@ class TaskConfig:
         scratchpad: interleave inputs and states, σ₁ q₁ σ₂ q₂ … σ_T, and read step by step at test time.
         distribution: of the inputs: ``auto``, ``uniform``, ``feasible``, ``bernoulli:P``, ``ones:K`` or
             ``periodic:WORD:P``; see ``krohn.tasks.input_distributions``.
-        bos: put a token before the first letter that stands for the beginning; it has no label.
+        bos: prepend a beginning-of-sequence token; it has no label.
     """
 
     spec: str
@@ -29,7 +29,7 @@ class TaskConfig:
 
     @property
     def num_tokens(self) -> int:
-        """Tokens per sequence: T, T + 1 with a beginning, or 2T − 1 with a scratchpad."""
+        """Tokens per sequence: T, T + 1 with BOS, or 2T − 1 with a scratchpad."""
         return self.tokens_of(self.length)
 
     def tokens_of(self, letters: int) -> int:
@@ -37,7 +37,7 @@ class TaskConfig:
         return 2 * letters - 1 if self.scratchpad else letters + self.bos
 
     def reasons(self) -> list[str]:
-        """Every reason why the task makes no sense, whatever the automaton; empty if there is none."""
+        """Every error in the task, whatever the automaton; empty if there is none."""
         result = []
         if self.length < 1:
             result.append(f"length must be at least 1; got {self.length}")

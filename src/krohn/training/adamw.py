@@ -15,7 +15,7 @@ class AdamW:
     def __init__(self, config: OptimizerConfig, state: TrainState, table_length: int) -> None:
         self.config, self.state = config, state
         replicates, device = len(state.weight), state.weight.device
-        # Learning rates of the coming steps and which is next, on the device: a step needs no host.
+        # Upcoming learning rates and the index of the next one, on the device: no host sync in a step.
         self.rates = torch.zeros(table_length, replicates, 3, dtype=state.weight.dtype, device=device)
         self.position = torch.zeros(1, dtype=torch.int64, device=device)
         self._constants = (*config.betas, config.eps, config.weight_decay, config.ema)
@@ -62,7 +62,7 @@ def plain_update(
     scale: Tensor,
     constants: tuple[float, float, float, float, float],
 ) -> None:
-    """AdamW row by row: what the Triton kernel computes, and the way on the CPU. Scale < 0 skips a row."""
+    """AdamW row by row: reference for the Triton kernel, and the CPU path. Scale < 0 skips a row."""
     beta1, beta2, epsilon, decay, keep = constants
     row_rates = rates[int(position)].tolist()
     for row, factor in enumerate(scale.tolist()):
@@ -88,5 +88,5 @@ def _fused_update() -> Callable[..., None]:
 
 
 def at_least_float(tensor: Tensor) -> torch.dtype:
-    """The tensor's own type, or float32 if that is wider: what sums are taken in."""
+    """The accumulation type: the tensor's own, or float32 if that is wider."""
     return torch.promote_types(tensor.dtype, torch.float32)

@@ -36,12 +36,12 @@ __all__ = [
     "model_config",
 ]
 
-# Whole numbers of a model are widths, depths and the like: beyond this they are mistakes, and listing the
+# Upper bound on integer model settings (widths, depths, …): anything larger is a mistake, and listing the
 # parameters alone would take minutes.
 MAX_MODEL_SIZE = 2**16
 
 _OPTIONAL = ("curriculum", "halving")
-# Settings that came later: where they are off they are left out, so that earlier runs keep their ids.
+# Settings added later are omitted while off, so that earlier runs keep their ids.
 _LATER: dict[str, dict[str, Any]] = {
     "task": {"bos": False},
     "model": {"attention_dropout": 0.0},
@@ -57,7 +57,7 @@ class RunConfig:
         task: what is learned.
         model: which network learns it.
         optimizer: how.
-        evaluation: how it is judged.
+        evaluation: when and on what it is evaluated.
         replicates: networks trained side by side.
         steps: optimiser steps of every replicate.
         precision: ``bf16`` (compute; the master weights stay fp32), ``fp32`` or ``fp64``; ``auto`` is bf16 on
@@ -79,7 +79,7 @@ class RunConfig:
     halving: HalvingConfig | None = None
 
     def __post_init__(self) -> None:
-        """Equal settings are equal values; all reasons against the run are given at once."""
+        """Canonicalises the settings; reports all that is wrong with the run at once."""
         values, result = examined({item.name: getattr(self, item.name) for item in dataclasses.fields(self)})
         if result:
             raise Unsupported("; ".join(result))
@@ -103,7 +103,7 @@ class RunConfig:
         plain["model"] = {"kind": self.model.kind, **plain["model"]}
         for name in _OPTIONAL:
             if plain[name] is None:
-                del plain[name]  # runs without one keep the id they had before there were any
+                del plain[name]  # so that earlier runs keep their ids
         for section, settings in _LATER.items():
             for name, off in settings.items():
                 if plain[section].get(name, off) == off:
@@ -138,7 +138,7 @@ def _defaults() -> dict[str, Any]:
 
 
 def read_parts(plain: Any) -> tuple[dict[str, Any], list[str]]:
-    """The parts of a run from plain values, those that can be made; and every reason against the others."""
+    """Parses the parts of a run from plain values; returns the valid ones and the errors of the others."""
     if not isinstance(plain, Mapping):
         return {}, [f"a run configuration must be an object of named settings; got {shown(plain)}"]
     known = annotations(RunConfig)
@@ -161,7 +161,7 @@ def read_parts(plain: Any) -> tuple[dict[str, Any], list[str]]:
 
 
 def _read(name: str, given: Any) -> Any:
-    """A part from plain values: a section, the model, or a value as it is."""
+    """Parses one part: a section, the model, or a plain value, unchanged."""
     if name in SECTIONS:
         return read_section(name, given)
     if name != "model":
@@ -176,9 +176,9 @@ def _read(name: str, given: Any) -> Any:
 
 
 def examined(parts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The parts of a run that are what they should be, canonical; and every reason against it.
+    """Validates the parts of a run: the valid ones, canonical, and every error.
 
-    Parts that are missing have their defaults. The automaton and the machine are not looked at.
+    Missing parts get their defaults. The automaton and the machine are not checked.
     """
     parts = {**_defaults(), **parts}
     values: dict[str, Any] = {}
@@ -200,7 +200,7 @@ def examined(parts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _reasons(values: Mapping[str, Any]) -> list[str]:
-    """Every reason that sound values give, alone and together."""
+    """Every error in well-typed values, each alone and in combination."""
     parts = [values[name] for name in SECTIONS if values.get(name) is not None]
     result = [reason for part in parts for reason in part.reasons()]
     if {"model", "task"} <= values.keys():
@@ -215,7 +215,7 @@ def _reasons(values: Mapping[str, Any]) -> list[str]:
 
 
 def _without_matrices(values: Mapping[str, Any]) -> list[str]:
-    """A reason if Muon were to move the matrices of blocks, and the network had none."""
+    """An error if the optimizer is Muon and the network has no block matrices."""
     optimizer, model = values.get("optimizer"), values["model"]
     if optimizer is None or optimizer.method != "muon":
         return []
@@ -233,13 +233,13 @@ def _too_large(model: ModelConfig) -> list[str]:
     ]
 
 
-# As it is typed in Python: settings by their names, each put into the section that has it.
+# From Python keyword arguments: each setting goes into the section that has it.
 
 
 def typed_run(automaton: AutomatonLike, settings: dict[str, Any]) -> RunConfig:
     """The run for settings such as ``length=20, layers=2, lr=1e-3, steps=2000``; ``model`` names the kind.
 
-    Sections may be given whole, too: ``evaluation={"every": 100}``.
+    Whole sections may be given, too: ``evaluation={"every": 100}``.
     """
     kind = settings.get("model", "gpt")
     sections = {"task": TaskConfig, "model": architecture(kind), "optimizer": OptimizerConfig}

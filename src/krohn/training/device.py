@@ -1,4 +1,4 @@
-"""Where a run takes place, and every reason not to start it there."""
+"""Device and precision of a run, and every reason why it cannot start there."""
 
 import os
 import platform
@@ -13,11 +13,11 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.tasks.batches import Task, task_reasons
 from krohn.training.config import RunConfig
 
-# Which device and which precision a run takes, and a description of both.
+# Choice of device and precision, and a description of both.
 
 
 def device_reasons(precision: str, device: str | None) -> list[str]:
-    """Every reason why the run cannot take place on that device."""
+    """Every reason why the run cannot use that device."""
     if device not in (None, "cpu", "cuda"):
         return [f"device must be cpu or cuda; got {device!r}"]
     result = []
@@ -33,7 +33,7 @@ def device_reasons(precision: str, device: str | None) -> list[str]:
 
 
 def accelerator() -> str:
-    """What a run without ``--device`` takes, in words."""
+    """The device of a run without ``--device``, in words."""
     if not torch.cuda.is_available():
         return f"none: runs use the CPU ({os.cpu_count()} cores)"
     memory = torch.cuda.get_device_properties(0).total_memory / 2**30
@@ -45,24 +45,24 @@ def choose_device(device: str | None) -> torch.device:
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda":
-        # Before the first product: with a fixed workspace cuBLAS gives the same bits every time.
+        # Before the first matrix product: a fixed workspace makes cuBLAS deterministic.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     return torch.device(device)
 
 
 def choose_precision(config: RunConfig, device: torch.device) -> str:
-    """bf16 on a GPU and fp32 on a CPU unless the run says otherwise."""
+    """The run's precision; ``auto`` is bf16 on a GPU and fp32 on a CPU."""
     if config.precision != "auto":
         return config.precision
     return "bf16" if device.type == "cuda" else "fp32"
 
 
-# What decides the bits of a result: with the same of each, the same machine gives the same bits.
+# What bitwise reproducibility depends on: if all are equal, the same machine gives the same bits.
 DECISIVE = ("krohn", "torch", "platform", "cpu", "device", "gpu", "cuda", "precision", "threads")
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What decides the bits and is not as it was, in words; threads count on a CPU only."""
+    """Changes that can affect the bits of the result, in words; threads count on a CPU only."""
     on_gpu = before.get("device") == now.get("device") == "cuda"
     names = [name for name in DECISIVE if not (on_gpu and name in ("cpu", "threads"))]
     return [
@@ -89,23 +89,23 @@ def environment(device: torch.device, precision: str) -> dict[str, object]:
     }
 
 
-# Every reason not to start a run here, with this automaton on this machine.
+# Checks before a run starts, with this automaton on this machine.
 
 
-# Weights, gradients, two moments, average and best: what a parameter takes at least, whatever the precision.
+# Minimum per parameter, in any precision: weights, gradients, two moments, average and best.
 BYTES_A_PARAMETER = 22
-# Letters, states, targets and what is shown are drawn as 64-bit integers.
+# Letters, states, targets and the loss mask are drawn as 64-bit integers.
 BYTES_A_LETTER = 16
 
 
 def start_reasons(config: RunConfig, automaton: Semiautomaton, device: str | None) -> list[str]:
-    """Every reason why the run cannot take place with this automaton on this machine."""
+    """Every reason why the run cannot start with this automaton on this machine."""
     result = [*task_reasons(config.task, automaton), *device_reasons(config.precision, device)]
     return result or memory_reasons(config, automaton, device)
 
 
 def memory_reasons(config: RunConfig, automaton: Semiautomaton, device: str | None) -> list[str]:
-    """A reason if the buffers alone cannot fit: better now than when half of them are there."""
+    """An error if the buffers alone exceed memory: fail early, not halfway through allocation."""
     task = Task(config.task, automaton, torch.device("cpu"))
     parameters = config.model.build(task.vocabulary, task.classes).layout.size
     letters = config.replicates * config.optimizer.batch + config.evaluation.sequences

@@ -1,8 +1,7 @@
 """A run's directory: configuration, environment, resumable state, best weights, metrics.
 
-``state.safetensors`` alone decides where a run stands: it is replaced as one file, history included, so a
-crash at any moment leaves a state from which the rest is computed again bit by bit. The other files follow
-from it.
+``state.safetensors`` is the only source of truth: it is replaced atomically, history included, so after a
+crash at any moment the run resumes bit for bit. The other files are derived from it.
 """
 
 import json
@@ -30,7 +29,7 @@ from krohn.training.device import changes
 
 try:
     import fcntl
-except ImportError:  # Windows has none: there the lock is left out
+except ImportError:  # not available on Windows: no lock there
     fcntl = None  # type: ignore[assignment]
 
 LOCK = "lock"
@@ -38,10 +37,10 @@ LOCK = "lock"
 
 @contextmanager
 def sole_user(path: Path) -> Iterator[None]:
-    """Creates the directory and holds it against other processes and threads.
+    """Creates the directory and locks it against other processes and threads.
 
     The lock belongs to the open file, not to the file's existence: it ends with its process, however that
-    ends, and what lies in the directory afterwards means nothing.
+    ends; a leftover lock file means nothing.
     """
     path.mkdir(parents=True, exist_ok=True)
     with (path / LOCK).open("ab") as file:
@@ -84,24 +83,24 @@ class RunDirectory:
                 raise InvalidFile(f"{self.path} must be empty or hold this run; it holds other files")
 
     def open(self, config: RunConfig) -> None:
-        """Creates the directory, or checks that it belongs to this very run."""
+        """Creates the directory, or checks that it belongs to this run."""
         self.check(config)
         for leftover in self._leftovers():
             leftover.unlink(missing_ok=True)
         if not (self.path / CONFIG).exists():
-            # First of all files: whatever else a crash leaves behind is then known to be this run's.
+            # Written first, so that whatever else a crash leaves behind is known to be this run's.
             atomic.write_json(self.path / CONFIG, config.to_dict())
 
     def _leftovers(self) -> list[Path]:
-        """Files that a crash kept from getting their names (`atomic.write_whole` puts a dot before them)."""
+        """Temporary files of a crash, not yet renamed (`atomic.write_whole` prefixes them with a dot)."""
         names = (STATE, WEIGHTS, METRICS, CONFIG, ENVIRONMENT, RESULT)
         return [path for name in names for path in self.path.glob(f".{name}.*")]
 
     def enter(self, environment: dict[str, Any], step: int, *, training: bool) -> None:
-        """Notes where the run continues from ``step``, and warns if the bits may depend on it.
+        """Records the environment in which the run resumes at ``step``; warns if the bits may change.
 
-        ``environment.json`` is where the run began; under "resumed" it lists every other place it saw. A run
-        in two precisions would be neither, so that is refused.
+        ``environment.json`` describes where the run began; "resumed" lists every other environment. Resuming
+        in another precision is refused.
         """
         file = self.path / ENVIRONMENT
         if step == 0 or not file.exists():
@@ -148,7 +147,7 @@ class RunDirectory:
         self.derive(tensors["best"], progress["history"]["rows"], layout)
 
     def derive(self, best: Tensor, rows: list[dict[str, Any]], layout: Layout) -> None:
-        """The files that follow from a checkpoint: best weights, and one JSON object per evaluation."""
+        """Writes the files derived from a checkpoint: best weights, and one JSON object per evaluation."""
         for part in weight_files(self.path)[1:]:  # of kept weights that are replaced
             part.unlink()
         _write(self.path / WEIGHTS, layout.views(best.to(torch.float32)), {"krohn": "1"})
@@ -212,7 +211,7 @@ def read_weights(path: Path, replicate: int, layout: Layout | None = None) -> di
 
 
 def _check_weights(file: Path, slices: dict[str, Any], layout: Layout | None) -> None:
-    """Refuses tensors that are not floats with replicates in front, or not those of the network."""
+    """Refuses tensors that are not floats with a leading replicate axis, or not those of the network."""
     shapes = {name: tuple(entry.get_shape()) for name, entry in slices.items()}
     wanted = shapes if layout is None else {part.name: part.shape for part in layout.parameters}
     wrong = [

@@ -1,4 +1,4 @@
-"""What a field of a configuration takes, read from its annotation: for Python, JSON and the command line."""
+"""Validation of configuration fields by their annotations: for Python, JSON and the command line."""
 
 import dataclasses
 import math
@@ -21,9 +21,9 @@ def annotations(config: type[Any]) -> dict[str, Any]:
 
 
 def fitted_fields(config: Any, prefix: str = "") -> tuple[dict[str, Any], list[str]]:
-    """The fields of a dataclass that hold what they should, canonical; and a reason for each other one.
+    """The valid fields of a dataclass, canonical; and an error for each of the others.
 
-    Equal settings become equal values: whole numbers in fields of numbers are floats, lists are tuples.
+    Canonical form: integers in float fields become floats, lists become tuples.
     """
     values, reasons = {}, []
     for name, annotation in annotations(type(config)).items():
@@ -36,7 +36,7 @@ def fitted_fields(config: Any, prefix: str = "") -> tuple[dict[str, Any], list[s
 
 
 def fitted(value: Any, annotation: Any) -> Any:
-    """``value`` as the annotation wants it; annotations unknown here are not checked."""
+    """``value`` converted to the annotated type; annotations unknown here are not checked."""
     if annotation in _WORDS:
         return _plain(value, annotation)
     if annotation is Any:
@@ -75,7 +75,7 @@ def _plain(value: Any, kind: type[Any]) -> Any:
 
 
 def _one_of(arguments: tuple[Any, ...], attempt: Callable[[Any], Any]) -> Any:
-    """The first alternative that ``attempt`` succeeds with; ``None`` has been tried before."""
+    """The first alternative of a union for which ``attempt`` succeeds; ``None`` was handled before."""
     reasons = []
     for argument in arguments:
         if argument is not type(None):
@@ -111,7 +111,7 @@ def describe(annotation: Any) -> str:
 
 
 def parsed(text: str, annotation: Any) -> Any:
-    """The value that ``text`` on the command line stands for in a field of this annotation."""
+    """Parses command-line ``text`` for a field of this annotation."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
         if text.lower() == "none" and type(None) in arguments:

@@ -1,4 +1,4 @@
-"""When a run is saved: at signals, between two steps, and from time to time."""
+"""When a run is saved: on signals, between two steps, and periodically."""
 
 import signal
 import threading
@@ -16,7 +16,7 @@ class CheckpointClock:
     """Writes a checkpoint every few seconds, and less often if writing takes long.
 
     Attributes:
-        seconds: least time between two; 0 for one at every evaluation and none between.
+        seconds: minimum interval; 0 for a checkpoint at every evaluation and none in between.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -28,20 +28,19 @@ class CheckpointClock:
         return (evaluated or self.seconds > 0.0) and time.monotonic() >= self._due
 
     def write(self, save: Callable[[], None]) -> None:
-        """Calls ``save``; a large state takes long to write: at most a tenth of the time goes into it."""
+        """Calls ``save`` and schedules the next: at most a tenth of the time is spent writing."""
         began = time.monotonic()
         save()
         ended = time.monotonic()
         self._due = ended + (max(self.seconds, 9.0 * (ended - began)) if self.seconds else 0.0)
 
 
-# Ctrl-C and SIGTERM during a run that can be saved: noted at once, obeyed where nothing is lost.
+# Ctrl-C and SIGTERM during a resumable run: recorded at once, handled where nothing is lost.
 
 
 T = TypeVar("T")
 
-# The signals that are taken, and what Python and the command line do about each unless someone has decided
-# otherwise.
+# The signals that are handled, and the default handlers of Python and the command line for each.
 _USUAL: dict[signal.Signals, tuple[Any, ...]] = {
     signal.SIGINT: (signal.default_int_handler,),
     signal.SIGTERM: (signal.SIG_DFL, Interrupted.by_signal),
@@ -49,18 +48,17 @@ _USUAL: dict[signal.Signals, tuple[Any, ...]] = {
 
 
 class _Stop(KeyboardInterrupt):
-    """Leaves work that changes nothing."""
+    """Aborts work without side effects."""
 
 
 class Interruption:
-    """Takes SIGINT and SIGTERM while it is entered, and puts back what was there before.
+    """Context manager that handles SIGINT and SIGTERM and restores the previous handlers.
 
-    The first signal is noted, for the loop to look at between chunks of steps; a second one ends everything
-    at once. Python allows handlers in the main thread only, and a signal for which someone has a handler of
-    their own, or which is ignored, is left to them.
+    The first signal is recorded for the loop to check between chunks of steps; a second one aborts at once.
+    Python allows handlers in the main thread only; ignored signals and custom handlers are left alone.
 
     Attributes:
-        signal: the signal that has come, if any.
+        signal: the signal received, if any.
     """
 
     def __init__(self, *, taken: bool = True) -> None:
@@ -83,7 +81,7 @@ class Interruption:
             signal.signal(number, handler)
 
     def unless(self, work: Callable[[], T]) -> T | None:
-        """What ``work`` returns, or ``None`` if a signal came first: for work that changes nothing."""
+        """The result of ``work``, or ``None`` if a signal came first: for work without side effects."""
         self._at_once = True
         try:
             return None if self.signal is not None else work()

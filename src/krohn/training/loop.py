@@ -1,4 +1,4 @@
-"""A whole run: steps, evaluation, checkpoint, until every replicate is done; and what it gives back."""
+"""A whole run: steps, evaluation, checkpoint, until every replicate is done; and its result."""
 
 import sys
 import time
@@ -34,7 +34,7 @@ Evaluate = Callable[[Network, Weights, Task], dict[str, Any]]
 
 @dataclass(frozen=True)
 class TrainResult:
-    """What a run gives back.
+    """The result of a run.
 
     Attributes:
         config: the run.
@@ -121,7 +121,7 @@ def result_of(run: Run, evaluate: Evaluate | None, test_sequences: int | None = 
 
 
 def _test(run: Run, best: Tensor, count: int) -> list[dict[str, Any]]:
-    """What the kept weights reach on words that no choice has seen."""
+    """Scores of the best weights on the test set."""
     scores = HeldOut(run.task, seed=TEST_SEED, count=count).judge(run.network, run.computed(best))
     return [
         {"words": count, **scores.of(replicate), "error": float(scores.error[replicate])}
@@ -132,7 +132,7 @@ def _test(run: Run, best: Tensor, count: int) -> list[dict[str, Any]]:
 def _replicates(run: Run) -> list[dict[str, Any]]:
     best, finals = run.standing.history.best, run.standing.history.final
     if run.config.task.scratchpad:
-        # What was watched is a lower bound; what is reported was read step by step.
+        # Scores during training are lower bounds; the reported ones come from step-by-step decoding.
         best = _read_step_by_step(run, best, run.standing.state.best)
         finals = _read_step_by_step(run, finals, run.standing.state.average)
     return [
@@ -177,7 +177,7 @@ def train(
         device: ``cpu`` or ``cuda``; the GPU if there is one by default.
         evaluate: called once at the end with the network, the best weights and the task; its result is kept.
         progress: show the progress of the run on stderr: a bar on a terminal, lines elsewhere.
-        checkpoint_seconds: least time between two checkpoints, longer if writing takes more than a tenth of
+        checkpoint_seconds: minimum time between two checkpoints, longer if writing takes more than a tenth of
             it; one is always written at the end. 0 writes one at every evaluation.
         deadline: Unix time; the first evaluation after it saves and ends the call, without ``evaluate``.
         tensorboard: write TensorBoard files under ``directory``.
@@ -201,7 +201,7 @@ def train(
         raise Unsupported("; ".join(result))
     path = None if directory is None else Path(directory)
     if path is not None:
-        RunDirectory(path).check(config)  # before a lock is put into someone else's directory
+        RunDirectory(path).check(config)  # before a lock file is written into someone else's directory
     with nullcontext() if path is None else sole_user(path):
         run = Run(config, chosen, choose_device(device), path)
         display = _display(run, progress=progress, tensorboard=tensorboard)

@@ -12,7 +12,7 @@ from torch import Tensor
 from krohn.models.network import Network, Weights
 from krohn.tasks.batches import Batch, Task
 
-# What is measured of each replicate, and how a run's numbers are kept.
+# Scores of each replicate, and the history of a run.
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Scores:
 
     Attributes:
         token: fraction of right positions [R].
-        error: standard error of ``token`` over sequences [R]: mistakes in one sequence come together.
+        error: standard error of ``token`` over sequences [R]: errors within a sequence are correlated.
         sequence: fraction of sequences with no mistake [R].
         position: fraction right at each position [R, T].
         loss: mean cross-entropy [R].
@@ -67,7 +67,7 @@ def right_answers(
 
 
 def scores_of(right: Tensor, loss: Tensor) -> Scores:
-    """Scores from a table [R, sequences, T] of right answers; without a finite loss none counts as right."""
+    """Scores from a table [R, sequences, T] of right answers; a non-finite loss counts all as wrong."""
     right = right.bool() & torch.isfinite(loss)[:, None, None]
     position = right.sum(1, dtype=torch.int64).cpu().double() / right.shape[1]
     sequence = right.all(-1).sum(1, dtype=torch.int64).cpu().double() / right.shape[1]
@@ -96,10 +96,10 @@ class History:
     def add(self, step: int, judged: Mapping[int, int], train_loss: Tensor, scores: Scores) -> list[bool]:
         """Appends a row; returns which replicates now have their best token accuracy so far.
 
-        An evaluation without a finite loss is never a replicate's best.
+        An evaluation with a non-finite loss is never a replicate's best.
 
-        ``judged`` gives the row in ``train_loss`` and ``scores`` of each replicate that was in training; the
-        others stand still and keep their numbers, without a training loss.
+        ``judged`` gives the row in ``train_loss`` and ``scores`` of each replicate in training; the others
+        are frozen and keep their scores, without a training loss.
         """
         entries = {replicate: {"step": step, **scores.of(row)} for replicate, row in judged.items()}
         losses = {replicate: _number(train_loss[row]) for replicate, row in judged.items()}
@@ -130,7 +130,7 @@ class History:
         return torch.tensor([math.nan if value is None else value for value in values], dtype=torch.float64)
 
     def close(self, status: Sequence[str]) -> None:
-        """Ends a row with what became of each replicate."""
+        """Completes a row with the status of each replicate."""
         self.rows[-1]["status"] = list(status)
 
     def summary(self) -> tuple[float, float]:
@@ -150,7 +150,7 @@ def _is_better(new: dict[str, Any], old: dict[str, Any]) -> bool:
 
 
 def trained_steps(rows: Sequence[dict[str, Any]], replicate: int) -> int:
-    """The step up to which a replicate was trained: one that is done stands still afterwards."""
+    """The last training step of a replicate: it is frozen once it is done."""
     ended = (row["step"] for row in rows if row["status"][replicate] != "training")
     return int(next(ended, rows[-1]["step"] if rows else 0))
 
@@ -182,11 +182,11 @@ class HeldOut:
         return scores_of(right, loss)
 
     def watch(self, network: Network, weights: Weights) -> Scores:
-        """The same in one pass; with a scratchpad a lower bound.
+        """As ``judge``, in one pass; with a scratchpad a lower bound.
 
-        Until its first mistake a network that reads its own states back reads the true ones. So the letters
-        before the first mistake of a pass over the true states are right step by step too, and the share of
-        sequences without mistake is the same.
+        Until its first error, a network that reads its own states back reads the true ones. So positions
+        before the first error with teacher forcing are right step by step too, and the fraction of sequences
+        without error is the same.
         """
         right, loss = self._right(network, weights)
         return scores_of(right.cumprod(-1) if self.task.config.scratchpad else right, loss)

@@ -37,7 +37,7 @@ class Batch:
     Attributes:
         rows: of each matrix.
         columns: of each matrix.
-        places: for each matrix its first element in a row of the flat buffer, and the distance of its rows.
+        places: for each matrix its first element in a row of the flat buffer, and its row stride.
     """
 
     rows: int
@@ -46,7 +46,7 @@ class Batch:
 
     @property
     def size_of_update(self) -> float:
-        """What an orthogonal matrix of this shape is multiplied by."""
+        """Scale factor for an orthogonal update of this shape."""
         return SIZE_OF_ADAMW * sqrt(max(self.rows, self.columns))
 
     def views(self, flat: Tensor) -> Iterator[Tensor]:
@@ -105,7 +105,7 @@ def orthogonalize(batch: Tensor) -> None:
     for step in range(STEPS):
         square = torch.bmm(x, x.mT)
         factor = torch.baddbmm(square, square, square, beta=b, alpha=c)
-        factor.diagonal(dim1=1, dim2=2).add_(a)  # a·x + factor·x would copy x first
+        factor.diagonal(dim1=1, dim2=2).add_(a)  # ``a·x + factor·x`` would copy x first
         x = torch.bmm(factor, x, out=target if step == STEPS - 1 else None)
 
 
@@ -120,7 +120,7 @@ class _InMemory:
         self._places = torch.tensor(batch.places, dtype=torch.int64, device=state.weight.device)
 
     def gather(self, scale: Tensor, momentum: float) -> None:
-        """Takes the gradient into the momentum, and Nesterov's look ahead, of norm 1, into ``updates``."""
+        """Adds the gradient to the momentum; writes the Nesterov look-ahead, normalised, to ``updates``."""
         state = self.state
         if state.weight.is_cuda:
             from krohn.training.kernels import muon  # Triton exists only beside CUDA builds of torch

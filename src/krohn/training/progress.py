@@ -1,4 +1,4 @@
-"""How a run shows itself: a bar on a terminal, lines elsewhere, TensorBoard files on request."""
+"""Progress display: a bar on a terminal, lines elsewhere, TensorBoard files on request."""
 
 import sys
 import time
@@ -8,14 +8,14 @@ from typing import Any, Protocol
 
 from tqdm import tqdm
 
-LINE_SECONDS = 30.0  # between two lines where there is no terminal
+LINE_SECONDS = 30.0  # between two lines when stderr is not a terminal
 
 
 class Progress(Protocol):
     """Receives what happens during a run."""
 
     def advance(self, steps: int) -> None:
-        """``steps`` more steps are done, or sent to a GPU."""
+        """``steps`` more steps are done, or queued on a GPU."""
 
     def report(self, step: int, values: dict[str, float]) -> None:
         """An evaluation at ``step`` gave these numbers."""
@@ -38,10 +38,10 @@ class Silence:
 
 
 class TimeLeft:
-    """How long the rest of a run will take, from the pace of this part of it.
+    """Estimate of the time left, from the pace of the current session.
 
-    The pace is taken from evaluation to evaluation, their own time included: a GPU is handed its steps long
-    before they are done, so counting steps ``ahead`` of them would promise too much.
+    The pace is measured between evaluations, their own time included: GPU steps are queued long before they
+    are done, so counting steps ``ahead`` would be too optimistic.
     """
 
     def __init__(
@@ -53,18 +53,18 @@ class TimeLeft:
         self._pace: float | None = None
 
     def advance(self, steps: int) -> None:
-        """``steps`` more steps are done or on their way."""
+        """``steps`` more steps are done or queued."""
         self.done += steps
 
     def evaluate(self, step: int) -> None:
-        """All steps before ``step`` are done. The last pace weighs half: it changes as replicates end."""
+        """All steps before ``step`` are done. The last pace has weight ½: it changes as replicates end."""
         pace = self._measured(step)
         if pace is not None:
             self._pace = pace if self._pace is None else 0.5 * (self._pace + pace)
         self._evaluated, self._since = step, self._now()
 
     def seconds(self) -> float | None:
-        """Seconds to the last step; ``None`` before there is anything to tell it from."""
+        """Seconds to the last step; ``None`` before the first measurement."""
         pace = self._pace
         if pace is None and not self._ahead:
             pace = self._measured(self.done)
@@ -73,7 +73,7 @@ class TimeLeft:
         return max(0.0, (self.steps - self._evaluated) * pace - (self._now() - self._since))
 
     def text(self) -> str:
-        """In words, with a comma before it; empty if it is not known."""
+        """In words, after a comma; empty if unknown."""
         seconds = self.seconds()
         return "" if seconds is None else f", {tqdm.format_interval(round(seconds))} left"
 
@@ -118,7 +118,7 @@ class Bar:
 
 
 class Lines:
-    """A line on stderr at an evaluation now and then, the first and the last included."""
+    """Occasional lines on stderr, always at the first and the last evaluation."""
 
     def __init__(self, left: TimeLeft, *, now: Callable[[], float] = time.monotonic) -> None:
         self._left, self._now = left, now

@@ -23,8 +23,8 @@ from krohn.training.standing import Standing
 from krohn.training.state import Interval
 from krohn.training.step import Stepper
 
-# Between pieces of training a run can be stopped. Each draws a whole chunk of batches, 30 ms for long words
-# on one core: with pieces of a second that is 3% of the time at most.
+# A run can be stopped between pieces. Each piece draws a whole chunk of batches, 30 ms for long words on one
+# core: with pieces of a second, at most 3% of the time.
 PIECE_SECONDS = 1.0
 
 
@@ -57,7 +57,7 @@ class Run:
     def advance(
         self, display: Progress, interruption: Interruption, pause: Callable[[], bool]
     ) -> Scores | None:
-        """Trains to the next evaluation and makes it; ``None`` if ``pause`` or a signal came before its end.
+        """Trains to the next evaluation and runs it; ``None`` if ``pause`` or a signal came first.
 
         The run can be saved in either case.
         """
@@ -72,7 +72,7 @@ class Run:
             if self.standing.make_room():
                 self._steppers.clear()
                 if self.task.device.type == "cuda":
-                    gc.collect()  # captured graphs refer to themselves in circles
+                    gc.collect()  # captured graphs contain reference cycles
         return scores
 
     def _stepper(self) -> Stepper:
@@ -94,7 +94,7 @@ class Run:
         return stepper
 
     def _windows(self) -> list[int]:
-        """Tokens that count for each replicate, from its last evaluation."""
+        """Loss window of each replicate in tokens, from its last evaluation."""
         curriculum, replicates, task = self.config.curriculum, self.config.replicates, self.config.task
         if curriculum is None:
             return [self.task.num_tokens] * replicates
@@ -104,7 +104,7 @@ class Run:
     def _train(
         self, stepper: Stepper, interval: Interval, display: Progress, pause: Callable[[], bool]
     ) -> None:
-        """Steps to the end of the interval or until ``pause``; the pieces they are cut into change no bit."""
+        """Trains to the end of the interval or until ``pause``; the split into pieces changes no bit."""
         cuts = self.standing.plateau.cuts[list(self.standing.slots.working)]
         while self.standing.step < interval.end:
             length, average = interval.piece(self.standing.step, self._piece or stepper.chunk)
@@ -115,14 +115,14 @@ class Run:
             stepper.run(self.standing.step, length, cuts, average=average)
             self.standing.step += length
             display.advance(length)
-            if self._piece is not None:  # a GPU is handed its steps long before they are done
+            if self._piece is not None:  # not on a GPU: there steps are queued asynchronously
                 fitting = int(PIECE_SECONDS * length / max(time.monotonic() - began, 1e-9))
                 self._piece = max(1, min(stepper.chunk, fitting))
             if pause():
                 return
 
     def _judge(self) -> Scores:
-        """Scores of the replicates in work, row by row."""
+        """Scores of the active rows."""
         return self.held_out.watch(
             self.network, self.computed(self.standing.state.average[: self.standing.slots.width])
         )
@@ -134,7 +134,7 @@ class Run:
     def _note(self, train_loss: Tensor, scores: Scores) -> None:
         """Records an evaluation: best weights, plateau, and which replicates are done."""
         stop_at, before = self.config.evaluation.stop_at, self.standing.history.last_step
-        live = self.standing.live  # one that was done before stands still, and keeps its numbers
+        live = self.standing.live  # replicates done earlier are frozen and keep their scores
         alive = self.standing.state.alive.tolist()
         for replicate, row in live.items():
             if not alive[row]:
@@ -147,7 +147,7 @@ class Run:
                 self.standing.state.best[row].copy_(self.standing.state.average[row])
         self.standing.plateau.observe(self.standing.history.losses())
         if self.config.halving is not None and self.standing.step < self.config.steps:
-            # At the end whoever is left has finished.
+            # Not at the end: whatever is left has finished.
             accuracy = [entry["accuracy"] for entry in self.standing.history.best]
             for replicate in self.config.halving.given_up(
                 before, self.standing.step, self.standing.status, accuracy
@@ -172,7 +172,7 @@ class Run:
             self.directory.save(*self.standing.checkpoint(losses), self.network.layout)
 
     def derive(self) -> None:
-        """Writes again what follows from the last checkpoint: a crash after it may have lost some."""
+        """Rewrites the files derived from the last checkpoint: a crash may have lost some."""
         if self.directory is not None:
             best = self.standing.by_replicate(self.standing.state.best)
             self.directory.derive(best, self.standing.history.rows, self.network.layout)

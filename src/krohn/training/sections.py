@@ -1,4 +1,4 @@
-"""The sections of a run, without torch: what they hold, how they are read, what is wrong with them."""
+"""The sections of a run, without torch: their fields, parsing and validation."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from krohn.training.field_types import annotations, fitted_fields, shown
 # When and on what replicates are judged.
 
 
-# Seed of the test set. It is drawn once, after training, and used for nothing but the report.
+# Seed of the test set, which is drawn once, after training, for the report only.
 TEST_SEED = 2**44
 
 
@@ -35,7 +35,7 @@ class EvaluationConfig:
     seed: int = 2**40
 
     def reasons(self) -> list[str]:
-        """Every reason why replicates cannot be judged like this."""
+        """Every error in these settings."""
         result = []
         if self.every < 1 or self.sequences < 1:
             result.append(f"every and sequences must be at least 1; got {self.every} and {self.sequences}")
@@ -53,7 +53,7 @@ class EvaluationConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class OptimizerConfig:
-    """AdamW or Muon, the schedule and what goes with it.
+    """AdamW or Muon, with its schedule, averaging and clipping.
 
     Attributes:
         method: adamw; or muon, which moves the matrices of the blocks by orthogonalised momentum at the same
@@ -87,7 +87,7 @@ class OptimizerConfig:
     batch: int = 16
 
     def __post_init__(self) -> None:
-        """Equal settings are equal values; what fits nowhere is left for the run to refuse."""
+        """Canonicalises the settings; what does not fit is left for the run to refuse."""
         for name, value in fitted_fields(self)[0].items():
             object.__setattr__(self, name, value)
 
@@ -109,10 +109,10 @@ class OptimizerConfig:
         return [message for message, holds in checks.items() if not holds]
 
 
-# Successive halving: replicates differ by luck, and the unlucky half is given up again and again.
+# Successive halving: replicates differ by luck, and the worse half is dropped repeatedly.
 #
-# Whether a replicate will solve a task shows long before it does. A run that looks for one solution can start
-# many replicates and finish few, for the price of a few (Jamieson and Talwalkar, 2016).
+# Early accuracy predicts which replicates will solve a task. A search for one solution can start many
+# replicates and finish few, at the cost of a few (Jamieson and Talwalkar, 2016).
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,16 +120,15 @@ class HalvingConfig:
     """When replicates are given up.
 
     Attributes:
-        every: steps after which the worse half of those in training is given up, again and again; each time
-            at the first evaluation from there on.
-        least: replicates that are never given up before one is solved; then all others are.
+        every: period in steps for giving up the worse half of those in training, at the first evaluation due.
+        least: replicates to keep until one is solved; then all others are given up.
     """
 
     every: int = 8000
     least: int = 1
 
     def reasons(self) -> list[str]:
-        """Every reason why replicates cannot be given up like this."""
+        """Every error in these settings."""
         if self.every < 1 or self.least < 1:
             return [f"halving needs every and least of at least 1; got {self.every} and {self.least}"]
         return []
@@ -141,27 +140,27 @@ class HalvingConfig:
             return training
         if before // self.every == step // self.every:
             return []
-        # Stable: of equals the first stays.
+        # Stable sort: on ties the first stays.
         ranked = sorted(training, key=lambda replicate: -accuracy[replicate])
         return sorted(ranked[max(self.least, (len(ranked) + 1) // 2) :])
 
 
-# A growing window: the loss counts on the positions that are solved and on some more, not on the whole word.
+# Curriculum: the loss covers the solved prefix and some positions more, not the whole word.
 #
-# Networks solve long words from the left. The positions far beyond the solved ones teach nothing yet: they
+# Networks learn long words from the left. Positions far beyond the solved prefix carry no signal yet: they
 # add noise to the gradient and cost as much as the others.
 
 
-_SHORTEST = 16  # tokens; lengths that are read double from here, so that few kinds of step are ever prepared
+_SHORTEST = 16  # tokens; lengths double from here, so that few step graphs are ever prepared
 
 
 @dataclass(frozen=True, kw_only=True)
 class CurriculumConfig:
-    """How the window follows what is solved.
+    """How the window grows with the solved prefix.
 
     Attributes:
-        start: positions in the window before the first evaluation, and the least at any time.
-        growth: positions in the window for each position of the solved beginning.
+        start: window before the first evaluation, and its minimum at any time, in positions.
+        growth: positions in the window per position of the solved prefix.
         solved: validation accuracy from which a position counts as solved.
     """
 
@@ -170,7 +169,7 @@ class CurriculumConfig:
     solved: float = 0.95
 
     def reasons(self) -> list[str]:
-        """Every reason why the window cannot grow like this."""
+        """Every error in these settings."""
         result = []
         if self.start < 1:
             result.append(f"start of the window must be at least 1 position; got {self.start}")
@@ -181,11 +180,11 @@ class CurriculumConfig:
         return result
 
     def first(self, length: int) -> int:
-        """Positions that count before the first evaluation."""
+        """Window before the first evaluation."""
         return min(self.start, length)
 
     def window(self, position_accuracy: Sequence[float]) -> int:
-        """Positions that count after an evaluation with these accuracies."""
+        """Window after an evaluation with these accuracies."""
         unsolved = (place for place, share in enumerate(position_accuracy) if share < self.solved)
         length = len(position_accuracy)
         beginning = next(unsolved, length)
@@ -193,14 +192,14 @@ class CurriculumConfig:
 
 
 def tokens_read(window: int, num_tokens: int) -> int:
-    """Tokens of a batch that must be read for a window of that size: the next power of two, or all."""
+    """Tokens of a batch to read for a window of that size: the next power of two, or all."""
     length = _SHORTEST
     while length < window:
         length *= 2
     return min(length, num_tokens)
 
 
-# From plain values, as a file or the command line gives them.
+# Parsing from plain values, as given by a file or the command line.
 
 
 SECTIONS: dict[str, type[Any]] = {
@@ -227,7 +226,7 @@ def read_section(name: str, given: Any) -> Any:
 
 
 def early_reasons(plain: Any) -> list[str]:
-    """Reasons against a run that neither the network nor the machine gives: its automaton, its sections."""
+    """Errors that need neither the network nor the machine to detect: automaton and sections."""
     if not isinstance(plain, Mapping):
         return [f"a run configuration must be an object of named settings; got {shown(plain)}"]
     result: list[str] = []
@@ -249,7 +248,7 @@ def early_reasons(plain: Any) -> list[str]:
 
 
 def shared_out(values: Mapping[str, Any]) -> list[str]:
-    """Replicates must suffice for what is dealt out to them."""
+    """Errors if there are too few replicates for halving or for the learning rates."""
     replicates, result = values.get("replicates"), []
     if type(replicates) is not int or replicates < 1:
         return []

@@ -1,4 +1,4 @@
-"""Where a run stands: weights, history, schedule, and who is done. A checkpoint holds this and no more."""
+"""State of a run: weights, history, schedule and status. A checkpoint holds exactly this."""
 
 from collections.abc import Mapping
 from typing import Any, final
@@ -24,10 +24,10 @@ class Standing:
         plateau: cuts of the learning rates.
         history: all evaluations so far.
         status: of each replicate: training, solved, diverged, given up.
-        slots: which replicate lies in which row.
+        slots: which replicate is in which row.
         step: steps made.
         seconds: time spent training, resumed parts included.
-        unfinished_losses: of a run that was saved between two evaluations, its losses since the last one.
+        unfinished_losses: losses since the last evaluation, if the run was saved between two.
     """
 
     def __init__(self, config: RunConfig, layout: Layout, device: torch.device, precision: str) -> None:
@@ -75,7 +75,7 @@ class Standing:
         self.state.alive[self.slots.rows[replicate]] = False
 
     def make_room(self) -> bool:
-        """Moves replicates that are done out of the way once the others need only half the room."""
+        """Compacts the rows once the replicates in training fill at most half of them."""
         narrowed = self.slots.narrowed([status == "training" for status in self.status])
         if narrowed == self.slots:
             return False
@@ -85,7 +85,7 @@ class Standing:
         return True
 
     def checkpoint(self, losses: Tensor | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Tensors and plain values; ``losses`` since the last evaluation, of the replicates in work."""
+        """Tensors and plain values; ``losses`` since the last evaluation, of the active rows."""
         progress = {
             "step": self.step,
             "seconds": self.seconds,
@@ -95,7 +95,7 @@ class Standing:
             "history": self.history.to_dict(),
         }
         tensors = self.state.tensors()
-        if losses is not None:  # replicates that no longer train have none: rows of zeros
+        if losses is not None:  # zeros for replicates that no longer train
             tensors["loss_sum"] = torch.cat((losses, losses.new_zeros(len(self.status) - len(losses))))
         tensors = {name: self.by_replicate(value) for name, value in tensors.items()}
         plateau = {f"plateau.{name}": getattr(self.plateau, name) for name in PLATEAU}

@@ -1,4 +1,4 @@
-"""The tensors a run consists of, one row per replicate, and which replicates are at work."""
+"""The tensors of a run, one row per replicate, and which replicates are active."""
 
 import math
 from collections.abc import Sequence
@@ -78,7 +78,7 @@ class TrainState:
         self._follow_master()
 
     def tensors(self) -> dict[str, Tensor]:
-        """What a checkpoint must hold: the rest follows from it."""
+        """The tensors of a checkpoint: the rest is derived from them."""
         names = ("weight", "first", "second", "average", "best", "alive")
         return {name: getattr(self, name) for name in names}
 
@@ -98,7 +98,7 @@ def replicate_keys(config: RunConfig, device: torch.device) -> Tensor:
     return random_streams.replicate_keys(config.seed, config.replicates, device=device)
 
 
-# Learning rates: warm-up and shape are functions of the step, cuts on a plateau a state of the replicate.
+# Learning rates: warm-up and shape are functions of the step; plateau cuts are replicate state.
 
 
 def shape(config: OptimizerConfig, step: int, steps: int) -> float:
@@ -155,9 +155,10 @@ class Plateau:
 
 
 def ema_window(decay: float) -> int:
-    """Steps after which the weight of everything older in the average is below half a unit of float32.
+    """Steps after which the total weight of older terms in the average is below half a float32 ulp.
 
-    Averaging only that many steps before an evaluation gives the same average to rounding, for less traffic.
+    Averaging only that many steps before an evaluation gives the same average up to rounding, with less
+    memory traffic.
     """
     return 1 if decay == 0.0 else math.ceil(-24.0 * math.log(2.0) / math.log(decay))
 
@@ -169,13 +170,13 @@ def ema_window(decay: float) -> int:
 class Interval:
     """The steps ``first`` … ``end − 1``, from one evaluation to the next.
 
-    All of it follows from the configuration and the evaluation before, so that a run can stop after any step
-    and go on as if it had not.
+    Determined by the configuration and the previous evaluation alone, so that a run can stop after any step
+    and resume as if it had not.
 
     Attributes:
-        first: the step of the evaluation before.
+        first: the step of the previous evaluation.
         averaged: the step from which weights are averaged, as late as rounding allows.
-        end: the step of the evaluation to come.
+        end: the step of the next evaluation.
     """
 
     first: int
@@ -189,26 +190,26 @@ class Interval:
         return cls(first, max(first, end - ema_window(config.optimizer.ema)), end)
 
     def restarts_average(self, step: int) -> bool:
-        """Whether the average starts afresh before ``step``; it continues if every step is averaged."""
+        """Whether the average is reset before ``step``; it never is if every step is averaged."""
         return step == self.averaged > self.first
 
     def piece(self, step: int, most: int) -> tuple[int, bool]:
-        """How many steps of one kind lie ahead, at most ``most``, and whether they are averaged."""
+        """Steps to the start of averaging or else to the end, at most ``most``; whether they are averaged."""
         average = step >= self.averaged
         return min(most, (self.end if average else self.averaged) - step), average
 
 
-# Where replicates lie in the buffers, so that those that are done cost nothing.
+# Placement of replicates in the buffers, so that those that are done cost nothing.
 
 
 @dataclass(frozen=True)
 class Slots:
-    """The replicate in each row of the buffers; only the first ``width`` rows are trained and judged.
+    """The replicate in each row of the buffers; only the first ``width`` rows are active.
 
     Attributes:
         order: ``order[row]`` is the replicate in a row.
-        width: the number of rows in work. Some of their replicates may be done already: making the work
-            narrower prepares new steps, which must be worth it.
+        width: the number of active rows. Some of their replicates may be done already: a new width needs new
+            step graphs, which must be worth it.
     """
 
     order: tuple[int, ...]
@@ -221,7 +222,7 @@ class Slots:
 
     @property
     def working(self) -> tuple[int, ...]:
-        """The replicates in the rows in work."""
+        """The replicates in the active rows."""
         return self.order[: self.width]
 
     @property
@@ -230,7 +231,7 @@ class Slots:
         return sorted(range(len(self.order)), key=self.order.__getitem__)
 
     def narrowed(self, training: Sequence[bool]) -> "Slots":
-        """Those in training first, once they fill at most half the rows in work; otherwise the same.
+        """Compacted, those in training first, once they fill at most half the active rows; else unchanged.
 
         Args:
             training: for each replicate, whether it is still in training.

@@ -1,6 +1,6 @@
-"""A training step, whole: draw a batch, take gradients, update the weights.
+"""A whole training step: draw a batch, compute gradients, update the weights.
 
-Many steps run without the host, as CUDA graphs where there is a GPU.
+Many steps run without host synchronisation, as CUDA graphs where there is a GPU.
 A chunk of batches is drawn at once, so that the loop over positions that computes the states costs next to
 nothing; a counter on the device picks the next batch and the next learning rate.
 """
@@ -24,7 +24,7 @@ Action = Callable[[], None]
 class Stepper:
     """Training steps on one device, on the first ``tokens`` tokens of each sequence.
 
-    ``replicates`` says whose rows the state holds: all of the run by default.
+    ``replicates`` are those whose rows the state holds: all of the run by default.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Stepper:
             random_streams.derive(keys, NOISE),
         )
         self.tokens = task.num_tokens if tokens is None else tokens
-        # Beyond its window a replicate's loss does not count.
+        # Mask the loss beyond each replicate's window.
         self.windows = torch.full((count,), self.tokens, device=device)
         shape = (self.chunk, count, config.optimizer.batch, self.tokens)
         self._step_noise = torch.zeros(self.chunk, count, dtype=torch.int64, device=device)
@@ -101,12 +101,12 @@ class Stepper:
         self.loss.copy_(loss.detach())
 
     def update(self, *, average: bool) -> None:
-        """Optimiser step; moves the counter on."""
+        """Optimiser step; advances the counter."""
         self.optimizer.step(self.loss, average=average)
         self.loss_sum += self.loss
 
     def take_losses(self, count: int) -> Tensor:
-        """Mean training loss [R] of the last ``count`` steps, and starts anew."""
+        """Returns the mean training loss [R] of the last ``count`` steps and resets the sum."""
         mean = self.loss_sum.cpu() / count
         self.loss_sum.zero_()
         return mean
@@ -122,7 +122,7 @@ def _eager(stepper: Stepper) -> dict[str, Action]:
 
 
 def _captured(stepper: Stepper) -> dict[str, Action]:
-    """The same actions as graphs. The warm-up changes nothing: every replicate is frozen meanwhile."""
+    """The same actions as CUDA graphs. The warm-up changes nothing: every replicate is frozen during it."""
     state, position = stepper.state, stepper.optimizer.position
     alive = state.alive.clone()
     stream: torch.cuda.Stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]

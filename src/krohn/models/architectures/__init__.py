@@ -1,1 +1,1 @@
-"""One file per architecture; each defines ``ARCHITECTURE`` and is found by the registry."""
+"""One file per architecture; each defines ``ARCHITECTURE``, which the registry discovers."""

@@ -25,8 +25,8 @@ class DeltaProductConfig(MatrixConfig):
         householders: steps for each letter.
         beta_max: β lies between 0 and this: 1 or 2.
         gate: whether a letter may also shrink the whole memory.
-        key_activation: of keys, before they are normed.
-        key_norm: keys of length one, or as they come.
+        key_activation: of keys, before normalisation.
+        key_norm: unit-norm keys, or unnormalised.
     """
 
     kind: ClassVar[str] = "deltaproduct"
@@ -80,7 +80,7 @@ class DeltaProduct(MatrixStack):
         ]
 
     def mix(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """See ``Stack``; the memory and what is done to it are float32 at least."""
+        """See ``Stack``; the memory and its updates are at least float32."""
         config = self.config
         query, key, value = self.by_head(weights, prefix, window, config.householders)
         key = _ACTIVATIONS[config.key_activation](key).to(memory.dtype)

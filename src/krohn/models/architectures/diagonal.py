@@ -1,7 +1,7 @@
 """Diagonal recurrences: every channel is one number, h ← a·h + b, with a and b from the letter.
 
 The gate a lies in [0, 1] (``unit``: Mamba, GLA and their kin), in [−1, 1] (``signed``) or in the unit disc
-(``complex``). Which automata each can track is decided by the groups inside: none, 2-groups, solvable ones.
+(``complex``). Which automata each can track depends on the groups inside: none, 2-groups, solvable ones.
 """
 
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class DiagonalConfig(StackConfig):
     """Sizes and options of the mixers.
 
     Attributes:
-        channels: numbers that a layer carries, complex ones with complex gates.
-        gate: where the gates lie; with ``conv`` 2 they see the letter before, too (token shift).
+        channels: size of a layer's state; complex numbers with complex gates.
+        gate: range of the gates; with ``conv`` 2 they also see the previous letter (token shift).
     """
 
     kind: ClassVar[str] = "diagonal"
@@ -69,7 +69,7 @@ class Diagonal(Stack):
         return torch.zeros(len(like), batch, self.config.channels, dtype=wide, device=like.device)
 
     def mix(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """See ``Stack``; the memory and what is done to it are float32 at least."""
+        """See ``Stack``; the memory and its updates are at least float32."""
         gate = rows(window, weights[f"{prefix}mix.gate.weight"], weights[f"{prefix}mix.gate.bias"])
         write = rows(window, weights[f"{prefix}mix.write"])
         states = linear_scan(gates_of(gate, self.config.gate), _numbers(write, self.config.gate), memory)
@@ -84,7 +84,7 @@ def _numbers(parts: Tensor, kind: str) -> Tensor:
 
 
 def gates_of(parts: Tensor, kind: str) -> Tensor:
-    """σ(z), tanh(z), or z moved to the unit disc: z / max(1, |z|), so that ±1 and ±i are exact."""
+    """σ(z), tanh(z), or z projected to the unit disc: z / max(1, |z|), so that ±1 and ±i are exact."""
     numbers = _numbers(parts, kind)
     if kind == "unit":
         return numbers.sigmoid()

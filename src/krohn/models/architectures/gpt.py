@@ -30,7 +30,7 @@ class GptConfig(ModelConfig):
         recency: bias −slope·distance on attention scores, as in ALiBi.
         dropout: rate on the embeddings and on the output of each attention and MLP.
         attention_dropout: rate on the attention weights.
-        embedding_std: standard deviation of the token embeddings at the start.
+        embedding_std: standard deviation of the initial token embeddings.
         position_scale: factor on the position encoding.
     """
 
@@ -201,7 +201,7 @@ def _parameters(config: GptConfig, vocabulary: int, classes: int) -> list[Parame
 
 
 def _block_parameters(prefix: str, config: GptConfig) -> list[Parameter]:
-    # The projections back to the residual stream start smaller, as in GPT-2: 0.02/√(2L).
+    # Projections to the residual stream have a smaller initial scale, as in GPT-2: 0.02/√(2L).
     dim, residual_std = config.dim, _INIT_STD / (2.0 * config.layers) ** 0.5
     return [
         *_norm(f"{prefix}ln_1", dim),

@@ -28,7 +28,7 @@ class GptDecoder(Decoder):
     """Keeps the keys and values of all past positions.
 
     ``rows`` [R or 1, length, d] are the position encodings, or none. Whatever does not depend on the tokens
-    is made once: a step is a few small kernels per layer, and on a GPU starting them is what takes time.
+    is precomputed: a step is a few small kernels per layer, and on a GPU launch overhead dominates.
     """
 
     def __init__(self, shape: GptShape, weights: Weights, rows: Tensor | None) -> None:

@@ -96,7 +96,7 @@ class Lstm(Network):
 
 
 def _scores_by_position(weights: Weights, tokens: Tensor) -> Tensor:
-    """As ``Lstm._scores``, for training on a CPU: one position after the other in memory."""
+    """As ``Lstm._scores``, for training on a CPU: position-major memory layout."""
     table = weights["wte"]
     embedded = plain.linear(one_hot(tokens.transpose(1, 2), table.shape[1], table.dtype), table)
     product = plain.linear(embedded, weights["weight_ih"])

@@ -69,7 +69,7 @@ class RankOne(MatrixStack):
         ]
 
     def mix(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """See ``Stack``; the memory and what is done to it are float32 at least."""
+        """See ``Stack``; the memory and its updates are at least float32."""
         query, key, value = self.by_head(weights, prefix, window, self.config.steps)
         key = functional.normalize(key.to(memory.dtype), dim=-1)
         rate = rows(window, weights[f"{prefix}mix.rate.weight"], weights[f"{prefix}mix.rate.bias"])

@@ -1,1 +1,1 @@
-"""The operations of the networks, twice: in plain torch (the meaning) and in Triton (the speed)."""
+"""The operations of the networks: a reference in plain torch, and fast kernels in Triton."""

@@ -90,7 +90,7 @@ def _add_norm_backward(
     dshift = tl.zeros([ROWS, BLOCK], tl.float32)
     dbias = tl.zeros([ROWS, BLOCK], tl.float32)
     last = tl.minimum((chunk + 1) * per_chunk, rows)
-    # Sums stay apart by row until the end: adding rows up in the loop would make the warps wait each time.
+    # Rows are reduced only at the end: a reduction in the loop would synchronise the warps each time.
     for start in range(chunk * per_chunk, last, ROWS):
         row = start + tl.arange(0, ROWS)
         inside = (row[:, None] < last) & width[None, :]

@@ -1,8 +1,8 @@
-"""Causal attention in tiles of 64 positions, made for sequences of one or two tiles.
+"""Causal attention in tiles of 64 positions, optimised for sequences of one or two tiles.
 
 Forward, one program per block of rows; backward, one per block of keys (dk, dv) and one per block of rows
-(dq). Many small programs hide each other's waiting, and nothing needs an atomic addition. The bias of qkv is
-added on the way in and summed on the way out.
+(dq). Many small programs hide latency, and no atomic additions are needed. The bias of qkv is added on load,
+its gradient summed on store.
 """
 
 # Bodies under triton.jit are Triton, not Python: they carry no annotations.
@@ -241,7 +241,7 @@ class _AddBias(Function):
 
 
 def attention(qkv: Tensor, bias: Tensor, heads: Heads) -> Tensor:
-    """As ``plain.attention``; dropout and head sizes that no tile fits take the plain path."""
+    """As ``plain.attention``, which is the fallback for dropout and head sizes that fit no tile."""
     head_dim = qkv.shape[2] // 3 // heads.count
     if head_dim not in (16, 32, 64, 128) or heads.dropout is not None:
         shifted: Tensor = _AddBias.apply(qkv, bias)

@@ -1,4 +1,4 @@
-"""The gated delta rule on a GPU: one program for each memory, which stays in registers all along the word.
+"""The gated delta rule on a GPU: one program for each memory, which stays in registers for the whole word.
 
 Forward keeps e = v − kᵀS of every step. Then the memory is S ← S + k (β e)ᵀ with nothing left to solve, and
 its gradient D, from the last step to the first, is D ← D − k (β Dᵀk)ᵀ, in which S does not occur. So the
@@ -96,7 +96,7 @@ def _forward_in_time(
 
 
 def _launch(kernel: Any, key: Tensor, value: Tensor, *tensors: Tensor) -> None:
-    """One program for each memory; the tensors are contiguous, as the kernels' indices ask."""
+    """One program for each memory; the tensors are contiguous, as the kernels require."""
     count, length, steps, dk = key.shape
     dv = value.shape[-1]
     block = triton.next_power_of_2(dk), triton.next_power_of_2(dv)

@@ -21,8 +21,8 @@ def delta_scan(
     """What each letter's query reads after its steps [N, T, dv], and the memory after the last letter.
 
     ``query`` [N, T, dk] and ``log_gate`` [N, T] per letter; ``key`` [N, T, steps, dk], ``value`` [N, T,
-    steps, dv] and ``beta`` [N, T, steps] per step; ``memory`` [N, dk, dv]. On a GPU one letter after the
-    other, in a kernel; elsewhere in chunks.
+    steps, dv] and ``beta`` [N, T, steps] per step; ``memory`` [N, dk, dv]. On a GPU a kernel reads letter by
+    letter; elsewhere in chunks.
     """
     given = query, key, value, beta, log_gate, memory
     if memory.is_cuda and memory.dtype == torch.float32 and find_spec("triton") is not None:
@@ -98,8 +98,8 @@ def _chunks(part: Tensor, letters: int) -> Tensor:
 def _decays(log_gate: Tensor, steps: int) -> tuple[Tensor, Tensor]:
     """Products of gates [N, chunks, C, C] after step j up to step i, 0 above the diagonal; and from S₀ on.
 
-    Sums of logarithms are taken for each j apart, so that nothing is subtracted: a gate that is 0 in the
-    float type wipes what came before it and leaves the rest exact.
+    Logarithms are summed separately for each j, so that nothing is subtracted: a gate that is 0 in the float
+    type erases what came before it and leaves the rest exact.
     """
     shape = (*log_gate.shape, steps)
     rates = functional.pad(log_gate[..., None], (0, steps - 1)).reshape(*shape[:2], -1)

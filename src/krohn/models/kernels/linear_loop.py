@@ -20,7 +20,7 @@ def _real(gate, write, first, out, length, width, BACK: tl.constexpr, BLOCK: tl.
     for step in range(length):
         t = length - 1 - step if BACK else step
         place = (own * length + t) * width + channel
-        if BACK:  # the gate of the next letter; behind the last one h is zero
+        if BACK:  # the gate of the next letter; after the last one h is zero
             a = tl.load(gate + place + width, mask=inside & (step > 0), other=0.0)
         else:
             a = tl.load(gate + place, mask=inside, other=0.0)

@@ -36,7 +36,7 @@ class _Scan(Function):
 
 
 def _fits(gate: Tensor) -> bool:
-    """Whether the kernel for a GPU takes these numbers."""
+    """Whether the GPU kernel supports this device and type."""
     known = gate.dtype in (torch.float32, torch.complex64)
     return gate.is_cuda and known and find_spec("triton") is not None
 

@@ -1,7 +1,7 @@
 """The recurrence of an LSTM on a CPU, with its gradient written out: a third faster than torch's own graph.
 
-One product a position, forward and backward, is all that must wait for its neighbour; everything else, the
-gradient of the recurrent matrix above all, is done for all positions at once.
+Only one product per position, forward and backward, is sequential; everything else, notably the gradient of
+the recurrent matrix, is done for all positions at once.
 """
 
 from typing import Any
@@ -70,7 +70,7 @@ def _gate_gradients(dstates: Tensor, parts: Tensor, cells: Tensor, bent: Tensor,
 
 
 def _derivatives(parts: Tensor, cells: Tensor, bent: Tensor) -> tuple[Tensor, Tensor]:
-    """By how much each gate moves the cell (i, f, g) or the state (o), and the cell the state."""
+    """Derivatives of the cell (by i, f, g), of the state by o, and of the state by the cell."""
     i, _, g, o = parts.unbind(3)
     factors = torch.addcmul(parts, parts, parts, value=-1.0)  # σ' = σ − σ²
     factors[:, :, :, 0].mul_(g)

@@ -1,4 +1,4 @@
-"""All operations of a network as one value, and the choice: Triton where it runs, plain torch elsewhere."""
+"""The operations of a network as one value, and their choice: Triton if available, else plain torch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def choose(weights: Tensor) -> Operations:
 @cache
 def fused() -> Operations:
     """The Triton kernels."""
-    # Triton exists only beside CUDA builds of torch, so it is imported when first used.
+    # Lazy import: Triton comes only with CUDA builds of torch.
     from krohn.models.kernels import add_norm, attention, bias_gelu, cross_entropy, linear
 
     return Operations(

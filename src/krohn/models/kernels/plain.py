@@ -16,7 +16,7 @@ from krohn import random_streams
 
 @dataclass(frozen=True)
 class Dropout:
-    """Dropout whose mask is a function of one key per replicate, so it does not depend on the neighbours."""
+    """Dropout whose mask is a function of one key per replicate, so replicates stay independent."""
 
     rate: float
     keys: Tensor
@@ -28,7 +28,7 @@ class Dropout:
 
 @dataclass(frozen=True)
 class Heads:
-    """How rows fall into sequences and columns into heads."""
+    """How rows split into sequences and columns into heads."""
 
     batch: int
     length: int

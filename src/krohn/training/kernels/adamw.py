@@ -1,7 +1,7 @@
 """Gradient norm and AdamW over the flat buffers: one pass each.
 
 The update reads gradient (2 bytes), weight, both moments and the average (4 each) and writes weight, moments,
-average (4 each) and the bf16 copy (2): 36 bytes a parameter, 28 in the steps that need no average.
+average (4 each) and the bf16 copy (2): 36 bytes per parameter, 28 in steps without averaging.
 """
 
 # Bodies under triton.jit are Triton, not Python: they carry no annotations.
