@@ -1,1 +1,1 @@
-"""What algebra says of an automaton: its transition semigroup, its groups, its circuit complexity."""
+"""The algebra of an automaton: its transition semigroup, its groups, its circuit complexity."""

@@ -19,7 +19,7 @@ from krohn.notebook import html_table
 # The verdict in words: which class the word problem is in, and the group that decides it.
 
 
-_SHOWN = 12  # states or letters spelled out before an ellipsis
+_SHOWN = 12  # states or letters listed before an ellipsis
 
 
 def complexity(subgroups: Sequence[Subgroup], witness: OneLength | None) -> str:
@@ -92,26 +92,26 @@ def _some(names: Sequence[str], separator: str) -> str:
 # elements; its size and Green's relations are added where the limits allow.
 
 
-_GREEN_CLASSES = 20_000  # R-classes up to which the numbers of Green's classes are given
+_GREEN_CLASSES = 20_000  # up to this many R-classes, Green's classes are counted
 
 
 @dataclass(frozen=True, repr=False)
 class Analysis:
-    """What algebra says of an automaton.
+    """The algebra report of an automaton.
 
     Attributes:
         semigroup_size: transformations induced by non-empty words; ``None`` beyond the limits.
         monoid_size: the same with the empty word.
         is_group: whether every letter permutes the states.
-        complexity: ``AC0``, ``ACC0`` (and not AC⁰) or ``NC1-complete``: the circuit class of the states that
-            words lead to from the start; states that no word reaches do not count here.
+        complexity: ``AC0``, ``ACC0`` (and not AC⁰) or ``NC1-complete``: the circuit class of the states
+            reachable from the start; unreachable states do not count here.
         one_length: words of one length that do form a group, if there are any.
         groups: the non-trivial maximal subgroups, one for each regular D-class, largest image first.
         green: the numbers of Green's classes; ``None`` beyond the limits.
         reason: why the verdict holds, in words.
         notes: what was left out and which limit to raise.
-        is_partial: whether only the letters that permute all states were looked at, enough for a verdict.
-        reached: the report of the states that words reach, without sizes; ``None`` if they are all.
+        is_partial: whether only the letters that permute all states were examined, enough for a verdict.
+        reached: the report of the reachable states, without sizes; ``None`` if they are all.
     """
 
     num_states: int
@@ -217,7 +217,7 @@ def _report(automaton: Semiautomaton, max_images: int, max_classes: int, *, size
 
 
 def _of_reached_states(automaton: Semiautomaton, found: Analysis, inner: Analysis) -> Analysis:
-    """The same report, with the class of the states that words lead to, which ``inner`` is about."""
+    """The same report, with the circuit class of the reachable states, which ``inner`` describes."""
     witness = inner.one_length
     if witness is not None:
         order = reachable_states(automaton)
@@ -239,7 +239,7 @@ def _unsolvable_units(automaton: Semiautomaton, permuting: list[bool]) -> tuple[
 
 
 def _of_units(automaton: Semiautomaton, permuting: list[bool]) -> OneLength | None:
-    """Words of one length that form a group, of those letters alone."""
+    """Words of equal length that form a group, over those letters alone."""
     chosen = [letter for letter, permutes in enumerate(permuting) if permutes]
     result = group_of_one_length(ImageOrbit(tuple(automaton.letters[letter] for letter in chosen)))
     if result is None:

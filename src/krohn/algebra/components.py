@@ -6,7 +6,7 @@ from collections.abc import Sequence
 def strong_components(successors: Sequence[Sequence[int]], first: int = 0) -> list[list[int]]:
     """The components in reverse topological order: every edge leads into an earlier component.
 
-    Only the nodes from ``first`` on are looked at; no edge may lead to the others.
+    Only the nodes from ``first`` on are visited; no edge may lead to the others.
     """
     count = len(successors)
     order = [0] * count  # 0 = unseen; afterwards the low link, count + 1 once its component is closed

@@ -77,8 +77,8 @@ def _transport(generators: Sequence[Permutation], tree: Sequence[tuple[int, int,
     return np.array(copy)
 
 
-_FEW_GENERATORS = 4  # of more generators those that add nothing are left out
-_MOST_COSETS = 20_000  # of a quotient that is listed
+_FEW_GENERATORS = 4  # above this many, redundant generators are dropped
+_MOST_COSETS = 20_000  # largest quotient that is listed
 _LARGE_DEGREE = 256  # beyond this a stabiliser chain is avoided where the action is semiregular
 
 
@@ -136,7 +136,7 @@ class GeneratedGroup:
 
     @cached_property
     def few_generators(self) -> tuple[Permutation, ...]:
-        """Some of the generators that generate the same group: each adds to what those before it generate."""
+        """Some of the generators that generate the same group: each enlarges the group of those before it."""
         if len(self.generators) <= _FEW_GENERATORS or self.degree > _LARGE_DEGREE:
             return self.generators
         chain, kept = StabilizerChain((), self.degree), []
@@ -281,7 +281,7 @@ def compact_action(group: GeneratedGroup) -> GeneratedGroup:
     for point in dict.fromkeys(generator[0] for generator in group.generators):
         labels = _blocks_of_blocks(group, point)
         if max(labels) >= 8 * _LARGE_DEGREE:
-            continue  # its order would need a chain that is too large
+            continue  # its order would need too large a chain
         action = _side_by_side(group, [*partitions, labels])
         if action.order == group.order:
             return action

@@ -16,7 +16,7 @@ from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import Row, Rows, Table, rows_for
 from krohn.errors import LimitExceeded
 
-_SET_SIZE = 40  # states per image set for which the limit leaves room: memory must stay bounded too
+_SET_SIZE = 40  # states per image set that the limit assumes: memory must stay bounded too
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class ImageOrbit:
 
     Attributes:
         letters: the generators.
-        limit: the most image sets that are looked for.
+    limit: the most image sets to search for.
     """
 
     letters: tuple[tuple[int, ...], ...]
@@ -142,7 +142,7 @@ class ImageComponent:
 
     @cached_property
     def distance(self) -> dict[int, int]:
-        """For each member set the letters of its word in the tree."""
+        """For each member set the length of its word in the tree."""
         result = {self.members[0]: 0}
         for index, (parent, _) in self._tree[1].items():  # in breadth-first order
             result[index] = result[parent] + 1
@@ -204,7 +204,7 @@ class ImageComponent:
     def loops(self) -> list[list[int]]:
         """Words that map P to itself and whose actions on P generate a group isomorphic to ``group``.
 
-        The tree is left backwards by some word, not by the inverse bijection, so each word differs
+        The way back along the tree is some word, not the inverse bijection, so each word differs
         from its Schreier generator by the loop that goes out and back along the same tree path.
         """
         words = []

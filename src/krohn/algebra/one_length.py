@@ -1,4 +1,4 @@
-"""Whether the words of one length hold a group: what decides between AC⁰ and the rest of ACC⁰.
+"""Whether the words of one length contain a group: this separates AC⁰ from the rest of ACC⁰.
 
 A regular language is in AC⁰ if and only if for no t the maps of all words of exactly t letters contain a
 non-trivial group (its morphism is then called quasi-aperiodic; Barrington, Compton, Straubing and Thérien,
@@ -9,7 +9,7 @@ morphisms are closed under products and quotients.
 Decided without listing elements. Words that take an image set P to itself permute it, each with its length;
 these pairs (permutation, length) generate a subgroup of G × ℤ. Two words of one length that permute P
 differently exist if and only if some (g, 0) with g ≠ 1 lies in it: an inverse is a power, and powers can be
-made as long as one likes in steps of one length. So no length sees a group at P exactly if the permutation is
+made arbitrarily long in steps of one length. So no length has a group at P exactly if the permutation is
 a function of the length there, that is if all pairs are powers of one of the least positive length.
 """
 
@@ -36,7 +36,7 @@ class OneLength:
 
     Attributes:
         states: the states that the group permutes.
-        words: one word for each element, the identity first; none if the search for them was too long.
+        words: one word for each element, the identity first; empty if the search for them was too long.
     """
 
     states: tuple[int, ...]
@@ -44,7 +44,7 @@ class OneLength:
 
     @property
     def length(self) -> int | None:
-        """The letters of every word."""
+        """The common length of the words."""
         return len(self.words[0]) if self.words else None
 
     def to_json(self, letter_names: Sequence[str], state_names: Sequence[str]) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _loops(component: ImageComponent) -> Iterable[tuple[Permutation, int]]:
 
 
 def _witness(component: ImageComponent) -> OneLength | None:
-    """``None`` where P is the image of no idempotent: then another component has the group, too."""
+    """``None`` if P is not the image of an idempotent: then another component has the group, too."""
     states = tuple(component.base)
     try:
         identity: tuple[int, ...] = ()
@@ -130,10 +130,10 @@ def _action(component: ImageComponent, word: Sequence[int]) -> Permutation:
 
 
 def _two_words(component: ImageComponent) -> tuple[tuple[int, ...], ...]:
-    """Two words of one length that permute P differently, as short as there are any.
+    """Shortest two words of equal length that permute P differently.
 
     Length by length every set keeps two different maps P → set, if it has them: maps that differ stay
-    different along every way, since all of these are bijections.
+    different along every path, since all of these are bijections.
     """
     orbit, root = component.orbit, component.members[0]
     inside, send, tables = set(component.members), orbit.rows.send, orbit.tables

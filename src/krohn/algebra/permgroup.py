@@ -1,4 +1,4 @@
-"""Permutation groups as users meet them: composition factors, names (also of simple groups), solvability."""
+"""The public permutation group: composition factors, names (also of simple groups), solvability."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -275,7 +275,7 @@ def _is_dihedral(group: GeneratedGroup, orders: Counter[int]) -> bool:
     return all(compose(element, element) == one for element in elements if element not in rotations)
 
 
-# A finite permutation group with the facts that name it: composition factors and a short name.
+# A finite permutation group with its composition factors and a short name.
 
 
 @dataclass(frozen=True, init=False)

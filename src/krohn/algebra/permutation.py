@@ -14,7 +14,7 @@ from krohn.errors import InvalidInput
 
 Permutation = tuple[int, ...]
 
-# A packed permutation is ``bytes`` (degree ≤ 256) or a read-only index array; only its arithmetic knows.
+# A packed permutation is ``bytes`` (degree ≤ 256) or a read-only index array; only its arithmetic sees it.
 Packed = Any
 
 
@@ -174,7 +174,7 @@ Arithmetic = ByteArithmetic | ArrayArithmetic
 
 
 def arithmetic(degree: int) -> Arithmetic:
-    """The quickest arithmetic for permutations of this many points."""
+    """The fastest arithmetic for permutations of this many points."""
     return ByteArithmetic(degree) if degree <= 256 else ArrayArithmetic(degree)
 
 

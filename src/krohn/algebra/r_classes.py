@@ -3,7 +3,7 @@
 Every R-class holds elements whose image is the representative set P of an image component. Those
 with the same kernel form cosets of the component's Schreier group; the coset whose sequence of
 images is least, position by position of a stabiliser chain, is the key of the R-class. So a product
-``a · x`` finds its R-class by one relabelling and one look-up.
+``a · x`` finds its R-class by one relabelling and one lookup.
 """
 
 from collections import Counter
@@ -130,7 +130,7 @@ class BatchSearch:
 
 
 class _Relabelling:
-    """The way from products to keys, as tables over image sets."""
+    """Maps products to keys, by tables over image sets."""
 
     def __init__(self, orbit: ImageOrbit) -> None:
         self.degree = len(orbit.letters[0])
@@ -226,10 +226,10 @@ def _is_in(run: Keys, keys: Keys) -> npt.NDArray[np.bool_]:
     return np.equal(run[slots], keys)
 
 
-BATCH = 256  # representatives waiting from which whole arrays are quicker than one at a time
+BATCH = 256  # queue length from which whole arrays are faster than one representative at a time
 
-_WORK = 16  # images of states per R-class for which the limit leaves room: many states cost time and memory
-_OVERHEAD = 50  # a product costs as much as this many images, whatever the number of states
+_WORK = 16  # images of states per R-class that the limit assumes: many states cost time and memory
+_OVERHEAD = 50  # fixed cost of a product, in images, for any number of states
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +257,7 @@ class RClasses:
 
     Attributes:
         orbit: the image orbit.
-        limit: the most R-classes that are looked for.
+    limit: the most R-classes to search for.
     """
 
     orbit: ImageOrbit
@@ -266,7 +266,7 @@ class RClasses:
     @cached_property
     def _search(self) -> ListedSearch | BatchSearch:
         rows, degree = self.orbit.rows, len(self.orbit.letters[0])
-        # The identity comes first, so that its products are the letters; it is taken out again.
+        # The identity comes first, so that its products are the letters; it is removed at the end.
         queue = [rows.pack(range(degree))]
         relabelling: dict[Row, tuple[Table | None, int]] = {}
         index: dict[Row, int] = {}

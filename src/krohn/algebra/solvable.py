@@ -1,4 +1,4 @@
-"""A solvable permutation group taken apart: a tower of counters, and a series that goes up by primes.
+"""Decomposes a solvable permutation group: a tower of counters, and a series with prime steps.
 
 **Tower.** G = G₀ > G₁ > … > 1 is the derived series; Gᵢ/Gᵢ₊₁ is a product of cyclic groups (coprime ones
 merged, so that C2 × C3 is one counter mod 6). With a transversal τ and h the coordinates of a product in the
@@ -182,7 +182,7 @@ def solvable_series(
 
 
 def _prime_steps(upper: frozenset[Permutation], lower: frozenset[Permutation]) -> list[Step]:
-    """Refines an abelian section: adds one element of prime order modulo what is there, again and again."""
+    """Refines an abelian section: repeatedly adds one element of prime order modulo the subgroup so far."""
     steps, current = [], lower
     while len(current) < len(upper):
         element = min(upper - current)
@@ -224,7 +224,7 @@ def _section(
 def _basis(
     cosets: list[Permutation], coset: dict[Permutation, Permutation], degree: int
 ) -> list[tuple[Permutation, int]]:
-    """Independent generators of prime power order: always one of largest order that meets the rest trivially.
+    """Independent generators of prime power order: each of largest order that meets the rest trivially.
 
     In an abelian p-group a cyclic subgroup of largest order is a direct factor, and so on by induction.
     """

@@ -2,7 +2,7 @@
 
 Level ``i`` of the chain is the stabiliser of the first ``i`` base points; it stores the orbit of the
 next base point with one coset representative per orbit point. Random elements fill the chain, then
-every Schreier generator is sifted, so the result is proved and not merely likely (Holt, Eick and
+every Schreier generator is sifted, so the result is exact, not just probable (Holt, Eick and
 O'Brien, Handbook of Computational Group Theory, section 4.4.2).
 """
 
@@ -12,7 +12,7 @@ from random import Random
 
 from krohn.algebra.permutation import Arithmetic, Packed, Permutation, arithmetic, is_even, orbits
 
-_PATIENCE = 12  # random elements in a row that must be members before a chain is believed to be complete
+_PATIENCE = 12  # consecutive random members after which a chain is assumed complete
 
 
 class Level:
@@ -34,7 +34,7 @@ class Level:
         self.checked.append(0)
         multiply, invert = numbers.multiply, numbers.invert
         orbit, representative = self.orbit, self.representative
-        # The new generator meets the old points first; then every generator meets the new points.
+        # The new generator is applied to the old points first; then every generator to the new points.
         while min(self.spread) < len(orbit):
             for index, acting in enumerate(self.generators):
                 end = len(orbit)
@@ -98,7 +98,7 @@ class StabilizerChain:
         self._verify()
 
     def _order_bound(self) -> int | None:
-        """The order cannot be larger."""
+        """An upper bound of the order."""
         known = (order_bound(self._generators, self.numbers.degree), self._within)
         return min((bound for bound in known if bound is not None), default=None)
 
@@ -205,7 +205,7 @@ class StabilizerChain:
 
 
 def product_replacement(generators: Sequence[Packed], numbers: Arithmetic) -> Iterator[Packed]:
-    """Nearly random elements of a group (the rattle); seeded, so that every run is the same."""
+    """Nearly random elements of a group (the rattle); seeded, hence reproducible."""
     rng = Random(len(generators))
     pool = list(generators)
     while len(pool) < 8:

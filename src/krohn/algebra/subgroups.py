@@ -37,7 +37,7 @@ def idempotent_onto(component: ImageComponent, limit: int = MAX_PAIRS) -> Idempo
     """An idempotent whose image is the component's representative P; ``None`` if there is none.
 
     There is one exactly if some word w maps P and all of Q onto the same member of the component:
-    then a way back to P makes it a word that maps Q onto P and permutes P. So the pairs (Q·w, P·w)
+    then a path back to P makes it a word that maps Q onto P and permutes P. So the pairs (Q·w, P·w)
     are searched breadth-first; more than ``limit`` of them raise LimitExceeded.
     """
     orbit = component.orbit

@@ -1,4 +1,4 @@
-"""Transformations of states in the form in which semigroups multiply them quickly.
+"""Transformations of states in a form that semigroups multiply fast.
 
 Up to 256 states a transformation is ``bytes`` and a product is one ``bytes.translate``; beyond that
 it is a tuple and a product is one ``operator.itemgetter``. Both are hashable and compare by value.
@@ -78,7 +78,7 @@ Rows = ByteRows | TupleRows
 
 
 def rows_for(degree: int) -> Rows:
-    """The quickest form for this many states."""
+    """The fastest form for this many states."""
     return ByteRows(degree) if degree <= 256 else TupleRows(degree)
 
 

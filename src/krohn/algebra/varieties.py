@@ -1,4 +1,4 @@
-"""The classes a small automaton belongs to, from its transition semigroup listed element by element."""
+"""The varieties a small automaton belongs to, from the elements of its transition semigroup."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ MOST_ELEMENTS = 5_000
 
 
 def varieties(automaton: Semiautomaton) -> tuple[str, ...]:
-    """The names of the classes it lies in; nothing where the semigroup is too large to list."""
+    """The names of its varieties; empty if the semigroup is too large to list."""
     letters = tuple(dict.fromkeys(automaton.letters))
     elements = _elements(letters)
     if elements is None:
@@ -60,7 +60,7 @@ def _is_semilattice(monoid: frozenset[Transformation]) -> bool:
 
 
 def _is_r_trivial(elements: Sequence[Transformation], letters: Sequence[Transformation]) -> bool:
-    """Whether no element comes back to itself by right factors through another one."""
+    """Whether no element returns to itself under right multiplication through another one."""
     for element in elements:
         reached = {_times(element, letter) for letter in letters} - {element}
         for other in (queue := sorted(reached)):

@@ -15,7 +15,7 @@ Numbers = npt.NDArray[np.int64]
 def run_cascade(cascade: Cascade, words: Words, start: int | None = None) -> States:
     """States after each letter of words of shape (batch, length), read off the coordinates.
 
-    Level by level: the stage sets before and after each letter choose the update of the level; the
+    Level by level: the stage sets before and after each letter select the update of the level; the
     updates are applied along the word; the coordinate picks the next stage set.
     """
     frame = cascade.skeleton
@@ -26,7 +26,7 @@ def run_cascade(cascade: Cascade, words: Words, start: int | None = None) -> Sta
         keys, actions = _level_table(cascade, level)
         wanted = (stages[:, :-1] * frame.automaton.num_letters + letters) * frame.num_sets + stages[:, 1:]
         place = np.searchsorted(keys, wanted)
-        # A level that is never read has no keys at all: the last row keeps every value.
+        # A level that is never read has no keys: the last row keeps every value.
         known = np.append(keys, -1)[place] == wanted
         chosen = np.where(known, place, len(keys))
         values = _follow(actions, chosen, origin[level])

@@ -1,4 +1,4 @@
-"""What a cascade is made of, for people: plain data and DOT, with words, counters and the original states."""
+"""Human-readable cascades: plain data and DOT, with words, counters and the original states."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from krohn.cascade.plan_leaves import HolonomyPlan
 from krohn.cascade.skeleton import Permutation, SetClass, Skeleton
 from krohn.errors import InvalidInput, counted
 
-# Words in the letters for what a skeleton speaks of: transports and generators.
+# Words for the maps of a skeleton: transports and generators.
 #
 # The inverse of a transport needs no partial maps: if v leads from P back to the representative R, then
 # w_P·v permutes the states of R; with m the order of that permutation, v·(w_P·v)^(m−1) undoes w_P on R.
@@ -21,7 +21,7 @@ from krohn.errors import InvalidInput, counted
 
 Key = TypeVar("Key")
 Word = tuple[int, ...]
-_SEARCHED = 2000  # tuples of tiles looked at for a shortest word
+_SEARCHED = 2000  # tuples of tiles searched for a shortest word
 
 
 def transport_word(frame: Skeleton, target: int) -> Word:
@@ -48,7 +48,7 @@ def return_word(frame: Skeleton, source: int) -> Word:
 def generator_word(frame: Skeleton, part: SetClass, generator: Permutation) -> Word:
     """A word that fixes the representative as a set and permutes its tiles by the generator.
 
-    A shortest one if a short search finds it, else the one that the Schreier element spells.
+    A shortest one if a short search finds it, else the word of the Schreier element.
     """
     goal = [0] * len(part.tiles)
     for place, image in enumerate(generator):
@@ -62,7 +62,7 @@ def generator_word(frame: Skeleton, part: SetClass, generator: Permutation) -> W
 
 
 def _shortest(frame: Skeleton, tiles: tuple[int, ...], goal: tuple[int, ...]) -> Word | None:
-    """A shortest word that carries each tile to its goal; None if that takes more than a few steps.
+    """A shortest word that carries each tile to its goal; None if the search takes more than a few steps.
 
     Tiles cover their set, so a word that permutes the tiles of R carries R onto itself.
     """
@@ -137,7 +137,7 @@ def _order(moved: dict[int, int]) -> int:
 
 
 _MAX_GROUP = 2000  # groups up to this order are refined into counters
-_MAX_LISTED = 64  # members of a class, generators of a group: more are counted, not listed
+_MAX_LISTED = 64  # class members or group generators listed; beyond, only their number
 
 
 def plan_as_dict(plan: Plan) -> dict[str, Any]:
@@ -253,7 +253,7 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-# What the components of a cascade are made of: modular counters for the group, one memory for the resets.
+# Refinement of components: modular counters for the group, one memory for the resets.
 #
 # Between two resets a component is moved by its group. With P_t the product of the group letters up to
 # time t (a reset counts as the identity), a reset to value v at time r writes w = v · P_r⁻¹, and the value
@@ -263,7 +263,7 @@ def _quoted(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RefinedComponent:
-    """What one component of a cascade is made of.
+    """One component of a cascade, refined.
 
     Attributes:
         level: its level.

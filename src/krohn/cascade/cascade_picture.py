@@ -44,7 +44,7 @@ def _lines(part: Component) -> tuple[str, str]:
 
 
 def _chips(part: Component) -> tuple[str, ...]:
-    """The factors, where the group is not simple itself."""
+    """The group's simple factors, if it is not simple itself."""
     return part.factors if len(part.factors) > 1 else ()
 
 
@@ -69,7 +69,7 @@ def _component(canvas: Canvas, left: float, top: float, box: float, part: Compon
 
 
 def _dots(canvas: Canvas, left: float, y: float, width: float, count: int) -> None:
-    """As many dots as there are states, or an ellipsis after the first."""
+    """One dot per state, with an ellipsis if there are too many."""
     shown = count if count <= _MAX_DOTS else _MAX_TILES - 1
     step = width / max(min(count, _MAX_DOTS), 1)
     for index in range(shown):
@@ -114,7 +114,7 @@ def _name_width(frame: Skeleton) -> float:
 
 
 def _places(rows: Sequence[Sequence[SetClass]], width: float, box: float) -> dict[int, tuple[float, float]]:
-    """The middle of the upper edge of every class."""
+    """Midpoint of the upper edge of every class."""
     places = {}
     for level, row in enumerate(rows):
         left = (width - len(row) * (box + _GAP) + _GAP) / 2 + box / 2

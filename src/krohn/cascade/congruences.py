@@ -15,11 +15,11 @@ from krohn.budget import Budget
 Partition = tuple[int, ...]
 Principal = dict[Partition, tuple[int, int]]
 
-_STARTS = 6  # principal congruences from which a maximal one is grown
+_STARTS = 6  # principal congruences used as starting points for maximal ones
 
 
 def principal_congruence(letters: Sequence[Transformation], left: int, right: int) -> Partition:
-    """The finest congruence that joins two states; several searches ask for the same ones."""
+    """The finest congruence that joins two states; cached, because several searches need the same ones."""
     return _principal(tuple(letters), left, right)
 
 
@@ -89,8 +89,8 @@ def closure_cost(letters: Sequence[Transformation]) -> int:
 def principal_congruences(letters: Sequence[Transformation], max_pairs: int, budget: Budget) -> Principal:
     """The non-trivial principal congruences with a pair that generates each, coarsest first.
 
-    If there are many pairs of states, or little work is left, those of a sample: a fifth of the work that is
-    left may go into them.
+    With many pairs of states or little budget, only those of a sample: they may use a fifth of the
+    remaining budget.
     """
     cost = closure_cost(letters)
     pairs = list(pairs_of(letters, max(1, budget.pieces(5 * cost, max_pairs))))
@@ -131,12 +131,12 @@ def _grown(
 ) -> Partition:
     """The congruence joined with one principal congruence after another.
 
-    A join that would put all states together, or the two that must stay apart, is left out.
+    Skips joins that would identify all states, or the two that must stay separate.
     """
     cost = closure_cost(letters)
     for other, (left, right) in principal.items():
         if labels[left] == labels[right] or (apart is not None and other[apart[0]] == other[apart[1]]):
-            continue  # it is contained already, or cannot be taken
+            continue  # already contained, or not allowed
         budget.spend(cost)
         united = join(letters, labels, other)
         if max(united) > 0 and (apart is None or united[apart[0]] != united[apart[1]]):
@@ -174,20 +174,20 @@ def congruences(
 
 
 def pairs_of(letters: Sequence[Transformation], limit: int) -> Iterator[tuple[int, int]]:
-    """All pairs of states; or a state and where a letter leads from it, and an even sample of all."""
+    """All pairs of states; if too many, the pairs (state, successor) and an even sample of all."""
     size = len(letters[0])
     total = size * (size - 1) // 2
     if total <= limit:
         yield from combinations(range(size), 2)
         return
-    # States that a letter connects generate the finest congruences, of which all others are made.
+    # States that a letter connects generate the finest congruences, which all others are joins of.
     moved = [[(min(q, x), max(q, x)) for q, x in enumerate(letter) if x not in (q, -1)] for letter in letters]
     half = max(1, limit // 2)
     near = dict.fromkeys(
         pairs[turn * len(pairs) // limit] for turn in range(half) for pairs in moved if turn < len(pairs)
     )
     yield from islice(near, half)
-    for number in range(0, total, -(-2 * total // limit)):  # of combinations(range(size), 2), without listing
+    for number in range(0, total, -(-2 * total // limit)):  # index into combinations(range(size), 2)
         left = total - 1 - number
         row = (isqrt(8 * left + 1) - 1) // 2
         yield size - 2 - row, size - 1 - left + row * (row + 1) // 2

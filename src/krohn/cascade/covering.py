@@ -24,7 +24,7 @@ from krohn.cascade.skeleton import Skeleton
 from krohn.errors import LimitExceeded
 
 MAX_PAIRS = 20_000_000
-PAIR_COST = 5  # units of work that one pair takes
+PAIR_COST = 5  # units of work per pair
 
 Pair = tuple[int, int]
 
@@ -47,7 +47,7 @@ class CoveringReport:
     Attributes:
         holds: whether the cascade covers the automaton.
         num_pairs: how many (source set, target set, letter) triples were examined.
-        fault: the first thing that is wrong, in words; empty when the covering holds.
+    fault: the first error, in words; empty when the covering holds.
         reset_sets: the target sets that some letter resets, over all chains.
     """
 
@@ -178,7 +178,7 @@ class _LetterWalk:
                 below = [(tile, target) for tile in inner]
             else:
                 change = update(source, letter, target)
-                # The two usual answers are read here, all others are looked into one by one.
+                # Fast path for the two usual answers; all others are examined one by one.
                 if isinstance(change, int) and 0 <= change < len(outer):
                     below = ((source, outer[change]),)
                     self.reset.add(target)
@@ -203,7 +203,7 @@ class _LetterWalk:
         return ""
 
     def _below(self, source: int, target: int, change: int | tuple[int, ...]) -> Iterable[Pair] | str:
-        """The pairs after a permutation that the cascade answers, or what is wrong with its answer."""
+        """The pairs after a permutation returned by the cascade, or what is wrong with it."""
         goal = self.frame.tiles[target]
         if isinstance(change, int):
             return f"{self._at(source, target)}: reset to tile {change} of {len(goal)}"

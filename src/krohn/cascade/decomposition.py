@@ -1,4 +1,4 @@
-"""The result of ``krohn.decompose``: a proved plan, what it was measured against, what each pass saved."""
+"""The result of ``krohn.decompose``: a proved plan, its baseline, and what each pass saved."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,15 +32,15 @@ class PassReport:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decomposition:
-    """The result of ``decompose``: the chosen plan, the plain cascade it was measured against, the passes.
+    """The result of ``decompose``: the chosen plan, the plain cascade as baseline, the passes.
 
     Attributes:
         automaton: the automaton that was decomposed.
         plan: the chosen plan; its nodes are proved, and it can simulate words in bulk.
         cascade: the plain holonomy cascade; None if its family of sets is past the limit.
         passes: what each pass saved, if ``explain`` was asked for.
-        is_complete: whether the search looked at everything it wanted to with the work it had.
-        layers: layers of the network that the plan becomes under ``mask``; None if it becomes none.
+    is_complete: whether the search finished within its budget.
+    layers: layers of the plan's network under ``mask``; None if it has no network.
         mask: ``causal`` or ``strict``.
     """
 
@@ -70,7 +70,7 @@ class Decomposition:
 
     @property
     def covering_checked(self) -> bool:
-        """Always true: what is not proved is not made."""
+        """Always true: an unproved decomposition cannot be constructed."""
         return self.plan.covering_checked
 
     @property

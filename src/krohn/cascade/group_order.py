@@ -50,16 +50,16 @@ def _connects(left: int, right: int, generators: Collection[Permutation], degree
     return False
 
 
-# Orders of holonomy groups: short cuts for the many small and the many full ones, else Schreier–Sims.
+# Orders of holonomy groups: shortcuts for the many small and symmetric ones, else Schreier–Sims.
 
 
-_LISTED = 150  # groups up to this order are listed, which is quicker than a stabiliser chain
+_LISTED = 150  # groups up to this order are listed, which is faster than a stabiliser chain
 _SMALL_DEGREE = 24  # full symmetric groups are common on few tiles, regular groups on many
 _BYTE = bytes(range(256))
 
 SMALLEST_UNSOLVABLE = 60  # the order of A5
 
-# A class whose group is not solvable has no plan of constantly many layers; it is ranked behind all others.
+# A class whose group is not solvable has no plan of constant depth; it is ranked last.
 UNSOLVABLE_LAYERS = 1000
 
 
@@ -84,7 +84,7 @@ def group_order(generators: Collection[Permutation], degree: int) -> int:
 
 
 def small_generating_set(generators: Collection[Permutation], degree: int) -> tuple[Permutation, ...]:
-    """A few permutations that generate the same group: Schreier elements come by the hundred."""
+    """A few permutations that generate the same group: there may be hundreds of Schreier elements."""
     if len(generators) <= 2:
         return tuple(generators)
     if degree <= _SMALL_DEGREE and is_symmetric(generators, degree):

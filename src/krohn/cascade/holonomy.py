@@ -31,18 +31,18 @@ from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.skeleton import Permutation, SetClass, Skeleton, skeleton
 from krohn.errors import InvalidInput
 
-# When each class of a cascade can be computed, in layers, and how many layers that takes.
+# Scheduling: when each class of a cascade can be computed, and how many layers that takes.
 #
 # A class costs one layer per section of its group's derived series (a modular counter each) and one more
 # if it is ever reset (a memory look-up). In step with the levels, the layers of a cascade are the sum
-# over levels of the dearest class. Asynchronously, a class starts as soon as every class above it is
+# over levels of the most expensive class. Asynchronously, a class starts as soon as every class above it is
 # finished: the layers are the longest weighted path. The covering check accepts any such schedule,
 # because every non-equivalent image and every tile still starts after its set is finished.
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Start and finish of every class, and the layers of both ways to run the cascade."""
+    """Start and finish of every class, and the layers by level and asynchronously."""
 
     start: tuple[int, ...]
     finish: tuple[int, ...]
@@ -125,7 +125,7 @@ class Cascade:
         return self.skeleton.classes
 
     def components_at(self, level: int) -> tuple[SetClass, ...]:
-        """The components of one level; they share one coordinate, for one of them is active at a time."""
+        """The components of one level; they share one coordinate, since only one is active at a time."""
         return tuple(part for part in self.components if part.level == level)
 
     def group(self, component: int) -> PermutationGroup:

@@ -14,10 +14,10 @@ from krohn.budget import Budget, BudgetSpent, unlimited
 from krohn.errors import LimitExceeded
 
 DEFAULT_MAX_SETS = 200_000
-# Tables of 2⁸ entries are quickest to use, tables of 2⁵ to make: the former only for large families.
+# Tables of 2⁸ entries are fastest to use, tables of 2⁵ to build: the former only for large families.
 _BLOCK, _SMALL_BLOCK, _SMALL_FAMILY = 8, 5, 400
 _MOST_STATES = 30_000  # every state is a set of the family, and a set has a bit for every state
-_WIDE = 200  # from so many states on sets are moved as arrays
+_WIDE = 200  # from this many states on, sets are mapped as arrays
 
 Image = Callable[[int], int]
 
@@ -41,7 +41,7 @@ class ImageSets:
 def image_sets(
     letters: Sequence[Transformation], max_sets: int = DEFAULT_MAX_SETS, budget: Budget | None = None
 ) -> ImageSets:
-    """Lists the family; stops with one line when it grows past ``max_sets`` or past the work there is."""
+    """Lists the family; stops with a one-line error when it exceeds ``max_sets`` or the budget."""
     budget = unlimited() if budget is None else budget
     cost = 4 + len(letters) * (1 + len(letters[0]) // _WIDE)
     allowed = budget.pieces(cost, max_sets)
@@ -145,7 +145,7 @@ def _close_wide(
 
 
 def limit_reached(count: int, max_sets: int) -> LimitExceeded:
-    """The one line about a family that is too large."""
+    """The error for a family that is too large."""
     return LimitExceeded(
         f"the family of image sets must have at most {max_sets} members; {count} were reached and there "
         "are more; raise the limit with --max-sets (max_sets= in Python) or reduce the automaton"
@@ -179,7 +179,7 @@ def image_function(letter: Transformation, block: int = _BLOCK) -> Image:
 
 
 def _unrolled(tables: list[list[int]], width: int) -> Image:
-    """One to four blocks without a loop: small automata spend most of their time here."""
+    """One to four blocks with the loop unrolled: the hot path for small automata."""
     low = (1 << width) - 1
     double, triple = 2 * width, 3 * width
     match tables:

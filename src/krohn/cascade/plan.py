@@ -6,7 +6,7 @@ quotients, in series from a quotient and a fibre, or as a partial automaton with
 
 ``levels`` counts levels of the cascade (parallel parts share theirs); ``layers`` counts the layers of a
 network with a strict causal mask: derived length of the group plus one if there are resets, along the
-longest path. A node that does not simulate its automaton cannot be made: its check runs at construction.
+longest path. A node that does not simulate its automaton cannot be constructed: it is checked on creation.
 """
 
 from abc import ABC, abstractmethod
@@ -39,7 +39,7 @@ class Component:
         is_solvable: whether the group is solvable.
         has_resets: whether some input resets it.
         kind: ``permutation-reset``, ``clamped counter`` or ``error bit``.
-        factors: composition factors of the group from the top; empty where they would take long to find.
+        factors: composition factors of the group from the top; empty where finding them is too expensive.
     """
 
     level: int
@@ -70,7 +70,7 @@ class Plan(ABC):
     @property
     @abstractmethod
     def levels(self) -> int:
-        """How many levels lie above each other."""
+        """Number of levels."""
 
     @property
     @abstractmethod
@@ -90,11 +90,11 @@ class Plan(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """One line about this node."""
+        """A one-line description of this node."""
 
     @property
     def children(self) -> tuple["Plan", ...]:
-        """The plans this node is put together from."""
+        """The plans this node is composed of."""
         return ()
 
     @abstractmethod
@@ -116,7 +116,7 @@ class Plan(ABC):
 
     @abstractmethod
     def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
-        """The coordinates after one letter, moved by the parts and never by the automaton itself."""
+        """The coordinates after one letter, computed by the parts and never by the automaton itself."""
 
     def _split(self, coordinates: Coordinates) -> list[Coordinates]:
         """The coordinates of each child."""
@@ -137,7 +137,7 @@ class Plan(ABC):
 
     @cached_property
     def measure(self) -> tuple[int, int, int]:
-        """What a search makes small: levels, then layers, then states of components."""
+        """The search's sort key: levels, then layers, then total states of components."""
         return (self.levels, self.layers, self.size)
 
     def walk(self, indent: int = 0) -> Iterator[tuple[int, "Plan"]]:
@@ -150,7 +150,7 @@ class Plan(ABC):
         return self.automaton.start if start is None else start
 
 
-# The exact checks of the plan nodes: what is wrong, in words, or nothing.
+# The exact checks of the plan nodes: each returns the error, in words, or nothing.
 #
 # Each check quantifies over all states and letters, so by induction along a word the node computes the
 # states of its automaton for words of every length. None of them trusts the pass that made the node.
@@ -195,7 +195,7 @@ def homomorphism_fault(automaton: Semiautomaton, labels: Sequence[int], image: S
 def parallel_fault(
     automaton: Semiautomaton, maps: Sequence[Sequence[int]], parts: Sequence[Semiautomaton]
 ) -> str:
-    """Homomorphisms that together tell all states apart."""
+    """The maps must be homomorphisms that together separate all states."""
     for labels, part in zip(maps, parts, strict=True):
         fault = homomorphism_fault(automaton, labels, part)
         if fault:

@@ -187,10 +187,10 @@ PUSH, POP, REST = 1, -1, 0
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """What letters do to a stack: ``acts[a]`` is the change of the height and the symbol that is meant.
+    """What letters do to a stack: ``acts[a]`` is the change of the height and the symbol concerned.
 
     ``number[q]`` says what is on the stack in state q, −1 for the sink: 0 is empty, and pushing symbol s of
-    k onto content c gives c·k + s + 1, so that every content has one number and no number is left out.
+    k onto content c gives c·k + s + 1, so that contents are numbered without gaps.
     """
 
     height: int
@@ -210,7 +210,7 @@ class Stack:
 
 
 def recognise_stack(automaton: Semiautomaton) -> Stack | None:
-    """The stack that the automaton is, started empty, under any names; ``None`` if it is none.
+    """Recognises a stack that starts empty, under any names; ``None`` if the automaton is none.
 
     Several letters may push or pop the same symbol, and letters that change nothing are allowed.
     """
@@ -263,7 +263,7 @@ def stack_fault(automaton: Semiautomaton, stack: Stack) -> str:
         return f"state {stack.sink} is not fixed by every letter, or a letter has no act"
     if stack.number[automaton.start] != 0:
         return "the stack is not empty at the start"
-    holding = np.append(np.argsort(stack.number)[1:], stack.sink)  # by number; the last is of no content
+    holding = np.append(np.argsort(stack.number)[1:], stack.sink)  # by number; the last has no content
     numbers = stack.number[holding[:-1]]
     for letter, (act, symbol) in enumerate(stack.acts):
         if act == PUSH:
@@ -296,7 +296,7 @@ class StackPlan(Plan):
 
     @property
     def layers(self) -> int:
-        """One for each: the places and the symbol that a pop removes are found side by side."""
+        """One for each: the places and the symbol that a pop removes are found in parallel."""
         return 3
 
     @property
@@ -350,7 +350,7 @@ class StackPlan(Plan):
         return self._holding[content]
 
     def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
-        """The height moves, a push writes its place, and a letter that cannot be read sets the bit."""
+        """Updates the height, a push writes its place, and an illegal letter sets the error bit."""
         self.state(coordinates)
         height, *places, failed = coordinates
         act, symbol = self.stack.acts[letter]

@@ -1,4 +1,4 @@
-"""The nodes of a plan: four ways to put smaller automata together; the leaves stand in plan_leaves."""
+"""The nodes of a plan: four ways to combine smaller automata; for the leaves see plan_leaves."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,7 +22,7 @@ from krohn.errors import InvalidInput
 
 @dataclass(frozen=True, eq=False)
 class ReachablePlan(Plan):
-    """Only the states that words lead to from the start: ``states[i]`` is inner state i."""
+    """Only the states reachable from the start: ``states[i]`` is inner state i."""
 
     states: Labels
     inner: Plan
@@ -48,7 +48,7 @@ class ReachablePlan(Plan):
 
     @property
     def title(self) -> str:
-        """How many states are left."""
+        """Number of reachable states."""
         return f"reachable states only: {len(self.states)} of {self.automaton.num_states}"
 
     @property
@@ -175,7 +175,7 @@ class SerialPlan(Plan):
     fiber: Plan
 
     def fault(self) -> str:
-        """Block and place must be carried as the automaton carries the state, and determine it."""
+        """Block and place must follow the automaton's transitions, and determine the state."""
         return serial_fault(
             self.automaton,
             self.blocks,
@@ -250,7 +250,7 @@ class SerialPlan(Plan):
         return self._member[pair]
 
     def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
-        """The quotient reads the letter; the fibre what the block before it makes of the letter."""
+        """The quotient reads the letter; the fibre reads the letter driven by the block before it."""
         above, below = self._split(coordinates)
         following = self.quotient.step(above, letter)
         return following + self.fiber.step(below, self.drive[self.quotient.state(above)][letter])
@@ -258,7 +258,7 @@ class SerialPlan(Plan):
 
 @dataclass(frozen=True, eq=False)
 class ErrorBitPlan(Plan):
-    """The automaton without its sink, completed at will, and one bit that remembers the first error.
+    """The automaton without its sink, completed arbitrarily, and one bit that remembers the first error.
 
     ``states[i]`` is inner state i; the inner automaton is free wherever a letter leads to the sink.
     """
@@ -337,7 +337,7 @@ class ErrorBitPlan(Plan):
         return self.sink if coordinates[-1] else self.states[self.inner.state(inside)]
 
     def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
-        """The inner step; an error sets the bit for good."""
+        """The inner step; an error sets the bit permanently."""
         (inside,) = self._split(coordinates)
         following = self.inner.step(inside, letter)
         return (*following, int(coordinates[-1] or self.errors[self.inner.state(inside), letter]))

@@ -1,7 +1,7 @@
-"""The search for a plan of few levels: every pass proposes, the smallest measure wins.
+"""The search for a plan of few levels: every pass proposes candidates, the smallest measure wins.
 
 The search is deterministic: passes and candidates come in a fixed order, and everything that takes time is
-paid for in units of work. Where they run out the best plan so far stands, and ``is_complete`` says so.
+charged to a budget. If it runs out, the best plan so far is kept, and ``is_complete`` says so.
 """
 
 from collections import Counter
@@ -37,17 +37,17 @@ PARALLEL, SERIAL, ERROR_BIT, CLAMPED = "parallel", "serial", "error bit", "clamp
 STACK = "stack"
 PASSES = (REACHABLE, ASYNCHRONOUS, MERGE, PARALLEL, SERIAL, ERROR_BIT, CLAMPED, STACK)
 
-_OVERHEAD = 200  # units of work that any automaton takes
-_MAX_PAIRS = 800  # pairs of states from which principal congruences are made
+_OVERHEAD = 200  # base cost of any automaton, in units of work
+_MAX_PAIRS = 800  # pairs of states tried for principal congruences
 _MAX_CONGRUENCES = 80
-_MAX_PRODUCT = 4096  # states of a fibre that is a product
-_MAX_SPLITS = 12  # splits tried per automaton and kind, fewer further down
-_MAX_NESTING = 12  # automata inside each other below which no sink is dropped
+_MAX_PRODUCT = 4096  # most states of a product fibre
+_MAX_SPLITS = 12  # splits tried per automaton and kind, fewer at greater depth
+_MAX_NESTING = 12  # nesting depth below which no sink is dropped
 _SMALL = 8  # automata of one level up to this size are still searched for fewer layers
 
 _Key = tuple[bytes, int, int]
 
-# A search makes levels few; with some pass switched off it may find fewer layers.
+# The search minimises levels; with some pass switched off it may find fewer layers.
 SEARCHES = (
     frozenset(PASSES),
     frozenset(PASSES) - {SERIAL},
@@ -58,7 +58,7 @@ SEARCHES = (
 
 
 def plain_cascade(automaton: Semiautomaton, budget: Budget, max_sets: int) -> Cascade | None:
-    """Plain holonomy, for at most a third of the work that is left; None if that is not enough."""
+    """Plain holonomy, within a third of the remaining budget; None if that is not enough."""
     try:
         return holonomy_cascade(automaton, max_sets=max_sets, budget=budget.part(budget.left / 3))
     except LimitExceeded as limit:
@@ -70,14 +70,14 @@ def plain_cascade(automaton: Semiautomaton, budget: Budget, max_sets: int) -> Ca
 def cascade_plans(
     automaton: Semiautomaton, budget: Budget, max_sets: int, plain: Cascade | None = None
 ) -> Iterator[Plan]:
-    """Different plans, each once, none of more levels than plain holonomy, if that is within the limits.
+    """Distinct plans, none with more levels than plain holonomy, if that is within the limits.
 
-    The searches share the work that is there, and say if it was not enough.
+    The searches share one budget, and report if it ran out.
     """
     seen: set[tuple[str, ...]] = set()
     shape = next(PlanSearch(frozenset(PASSES), budget, max_sets).known_shapes(automaton), None)
     if shape is not None and automaton.num_states > _SMALL:
-        yield shape  # known to be shallow, as a cascade of so many states is not
+        yield shape  # known to be shallow, unlike a cascade of this many states
         return
     if plain is None:
         plain = plain_cascade(automaton, budget, max_sets)
@@ -99,7 +99,7 @@ def cascade_plans(
 
 @dataclass
 class PlanSearch:
-    """One search, with its memory of automata already planned."""
+    """One search, with a cache of the automata already planned."""
 
     passes: frozenset[str]
     budget: Budget
@@ -115,7 +115,7 @@ class PlanSearch:
         if key not in self._known:
             if isinstance(plain, HolonomyPlan) and plain.automaton is automaton:
                 self.cascades[key] = plain.cascade
-            self._known[key] = plain  # stands while the search below runs
+            self._known[key] = plain  # provisional while the search below runs
             self._depth += 1
             self._known[key] = self._search(automaton, plain)
             self._depth -= 1
@@ -139,7 +139,7 @@ class PlanSearch:
         return best
 
     def _affordable(self, candidates: Iterator[Plan]) -> Iterator[Plan]:
-        """The candidates of one pass, as far as the work lasts; then it is the next pass's turn."""
+        """The candidates of one pass, until its budget runs out; the next pass then takes over."""
         try:
             yield from candidates
         except BudgetSpent:
@@ -182,7 +182,7 @@ class PlanSearch:
         return None if inner is None else ReachablePlan(automaton, states, inner)
 
     def _cascade(self, automaton: Semiautomaton) -> Cascade | None:
-        """Plain holonomy, for half of the work that is left; None if that is not enough."""
+        """Plain holonomy, within half of the remaining budget; None if that is not enough."""
         key = _key(automaton)
         if key not in self.cascades:
             try:
@@ -236,7 +236,7 @@ class PlanSearch:
             proposal = [group for group in groups if group is not one and group is not other]
             proposal.append(sorted(one + other))
             trial = merged(cascade.skeleton, proposal)
-            # A merge that changes nothing by itself may open the way for one that does.
+            # A merge that gains nothing by itself may enable one that does.
             if trial is None or trial.num_levels > current.num_levels - only_gains:
                 continue
             if cascade.is_solvable and not _is_solvable_at(trial, cascade.components[upper].representative):
@@ -266,7 +266,7 @@ class PlanSearch:
                 yield ParallelPlan(automaton, maps, tuple(parts))
 
     def _serial(self, automaton: Semiautomaton, found: list[Partition]) -> Iterator[Plan]:
-        # Clamped counters first, for they cost one level; then two parts of about equal size.
+        # Sort key: clamped counters first, for they cost one level; then two parts of about equal size.
         def rank(blocks: Partition) -> tuple[bool, int, Partition]:
             line = splitting.clamped_line(splitting.quotient_automaton(automaton, blocks))
             balance = max(max(blocks) + 1, max(Counter(blocks).values()))
@@ -284,7 +284,7 @@ class PlanSearch:
     def _fibers(
         self, automaton: Semiautomaton, blocks: Partition
     ) -> Iterator[tuple[tuple[int, ...], tuple[tuple[int, ...], ...], Plan]]:
-        """Places, what drives them, and a plan for them: as a product of parts, or as one automaton."""
+        """Places, their drive, and a plan for them: as a product of parts, or as one automaton."""
         for largest_first in (False, True):
             self.budget.spend(_OVERHEAD + 4 * automaton.table.size)
             labels = splitting.block_labels(automaton, blocks, largest_first=largest_first)
@@ -324,12 +324,12 @@ class PlanSearch:
 
 
 def _key(automaton: Semiautomaton) -> _Key:
-    """What a plan depends on: the table (its bytes and its width) and the start, not the names."""
+    """Cache key of a plan: the table (its bytes and its width) and the start, not the names."""
     return automaton.table.tobytes(), automaton.num_letters, automaton.start
 
 
 def _is_enough(plan: Plan) -> bool:
-    """Whether no pass can gain: one component, or one level of few layers or too large to look for fewer.
+    """Whether no pass can gain: one component, or one level with few layers or too large to search for fewer.
 
     A single permutation-reset component needs the derived length of its group, and so does every split.
     """

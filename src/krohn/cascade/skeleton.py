@@ -66,7 +66,7 @@ class TileSearch:
         return tuple(tiles)
 
     def _inside(self, whole: int, size: int) -> list[int]:
-        start = self._start.get(size, 0)  # Q alone has its size
+        start = self._start.get(size, 0)  # no other set has the size of Q
         outside = ~whole
         if self._array is None:
             return [mask for mask in self._sorted[start:] if not mask & outside]
@@ -77,9 +77,9 @@ class TileSearch:
 
 
 Permutation = tuple[int, ...]
-_FEW = 16  # so many classes are looked at as they come; more are made distinct first
-_SCANNED = 4  # sets that a search for tiles looks at in one unit of work
-_TESTED = 3  # so many generators are looked at before the group is tested for being symmetric
+_FEW = 16  # fewer classes are examined directly; more are deduplicated first
+_SCANNED = 4  # sets that a tile search examines per unit of work
+_TESTED = 3  # generators found before the group is tested for being symmetric
 
 
 class SetClass(NamedTuple):
@@ -198,7 +198,7 @@ class _Draft:
         """Strong components among sets of equal size > 1, in topological order, breadth-first inside."""
         sizes = self.sizes
         small = self.num_small
-        if small == 1:  # one state: no class at all
+        if small == 1:  # one state: no classes
             return
         successors: list[list[int]] = [[] for _ in sizes]
         for row in self.images:
@@ -270,7 +270,7 @@ class _Draft:
     def _generators(self, index: int, members: list[int]) -> dict[Permutation, tuple[int, int]]:
         """Schreier elements m_P · a · m_{Pa}⁻¹ acting on tile numbers; those of tree edges are trivial.
 
-        The search stops when those found generate all permutations of the tiles: more add nothing.
+        The search stops once those found generate the full symmetric group of the tiles.
         """
         result: dict[Permutation, tuple[int, int]] = {}
         if len(members) == 1 and members[0] not in [row[members[0]] for row in self.images]:

@@ -1,6 +1,6 @@
 """Smaller automata inside an automaton: quotients, fibres, completions, clamped lines.
 
-Everything here only proposes; the plan nodes check what is proposed.
+This module only proposes; the plan nodes check.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.congruences import Partition
 
-FREE = -1  # a place where a partial map may be anything
+FREE = -1  # an undefined entry of a partial map
 
 
 def quotient_automaton(automaton: Semiautomaton, labels: Partition) -> Semiautomaton:
@@ -60,7 +60,7 @@ def block_labels(automaton: Semiautomaton, blocks: Partition, *, largest_first: 
 
 
 def _number(states: Sequence[int], block: Sequence[int], labels: list[int]) -> None:
-    """Gives those of the states that have no place yet the least places that are free in their block."""
+    """Gives each state without a place the least free place of its block."""
     taken = {labels[state] for state in block}
     free = (place for place in range(len(block) + len(taken)) if place not in taken)
     for state in states:
@@ -98,7 +98,7 @@ def product_automaton(parts: Sequence[Semiautomaton]) -> Semiautomaton:
 
 
 def completed(partial: Sequence[int], style: str) -> Transformation:
-    """A total map that agrees with a partial one: constant if that is possible, else by ``style``.
+    """Extends a partial map to a total one: constant if possible, else by ``style``.
 
     ``permutation``: injective maps become permutations; ``idempotent``: free places that are images stay,
     the others go to the first image; ``stay``: free places stay.
@@ -118,7 +118,7 @@ def completed(partial: Sequence[int], style: str) -> Transformation:
 
 
 def _permutation(partial: Sequence[int]) -> Transformation:
-    """Closes the paths of an injective partial map to cycles, each by its own start."""
+    """Closes each path of an injective partial map into a cycle."""
     back = {value: place for place, value in enumerate(partial) if value != FREE}
     result = list(partial)
     for place, value in enumerate(partial):
@@ -149,9 +149,9 @@ def sinks(automaton: Semiautomaton) -> list[int]:
 
 
 def without_sink(automaton: Semiautomaton, sink: int, style: str) -> tuple[tuple[int, ...], Semiautomaton]:
-    """The states but the sink, and a total automaton on them that is free where the sink would follow.
+    """The states except the sink, and a total automaton on them, arbitrary where the sink would follow.
 
-    Letters that never contradict each other are united first, so that each lends its moves to the others.
+    Letters that never contradict each other are merged first, so that each borrows the others' moves.
     """
     states = tuple(state for state in range(automaton.num_states) if state != sink)
     place = {state: index for index, state in enumerate(states)}
@@ -216,7 +216,7 @@ def _clamped_step(letter: Transformation, line: Sequence[int]) -> int | None:
 
 
 def reachable_states(automaton: Semiautomaton) -> tuple[int, ...]:
-    """The states that words lead to from the start, in increasing order."""
+    """The states reachable from the start, in increasing order."""
     seen = {automaton.start}
     queue = [automaton.start]
     for state in queue:
