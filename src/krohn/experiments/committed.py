@@ -1,4 +1,4 @@
-"""The results that lie in a checkout as text, shown without being imported into a store first."""
+"""The results committed as text in a checkout, shown without importing them into a store first."""
 
 import tempfile
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def committed_figures(file: Path, name: str, scale: str) -> list[Path]:
 
 @contextmanager
 def store_of(file: Path) -> Iterator[Store]:
-    """A store of the results in a file, gone at the end."""
+    """A temporary store of the results in a file."""
     with (
         tempfile.TemporaryDirectory(prefix="krohn-results-") as folder,
         Store(Path(folder) / "results.sqlite") as store,

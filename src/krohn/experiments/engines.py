@@ -1,4 +1,4 @@
-"""Where runs are made: jobs that can travel, one after the other in this process, or as tasks of Ray."""
+"""Execution of runs: serialisable jobs, sequentially in this process or as Ray tasks."""
 
 import os
 import shutil
@@ -19,11 +19,11 @@ class Job:
     """One run to make.
 
     Attributes:
-        run: what to train and to measure.
+        run: what to train and measure.
         directory: the folder of checkpoints, one folder in it for each run; none for no checkpoints.
         device: cpu or cuda.
-        deadline: the moment (Unix time) by which to stop training.
-        keep: whether the weights stay in ``directory`` once the run is finished.
+        deadline: Unix time by which to stop training.
+        keep: whether to keep the weights in ``directory`` once the run is finished.
         best: a folder for the best replicate alone, in bf16; none to leave it out.
         progress: whether to show a bar on stderr.
     """
@@ -41,14 +41,14 @@ class Job:
         return None if self.deadline is None else max(0.0, self.deadline - time.time())
 
     def clear(self) -> None:
-        """Removes the run's folder, unless its weights are to stay."""
+        """Removes the run's folder, unless its weights are to be kept."""
         if self.directory is not None and not self.keep:
             shutil.rmtree(self.directory / self.run.config.run_id, ignore_errors=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The records a job gave, or one line that says why it gave none: it went wrong, or it was not begun."""
+    """The records of a job, or one line that says why there are none: an error, or it was skipped."""
 
     job: Job
     records: tuple[Record, ...] = ()
@@ -57,7 +57,7 @@ class Outcome:
 
     @property
     def finished(self) -> bool:
-        """Whether every replicate has come to its end."""
+        """Whether every replicate is finished."""
         return bool(self.records) and all(record.status != "partial" for record in self.records)
 
 
@@ -67,18 +67,18 @@ Engine = Callable[[Iterable[Job], Work], Iterator[Outcome]]
 
 # In this process, one run after the other.
 
-# Sweeps that share a folder of checkpoints share the work: a run is in one process's hands at a time.
+# Sweeps that share a checkpoint folder share the work: each run is locked by one process at a time.
 try:
     import fcntl
-except ImportError:  # Windows has none: there two sweeps must not share a folder
+except ImportError:  # not available on Windows: there two sweeps must not share a folder
     fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
 def claim(job: Job) -> Iterator[bool]:
-    """Whether the run is ours to make; nobody else may until the block ends, or this process does.
+    """Tries to lock the run; the lock is held until the block, or this process, ends.
 
-    The lock belongs to the open file, so that a killed process leaves none behind.
+    The lock belongs to the open file, so that a killed process leaves no stale lock.
     """
     if job.directory is None or fcntl is None:
         yield True
@@ -88,7 +88,7 @@ def claim(job: Job) -> Iterator[bool]:
     with path.open("ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever held it before may have removed the file that was opened here.
+            # The previous holder may have unlinked the file opened here.
             ours = path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())
         except BlockingIOError:
             ours = False
@@ -100,9 +100,9 @@ def claim(job: Job) -> Iterator[bool]:
 
 
 def run_local(jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
-    """Yields each outcome as it is there; an error ends the sweep, since the next run would meet it too.
+    """Yields outcomes as they are ready; an error ends the sweep, since the next run would hit it too.
 
-    A run stays claimed until the next one is asked for, so that its result is stored by then.
+    A run stays locked until the next one is requested, so that its result is stored by then.
     """
     for job in jobs:
         if job.seconds_left() == 0:
@@ -114,15 +114,15 @@ def run_local(jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
                 yield Outcome(job=job, skipped="left to another process that is making it")
 
 
-# Runs as tasks of a Ray cluster: a lost node costs the work in hand, not the sweep.
+# Runs as tasks of a Ray cluster: a lost node costs its current work, not the sweep.
 
 
-# A task whose worker or node dies is started again elsewhere this many times.
+# Retries of a task whose worker or node dies.
 RETRIES = 5
 
 
 def run_on_ray(jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
-    """Submits every job at once and yields each outcome as it comes in.
+    """Submits all jobs at once and yields each outcome as it completes.
 
     Uses the cluster this process is connected to, else the one named by ``RAY_ADDRESS``, else a cluster of
     this machine alone. A job asks for one CPU, and for one GPU when its device is one.
@@ -153,14 +153,14 @@ def _stream(ray: Any, jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
 
 
 def submit(ray: Any, job: Job, work: Work) -> Any:
-    """A Ray task for the job, on one GPU where it asks for CUDA; a task whose worker dies is tried again."""
+    """A Ray task for the job, on one GPU where it asks for CUDA; retried if its worker dies."""
     gpus = 1 if job.device == "cuda" else 0
     task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_in_time)
     return task.remote(job, work)
 
 
 def _in_time(job: Job, work: Work) -> tuple[Any, ...]:
-    """A task that reaches a worker after the deadline is not begun."""
+    """Skips a task that reaches a worker after the deadline."""
     return () if job.seconds_left() == 0 else work(job)
 
 

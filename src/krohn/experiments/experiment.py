@@ -1,4 +1,4 @@
-"""What an experiment is: runs to make, a table and figures to draw from their records."""
+"""An experiment: its runs, and a table and figures from their records."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,10 +42,10 @@ class Experiment:
         name: what the command line calls it.
         title: one line for people.
         claim: what the paper found.
-        plan: the runs at a scale, in the order they are to be made.
+        plan: the runs at a scale, in order of execution.
         table: rows for people and machines, a pure function of the cells.
         draw: figures by file name stem, a pure function of the cells and a caption.
-        departures: where a scale leaves the paper's settings, beyond what all experiments share.
+        departures: where a scale departs from the paper's settings, beyond what all experiments share.
     """
 
     name: str
@@ -60,8 +60,8 @@ class Experiment:
 def cells_of(store: Store, experiment: str, scale: str, planned: Sequence[PlannedRun] = ()) -> list[Cell]:
     """The cells an experiment has in a store; a planned run made for another experiment fills its cell too.
 
-    When a recipe or its length was changed, two runs may carry one label; one judged on test words stands
-    before one that was not, then the longer one.
+    After a change of a recipe or its length two runs may have the same label; one evaluated on the test set
+    wins, then the longer one.
     """
     best: dict[str, Cell] = {}
     former = [name for name, now in FORMER.items() if now == experiment]
@@ -84,7 +84,7 @@ def cells_of(store: Store, experiment: str, scale: str, planned: Sequence[Planne
 
 
 def _cell(member: Member, records: tuple[Record, ...]) -> Cell:
-    """The cell, its task first; refuses records without what every table asks: files may hold anything."""
+    """The cell, its task first; refuses records without the fields that every table needs."""
     try:
         label = {"task": member.label["task"], **member.label}
         for record in records:
@@ -102,9 +102,7 @@ def _cell(member: Member, records: tuple[Record, ...]) -> Cell:
 
 
 def _extent(records: Sequence[Record]) -> tuple[bool, int]:
-    """Whether it was tested; the sequences a finished run was allowed, though success may have come sooner,
-    else those it saw.
-    """
+    """Sort key: tested or not, then the sequence budget of a finished run, else the sequences it saw."""
     tested = all(record.tested for record in records)
     if all(record.status != "partial" for record in records):
         config = records[0].config

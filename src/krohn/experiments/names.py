@@ -1,4 +1,4 @@
-"""The names of experiments and engines, known before torch is loaded: a wrong one is refused at once."""
+"""The names of experiments and engines, without importing torch: a wrong one is refused at once."""
 
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -9,13 +9,13 @@ EXPERIMENT_NAMES = (
     *("depth", "curves", "stability", "attention", "indirect", "incomplete", "ood", "length", "positions"),
     *("networks", "expressivity", "sample"),
 )
-# Experiments that are part of another now: their stored results are shown there.
+# Experiments merged into another: their stored results are shown there.
 FORMER = {"uniform": "depth"}
 ENGINE_NAMES = ("local", "ray")
 
 
 def check_experiment(name: str) -> None:
-    """Refuses the name of no experiment, and offers the nearest one or the list."""
+    """Refuses an unknown experiment; suggests the nearest name or the list."""
     if name in FORMER:
         now = FORMER[name]
         raise UnknownName(f"{name} is part of {now} now: krohn reproduce {now}, which shows its results too")
@@ -27,7 +27,7 @@ def check_experiment(name: str) -> None:
 
 
 def check_engine(name: str) -> None:
-    """Refuses an engine that is not there: unknown, or not installed."""
+    """Refuses an engine that is unknown or not installed."""
     if name not in ENGINE_NAMES:
         raise UnknownName(f"an engine must be one of {', '.join(ENGINE_NAMES)}; got {name[:60]!r}")
     if name == "ray" and find_spec("ray") is None:

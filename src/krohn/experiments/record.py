@@ -1,4 +1,4 @@
-"""What the store keeps of one trained replicate, and which of two records of it survives a merge."""
+"""The stored record of one trained replicate, and the rule for merging two records of it."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from typing import Any, get_origin
 from krohn.errors import InvalidInput
 from krohn.strict_json import shown
 
-# A diverged replicate met a non-finite loss: its last good state is its result, and it is not run again.
+# A diverged replicate had a non-finite loss: its last good state is its result; it is not rerun.
 STATUSES = ("partial", "diverged", "done")
 
 
@@ -21,10 +21,10 @@ def canonical(payload: Any) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """One replicate of one run: what was asked, what came out, where and when.
+    """One replicate of one run: configuration, result, environment and times.
 
     ``metrics`` holds the final numbers, the training curve and, under ``"evaluations"``, one entry for
-    each evaluation. ``sequences`` counts the training sequences this replicate has really seen.
+    each evaluation. ``sequences`` counts the training sequences this replicate has actually seen.
     """
 
     run_id: str
@@ -92,7 +92,7 @@ class Member:
 
 
 def _check_types(value: Record | Member) -> None:
-    """Refuses values of other types than stated: files and stores may hold anything."""
+    """Refuses values of the wrong type: files and stores are untrusted input."""
     for item in fields(value):
         held, wanted = getattr(value, item.name), get_origin(item.type) or item.type
         assert isinstance(wanted, type)
@@ -123,11 +123,10 @@ def digest(payload: Any) -> str:
 def survivor(first: Record, second: Record) -> tuple[Record, Conflict | None]:
     """The record that stays when both describe the same replicate.
 
-    The rule depends on the two records alone, never on their order, so that merging stores in any
-    order ends in the same store: further along beats less far, then tested beats untested, then more
-    sequences, then more evaluations, then the earlier one, then the smaller digests. Two finished records
-    are reported as a conflict when something that both measured differs; how long it took and where it ran
-    do not count.
+    The rule is symmetric in the two records, so that merging stores in any order gives the same store. The
+    more complete status wins; tie-breakers: tested, more sequences, more evaluations, the earlier one, the
+    smaller digests. Two finished records are reported as a conflict when something that both measured
+    differs; times and environment do not count.
     """
     assert first.key == second.key
     kept, dropped = sorted((first, second), key=_precedence)
@@ -148,7 +147,7 @@ def conflict_lines(conflicts: Sequence[Conflict]) -> list[str]:
 
 
 def _outcome(record: Record, other: Record) -> dict[str, Any]:
-    """What the same run must give again on the same machine, as far as the other record has it too."""
+    """The reproducible part of a record, restricted to what the other record has too."""
     timeless = {
         name: value
         for name, value in record.metrics.items()

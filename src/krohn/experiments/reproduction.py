@@ -1,4 +1,4 @@
-"""One experiment from beginning to end: sweep, store, table, figures."""
+"""One experiment end to end: sweep, store, table, figures."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -60,8 +60,8 @@ def reproduce(
 ) -> Reproduction:
     """Runs what is missing (nothing without ``options``), then makes table and figures from the store.
 
-    Without a folder for figures none are drawn. Without ``must_draw`` a folder that takes no figures is
-    told to ``say``, and the table stands alone.
+    Without a folder for figures none are drawn. Without ``must_draw`` an unwritable folder is reported to
+    ``say``, and only the table is made.
     """
     chosen_one, scale = find(name), parse_scale(scale_name)
     planned = chosen_one.plan(scale)
@@ -95,7 +95,7 @@ def reproduce(
 
 
 def caption_of(cells: Sequence[Cell], scale: Scale) -> str:
-    """Scale, replicates and sequences, as they really were."""
+    """Actual scale, replicates and sequences."""
     if not cells:
         return f"scale {scale}: no runs yet"
     replicates = sorted({len(cell.records) for cell in cells})

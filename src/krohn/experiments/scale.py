@@ -1,4 +1,4 @@
-"""How large an experiment is run."""
+"""The scale at which an experiment is run."""
 
 from enum import StrEnum
 

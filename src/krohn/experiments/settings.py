@@ -27,7 +27,7 @@ GPT_RATES = (3e-5, 1e-4, 3e-4)
 LSTM_RATES = (1e-3, 3e-3)
 GPT_BATCH, LSTM_BATCH = 16, 64
 
-# Where each scale leaves the paper, or where its text is silent and something had to be chosen.
+# Where each scale departs from the paper, or where the paper gives no value and one had to be chosen.
 DEPARTURES = {
     Scale.SMOKE: "tiny networks, a few steps: proves that everything runs, says nothing about learning",
     Scale.SMALL: (
@@ -46,7 +46,7 @@ SOLVED_STOP = "solved replicates stop"
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """What a scale allows: sizes of the networks and of the test sets."""
+    """Compute budget of a scale: sizes of the networks and of the test sets."""
 
     dim: int
     heads: int
@@ -107,7 +107,7 @@ def run(
 
 
 def _optimizer(scale: Scale, model: ModelConfig) -> dict[str, Any]:
-    """AdamW as in the paper; where its text is silent, what was measured to learn in few steps.
+    """AdamW as in the paper; where it gives no value, settings measured to learn in few steps.
 
     The paper names learning rates, weight decay, batch, EMA and a scheduler with a patience. Smaller scales
     keep the rate constant, that of GPT after a warm-up of 300 steps with betas (.9, .98), a named departure.

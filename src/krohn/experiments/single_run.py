@@ -22,7 +22,7 @@ from krohn.training.directory import CONFIG, RESULT, write_weights
 from krohn.training.loop import Evaluate, TrainResult, train
 from krohn.training.metrics import trained_steps
 
-# Which code made a result: the package's version and a digest of the sources that decide results.
+# Code version of a result: the package's version and a digest of the sources that affect results.
 
 
 # Parts that a trained network and its evaluation depend on; a change elsewhere changes no result.
@@ -36,7 +36,7 @@ def code_version() -> str:
 
 
 def digest_of(root: Path, parts: tuple[str, ...] = PARTS) -> str:
-    """Eight digits that stand for the sources below ``root`` that decide results."""
+    """An eight-digit digest of the sources below ``root`` that affect results."""
     total = hashlib.sha256()
     for part in parts:
         for path in sorted([root / part, *(root / part).rglob("*.py")]):
@@ -76,7 +76,8 @@ def keep(result: TrainResult, folder: Path) -> Path:
 # A checkpoint holds five copies of all weights: gigabytes for the deep networks that only a GPU trains.
 CHECKPOINT_SECONDS = {"cpu": 60.0, "cuda": 600.0}
 
-# Test words for each validation word: the test set is read once, and every published number depends on it.
+# Size of the test set relative to the validation set: it is read once, and every published number depends on
+# it.
 TEST_WORDS = 4
 
 
@@ -110,7 +111,7 @@ def work(job: Job) -> tuple[Record, ...]:
 
 
 def _free() -> None:
-    """Captured graphs refer to themselves in circles; without this the next run finds the GPU full."""
+    """Frees GPU memory: captured graphs contain reference cycles, which would fill it for the next run."""
     if torch.cuda.is_available():
         gc.collect()
         torch.cuda.empty_cache()
@@ -156,7 +157,7 @@ def _status(outcome: str, finished: bool) -> str:
 
 
 def _metrics(result: TrainResult, replicate: int) -> dict[str, Any]:
-    """The numbers worth keeping, rounded to what they can tell."""
+    """The metrics to store, rounded to significant digits."""
     outcome = result.replicates[replicate]
     last = trained_steps(result.curves, replicate)
     rows = [row for row in result.curves if row["step"] <= last]

@@ -39,7 +39,7 @@ FROM results r JOIN configs c ON c.run_id = r.run_id JOIN environments e ON e.di
 
 
 class StoreUnwritable(KrohnError, OSError):
-    """The store cannot take what it was given (full disk, read-only file); what it held is untouched."""
+    """The store cannot be written (full disk, read-only file); its content is unchanged."""
 
 
 class Store:
@@ -104,7 +104,7 @@ class Store:
 
     def _create(self) -> None:
         script = f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA_VERSION};"
-        # Another process may create the same store at this moment; the second one finds it made.
+        # Race: another process may create the same store now; the second one then uses it.
         with self._transaction():
             if self._connection.execute("PRAGMA user_version").fetchone()[0]:
                 return
@@ -120,7 +120,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Folds the write-ahead log into the file and lets go of it."""
+        """Checkpoints the write-ahead log and closes the file."""
         self._connection.close()
         if self._copy is not None:
             self._copy.cleanup()
@@ -139,7 +139,7 @@ class Store:
                 raise
 
     def put(self, records: Iterable[Record], members: Iterable[Member] = ()) -> list[Conflict]:
-        """Adds all of them or none; where a replicate is known already the better record stays."""
+        """Adds all or none; for a known replicate the better record stays."""
         conflicts = []
         with self._transaction():
             for record in records:
@@ -198,7 +198,7 @@ class Store:
         ]
 
     def merge(self, other: "Store") -> list[Conflict]:
-        """Takes in everything ``other`` holds; afterwards this store is the join of the two."""
+        """Merges everything from ``other``; afterwards this store is the join of the two."""
         return self.put(other.records(), other.members())
 
     def _select(self, where: str, values: tuple[Any, ...]) -> list[Record]:
@@ -209,7 +209,7 @@ class Store:
 
 
 def _snapshot(source: Path, place: Path) -> None:
-    """Copies a store as it stands at one moment, though another process may be writing to it.
+    """A consistent copy of a store, even while another process writes to it.
 
     SQLite's own backup sees whole transactions only. A WAL store inside a read-only folder cannot be opened,
     not even for reading; there no process of ours writes, and its files are copied as they are.
@@ -255,7 +255,7 @@ def _corrupt(path: Path, detail: str) -> str:
 
 @contextmanager
 def _in_words(path: Path) -> Iterator[None]:
-    """Turns what SQLite says into one line a user can act on."""
+    """Turns SQLite's error into one line a user can act on."""
     try:
         yield
     except (json.JSONDecodeError, RecursionError) as error:

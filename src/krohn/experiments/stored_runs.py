@@ -44,7 +44,7 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class Joined:
-    """What came of reading results into a store."""
+    """The outcome of reading results into a store."""
 
     read: int
     added: int
@@ -79,10 +79,10 @@ class Results:
         return StoredRun(first.run_id, dict(first.config), dict(first.environment), first.code, Rows(rows))
 
     def merge(self, others: Files, store: str | Path = STORE) -> Joined:
-        """Joins other stores into the store; nothing is lost, nothing is doubled."""
+        """Joins other stores into the store; without loss or duplicates."""
         conflicts: list[Conflict] = []
         with ExitStack() as opened:
-            # All are opened before the store is made or touched: one that cannot be read changes nothing.
+            # Open all before the store is created or changed: an unreadable one changes nothing.
             sources = [opened.enter_context(Store(path, writable=False)) for path in _paths(others)]
             target = opened.enter_context(Store(Path(store)))
             before = len(target.records())
@@ -116,7 +116,7 @@ class Results:
 
     def import_(self, files: Files, store: str | Path = STORE) -> Joined:
         """Reads exported text back into the store."""
-        # All are read before the store is made or touched: one that is broken changes nothing.
+        # Read all before the store is created or changed: a broken one changes nothing.
         texts = [parse_text(path) for path in _paths(files)]
         with Store(Path(store)) as opened:
             before = len(opened.records())

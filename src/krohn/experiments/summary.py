@@ -1,4 +1,4 @@
-"""Numbers over replicates: what every table says of a cell."""
+"""Summary statistics over replicates: the columns common to all tables."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -9,11 +9,11 @@ from krohn.evaluate.intervals import wilson
 from krohn.experiments.experiment import Cell, Row
 from krohn.experiments.record import Record
 
-SOLVED = 0.99  # of the letters: the paper's mark
+SOLVED = 0.99  # token accuracy: the paper's threshold
 
 
 def accuracies(records: Sequence[Record]) -> list[float]:
-    """Each replicate's token accuracy on the test words, with the weights of its best evaluation."""
+    """Each replicate's token accuracy on the test set, with the weights of its best evaluation."""
     return [record.accuracy for record in records]
 
 
@@ -29,13 +29,13 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 
 
 def summary(cell: Cell) -> Row:
-    """What a cell says of its replicates, on the test words, and what happened to the run on its way.
+    """Statistics of a cell's replicates on the test set, and what happened to the run.
 
     ``max_accuracy`` and ``word_accuracy`` are those of the replicate selected on the validation set.
-    ``reached``: replicates at 99% of the test words' letters, with Wilson's interval; one that was given up
-    early counts as one that did not.
-    ``partial``: stopped before its last sequence. ``halved``: the worse replicates were given up on the way,
-    so that median and mean say little. ``one_set``: there were no test words yet.
+    ``reached``: replicates with 99% token accuracy on the test set, with Wilson's interval; one that was
+    given up early counts as a failure. ``partial``: stopped before its last sequence. ``halved``: the worse
+    replicates were given up, so that median and mean are not informative. ``one_set``: an older run without a
+    test set.
     """
     values = accuracies(cell.records)
     mean, error = mean_and_error(values)
@@ -63,14 +63,14 @@ def _word_accuracy(record: Record) -> float | None:
 
 
 def _success(records: Sequence[Record]) -> Row:
-    """How many of how many reach 99%, with Wilson's interval."""
+    """The number of replicates that reach 99%, with Wilson's interval."""
     reached = sum(record.accuracy >= SOLVED for record in records)
     low, high = wilson(reached, len(records))
     return {"reached": reached, "reached_low": round(low, 3), "reached_high": round(high, 3)}
 
 
 def given_up(record: Record, records: Sequence[Record]) -> bool:
-    """Whether halving ended this replicate; older records tell by having seen fewer sequences unsolved."""
+    """Whether halving ended this replicate; in older records, if it is unsolved and saw fewer sequences."""
     if "halving" not in record.config:
         return False
     if "ended" in record.metrics:
@@ -93,28 +93,28 @@ REMARKS = {
 
 
 def marks_of(row: Row) -> str:
-    """The signs for what happened to a run."""
+    """The marks for what happened to a run."""
     return "".join(sign for name, (sign, _) in REMARKS.items() if row.get(name))
 
 
 def remarks_on(rows: Sequence[Row]) -> list[str]:
-    """What the signs in these rows mean."""
+    """What the marks in these rows mean."""
     return [f"{sign} {text}" for name, (sign, text) in REMARKS.items() if any(row.get(name) for row in rows)]
 
 
 def note_on(caption: str, rows: Sequence[Row]) -> str:
-    """A figure's note: its caption, and what the signs in it mean."""
+    """A figure's note: its caption, and what the marks in it mean."""
     return "\n".join([caption, *remarks_on(rows)])
 
 
 def learning_rate(record: Record) -> float:
-    """The rate this replicate was trained with: rates are dealt out in turn."""
+    """The learning rate of this replicate: rates are assigned round-robin."""
     rates = record.config["optimizer"]["lr"]
     return float(rates[record.replicate % len(rates)])
 
 
 def series_at(cell: Cell, evaluation: str, kind: str = "token") -> tuple[list[float], list[list[float]]]:
-    """The places an evaluation looked at, and for each replicate that has it the accuracies there."""
+    """The x values of an evaluation, and for each replicate that has it the accuracies there."""
     outcome: list[Any] = [r.evaluations[evaluation] for r in cell.records if evaluation in r.evaluations]
     if not outcome:
         return [], []
@@ -122,7 +122,7 @@ def series_at(cell: Cell, evaluation: str, kind: str = "token") -> tuple[list[fl
 
 
 def mean_series(cell: Cell, evaluation: str) -> tuple[list[float], list[float], list[float]]:
-    """Places, mean over replicates, and standard error, of an evaluation along one change."""
+    """x values, mean over replicates and standard error of an evaluation along one axis."""
     places, rows = series_at(cell, evaluation)
     pairs = [mean_and_error([row[index] for row in rows]) for index in range(len(places))]
     return places, [mean for mean, _ in pairs], [error for _, error in pairs]

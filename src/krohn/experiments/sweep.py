@@ -1,4 +1,4 @@
-"""Runs what is missing and nothing else; can be stopped at any moment and continues from there."""
+"""Runs only what is missing; can be stopped at any moment and resumed."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -23,13 +23,13 @@ ENGINES: dict[str, Engine] = {"local": run_local, "ray": run_on_ray}
 
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions:
-    """How a sweep is made.
+    """Options of a sweep.
 
     Attributes:
         engine: local, or ray.
         device: cpu or cuda; none for the GPU if there is one.
         directory: the folder of checkpoints; none for no checkpoints.
-        keep: whether weights stay there when a run is finished.
+        keep: whether to keep weights there when a run is finished.
         time_limit: seconds after which no run is begun and running ones stop at their next evaluation.
         selection: which of the experiment's runs.
         progress: whether to show a bar for each run.
@@ -51,9 +51,9 @@ class SweepOptions:
 
 @dataclass(frozen=True)
 class SweepReport:
-    """What became of a sweep: runs asked for, finished by now, begun but not finished, gone wrong.
+    """Outcome of a sweep: runs requested, finished by now, begun but not finished, failed.
 
-    ``untested`` are those of the begun that are trained and lack only the test words, which came later.
+    ``untested`` are those of the begun that are trained and lack only a test set (older runs).
     """
 
     runs: int
@@ -73,9 +73,9 @@ def sweep(
     work: Work = train_and_evaluate,
     say: Callable[[str], None] = lambda line: None,
 ) -> SweepReport:
-    """Makes the missing runs of an experiment and puts each result into the store as it comes in.
+    """Executes the missing runs of an experiment and stores each result as it completes.
 
-    ``say`` is given one line for every run that comes in.
+    ``say`` gets one line for every run that completes.
     """
     planned = options.selection.of(experiment.plan(scale))
     _join(store, experiment, scale, [run for run in planned if store.of_run(run.config.run_id)])
@@ -83,7 +83,7 @@ def sweep(
     everywhere = _everywhere(experiment, scale, options.selection)
     deadline = None if options.time_limit is None else time.time() + options.time_limit
     wanted = _once_each(_unsolved_first(missing, store, planned), [run for _, run in everywhere])
-    # One at a time: what another process has stored meanwhile is no longer missing.
+    # Lazy: skips what another process has stored meanwhile.
     jobs = (
         Job(
             run=run,
@@ -106,7 +106,7 @@ def sweep(
         same = [result for result in everywhere if outcome.records and result[1].config == run.config]
         conflicts += store.put(outcome.records, _members(scale, same))
         if outcome.finished:
-            # Not before: a full disk must cost the result only, never the training.
+            # Only after storing: a full disk must cost the result only, never the training.
             outcome.job.clear()
     done = sum(is_done(store, run) for run in planned)
     begun = sum(bool(store.of_run(run.config.run_id)) for run in planned)
@@ -120,7 +120,7 @@ def is_done(store: Store, run: PlannedRun) -> bool:
 
 
 def is_untested(store: Store, run: PlannedRun) -> bool:
-    """Whether nothing is missing but the test words."""
+    """Whether only the evaluation on the test set is missing."""
     records = store.of_run(run.config.run_id)
     whole = len(records) == run.config.replicates and all(_trained(record, run) for record in records)
     return whole and not is_done(store, run)
@@ -147,7 +147,7 @@ def _everywhere(
 def _once_each(runs: Sequence[PlannedRun], others: Sequence[PlannedRun]) -> list[PlannedRun]:
     """Each run once, with the evaluations of every cell that shares it, here or in another experiment.
 
-    Weights are not kept, so what is not measured at the end of a run would cost training it again.
+    Weights are not kept, so a measurement missed at the end of a run would mean retraining.
     """
     asked: dict[str, dict[str, Evaluation]] = {}
     for run in (*runs, *others):
@@ -162,10 +162,10 @@ def _once_each(runs: Sequence[PlannedRun], others: Sequence[PlannedRun]) -> list
 def _unsolved_first(
     missing: Sequence[PlannedRun], store: Store, planned: Sequence[PlannedRun]
 ) -> list[PlannedRun]:
-    """Keeps the recipe's order, but tasks that some finished run has solved already can wait.
+    """The recipe's order, but tasks that some finished run has already solved come last.
 
-    The claim of the depth table is about the shallowest network that succeeds; what lies beyond it only
-    fills the picture.
+    The depth table's claim is about the shallowest network that succeeds; deeper ones only complete the
+    picture.
     """
     solved = {
         str(run.label["task"])
@@ -178,7 +178,7 @@ def _unsolved_first(
 
 
 def _join(store: Store, experiment: Experiment, scale: Scale, runs: Sequence[PlannedRun]) -> None:
-    """Runs made for another experiment count for this one too."""
+    """Registers runs of another experiment for this one too."""
     store.put([], _members(scale, [(experiment, run) for run in runs]))
 
 

@@ -17,13 +17,13 @@ FORMAT_VERSION = 1
 def export_text(store: Store, path: Path, *, experiment: str | None = None, scale: str | None = None) -> int:
     """Writes the store, or one experiment of it, to ``path`` and returns the number of records.
 
-    Configs and environments stand on lines of their own, once each, so that the file stays small.
+    Configs and environments are written once each, on separate lines, so that the file stays small.
     """
     members = store.members(experiment, scale)
     chosen = experiment is None and scale is None
     records = store.records(None if chosen else [member.run_id for member in members])
     if not records:
-        # An empty file in the place of published results would be a loss.
+        # Never replace published results by an empty file.
         what = " ".join(filter(None, [experiment, scale])) or "anything"
         raise InvalidInput(f"there must be records to export; {store.path} has none of {what}")
     write_text(path, "".join(canonical(line) + "\n" for line in _lines(records, members)))
@@ -50,7 +50,7 @@ def parse_text(path: Path) -> tuple[list[Record], list[Member]]:
     for number, line in enumerate(lines, start=1):
         try:
             value = parse_json(line)
-            canonical(value).encode()  # half a character, as "\\ud800" is, cannot be stored
+            canonical(value).encode()  # a lone surrogate such as "\\ud800" cannot be stored
             _read(value, configs, environments, records, members)
         except (ValueError, KeyError, TypeError, AttributeError, KrohnError) as error:
             raise InvalidFile(

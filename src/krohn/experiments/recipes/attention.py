@@ -52,7 +52,7 @@ def table(cells: Sequence[Cell]) -> list[Row]:
             row[f"{kind}_score"] = getattr(head, kind)
         kinds = [score.kind for score in scores]
         row |= {f"{kind}_heads": kinds.count(kind) for kind in ("uniform", "both", "left", "right")}
-        # Where everything before the wall could be forgotten: how much of a detector's attention lies there.
+        # Share of a detector's attention before the wall, where everything could be forgotten.
         before = [score.before for score in scores if score.kind in ("both", "left", "right")]
         row["before_the_wall"] = f"{min(before):.2f}–{max(before):.2f}" if before else ""
         rows.append(row | {"replicates": 1, "sequences": record.sequences})
@@ -82,7 +82,7 @@ def _draw(stored: dict[str, Any], scores: list[HeadScore], caption: str) -> dict
             kind=kind,
         )
 
-    # Most telling first; results from before words were chosen hold the first ones drawn, in any order.
+    # Most informative first; older results hold the first words drawn, in any order.
     words = telling_words(np.array(stored["states"]), stored["last_state"], len(stored["states"]))
     best = [
         shown(
@@ -110,9 +110,9 @@ def _draw(stored: dict[str, Any], scores: list[HeadScore], caption: str) -> dict
 
 
 def _title(score: HeadScore, kind: str) -> str:
-    """The score that won, a detector's other side, and what it spends before the last wall.
+    """The head's score, a detector's score for the other wall, and its attention before the last wall.
 
-    Many heads follow whichever wall came last, and none forgets all that lies before it.
+    Many heads follow whichever wall came last, and none ignores everything before it.
     """
     other = {"left": "right", "right": "left"}.get(kind)
     won = f"{kind} {getattr(score, kind):.2f}"

@@ -13,14 +13,14 @@ from krohn.tasks.task_config import TaskConfig
 
 # The text gives the tasks and the ten replicates; the depths are ours.
 LAYERS = {"C2": {Scale.SMALL: 4, Scale.PAPER: 8}, "S5": {Scale.SMALL: 8, Scale.PAPER: 16}}
-# At scale small S5 is too far to go at a constant rate: the map's run of it, and of A5, which it learns.
+# At scale small a constant rate does not learn S5: use the depth map's run of it, and of A5, which it learns.
 FROM_THE_MAP = ("A5", "S5")
 SEQUENCES = {Scale.SMOKE: 8 * 20, Scale.SMALL: 400_000, Scale.PAPER: 5_000_000}
 REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10, Scale.PAPER: 10}
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
-    """Nothing is stopped early: what happens after success is the point."""
+    """No early stopping: what happens after success is the point."""
     runs = [
         PlannedRun(
             config=run(
@@ -47,7 +47,7 @@ def plan(scale: Scale) -> list[PlannedRun]:
 
 
 def table(cells: Sequence[Cell]) -> list[Row]:
-    """Beside the usual numbers, how much of its best accuracy the worst replicate lost again."""
+    """The usual columns, and the largest drop from a best accuracy over all replicates."""
     rows = []
     for cell in cells:
         drops = [largest_drop(record.metrics["curve"]["accuracy"]) for record in cell.records]
@@ -61,7 +61,7 @@ def _place(row: Row) -> int:
 
 
 def largest_drop(accuracy: Sequence[float]) -> float:
-    """The most that a curve falls below a height it had reached before."""
+    """The largest drop of a curve below its running maximum."""
     peak = drop = 0.0
     for value in accuracy:
         peak = max(peak, value)

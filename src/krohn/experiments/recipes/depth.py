@@ -1,9 +1,9 @@
 """The depth map: accuracy by task and number of layers (the paper's Figure 3a, Figures 7 and 8).
 
-One recipe for every cell of a sheet, so that depth is the only thing that changes along a row. A word depends
-on seed, replicate and step alone, so all cells of a row read the same words. The first sheet is the headline:
-whole words from the first step, by Muon. The others are variants by AdamW: whole words, and a window of the
-loss that grows with what is solved (curriculum).
+One recipe for every cell of a sheet, so that only depth changes along a row. A word depends on seed,
+replicate and step alone, so all cells of a row read the same words. The first sheet is the headline: whole
+words from the first step, with Muon. The others are AdamW variants: whole words, and a loss window that grows
+with the solved prefix (curriculum).
 """
 
 from collections.abc import Sequence
@@ -33,35 +33,34 @@ SHEETS = {
 
 COLUMN = {MUON: "Muon", WHOLE: "AdamW", CURRICULUM: "AdamW,\ncurriculum"}
 
-# By Muon. Chosen at 8 layers on the seeds 901 to 906, which are in no result, after 1,000 to 3,500 steps: of
-# the first embeddings' deviations .02, .1, .3 and 1, .3 was the best or level for D6, S4, S5, Q8 and A4;
-# batch 32 had fewer letters right after as many steps. No replicate is given up; one that has 99.9% of the
-# letters is done.
+# With Muon. Chosen at 8 layers on seeds 901 to 906, which are in no result, after 1,000 to 3,500 steps: of
+# the initial embedding deviations .02, .1, .3 and 1, .3 was best or tied for D6, S4, S5, Q8 and A4; batch 32
+# had lower token accuracy after as many steps. No halving; a replicate stops at 99.9% token accuracy.
 MUON_STEPS = {Scale.SMOKE: 12, Scale.SMALL: 16_000}
 MUON_REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 6}
 MUON_RATES = {Scale.SMOKE: (3e-3, 1e-3), Scale.SMALL: (8e-4, 1.2e-3)}
 MUON_BETAS, MUON_EMBEDDING_STD, MUON_DONE = (0.95, 0.98), 0.3, 0.999
 
-# By AdamW.
+# With AdamW.
 STEPS = {Scale.SMOKE: 12, Scale.SMALL: 24_000}
 REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 6, Scale.PAPER: 20}
 RATES = {Scale.SMOKE: (3e-3, 1e-3), Scale.SMALL: (2e-4, 3e-4, 4e-4)}
 STOP_AT = {Scale.SMOKE: 0.999, Scale.SMALL: 0.995, Scale.PAPER: 0.999}
-# Steps after which the worse half is given up; two replicates go on to the end.
+# Steps between halvings; two replicates train to the end.
 HALVING = {Scale.SMOKE: 6, Scale.SMALL: 4000}
 SURVIVORS = 2
-# The same recipe at other lengths, for one memory, one stack and one group.
+# The same recipe at other lengths: one memory, one stack and one group.
 OTHER_LENGTHS = {"50 letters": 50, "200 letters": 200}
 OTHER_TASKS, OTHER_DEPTH = ("Grid9", "Dyck4,2", "C2"), 2
-# Twice as long for groups that were still rising when the rate had fallen to nothing.
+# Twice as long for groups still improving when the learning rate had decayed to zero.
 TWICE, TWICE_TASKS, TWICE_DEPTH = "twice the steps", ("Q8", "A4"), 8
-# Results with settings of their own, from before there was one recipe.
+# Older results, each with its own settings.
 OWN = "settings of its own"
 ORDER = (*SHEETS, TWICE, *OTHER_LENGTHS, OWN)
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
-    """The headline first, shallow networks first: what is cheap comes early."""
+    """The headline first, shallow networks first: cheap runs come early."""
     sheets = (WHOLE,) if scale is Scale.PAPER else tuple(SHEETS)
     cells = [
         planned(scale, task, layers, sheet)
@@ -76,7 +75,7 @@ def plan(scale: Scale) -> list[PlannedRun]:
 
 
 def planned(scale: Scale, task: str, layers: int, sheet: str) -> PlannedRun:
-    """One cell; nothing but the task, the depth and the sheet differs between cells."""
+    """One cell; only the task, the depth and the sheet differ between cells."""
     config = by_muon(scale, task, layers) if sheet == MUON else by_adamw(scale, task, layers, sheet)
     return PlannedRun(config=config, label={"task": task, "depth": layers, "sheet": sheet})
 
@@ -122,19 +121,19 @@ def by_adamw(scale: Scale, task: str, layers: int, sheet: str) -> RunConfig:
 
 
 def paper_sequences(task: str) -> int:
-    """Training words of one replicate; the paper gives the range 600k–5,000k, not which task had how many."""
+    """Training words of one replicate; the paper gives the range 600k–5,000k, not one for each task."""
     if task in MEMORIES:
         return 600_000
     return 5_000_000 if task in ("A4", "S4", "A5", "S5", "Q8") else 2_000_000
 
 
 def sheet_of(cell: Cell) -> str:
-    """The sheet of a cell; results from before there were sheets have none."""
+    """The sheet of a cell; older results have none."""
     return str(cell.label.get("sheet", OWN))
 
 
 def table(cells: Sequence[Cell]) -> list[Row]:
-    """One row for each task, depth and sheet; beside the usual numbers the solved beginning of the words."""
+    """One row for each task, depth and sheet; the usual columns and the length of the solved prefix."""
     rows = []
     for cell in cells:
         row = {"task": cell.label["task"], "depth": cell.label["depth"], "sheet": sheet_of(cell)}
@@ -149,7 +148,7 @@ def positions(cell: Cell) -> list[Sequence[float]]:
 
 
 def solved_letters(by_position: Sequence[float]) -> int:
-    """The length of the beginning of a word that is right at every position in 99% of the words."""
+    """The length of the longest prefix with 99% accuracy at every position."""
     return next((place for place, share in enumerate(by_position) if share < SOLVED), len(by_position))
 
 

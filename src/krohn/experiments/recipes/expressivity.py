@@ -30,9 +30,9 @@ class Case:
         options: its options beyond the sizes of the scale.
         effort: training words, as a multiple of the scale's.
         trained: length of the training words at scale ``paper``, where a published run has another.
-        tested: the greatest length there.
+        tested: the greatest test length there.
         drawn: the distribution of the letters.
-        waiting: a second distribution, without the letters that make a memory fresh.
+        waiting: a second distribution, without the letters that refresh a memory.
     """
 
     task: str
@@ -110,7 +110,7 @@ RATES: dict[Scale, dict[str, Any]] = {
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
-    """A run for each case, tested to four times the trained length or as far as was published."""
+    """A run for each case, tested up to four times the trained length or the published length."""
     return [_planned(scale, case) for case in CASES]
 
 
@@ -174,7 +174,7 @@ def table(cells: Sequence[Cell]) -> list[Row]:
 
 
 def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
-    """Mean accuracy by length, a panel for each automaton, and one for words that wait."""
+    """Mean accuracy by length, a panel for each automaton, and one for words without refreshing letters."""
     panels = []
     for task in dict.fromkeys(case.task for case in CASES):
         for evaluation, title in (("length", task), ("waiting", f"{task}, words without clears")):

@@ -48,7 +48,7 @@ def _planned(scale: Scale, task: str, model: str, share: float) -> PlannedRun:
 
 
 def _small_settings(task: str) -> dict[str, Any]:
-    """What learns the task from all labels: C2 by the map's recipe for AdamW, S5 by curriculum."""
+    """Settings that learn the task from all labels: C2 by the depth map's AdamW recipe, S5 by curriculum."""
     cosine = {"batch": 64, "schedule": "cosine"}
     if task == "C2":
         return cosine | {
@@ -81,7 +81,7 @@ def table(cells: Sequence[Cell]) -> list[Row]:
 
 
 def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
-    """The chosen replicate's accuracy against the share: with halving, means would say little."""
+    """Accuracy of the selected replicate by share: with halving, means are not informative."""
     rows = table(cells)
     panels = []
     for task in dict.fromkeys(row["task"] for row in rows):

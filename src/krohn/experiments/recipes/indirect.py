@@ -47,7 +47,7 @@ def plan(scale: Scale) -> list[PlannedRun]:
 
 
 def _small_settings(column: Column, model: str) -> dict[str, Any]:
-    """What is hard gets what non-abelian groups need (`depth`)."""
+    """Hard columns get the settings of non-abelian groups (`depth`)."""
     if model == "LSTM" or column.name not in HARD:
         return {}
     steps, halving = HARD[column.name]

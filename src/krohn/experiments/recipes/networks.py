@@ -1,4 +1,4 @@
-"""Small networks whose weights are kept beside the results, for those who want to look inside."""
+"""Small networks whose weights are stored beside the results, for interpretability work."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,13 +22,13 @@ LENGTH = {Scale.SMOKE: 8, Scale.SMALL: 40, Scale.PAPER: 40}
 WIDTH = {Scale.SMOKE: 16, Scale.SMALL: 128, Scale.PAPER: 128}
 LAYERS = dict.fromkeys(TASKS, 4) | dict.fromkeys(("D8", "Q8", "A5"), 8)
 STEPS = {GPT: 24_000, LSTM: 3000, SCRATCHPAD: 2000}
-# Q8 stood at 98.4% after the steps that were enough for the others.
+# Q8 was at 98.4% after the steps that sufficed for the others.
 LONGER = {("Q8", GPT): 2}
 RATES = {GPT: (3e-4, 6e-4, 1e-3), LSTM: (1e-3, 3e-3), SCRATCHPAD: (3e-4, 1e-3)}
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
-    """Recurrent networks first: they are quick."""
+    """Recurrent networks first: they train fast."""
     return [planned(scale, task, model) for model in MODELS for task in _tasks(scale)]
 
 

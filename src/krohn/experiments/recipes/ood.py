@@ -1,4 +1,4 @@
-"""C2 on other distributions than it was trained on (Figure 6 left, Appendix B.2.3)."""
+"""C2 on distributions other than the training distribution (Figure 6 left, Appendix B.2.3)."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -44,7 +44,7 @@ def table(cells: Sequence[Cell]) -> list[Row]:
 
 
 def _by_the_solved(cell: Cell) -> Row:
-    """Mean accuracy of the replicates that solve the task, at few ones and at the most."""
+    """Mean accuracy of the replicates that solve the task, at few ones and at the largest count."""
     places, rows = series_at(cell, "ones")
     able = [row for row, record in zip(rows, cell.records, strict=False) if record.accuracy >= SOLVED]
     if not able:

@@ -1,4 +1,4 @@
-"""Sinusoidal against linear position encodings, at the trained length and at twice of it (Figure 10)."""
+"""Sinusoidal against linear position encodings, at the trained length and at twice that (Figure 10)."""
 
 from collections.abc import Sequence
 

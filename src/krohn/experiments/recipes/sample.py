@@ -41,7 +41,7 @@ def plan(scale: Scale) -> list[PlannedRun]:
 
 
 def planned(scale: Scale, spec: str, layers: int) -> PlannedRun:
-    """The map's recipe for AdamW made small: only the automaton and the depth differ between cells."""
+    """The depth map's AdamW recipe, scaled down: only the automaton and the depth differ between cells."""
     steps, width = STEPS[scale], WIDTH[scale]
     config = run(
         scale,

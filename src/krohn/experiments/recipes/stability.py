@@ -1,4 +1,4 @@
-"""What steadies training: dropout, averaging the weights, a patient scheduler (Appendix B.1.1)."""
+"""What stabilises training: dropout, weight averaging, a plateau scheduler (Appendix B.1.1)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ LONG = {
     "embedding std .02": {"embedding_std": 0.02},
 }
 LONG_TASKS = ("D8", "Q8")
-# The value of each factor that stands for its absence.
+# The value at which each factor is off.
 OFF = {"dropout": 0.0, "EMA": 0.0, "patience": 32, "long training": "none"}
 LONG_SEQUENCES = {Scale.SMOKE: 8 * 8, Scale.SMALL: 1_000_000, Scale.PAPER: 5_000_000}
 LAYERS = {Scale.SMOKE: 1, Scale.SMALL: 4, Scale.PAPER: 8}
@@ -46,7 +46,7 @@ def plan(scale: Scale) -> list[PlannedRun]:
 
 
 def _long(scale: Scale, task: str, name: str) -> PlannedRun:
-    """What dropout does in long training; at scale small with batch 64 on a falling rate."""
+    """Dropout in long training; at scale small with batch 64 and a cosine schedule."""
     settings: dict[str, Any] = {"replicates": REPLICATES[scale]}
     if scale is Scale.SMALL:
         settings = {"replicates": 6, "lr": (2e-4, 3e-4, 4e-4), "batch": 64, "schedule": "cosine"}
@@ -98,8 +98,9 @@ def _without(cell: Cell, cells: Sequence[Cell]) -> Cell | None:
 def gains(cell: Cell, without: Cell) -> list[float]:
     """Differences in points from the cell in which the factor is off, replicate by replicate.
 
-    Replicates of the same number start from the same weights and read the same words, so that differences say
-    more than means. Both are evaluated on the test set, or both on the validation set.
+    Replicates with the same index start from the same weights and read the same words, so that paired
+    differences are more precise than differences of means. Both are evaluated on the test set, or both on the
+    validation set.
     """
     tested = all(record.tested for record in (*cell.records, *without.records))
     off = {record.replicate: _judged(record, tested) for record in without.records}
@@ -129,7 +130,7 @@ def _place(value: float | str) -> float:
 def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
     """Mean accuracy with standard error in long training.
 
-    What the other factors change is less than a bar can show: the table has the paired differences.
+    The effects of the other factors are too small for bars: the table has the paired differences.
     """
     rows = [row for row in table(cells) if row["factor"] == "long training"]
     bars = [
@@ -150,7 +151,7 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
 
 
 def _caption(caption: str, rows: Sequence[Row]) -> str:
-    """What the runs of one figure have in common: short and long training differ in everything."""
+    """What the runs of one figure have in common: short and long training share no settings."""
     words = " or ".join(f"{count:,}" for count in sorted({row["sequences"] for row in rows}))
     replicates = " or ".join(map(str, sorted({row["replicates"] for row in rows})))
     scale = caption.split(",")[0]

@@ -1,7 +1,7 @@
-"""The networks of the generalisation experiments, trained once and judged in every way.
+"""The networks of the generalisation experiments, trained once and evaluated in every way.
 
-The out-of-distribution and the length experiment use the same C2 networks; each of them asks for both
-kinds of evaluation, so that whichever runs first serves the other.
+The out-of-distribution and the length experiment use the same C2 networks; each requests both kinds of
+evaluation, so that whichever runs first serves the other.
 """
 
 from krohn.evaluate.across import AccuracyByLength, AccuracyByOnes, AccuracyByProbability
