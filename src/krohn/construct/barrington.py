@@ -36,7 +36,7 @@ class Formula:
     parts: tuple["Formula", ...] = ()
 
     def value(self, assignment: Mapping[str, bool]) -> bool:
-        """Truth under an assignment: the meaning everything is tested against."""
+        """Truth under an assignment: the reference for all tests."""
         if self.kind == "variable":
             return assignment[self.name]
         if self.kind == "constant":
@@ -108,7 +108,7 @@ class _Reader:
         return self.tokens[self.at][0] if self.at < len(self.tokens) else None
 
     def wrong(self, wanted: str) -> InvalidInput:
-        """The error that names the place."""
+        """An error that names the position."""
         where = self.tokens[self.at][1] if self.at < len(self.tokens) else len(self.text)
         result = repr(self.peek()) if self.peek() is not None else "the end"
         return InvalidInput(
@@ -116,7 +116,7 @@ class _Reader:
         )
 
     def chain(self, level: int) -> Formula:
-        """Operands of one binding strength; balanced, which keeps the word short."""
+        """Operands of one precedence level, as a balanced tree, which keeps the word short."""
         if level == len(self.LEVELS):
             return self.operand()
         sign, join = self.LEVELS[level]
@@ -150,7 +150,7 @@ class _Reader:
         return Formula("variable", token)
 
     def nested(self, token: str) -> Formula:
-        """What stands under a negation or between parentheses."""
+        """The operand of a negation, or the content of parentheses."""
         if token == "!":
             return negation(self.operand())
         inner = self.chain(0)

@@ -1,7 +1,7 @@
-"""``krohn.compile``: an automaton, a length, and out comes a Transformer with explicit weights.
+"""``krohn.compile``: from an automaton and a length to a Transformer with explicit weights.
 
-Read ``build`` as the paper does: plans of the automaton, programs that say what the layers do, matrices, and
-the choice. ``SOURCES`` lists where plans come from.
+``build`` is the pipeline: plans of the automaton, programs that say what the layers do, matrices, and the
+choice. ``SOURCES`` lists where plans come from.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -82,7 +82,7 @@ def compile(
         positions: how heads of ``scan`` and ``paper`` find places: ``circle`` as printed, ``binary`` for
             long words in short formats. By default ``circle`` unless it is too fine for ``dtype``.
         variant: heads and second MLP of ``grid``; see ``krohn.construct.paper.theorem3.build_grid``.
-        effort: how hard to search; 10 allows ten times the work; the same effort, the same network.
+        effort: how hard to search; 10 allows ten times the work; equal effort gives the same network.
         time_limit: seconds after which the search ends with an error; never with another network.
         max_sets: largest family of image sets in a decomposition.
         max_rows: most reachable rows of a table.
@@ -147,8 +147,8 @@ def _rounds(request: Request, budget: Budget) -> Iterator[list[Proposal]]:
         yield last_resort(request, budget)
 
 
-# Plans: the sources of proposals, in the order in which they are asked. A new way to build networks is one
-# more line here.
+# Plans: the sources of proposals, in calling order. A new way to build networks is one more line
+# here.
 
 SOURCES = (
     Source("features", ("auto", "features"), proposals_without_search, lambda request: 1),
@@ -178,7 +178,7 @@ ADDED: Plugins[Source] = Plugins(
 def proposals(request: Request, budget: Budget, sources: Sequence[Source] | None = None) -> list[Proposal]:
     """What every source that fits the request proposes; the reasons if there is nothing.
 
-    All sources by default; where depth is all that matters, one that cannot do with fewer layers is skipped.
+    All sources by default; if only depth matters, a source that cannot save layers is skipped.
     """
     result: list[Proposal] = []
     reasons: dict[str, str] = {}
@@ -229,7 +229,7 @@ def last_resort(request: Request, budget: Budget) -> list[Proposal]:
 
 
 def _lowered(request: Request, plan: Proposal, budget: Budget) -> Iterator[CompiledNetwork]:
-    """One network per way to build steps and count wraps; only one where depth is all that matters."""
+    """One network per way to build steps and count wraps; only one if only depth matters."""
     program, length = plan.program(), request.length
     reasons = list(_refusals(request, program))
     if reasons:
@@ -292,7 +292,7 @@ def cost(network: Transformer, objective: Objective) -> tuple[int, ...]:
 
 
 def _notes(request: Request, network: CompiledNetwork, budget: Budget) -> tuple[str, ...]:
-    """What the search gave up, if the network has more than one layer and a longer search could save some."""
+    """Where the search was cut short, if the network has several layers and more effort could save some."""
     if network.transformer.depth < 2:
         return ()
     more = f"{10 * request.effort:g}"

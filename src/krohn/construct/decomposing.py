@@ -1,4 +1,4 @@
-"""``krohn.decompose``: the Krohn–Rhodes plan that ``krohn.compile`` builds, proved and laid open."""
+"""``krohn.decompose``: the Krohn–Rhodes plan that ``krohn.compile`` builds, proved and explained."""
 
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.budget import Budget
@@ -28,7 +28,7 @@ def decompose(
 
     Args:
         automaton: what to decompose: an object, a name or a file.
-        plain: holonomy and no shortening: the levels, tiles and groups that SgpDec finds.
+        plain: holonomy without shortening: the levels, tiles and groups that SgpDec finds.
         explain: also report what each pass saves (one search per pass).
         mask: what a head of the network sees; layers are counted for it.
         effort: how hard to search; 10 allows ten times the work. The same effort gives the same plan

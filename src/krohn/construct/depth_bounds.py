@@ -1,4 +1,4 @@
-"""How many layers: an upper bound by a plan that works for every length, a lower bound for long words."""
+"""Bounds on depth: an upper bound by a plan that works for every length, a lower bound for long words."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ class DepthBounds:
 
     Attributes:
         upper: layers of a plan that works for every length; ``None`` where no such plan is known.
-        witness: why fewer layers than ``lower`` cannot do long words; ``None`` where nothing is excluded.
+        witness: why fewer layers than ``lower`` fail on long words; ``None`` if nothing is excluded.
         size: of the layers that the lower bound excludes.
-        letters: how many letters act differently.
-        states: of the minimal automaton whose observation is asked for; 1 if it is the state.
+        letters: number of letters with distinct actions.
+        states: of the minimal automaton whose observation is the output; 1 if the output is the state.
     """
 
     upper: int | None
@@ -44,7 +44,7 @@ class DepthBounds:
 
     @property
     def lower_beyond(self) -> int:
-        """The longest word that fewer than ``lower`` layers of this size might still do."""
+        """The longest word not excluded for fewer than ``lower`` layers of this size."""
         if self.witness is None:
             return 0
         return self.witness.beyond(self.size, self.letters if self.states > 1 else 0, self.states)
@@ -89,9 +89,9 @@ class DepthBounds:
 def bounded(
     automaton: Semiautomaton, upper: int | None, size: LayerSize | None = None, *, observed: bool = False
 ) -> DepthBounds:
-    """The bounds around a number of layers that suffices for every length, if there is one.
+    """The bounds, given a number of layers that suffices for every length, if there is one.
 
-    With ``observed``, for what the automaton shows, which must be minimal, instead of its state.
+    With ``observed``, for the observation of the automaton, which must be minimal, instead of its state.
     """
     witness = find_witness(automaton, most=upper, observed=observed)
     states = automaton.num_states if observed else 1
@@ -103,7 +103,7 @@ def depth_bounds(
 ) -> DepthBounds:
     """The bounds of an automaton: the shallowest plan that does not depend on the length, and a witness.
 
-    Where a group of the automaton is known not to be solvable, no such plan is looked for: there is none
+    If a group of the automaton is known not to be solvable, no such plan is searched for: there is none
     with MLPs of constant depth unless TC⁰ = NC¹.
     """
     return bounded(automaton, _constant_depth(automaton, effort) if solvable else None)
@@ -120,7 +120,7 @@ def _constant_depth(automaton: Semiautomaton, effort: float) -> int | None:
         return None
 
 
-# The atlas: small automata with their classes and what is known of the layers they need.
+# The atlas: small automata with their classes and depth bounds.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Methods ``scan``, ``paper`` and ``grid``: the paper's constructions, with the options they have.
+"""Methods ``scan``, ``paper`` and ``grid``: the paper's constructions, and their options.
 
 As printed they are made for real numbers. A request that names a short float format gets the variant that
 suits it where there is one (binary positions, counters by steps, clamped circles), or a refusal with the
@@ -25,8 +25,8 @@ from krohn.network.compiled import CompiledNetwork
 # The longest words that the paper's heads support in a float format: estimates, made before building.
 #
 # A head is lost when rounding moves two scores by more than the gap between them. A score of size γ is a few
-# roundings of γ away from its value, so what counts is γ·u against the gap. What does work is for the
-# certificate to say; ``research/precision_limits.py`` compares these limits with runs.
+# roundings of γ away from its value, so what matters is γ·u against the gap. What does work is decided by
+# the certificate; ``research/precision_limits.py`` compares these limits with runs.
 
 
 LARGEST = {"float64": 1.7e308, "float32": 3.4e38, "float16": 65504.0, "bfloat16": 3.3e38}
@@ -41,11 +41,11 @@ MOST_STEPS = 2 / 9
 
 
 def circle_fault(states: int, length: int, dtype: str) -> str | None:
-    """Why one circle of positions (Theorem 1) cannot be told apart in the format, if it cannot."""
+    """Why the points of one circle (Theorem 1) cannot be distinguished in the format, if they cannot."""
     gamma = scan_gamma(states, length)
     if gamma > LARGEST[dtype] / 4:
         return f"scores of size {gamma:.3g} overflow {dtype}"
-    # What is left of the gap must still make softmax one-hot up to 0.1/(|Q|T).
+    # The remaining gap must still make softmax one-hot up to 0.1/(|Q|T).
     left = gamma * (1.0 - cos(pi / max(length, 2)) - ROUNDINGS * UNIT[dtype])
     if left < log(10 * states * length):
         return f"{dtype} cannot tell neighbours on a circle of {2 * length} positions apart"
@@ -74,7 +74,7 @@ def counter_fault(modulus: int, length: int, dtype: str, counting: str = "relu")
 
 
 def memory_fault(states: int, length: int, dtype: str) -> str | None:
-    """Why recency j/T cannot be told apart by scores of size 2T·log(16|Q|T), if it cannot."""
+    """Why recency j/T cannot be resolved by scores of size 2T·log(16|Q|T), if it cannot."""
     scale = length * log(16 * states * length)
     if 2 * scale > LARGEST[dtype] or 8 * UNIT[dtype] * length > 1:
         return f"{dtype} cannot tell {length} neighbouring positions apart"
@@ -169,7 +169,7 @@ def _format(request: Request) -> str:
 
 
 def _positions(request: Request, states: int) -> Positions:
-    """As asked for; else one circle, unless the float format cannot tell its points apart."""
+    """As requested; else one circle, unless the float format cannot distinguish its points."""
     if request.positions is not None:
         return request.positions
     return "circle" if circle_fault(states, request.length, _format(request)) is None else "binary"
@@ -186,7 +186,7 @@ def _given(fault: str | None) -> Iterator[str]:
 
 
 def _refuse(request: Request, faults: Faults, others: tuple[str, ...] = ()) -> None:
-    """Refuses what the format cannot support, and gives the ``other`` reasons along with it."""
+    """Refuses what the format cannot support, together with the ``other`` reasons."""
     reasons = list(faults(request.length))
     if not reasons:
         return

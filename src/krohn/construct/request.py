@@ -1,8 +1,8 @@
-"""What is to be compiled and how, and what a source of networks proposes in answer: the two ends of a plan.
+"""The request (what to compile, and how) and the proposals that sources of networks return.
 
-A proposal is one way to build the network, with its layers known before any matrix is made. A source of
-proposals is a function of the request and the work it may spend. ``krohn.construct.compiling`` lists the
-sources; the driver asks them all and chooses by the objective.
+A proposal is one way to build the network, with its depth known before any matrix is built. A source of
+proposals is a function of the request and a budget. ``krohn.construct.compiling`` lists the
+sources; the driver calls them all and chooses by the objective.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -48,7 +48,7 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be compiled and how; validated, with every fault named at once."""
+    """What to compile and how; validated, with all faults reported at once."""
 
     automaton: Semiautomaton
     length: int
@@ -105,7 +105,7 @@ def _faults(request: Request) -> Iterator[str]:
 
 
 def _tight_only(request: Request) -> Iterator[str]:
-    """What the paper's networks do not have: they are causal and of one size."""
+    """Options that the paper's networks lack: they are causal and of one size."""
     for name, usual in (("mask", "causal"), ("objective", "depth"), ("target", "state")):
         value = getattr(request, name)
         if value != usual:
@@ -137,9 +137,9 @@ class Source:
 
     Attributes:
         name: what the source is called in messages.
-        methods: the methods of a request that ask it.
+        methods: the request methods that use it.
         propose: the proposals, none or several; it raises ``Unsupported`` or ``LimitExceeded`` with the
-            reason if it has none, and keeps to the work it is given.
+            reason if it has none, and stays within its budget.
         least: the fewest layers it can propose; the source is skipped if a plan has that few already.
     """
 

@@ -3,7 +3,7 @@
 The circuit computes the network's program: what its heads and tables do to registers. A register is held as
 one wire per value, or, for sums, as a linear form of wires. A prefix sum costs no gate at all, a residue of
 it one gate per reachable value and one per residue: counting is what threshold gates do. A head that looks
-for the latest position of a kind is one gate per pair of positions; a table is an "or" of "and"s. So each
+for the latest position of a kind is one gate per pair of positions; a table is an OR of ANDs. So each
 layer of the network has a depth that does not depend on T, and polynomially many gates.
 """
 
@@ -98,10 +98,10 @@ class _Lowering:
             [self._signal(name, t).get(value, 0) for name, value in zip(registers, code, strict=True)]
         )
 
-    # What registers hold
+    # Register values
 
     def _collect(self, pairs: Any) -> Signal:
-        """One wire per value: an "or" of those that bring it."""
+        """One wire per value: an OR of those that produce it."""
         wires: dict[int, list[int]] = {}
         for value, wire in pairs:
             if wire:
@@ -148,7 +148,7 @@ class _Lowering:
         }
 
     def _at_places(self, operation: PrefixSum | PlaceSum, source: list[Held]) -> list[Held]:
-        """What is summed: nothing at places whose flag, which no letter changes, is 0."""
+        """The summands: none at places whose flag, which no letter changes, is 0."""
         if isinstance(operation, PrefixSum):
             return source
         return [
@@ -168,7 +168,7 @@ class _Lowering:
         return sums
 
     def _chosen(self, operation: Any, t: int) -> dict[int, int]:
-        """For each position that may be looked at, the wire that says it is."""
+        """For each candidate position, the wire that says it is attended to."""
         if isinstance(operation, LookBack):
             return {max(t - operation.distance, 0): TRUE}
         if isinstance(operation, LatestWrite):
@@ -263,7 +263,7 @@ def _weights(signal: Signal) -> dict[int, int]:
 
 
 def _function(change: Any, value: int) -> int:
-    """What a map of one sum does to it."""
+    """The function that a map applies to its sum."""
     if isinstance(change, Modulo):
         residue = value % change.modulus
         return residue if change.values is None else change.values[residue]

@@ -14,7 +14,7 @@ from krohn.errors import LimitExceeded
 
 FALSE, TRUE = 0, 1
 MAX_WIRES = 20_000_000
-_CHUNK = 1 << 26  # products of one evaluation step that are held at once
+_CHUNK = 1 << 26  # products held at once in one evaluation step
 
 Bits = npt.NDArray[np.bool_]
 Form = tuple[dict[int, int], int]
@@ -81,7 +81,7 @@ class Circuit:
 
 @dataclass
 class Gates:
-    """Builds a circuit gate by gate; whatever is constant needs none."""
+    """Builds a circuit gate by gate; constants need no gates."""
 
     inputs: int
     rows: list[tuple[tuple[tuple[int, int], ...], int]] = field(default_factory=list)
@@ -114,11 +114,11 @@ class Gates:
         return self.threshold(dict.fromkeys(distinct, 1), len(distinct))
 
     def disjunction(self, wires: Iterable[int]) -> int:
-        """1 where one is 1."""
+        """1 where at least one is 1."""
         return self.threshold(dict.fromkeys(wires, 1), 1)
 
     def indicators(self, form: Form, values: Sequence[int]) -> dict[int, int]:
-        """For each of its possible values, in rising order, the wire that says the form has it."""
+        """For each of its possible values, in increasing order, the wire that says the form has it."""
         weights, constant = form
         reach = [self.threshold(weights, value - constant) for value in values[1:]]
         at_least = [TRUE, *reach, FALSE]

@@ -135,9 +135,9 @@ def _spell(
 def _images(
     automaton: Semiautomaton, states: tuple[int, ...], modulus: int, budget: int
 ) -> Iterator[tuple[tuple[int, ...], Word]]:
-    """Breadth first: where words take the states, as long as they stay apart, with a shortest word.
+    """Breadth first: the images of the states under words that keep them distinct, with a shortest word each.
 
-    With a modulus once for each length modulo it; without one the way back to the beginning comes again.
+    With a modulus, once for each length modulo it; without one, returns to the start are yielded, too.
     """
     letters = [np.asarray(letter) for letter in automaton.letters]
     first = (np.asarray(states).tobytes(), 0)
@@ -175,7 +175,7 @@ def _way(
 def _commutators(elements: list[Permutation]) -> dict[Permutation, tuple[Permutation, Permutation]]:
     """The largest set of elements other than 1 each of which is a commutator of two of the set.
 
-    Of all pairs the first in the order of ``elements`` is taken: the one whose later member is earliest.
+    The pair is the first in the order of ``elements``: the one whose later member is earliest.
     """
     table, backwards = _multiplication(elements)
     pairs = table[table, table[np.ix_(backwards, backwards)]]  # [a, b] = (a b)(a⁻¹ b⁻¹)

@@ -1,4 +1,4 @@
-"""What attention may do to registers: prefix sums, memories, look-backs, lookups by key.
+"""Attention operations on registers: prefix sums, memories, look-backs, lookups by key.
 
 Every operation has a discrete meaning (``apply``) on integer arrays ``[word, position]`` and says
 which registers it reads and writes. Position 0 is the beginning of the sequence (BOS); a causal
@@ -17,7 +17,7 @@ from krohn.network.position_maps import Registers, Values
 
 
 def latest(marked: npt.NDArray[np.bool_], mask: str) -> Values:
-    """``[word, t]``: the latest visible position that is marked, 0 where there is none."""
+    """``[word, t]``: the latest visible marked position, 0 if none."""
     positions = np.arange(marked.shape[1])
     result: Values = np.maximum.accumulate(np.where(marked, positions, 0), axis=1)
     return result if mask == "causal" else _shifted(result)
@@ -29,12 +29,12 @@ def _shifted(values: Values) -> Values:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a program's registers before it runs.
+    """Static facts about a program's registers.
 
     Attributes:
         kinds: integer, wide or circle, by register.
         first: the value at BOS, for registers that tokens bring along.
-        flags: registers that are 0 or 1 by the place alone.
+        flags: registers that are 0 or 1 and depend on the position alone.
     """
 
     kinds: Mapping[str, str]
@@ -43,7 +43,7 @@ class Facts:
 
 
 class _Copies:
-    """What all heads have in common: each source gives one target."""
+    """Shared by all heads: each source gives one target."""
 
     kind: ClassVar[str]
     sources: tuple[str, ...]
@@ -72,7 +72,7 @@ class _Copies:
         return (self.kind, *(str(x) for name, x in vars(self).items() if name not in ("sources", "targets")))
 
     def faults(self, facts: Facts) -> Iterator[str]:
-        """What keeps the operation from having a meaning in this program."""
+        """Reasons why the operation is not well defined in this program."""
         return iter(())
 
     def _sum_faults(self, facts: Facts) -> Iterator[str]:
@@ -110,7 +110,7 @@ class PrefixSum(_Copies):
 
 @dataclass(frozen=True)
 class PlaceSum(_Copies):
-    """``target_t = Σ source_i`` over the visible positions where the flag of the place is 1."""
+    """``target_t = Σ source_i`` over the visible positions with position flag 1."""
 
     kind = "place sum"
     flag: str
@@ -118,7 +118,7 @@ class PlaceSum(_Copies):
     targets: tuple[str, ...]
 
     def faults(self, facts: Facts) -> Iterator[str]:
-        """As for a prefix sum; and the place alone must decide the flag."""
+        """As for a prefix sum; and the flag must depend on the position alone."""
         if self.flag not in facts.flags:
             yield f"flag {self.flag} is not one of places with values 0 and 1"
         yield from self._sum_faults(facts)
@@ -186,7 +186,7 @@ class EndWrite(_Copies):
     targets: tuple[str, ...]
 
     def faults(self, facts: Facts) -> Iterator[str]:
-        """Flags must be 0 or 1, and there must be one."""
+        """Flags must be 0 or 1, and there must be at least one."""
         if not self.flags:
             yield "there is no flag to look for"
         wrong = (name for name in self.flags if facts.first.get(name, 0) not in (0, 1))

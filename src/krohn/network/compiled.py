@@ -1,4 +1,4 @@
-"""A compiled network: explicit matrices together with what every part of them means."""
+"""A compiled network: explicit matrices together with the meaning of every part."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class CompiledNetwork:
         method: the construction: ``scan``, ``cascade``, ``features``, ``paper`` or ``grid``.
         program: the discrete meaning the weights realise; ``None`` where the construction has none.
         layout: what every channel holds after every block, and what every head does.
-        notes: what the compiler gave up, and the option that continues it; not stored.
+        notes: where the search was cut short, and the option that continues it; not stored.
     """
 
     transformer: Transformer
@@ -77,7 +77,7 @@ class CompiledNetwork:
         storage = import_module("krohn.network.storage")
         return dict(storage.tensors_of(self.transformer))
 
-    # What follows belongs to parts that are built on this one: they are loaded when they are asked for.
+    # Lazy imports below: those parts depend on this one.
 
     def save(self, directory: str | Path) -> None:
         """Writes the network to a directory, as ``krohn compile --out`` does."""

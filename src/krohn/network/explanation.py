@@ -59,7 +59,7 @@ class Explanation:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain lists, for files and web pages; layers and heads are numbered from 1, as people read them."""
+        """Plain lists, for files and web pages; layers and heads are numbered from 1, as in all output."""
         return {
             "positions": list(self.positions),
             "states": list(self.states),
@@ -74,7 +74,7 @@ class Explanation:
 def explain_word(
     network: Transformer, layout: Layout, automaton: Semiautomaton, word: tuple[int, ...]
 ) -> Explanation:
-    """Runs the word in float64 and files every intermediate under its name."""
+    """Runs the word in float64 and records every intermediate under its name."""
     seen: dict[str, Array] = {}
     words = np.array([word], dtype=np.int64).reshape(1, len(word))
     states = logits(network, words, observe=lambda name, value: seen.update({name: value[0]})).argmax(-1)[0]

@@ -1,7 +1,7 @@
 """The plain forward pass in numpy: no recurrence over positions, nothing but the matrices.
 
-Half types keep every tensor in half; sums are formed, and scores and softmax kept, in float32. The module for
-torch and the run that accompanies a certificate compute alike.
+Half types store every tensor in half; sums are accumulated, and scores and softmax kept, in float32. The
+torch module and the run that accompanies a certificate do the same.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ SHORT = {
 
 
 def float_name(dtype: Any) -> str:
-    """The name of a float format, from a name, a short one, or a type of numpy or torch; else as it is."""
+    """The name of a float format, from its name, an alias, or a numpy or torch type; else unchanged."""
     text = str(dtype)
     if isinstance(dtype, str) or text.startswith("torch."):
         return SHORT.get(text.removeprefix("torch."), text.removeprefix("torch."))
@@ -61,11 +61,11 @@ def _float16(values: npt.NDArray[Any]) -> Floats:
 
 
 def _bfloat16(values: npt.NDArray[Any]) -> Floats:
-    """To float32, then to nearest even on its upper 16 bits, as frameworks do; subnormal numbers stay."""
+    """To float32, then to nearest even on its upper 16 bits, as frameworks do; subnormal numbers are kept."""
     wide = np.ascontiguousarray(values, dtype=np.float32)
     bits = wide.view(np.uint32)
     upper = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
-    # Where an entry is not a number, the sum may wrap around to zero.
+    # Where an entry is NaN, the sum may wrap around to zero.
     return np.where(np.isnan(wide), wide, upper.view(np.float32)).astype(np.float32, copy=False)
 
 

@@ -1,4 +1,4 @@
-"""What the parts of a compiled network mean: registers and their codes, heads, maps, and who reads whom.
+"""The meaning of a compiled network's parts: registers and their codes, heads, maps, and data flow.
 
 Layers and heads are numbered from 1; layer 0 is what tokens and positions bring.
 """
@@ -66,7 +66,7 @@ def _writers(program: Program) -> Iterator[tuple[str, tuple[int, str, str]]]:
 
 
 def _codes(network: CompiledNetwork, program: Program, register: Register) -> Json:
-    """Which letters bring which value, and which states are read off which value; else nothing."""
+    """Which letters give which value, and which states are read off which value; else empty."""
     automaton = network.automaton
     result: Json = {}
     sources: dict[str, Source] = {source.register: source for source in program.sources}
@@ -117,7 +117,7 @@ def _maps(program: Program) -> Iterator[Json]:
 
 
 def _edges(program: Program) -> Iterator[Json]:
-    """Which register goes into which, in which layer, through a head or a map, and in which role there."""
+    """Which register feeds which, in which layer, through a head or a map, and in which role."""
     for number, layer in enumerate(program.layers, start=1):
         for operation in layer.attention:
             chosen = [name for name in operation.reads if name not in operation.sources]

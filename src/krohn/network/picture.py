@@ -54,7 +54,7 @@ def word_picture(
     for title, rows in groups:
         canvas.text(0, top + ROW / 2, title, size=SIZE, text_anchor="start", font_weight="bold", fill=INK)
         canvas.line(0, top, names + shown * cell, top, stroke=RULE)
-        # The title stands in the first row where that has no name of its own.
+        # The title goes into the first row if that has no name of its own.
         top += 0.0 if len(rows) == 1 and not rows[0][0] else ROW
         for name, cells, colours in rows:
             text, size = fitted(name, names - 26, SIZE)
@@ -79,7 +79,7 @@ def _cells(
 def _groups(
     positions: Sequence[str], states: Sequence[str], moments: Sequence[Mapping[str, Array]], shown: int
 ) -> Iterator[Group]:
-    """Title and rows of the embedding, of every layer and of the output; a register comes once."""
+    """Title and rows of the embedding, of every layer and of the output; each register once."""
     known: set[str] = set()
     for layer in range(len(moments) // 2 + 1):
         fresh = {
@@ -99,14 +99,14 @@ def _groups(
 
 
 def _tints(held: Array) -> list[str]:
-    """A colour for each value of a register that has few; 0 has none."""
+    """A colour for each value of a register with few values; 0 has none."""
     whole = np.abs(held - np.round(held)).max(initial=0.0) < 1e-3
     few = whole and np.abs(held).max(initial=0.0) <= MAX_COLOURED
     return [_colour(round(value)) if few and round(value) else "" for value in held]
 
 
 def _colour(index: int) -> str:
-    """Light enough to write on."""
+    """A colour light enough to write on."""
     red, green, blue = colorsys.hls_to_rgb((0.58 + (index - 1) * 0.618034) % 1.0, 0.86, 0.78)
     return "#" + "".join(f"{round(255 * part):02x}" for part in (red, green, blue))
 
@@ -117,7 +117,7 @@ def _number(value: float) -> str:
 
 
 def _maps(canvas: Canvas, heads: Sequence[HeadView], letters: Sequence[str], top: float) -> None:
-    """The squares of all heads, as many side by side as fit."""
+    """The attention maps of all heads, as many side by side as fit."""
     side = len(letters) * DOT
     longest = max((text_width(view.text, 11) for view in heads), default=0.0)
     pitch = max(side, min(longest, 400.0), 200.0) + GAP
@@ -139,7 +139,7 @@ def _map(
     shown = len(letters)
     weights = view.weights[:shown, :shown]
     most = weights.max(axis=1, keepdims=True, initial=1e-300)
-    # The root of the share: what many positions have alike is seen as well as what one has alone.
+    # Square root of the weight: keeps weight spread over many positions visible beside a single peak.
     shade = np.where(weights > NOTHING * most, 0.12 + 0.88 * np.sqrt(weights / most), 0.0)
     for row, column in np.argwhere(shade > 0):
         place = (left + float(column) * DOT, top + float(row) * DOT)

@@ -1,4 +1,4 @@
-"""What an MLP may do to registers, position by position: tables, residues, sums, clamps, composition."""
+"""Position-wise operations of MLPs on registers: tables, residues, sums, clamps, composition."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MAX_SPAN = 2**62
 
 
 class _OfSum:
-    """What the functions of one sum ``Σ cᵢ·termᵢ`` have in common."""
+    """Base class of the functions of one sum ``Σ cᵢ·termᵢ``."""
 
     terms: tuple[tuple[str, int], ...]
     target: str
@@ -63,7 +63,7 @@ class Table:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The registers that choose the row."""
+        """The registers that select the row."""
         return self.inputs
 
     @property
@@ -226,7 +226,7 @@ def combine(terms: tuple[tuple[str, int], ...], offset: int, values: Registers) 
 
 
 def formula(terms: tuple[tuple[str, int], ...], offset: int) -> str:
-    """The sum as people write it."""
+    """The sum as a formula."""
     parts = [name if factor == 1 else f"{factor}·{name}" for name, factor in terms]
     if offset or not parts:
         parts.append(str(offset))

@@ -1,7 +1,7 @@
-"""The explicit form between algebra and weights: named integer registers and operations on them.
+"""The intermediate representation between algebra and weights: named integer registers and operations.
 
 A program is the discrete meaning of a network. A compiler writes it, a lowering turns it into
-matrices, a checker compares the matrices with it; none of them shares anything but this format.
+matrices, a checker compares the matrices with it; they share nothing but this format.
 Every register is written exactly once, so its name alone says which value it holds.
 """
 
@@ -90,7 +90,7 @@ class Places:
 
 @dataclass(frozen=True)
 class ProgramLayer:
-    """Attention first, all at once; then position-wise maps in order."""
+    """Attention first, in parallel; then position-wise maps in order."""
 
     attention: tuple[AttentionOperation, ...]
     maps: tuple[PositionMap, ...]
@@ -126,7 +126,7 @@ class Readout:
 
 @dataclass(frozen=True)
 class Program:
-    """Registers, what the tokens bring, what the layers do, and how the state is read off."""
+    """Registers, token values, the operations of the layers, and how the state is read off."""
 
     registers: tuple[Register, ...]
     sources: tuple[Source, ...]
@@ -167,7 +167,7 @@ class Program:
 
 
 def validate_program(program: Program) -> None:
-    """Refuses, with every reason at once, a program whose meaning is not defined."""
+    """Refuses, with every reason at once, a program that is not well defined."""
     wrong = [*_wrong_names(program), *_wrong_order(program), *_wrong_kinds(program)]
     if wrong:
         raise InvalidInput(f"a program must be well formed: {'; '.join(wrong)}")
@@ -254,8 +254,7 @@ def interpret_registers(
     """The value of every register at every position of words ``[word, letter]``, padding included.
 
     ``intervene`` may change values at moment 0 (what tokens bring), 2l + 1 (after the attention of layer l,
-    from 0) and 2l + 2 (after its maps). Refuses values outside a register's stated range: a program must keep
-    its own promises.
+    from 0) and 2l + 2 (after its maps). Refuses values outside a register's declared range.
     """
     change = (lambda moment, values: None) if intervene is None else intervene
     letters = np.asarray(words, dtype=np.int64)

@@ -25,7 +25,7 @@ from krohn.strict_json import read_json, read_tensors, require_keys, short, show
 
 # A program as JSON and back, strict in both directions: unknown keys and wrong types are refused.
 
-# Values from a file as the types that a dataclass states: anything else is refused by name.
+# Values from a file as the types that a dataclass declares: errors name anything else.
 
 
 Kind = TypeVar("Kind")
@@ -52,7 +52,7 @@ def built_from_list(kind: Callable[..., Kind], payload: object) -> Kind:
 
 
 def named(where: str, value: object, annotation: Any) -> Any:
-    """The value if it is of the type; an error says where it stands."""
+    """The value if it is of the type; an error says where it is."""
     try:
         return fitted(value, annotation)
     except InvalidFile as error:
@@ -186,22 +186,20 @@ Tensors = dict[str, npt.NDArray[Any]]
 
 
 def save(network: CompiledNetwork, directory: str | Path) -> None:
-    """Writes both files or none; a network that is there is replaced, other files stay.
+    """Writes both files or none; an existing network is replaced, other files stay.
 
-    The old meaning goes before the new matrices come: no reader, and no crash, pairs matrices with the
-    meaning of others.
+    The old meaning is removed before the new matrices are written: neither a reader nor a crash can pair
+    matrices with the wrong meaning.
     """
     folder = Path(directory)
     check_target(folder)
-    automaton_from_payload(
-        automaton_payload(network.automaton)
-    )  # names that a file cannot hold are refused now
+    automaton_from_payload(automaton_payload(network.automaton))  # refuse names that a file cannot hold
     files = {MODEL: save_tensors(tensors_of(network.transformer)), MEANING: json_bytes(_meaning(network))}
     write_folder(folder, files, key=MEANING)
 
 
 def check_target(folder: Path) -> None:
-    """Refuses a directory whose files are not those of a compiled network and would be lost."""
+    """Refuses a directory with files that do not belong to a compiled network and would be lost."""
     for name in OF_RUNS:
         if (folder / name).exists():
             raise InvalidInput(
@@ -233,7 +231,7 @@ def load(directory: str | Path) -> CompiledNetwork:
         automaton = automaton_from_payload(payload["automaton"], _name(payload.get("name", "")))
         if automaton.digest != payload["digest"]:
             raise InvalidFile("the automaton does not have the digest the file states; compile it again")
-        # A name that is not this automaton's is the file's own; it is not passed on.
+        # A name that does not give this automaton is only the file's claim; it is dropped.
         automaton = replace(automaton, name=true_name(automaton))
         automaton = asked(automaton, named("target", payload.get("target", "state"), Target))
         program = None if payload["program"] is None else program_from_json(payload["program"])
@@ -320,7 +318,7 @@ def _refuse_others(expected: set[str], given: set[str]) -> None:
 
 
 def _shape(payload: object, tensors: int) -> list[tuple[int, int]]:
-    """The layers, of which there cannot be more than tensors."""
+    """The layers; there cannot be more than tensors."""
     sizes: list[tuple[int, int]] = list(named("shape", payload, tuple[tuple[int, int], ...]))
     if not all(heads >= 0 and depth >= 1 for heads, depth in sizes):
         raise InvalidFile("shape must list [heads, MLP matrices] per layer, at least 0 and 1 of them")
@@ -375,7 +373,7 @@ def _lists_of_lists(payload: object, what: str) -> list[list[object]]:
 
 
 def _read_meaning(path: Path) -> dict[str, Any]:
-    """The file's content, with the right keys and version; the values are looked at one by one."""
+    """The file's content, with the right keys and version; the values are checked later, one by one."""
     _must_exist(path)
     payload = require_keys(read_json(path), KEYS, short(path), optional=("name", "target"))
     if type(payload["krohn"]) is not int or payload["krohn"] != VERSION:

@@ -282,7 +282,7 @@ class Channel:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The register or position code it holds, or ``free``."""
         return (f"{self.register} {self.part}".strip() or self.position) or "free"
 
 

@@ -1,4 +1,4 @@
-"""One word through a compiled network, position by position, by a real pass; on the screen and as a file."""
+"""One word through a compiled network, position by position, by a real pass; on screen and as a file."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ NOTHING = 1e-6
 class Shown:
     """A register along the positions: after the embedding, the heads or the MLP, where it is first stored.
 
-    One that is never stored, as a map goes straight on from it, has the value that the program gives it.
+    One that is never stored, because a map consumes it directly, has the value that the program gives it.
     """
 
     name: str
@@ -109,13 +109,13 @@ def _registers(
 
 
 def around_circle(cosine: Array, sine: Array, count: int) -> Array:
-    """The values 0 … count − 1 of points on a circle; a point a little before the first is not the last."""
+    """The values 0 … count − 1 of points on a circle; a point slightly before the first is not the last."""
     turns: Array = np.arctan2(sine, cosine) / (2 * np.pi) * count
     return (turns + 0.5) % count - 0.5
 
 
 def without_noise(value: float) -> int | float:
-    """Whole numbers come with the noise of float64; less than 1e-6 of it is not shown."""
+    """Rounds float64 noise of less than 1e-6 off whole numbers."""
     nearest = round(value)
     return nearest if abs(value - nearest) < 1e-6 else value
 
@@ -124,7 +124,7 @@ def _seen(weights: Array) -> Iterator[int]:
     return (int(place) for place in np.flatnonzero(weights > NOTHING))
 
 
-# What a network means, or does on a word, as a file: JSON, a picture, or one long table in parquet.
+# The meaning of a network, or its run on a word, as a file: JSON, a picture, or one long table in parquet.
 
 
 SUFFIXES = (".parquet", ".json", ".svg")
@@ -134,7 +134,7 @@ _NETWORK = ("kind", "layer", "head", "name", "low", "high", "text")
 
 
 def check_name(path: Path, *, word: bool) -> None:
-    """Refuses a name whose form is not known, before the work."""
+    """Refuses an unknown file format, before the work."""
     check_output(path, *SUFFIXES)
     if path.suffix == ".svg" and not word:
         raise InvalidInput("a picture needs a word to draw: give one, or choose .json or .parquet")

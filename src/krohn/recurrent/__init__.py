@@ -1,1 +1,1 @@
-"""Recurrent architectures: which of them can track an automaton, weights that do, proofs for every length."""
+"""Recurrent architectures: which can track an automaton, weights that do, proofs for every length."""

@@ -1,13 +1,13 @@
-"""Whether so many layers of a family, with so many steps a letter, can track an automaton: yes, no or open.
+"""Whether this many layers of a family, with this many steps per letter, can track an automaton.
 
-The rows of ``verdicts`` say what suffices. Where a network has less, three facts decide.
+The answer is yes, no or open. ``verdicts`` lists what suffices; where a network has less, three facts decide.
 
 - Diagonal layers on a group: the number of layers is the least. The groups of one layer are subgroups of
   products of those of its channels, so elementary 2-groups or abelian ones; a group inside a cascade of k
   layers has a subnormal series of k such sections, and so have its subgroups and quotients.
-- One layer with one step a letter that keeps finitely many points apart: the step moves them as a reflection,
-  so every letter has order at most two. A window of letters does not help: read one letter again and again.
-- One layer of contractions on two idempotents with one image: only with a margin that shrinks.
+- One layer with one step per letter that keeps finitely many points apart: the step is a reflection on them,
+  so every letter has order at most two. A window of letters does not help: repeat one letter.
+- One layer of contractions on two idempotents with one image: only with a shrinking margin.
 """
 
 from functools import cache
@@ -24,7 +24,7 @@ Answer = tuple[bool | None, str]
 
 @cache
 def capability(spec: str | Semiautomaton, family: str, layers: int, steps: int) -> Answer:
-    """Can it, and why not: ``None`` where it is not decided, or possible only with a margin that shrinks."""
+    """Whether it can, and if not why; ``None`` if undecided, or possible only with a shrinking margin."""
     if min(layers, steps) < 1:
         raise InvalidInput(f"a network must have at least 1 layer and 1 step; got {layers} and {steps}")
     automaton = reachable(parse_spec(spec) if isinstance(spec, str) else spec)

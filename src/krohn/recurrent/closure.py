@@ -1,4 +1,4 @@
-"""Looks for the proof for words of every length (``check.closure``), or for a wrong word."""
+"""Searches for a proof for words of every length (``check.closure``), or for a counterexample."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,12 +29,12 @@ class Closure:
 
     Attributes:
         every_length: proved for words of every length.
-        layers: pairs of a state of the layers above and a box that were reached, for each layer.
+        layers: for each layer, the reached pairs of a state of the layers above and a box.
         margin: the least lead of the right logit.
-        order: the order of adding for which it holds.
-        horizon: all words up to this length are right in that order; none if nothing was searched.
-        counterexample: a wrong word with the state it gives, if one is known; it was run.
-        chunked: whether the chunked form gives the same floats, too; none if there is no such form.
+        order: the summation order for which it holds.
+        horizon: all words up to this length are right in that order; ``None`` if nothing was searched.
+        counterexample: a wrong word with the state it gives, if known; confirmed by a run.
+        chunked: whether the chunked form gives the same floats; ``None`` if there is no such form.
         reason: why there is no proof.
     """
 
@@ -54,7 +54,7 @@ class Closure:
 
     @property
     def any_order(self) -> bool:
-        """Whether it is proved for each order of adding."""
+        """Whether it is proved for every summation order."""
         return self.every_length and self.order != LEFT
 
     def to_json(self, automaton: Semiautomaton) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class Closure:
 
 
 def close(cell: Cell, automaton: Semiautomaton, limit: int = MAX_PAIRS, dtype: str = "float32") -> Closure:
-    """Searches for sums in any order, then, where rounding depends on it, from left to right."""
+    """Tries sums in any order first, then, where rounding depends on it, from left to right."""
     sizes = (cell.num_letters, cell.num_states)
     if sizes != (automaton.num_letters, automaton.num_states):
         raise InvalidInput(
@@ -99,7 +99,7 @@ def close(cell: Cell, automaton: Semiautomaton, limit: int = MAX_PAIRS, dtype: s
 
 
 def _searched(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, order: str) -> Closure:
-    """One order of adding; a word after which the right logit may not lead is run."""
+    """One summation order; a word after which the right logit may not lead is run."""
     try:
         with np.errstate(all="ignore"):
             result = closure.close(cell, checkable(automaton), dtype, order, limit, budget=Budget(WORK))

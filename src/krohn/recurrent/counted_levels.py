@@ -1,8 +1,8 @@
 """Levels of a cascade as counters: the tile of the last reset, and the product of permutations since then.
 
 The product is a tower of counters, the sections of a series of the level's group. Each layer holds the
-counters of one section, and the first layer of a level the tile as well. What a letter adds to a counter
-depends on the layers above alone.
+counters of one section, and the first layer of a level also the tile. What a letter adds to a counter
+depends only on the layers above.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ class _Level:
 
     @property
     def depth(self) -> int:
-        """Layers that it takes."""
+        """Number of layers."""
         return max(1, len(self.tower.sections))
 
     def layers(self) -> list[tuple[int | None, Residues]]:
@@ -54,7 +54,7 @@ class _Level:
         return [(self.start if i == 0 else 0, (0,) * len(m)) for i, (_, m) in enumerate(self.layers())]
 
     def tile(self, held: Sequence[Held]) -> int:
-        """The coordinate that its layers stand for."""
+        """The coordinate that its layers encode."""
         residues = tuple(r for _, counters in held for r in counters)
         return self.tower.element(residues)[held[0][0]]
 

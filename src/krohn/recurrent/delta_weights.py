@@ -77,9 +77,9 @@ def in_columns(automaton: Semiautomaton, *, resets_in_one_step: bool = False) ->
 
 
 def _tracked(automaton: Semiautomaton, action: dict[int, Permutation]) -> tuple[Places, dict[int, Places]]:
-    """Points whose images tell the states apart, and these images for each state that permutations reach.
+    """Points whose images separate the states, and these images for each state that permutations reach.
 
-    Nothing is reached if a state does not determine the images, as where the group moves fewer states.
+    Empty if a state does not determine the images, for instance where the group moves fewer states.
     """
     degree = len(next(iter(action.values())))
     base = GeneratedGroup(list(action.values()), degree).chain.base or (0,)
@@ -114,7 +114,7 @@ def _single(
 
 
 def _stacked(cascade: Cascade) -> Columns:
-    """A layer for each level; a level that is not read goes back to where it started."""
+    """A layer for each level; a level that is not read is reset to its start."""
     frame, most, start = cascade.skeleton, max(cascade.sizes), cascade.initial
 
     def step(values: Values, letter: int) -> tuple[tuple[Action, ...], Values]:
@@ -210,7 +210,7 @@ class DeltaCode(Code):
 
 
 def _writes(wanted: Array) -> Steps:
-    """After the gate has emptied the memory: a write for each row there is; those before stay as they are."""
+    """After the gate has cleared the memory: one write per distinct row; rows already written are kept."""
     done = np.zeros_like(wanted)
     steps: Steps = []
     for row in dict.fromkeys(map(tuple, wanted)):

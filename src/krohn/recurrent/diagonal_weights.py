@@ -23,7 +23,7 @@ from krohn.recurrent.stack_weights import Action, Array, Code, Value, stack_weig
 
 
 def diagonal(automaton: Semiautomaton) -> DiagonalStack:
-    """Gates 0 and 1 without groups, with signs if all counters are modulo 2, else complex."""
+    """Gates 0 and 1 if there are no groups, signs if all counters are modulo 2, else complex."""
     counted = Counted(holonomy_cascade(automaton, budget=Budget(UNITS)), _tower)
     if not counted.layers:
         raise Unsupported(
@@ -137,5 +137,5 @@ def root_of_unity(exponent: int, modulus: int) -> complex:
 _INPUT: dict[str, Callable[[complex], complex]] = {
     "unit": lambda factor: 256.0 * factor,
     "signed": lambda factor: 128.0 * factor,
-    "complex": lambda factor: 2.0 * factor,  # moved back to the circle: its length does not matter
+    "complex": lambda factor: 2.0 * factor,  # rescaled onto the circle: its length does not matter
 }

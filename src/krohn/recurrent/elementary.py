@@ -21,7 +21,7 @@ def components(images: Sequence[int]) -> int:
 
 
 def swaps_and_merges(images: Sequence[int]) -> list[Step]:
-    """The map as n − components(map) steps, the first one first.
+    """The map as n − components(map) steps, in order.
 
     Fewer do not suffice in the one-hot code: each step moves along one direction, and the map less the
     identity has that rank. Cycles come first, as swaps; then the trees that lead to them, from the root.

@@ -1,4 +1,4 @@
-"""Looks for references and radii that prove a horizon (``check.balls``); nothing here is trusted."""
+"""Searches for references and radii that prove a horizon (``check.balls``); the checker trusts none of it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,27 +22,27 @@ from krohn.check.closure import WORK
 from krohn.check.stacks import DiagonalStack
 from krohn.check.verdict import Budget, Refused
 
-_NEAR = 0.25  # what comes this near to a reference of the same state is taken for it
-_RATIOS = (1e-1, 1e-2, 1e-3, 1e-4)  # of what a memory may be off to what the next one may
-_HALVINGS = 7  # of the factor between a millionth and one
+_NEAR = 0.25  # points within this distance of a reference of the same state are merged into it
+_RATIOS = (1e-1, 1e-2, 1e-3, 1e-4)  # allowed error of a memory relative to that of the next one
+_HALVINGS = 7  # bisection steps for the factor, between 1e-6 and 1
 
 
 @dataclass(frozen=True)
 class Horizon:
-    """Letters up to which every word is run right, and the witness that ``check.balls`` asks for."""
+    """Length up to which every word is computed correctly, and the witness for ``check.balls``."""
 
     length: int
     witness: dict[str, Any]
 
 
 def certified_horizon(cell: Cell, automaton: Semiautomaton, dtype: str = "float32") -> int | None:
-    """Letters up to which every word is run right; ``None`` if this cannot tell."""
+    """Length up to which every word is computed correctly; ``None`` if undecided."""
     result = horizon_of(cell, automaton, dtype)
     return None if result is None else result.length
 
 
 def horizon_of(cell: Cell, automaton: Semiautomaton, dtype: str = "float32") -> Horizon | None:
-    """The longest that was found, 0 if the answers are not sure at all; ``None`` if this cannot tell."""
+    """The longest horizon found, 0 if no length is proved; ``None`` if undecided."""
     if not isinstance(cell, DiagonalStack):
         return None
     budget, nothing = Budget(WORK), Horizon(0, {})
@@ -88,7 +88,7 @@ def _largest(
 
 
 def _references(balls: DiagonalBalls, automaton: Semiautomaton) -> tuple[list[list[int]], References] | None:
-    """Breadth first; what comes near a reference of the same state is that reference."""
+    """Breadth first; a point near a reference of the same state is merged into it."""
     states, right, origins = [balls.start()], [int(automaton.start)], list[list[int]]()
     flat, known = [_flat(states[0])], {int(automaton.start): [0]}
     follow: list[list[int]] = []
@@ -115,5 +115,5 @@ def _references(balls: DiagonalBalls, automaton: Semiautomaton) -> tuple[list[li
 
 
 def _flat(state: Carried) -> npt.NDArray[np.complex128]:
-    """All numbers of the first row."""
+    """The first row, flattened."""
     return np.concatenate([ball.middle[0] for block in state for ball in block])

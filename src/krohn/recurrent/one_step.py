@@ -24,7 +24,7 @@ MAX_WORK = 500
 
 
 def deltanet(automaton: Semiautomaton) -> DeltaStack:
-    """Weights with one step for each letter, for words of every length; blocks where counters do not do."""
+    """Weights with one step per letter, for words of every length; blocks where counters do not suffice."""
     plain = in_columns(automaton, resets_in_one_step=True)
     if all(len(elementary(action)) <= 1 for layer in all_actions(plain.machine) for action in layer):
         return plain.network()
@@ -36,14 +36,14 @@ def deltanet(automaton: Semiautomaton) -> DeltaStack:
 
 @dataclass(frozen=True)
 class _Level:
-    """A layer of the plain machine: what letters do to it, and what blocks do."""
+    """A layer of the plain machine: the actions of letters and of blocks on it."""
 
     actions: list[Action]
     blocks: list[Action]
 
 
 def with_one_step(plain: Columns) -> Columns:
-    """The same automaton in blocks; unchanged if every action is one step as it is."""
+    """The same automaton in blocks; unchanged if every action is already one step."""
     block, levels = _blocks(plain)
     if block == 1:
         return plain
@@ -75,7 +75,7 @@ class _Blocked:
         return (place,) * len(self.plain.start[0])
 
     def start(self) -> Values:
-        """No letter was read, nothing is pending."""
+        """No letter read, nothing pending."""
         values = [self.single(0)] * self.bits
         for places in self.plain.start:
             values += [*([self.single(0)] * self.block), places]
@@ -86,7 +86,7 @@ class _Blocked:
         return self.plain.state(self.caught_up(values))
 
     def caught_up(self, values: Values) -> Values:
-        """The plain machine's values: the rest of the pending work, then the block so far."""
+        """The plain machine's values: after the rest of the pending work, then the block so far."""
         result, count = [], self.count(values)
         for number in range(len(self.levels)):
             done, pending, places = self.parts(values, number)
@@ -136,12 +136,12 @@ def _padded(action: Action, points: int) -> Action:
 
 
 def block_length(plain: Columns) -> int:
-    """Letters whose work together is at most one step a letter."""
+    """Number of letters whose total work is at most one step per letter."""
     return _blocks(plain)[0]
 
 
 def _blocks(plain: Columns) -> tuple[int, list[_Level]]:
-    """The shortest block, a power of two, whose work is at most one step a letter; first the idle work."""
+    """The shortest block, a power of two, whose work is at most one step per letter; first the idle work."""
     result = all_actions(plain.machine)
     works, block = result, 1
     while any(len(elementary(action)) > block for layer in works for action in layer):
@@ -162,7 +162,7 @@ def _products(actions: Sequence[Action]) -> list[Action]:
 
 
 def composed_action(actions: Sequence[Action]) -> Action:
-    """What the actions do together, the first one first."""
+    """The composition of the actions, in order."""
     kind, images = actions[0]
     for action in actions[1:]:
         kind = "reset" if "reset" in (kind, action[0]) else "move"

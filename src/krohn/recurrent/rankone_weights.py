@@ -44,7 +44,7 @@ class RankOneCode(DeltaCode):
 
 
 def rankone(automaton: Semiautomaton) -> RankOneStack:
-    """One layer; as many steps as the letter that needs most, n less the components of its graph."""
+    """One layer; as many steps as the most expensive letter needs, n minus the components of its graph."""
     steps = max(1, *(len(swaps_and_merges(letter)) for letter in automaton.letters))
     count = 4 * automaton.num_letters * steps * 2 * automaton.num_states * (automaton.num_letters + 2)
     if count > MAX_PARAMETERS:

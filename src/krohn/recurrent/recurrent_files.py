@@ -30,7 +30,7 @@ CELLS: dict[str, type[Cell]] = {
 
 @dataclass(frozen=True, repr=False)
 class RecurrentNetwork:
-    """A cell and the automaton it is said to track."""
+    """A cell and the automaton it claims to track."""
 
     cell: Cell
     automaton: Semiautomaton
@@ -76,7 +76,7 @@ def check_target(folder: Path) -> None:
 
 
 def save(network: RecurrentNetwork, directory: str | Path) -> None:
-    """Writes both files or none; a network that is there is replaced."""
+    """Writes both files or none; an existing network is replaced."""
     folder = Path(directory)
     check_target(folder)
     meaning = {

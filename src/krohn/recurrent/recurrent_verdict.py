@@ -1,4 +1,4 @@
-"""A recurrent network as it is verified: words of every length by closure, up to a length by balls."""
+"""Verification of recurrent networks: words of every length by closure, up to a length by balls."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,7 +16,7 @@ from krohn.recurrent.recurrent_files import RecurrentNetwork, run_all
 
 
 def net_of(network: RecurrentNetwork) -> Net:
-    """What decides the answers of a recurrent network, as the checker reads it from a folder."""
+    """The recurrent network as the checker reads it from a folder."""
     automaton = network.automaton
     names = list(automaton.letter_names), list(automaton.state_names)
     return recurrent_net(dict(network.cell.tensors), network.cell.kind, network.cell.options, *names)
@@ -30,7 +30,7 @@ def verify_recurrent(
     *,
     renamed: bool = False,
 ) -> Verification:
-    """Every length, or every word up to ``length``; a wrong word where one is found."""
+    """Every length, or every word up to ``length``; a counterexample if one is found."""
     dtype, net = dtype or DTYPES[0], net_of(network)
     if dtype not in DTYPES:
         raise InvalidInput(f"recurrent networks are proved in {' or '.join(DTYPES)}; got {dtype}")
@@ -77,7 +77,7 @@ def _outcome(
     horizon: Horizon | None = None,
     net: Net | None = None,
 ) -> Verification:
-    """The rules have the last word where there is something to prove, given by ``net``."""
+    """The checker's rules decide where there is something to prove, given by ``net``."""
     claim, automaton = certificate.claim, identity.automaton
     verdict = None if net is None else check_certificate(net, certificate)
     done = verdict is not None and verdict.certified

@@ -20,7 +20,7 @@ GAIN = 512.0
 
 
 def lstm(automaton: Semiautomaton) -> Lstm:
-    """Units (p, a), "was in p and read a", and one unit "started"; each is an "and", by its input gate.
+    """Units (p, a), "was in p and read a", and one unit "started"; each is an AND, by its input gate.
 
     Forget gate 0, output gate and candidate 1: a unit that is on holds tanh 1, one that is off 0.
     """

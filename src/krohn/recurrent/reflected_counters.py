@@ -15,7 +15,7 @@ from krohn.recurrent.stack_weights import Action, Cascaded, Values
 
 
 def reflected(cascade: Cascade) -> Columns:
-    """The cascade's automaton as such layers; refuses groups with other sections than C2 and C3."""
+    """The cascade's automaton as such layers; refuses groups with sections other than C2 and C3."""
     return _Reflected(Counted(cascade, _tower)).columns()
 
 
@@ -27,7 +27,7 @@ def _tower(moves: list[tuple[int, ...]], size: int) -> CounterTower:
 
 
 class _Reflected:
-    """Values: the letters modulo 2 if some counter needs them, then tiles and counters, one in each layer."""
+    """Values: the letter count modulo 2 if some counter needs it, then tiles and counters, one per layer."""
 
     def __init__(self, counted: Counted) -> None:
         self.plain, self.layers = counted.machine, counted.layers
@@ -45,7 +45,7 @@ class _Reflected:
         return Columns(machine, self.points)
 
     def placed(self, held: Values, sign: int) -> Values:
-        """Where the columns are if the counting layers hold this after so many letters modulo 2."""
+        """Places of the columns for these values of the counting layers and letter count modulo 2."""
         places = [sign] if self.signed else []
         for (start, moduli), (tile, residues) in zip(self.layers, held, strict=True):
             places += [] if start is None else [tile]

@@ -1,4 +1,4 @@
-"""Runs recurrent networks in plain float32, as numpy adds; nothing is proved here."""
+"""Runs recurrent networks in plain float32, in numpy's summation order; nothing is proved here."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class PlainSums(Sums):
-    """The operations of layers on floats: both ends of every interval are the one result."""
+    """The operations of layers on plain floats: both ends of every interval coincide."""
 
     @property
     def wide(self) -> Sums:
@@ -96,7 +96,7 @@ def logits_of(cell: Cell, words: npt.NDArray[np.int64]) -> Floats:
 
 
 def states_of(cell: Cell, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The states with the largest logits; −1 where a logit is no number."""
+    """The states with the largest logits; −1 where a logit is NaN."""
     logits = logits_of(cell, words)
     answers: npt.NDArray[np.int64] = logits.argmax(axis=-1)
     return np.where(np.isnan(logits).any(axis=-1), -1, answers)

@@ -1,16 +1,16 @@
-"""Letters that permute the states, as permutations of fewer points that tell all group elements apart."""
+"""Letters that permute the states, as permutations of fewer points on which the group acts faithfully."""
 
 from collections.abc import Sequence
 
 from krohn.algebra.generated_group import GeneratedGroup, least_blocks
 from krohn.algebra.permutation import Permutation
 
-_KEPT = 6  # actions of different degree that are made smaller in turn
+_KEPT = 6  # number of actions, of different degrees, that are reduced further
 _MAX_DEGREE = 400
 
 
 def small_action(letters: Sequence[Permutation]) -> tuple[Permutation, ...]:
-    """The letters on the blocks of a block system, if the group acts faithfully on them; the fewest found.
+    """The letters on the blocks of a block system, if the group acts faithfully on them; the smallest found.
 
     A group that acts on itself, such as S5 on its 120 elements, acts on blocks: the cosets of a subgroup.
     Blocks of blocks are tried, always those that hold point 0 and one other; the least number is not proved.
@@ -35,7 +35,7 @@ def small_action(letters: Sequence[Permutation]) -> tuple[Permutation, ...]:
 
 
 def on_blocks(letter: Permutation, labels: Sequence[int]) -> Permutation:
-    """What a letter does to the blocks of a partition that it respects."""
+    """The action of a letter on the blocks of a partition that it respects."""
     images = [0] * (max(labels) + 1)
     for point, label in enumerate(labels):
         images[label] = labels[letter[point]]

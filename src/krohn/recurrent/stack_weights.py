@@ -3,12 +3,12 @@
 Layer i holds a value and changes it by an *action* that depends on the letter and on the values of the layers
 above before the letter. The stream has a channel for each letter, the numbers that each layer reads, and a
 channel for each action of each layer but the first. The MLP behind layer i sees the letter and, one position
-back, what layers 0…i read; a unit is the "and" of one case, and switches the action of layer i + 1 on.
+back, what layers 0…i read; a unit is the AND of one case, and enables the action of layer i + 1.
 At the first letter nothing was read: zero is the code of the start.
 
-*Lagging* layers hold their values before the letter instead: a mixer does what the letter before asks for,
+*Lagging* layers hold their values before the letter instead: a mixer applies the previous letter's action,
 the MLPs see letter and values at one position, and the first letter writes the code of the start. So an
-action need not write anything where it only turns a number, and a rounded "and" cannot leave a trace in it.
+action need not write anything where it only rotates a number, and a rounded AND leaves no trace in it.
 """
 
 from abc import ABC, abstractmethod
@@ -49,7 +49,7 @@ class Code(ABC):
     @property
     @abstractmethod
     def reads(self) -> int:
-        """Numbers that it adds to the stream; all are zero at the start."""
+        """Number of channels that it adds to the stream; all are zero at the start."""
 
     @abstractmethod
     def test(self, value: Value) -> tuple[Array, float]:
@@ -70,7 +70,7 @@ class Code(ABC):
 
 @dataclass
 class _Cases:
-    """All that can happen: cases (letter, values above) of each layer with the action, and final values."""
+    """All reachable cases: (letter, values above) of each layer with the action, and final values."""
 
     by_layer: list[dict[tuple[int, Values], Action]]
     ends: dict[Values, int]
@@ -100,7 +100,7 @@ def _explore(machine: Cascaded) -> _Cases:
 
 
 def all_actions(machine: Cascaded) -> list[list[Action]]:
-    """For each layer what letters may do to it, each action once."""
+    """For each layer its distinct actions."""
     return [list(dict.fromkeys(layer.values())) for layer in _explore(machine).by_layer]
 
 

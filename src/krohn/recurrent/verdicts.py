@@ -5,7 +5,7 @@ a diagonal layer moves finitely many numbers by maps x ↦ a x + b, and its grou
 order at most two (−1 ≤ a ≤ 1) or cyclic (complex a, |a| ≤ 1). A stack of layers is a cascade of such
 channels, so by Krohn and Rhodes its groups are trivial, 2-groups or solvable, at every depth. The layers
 are upper bounds: one for each step of a series of each level's group, along the levels of the holonomy
-cascade. Every row says what it assumes, and whether fewer layers are known not to do.
+cascade. Every row says what it assumes, and whether fewer layers are known not to suffice.
 """
 
 import re
@@ -63,7 +63,7 @@ class Verdict:
         reason: why, in words.
         source: where it is proved.
         assumptions: of the network, under which the answer holds.
-        least: whether fewer layers of this family are known not to do, under these assumptions.
+        least: whether fewer layers of this family are known not to suffice, under these assumptions.
     """
 
     name: str
@@ -86,7 +86,7 @@ def verdicts(
 ) -> tuple[Verdict, ...]:
     """A row per family, from the weakest to the strongest; the Transformer's layers are given, if known.
 
-    What is to be tracked are the states that words lead to from the start; others do not count.
+    Only the states reachable from the start need to be tracked.
     """
     return _Rows(reachable(automaton), analysis.reached or analysis, transformer_layers).rows()
 
@@ -126,7 +126,7 @@ class _Rows:
         count = self.n * self.automaton.num_letters + 1
         return f"{count} units: one for each state and letter, one for the start"
 
-    # What stands in the way
+    # Obstructions
 
     def any_group(self) -> str | None:
         """A group, if there is one: then some word counts modulo m > 1."""
@@ -151,7 +151,7 @@ class _Rows:
                 return f"the group {subgroup.name} inside is not solvable; those of diagonal layers are"
         return None
 
-    # How many steps
+    # Numbers of steps
 
     @cached_property
     def points(self) -> tuple[tuple[int, ...], ...]:
@@ -159,10 +159,10 @@ class _Rows:
         return small_action(self.automaton.letters)
 
     def swaps(self) -> int:
-        """The most swaps of two points that a letter of a group takes."""
+        """The most transpositions that a letter of a group takes."""
         return max(len(letter) - components(letter) for letter in self.points)
 
-    # How many layers
+    # Numbers of layers
 
     def layers(self, of_group: Callable[[PermutationGroup], int]) -> int | None:
         """Σ over the levels of what the longest tower of a component needs."""
@@ -212,7 +212,7 @@ class _Rows:
         return block.bit_length() - 1 + levels * (block + 1), how
 
     def published_deltanet(self) -> tuple[int | None, str]:
-        """Layers with one step a letter that others have proved to suffice, for two families of groups."""
+        """Layers with one step per letter proved to suffice in the literature, for two families of groups."""
         name = self.analysis.groups[0].name if self.analysis.is_group and self.analysis.groups else ""
         if re.fullmatch(r"D\d+|S3", name):
             return 2, f"{name} is a dihedral group: two layers"
@@ -231,7 +231,7 @@ class _Rows:
             return None
 
     def block_and_levels(self) -> tuple[int | None, int | None]:
-        """Letters in a block whose work is one step a letter, and levels of the cascade."""
+        """Letters in a block whose work is one step per letter, and levels of the cascade."""
         if self.analysis.is_group:
             try:
                 return block_length(in_columns(self.automaton)), 1
@@ -275,7 +275,7 @@ class _Rows:
         return Verdict(name, True, 1, 1, True, how, source)
 
     def fixed_precision(self) -> Verdict:
-        """Past temporal logic is what partially ordered automata do; a state may add the letter just read.
+        """Past temporal logic equals partially ordered automata; a state may add the letter just read.
 
         So what a word does before its last letter must follow from a partially ordered automaton: states are
         merged if every letter leads them to the same state, and those classes must lie on no cycle.
@@ -315,7 +315,7 @@ def _cycle(automaton: Semiautomaton) -> tuple[int, int] | None:
         for target in targets:
             before[target].add(label)
     ready = [label for label in first if not before[label]]
-    while ready:  # what no cycle leads to goes
+    while ready:  # drop what no cycle leads to
         label = ready.pop()
         for target in after.pop(label):
             before[target].discard(label)
@@ -324,7 +324,7 @@ def _cycle(automaton: Semiautomaton) -> tuple[int, int] | None:
     if not after:
         return None
     label, later, seen = min(after), -1, set[int]()
-    while label not in seen:  # backwards along what is left, until a class comes again
+    while label not in seen:  # backwards along what is left, until a class repeats
         seen.add(label)
         label, later = min(before[label]), label
     return first[label], first[later]

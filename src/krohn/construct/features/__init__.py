@@ -1,1 +1,1 @@
-"""What one layer of heads can see at once, and plans that read the state off a few such features."""
+"""Features that one layer of heads can see, and plans that read the state off a few of them."""

@@ -9,7 +9,7 @@ from krohn.network.position_maps import Row
 
 @dataclass(frozen=True)
 class Back:
-    """``distance`` positions back; where the word is shorter, ``before`` if given, else BOS."""
+    """The symbol ``distance`` positions back; where the word is shorter, ``before`` if given, else BOS."""
 
     distance: int
     num_symbols: int
@@ -20,7 +20,7 @@ class Back:
 
     @property
     def start(self) -> tuple[int, ...]:
-        """Nothing but what stands before the word."""
+        """Only what precedes the word."""
         return (self.num_symbols if self.before is None else self.before,) * (self.distance + 1)
 
     @property
@@ -30,7 +30,7 @@ class Back:
 
     @property
     def cost(self) -> float:
-        """One head, of a kind with one more position code than others."""
+        """One head, with one more position code than others."""
         return 1.0 + 0.02 * self.distance
 
     def step(self, value: Value, symbol: int, place: int) -> Value:

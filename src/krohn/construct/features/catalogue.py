@@ -1,4 +1,4 @@
-"""The features worth trying: counts, latest symbols and look-backs over classes that matter."""
+"""Candidate features: counts, latest symbols and look-backs over relevant classes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, permutations
@@ -38,7 +38,7 @@ def moduli(automaton: Semiautomaton) -> list[int]:
 
 
 def letter_classes(annotated: Annotated) -> list[Class]:
-    """Sets of letters: all if they are few, else single ones, all but one, and those that act alike."""
+    """Sets of letters: all subsets if few, else singletons, their complements, and letters that act alike."""
     automaton = annotated.automaton
     count = automaton.num_letters
     everything = frozenset(range(count))
@@ -114,7 +114,7 @@ def heads_over(
 
 
 def one_layer_catalogue(annotated: Annotated) -> list[Feature]:
-    """What one layer of heads can see of the letters themselves."""
+    """Features of the plain letters that one layer of heads can see."""
     automaton = annotated.automaton
     rhythms = moduli(automaton)
     counts = [(m, False) for m in rhythms]
@@ -132,14 +132,14 @@ def one_layer_catalogue(annotated: Annotated) -> list[Feature]:
 
 
 def compared_positions(annotated: Annotated) -> list[Feature]:
-    """What takes two heads: positions of letters compared, and the later one of two."""
+    """Features that take two heads: comparisons of positions, and the later of two."""
     automaton = annotated.automaton
     result = [*orders(letter_classes(annotated), automaton.num_letters)]
     return result + list(later_places(automaton, moduli(automaton)))
 
 
 def pattern_catalogue(annotated: Annotated) -> list[Feature]:
-    """What patterns are made of: letters that may come once, or only at first, or directly after another."""
+    """Features for regex patterns: letters that may come once, only at first, or directly after another."""
     names = annotated.automaton.letter_names[:MOST_COMPARED]
     marks = [[Mark(frozenset([x]), end, name) for end in ENDS] for x, name in enumerate(names)]
     result: list[Feature] = []
@@ -186,14 +186,14 @@ def letter_at(automaton: Semiautomaton, place: int, letter: int) -> PlaceCount:
 
 
 def alternating(automaton: Semiautomaton) -> Iterator[tuple[tuple[frozenset[int], ...], str]]:
-    """Pairs of letters counted at odd and even positions alike, but the other way round."""
+    """One letter at odd places and another at even places, for every pair of letters."""
     names = automaton.letter_names
     for x, y in combinations(range(automaton.num_letters), 2):
         yield (frozenset([x]), frozenset([y])), f"{names[x]} at odd, {names[y]} at even places"
 
 
 def two_layer_catalogue(annotated: Annotated) -> list[Feature]:
-    """What the second layer can see of annotated letters."""
+    """Features of annotated letters that the second layer can see."""
     automaton = annotated.automaton
     counts = [(m, False) for m in moduli(automaton)] + [(2, True), (3, True)]
     return list(heads_over(symbol_classes(annotated), counts, (), len(annotated.rows), 1))

@@ -1,7 +1,7 @@
-"""The cheapest set of features that determines the state, found by counterexamples.
+"""The cheapest set of features that determines the state, by counterexample-guided search.
 
-Two words that look alike but lead to different states must be told apart by some feature of the set. Each
-round takes the cheapest set that tells all known pairs apart and asks the product machine; a conflict is a
+Two words that look alike but lead to different states must be separated by some feature of the set. Each
+round takes the cheapest set that separates all known pairs and checks the product machine; a conflict is a
 new pair. Every choice is deterministic.
 """
 
@@ -26,7 +26,7 @@ Held = dict[Word, list[Value]]
 
 @dataclass
 class Choice:
-    """Features chosen, and the rows they give; or a pair that no feature of the catalogue tells apart."""
+    """The chosen features and their rows; or a pair that no feature of the catalogue separates."""
 
     features: tuple[Feature, ...] = ()
     determined: Determined | None = None
@@ -35,7 +35,7 @@ class Choice:
 
 @dataclass
 class Pairs:
-    """Words that must be told apart, shared by searches over several catalogues."""
+    """Pairs of words to be separated, shared by searches over several catalogues."""
 
     known: list[tuple[Word, Word]] = field(default_factory=list)
 
@@ -50,7 +50,7 @@ def choose(
 ) -> Choice:
     """Counterexample-guided search; an empty choice if no set within the bounds was found."""
     costs = [feature.cost for feature in catalogue]
-    pair_bits = [0] * len(catalogue)  # per feature a bit for every pair that it tells apart
+    pair_bits = [0] * len(catalogue)  # per feature a bit for every pair that it separates
     count, held = 0, Held({(): [feature.start for feature in catalogue]})
     for pair in pairs.known:
         row = _telling(annotated, catalogue, pair, held, budget)
@@ -83,7 +83,7 @@ def choose(
 def _telling(
     annotated: Annotated, catalogue: Sequence[Feature], pair: tuple[Word, Word], held: Held, budget: Budget
 ) -> list[bool] | None:
-    """Which features tell the words apart; ``None`` if their last symbols already do."""
+    """Which features separate the words; ``None`` if their last symbols already do."""
     both = [annotated.symbols_of(word) for word in pair]
     if both[0][-1] != both[1][-1]:
         return None
@@ -95,7 +95,7 @@ def _telling(
 def _shown(
     annotated: Annotated, catalogue: Sequence[Feature], word: Word, symbols: Sequence[int], held: Held
 ) -> list[Row]:
-    """What every feature shows after a word; ``held`` keeps their values, for words that begin alike."""
+    """What every feature shows after a word; ``held`` caches their values by prefix."""
     before = after = held[()]
     for place, symbol in enumerate(symbols, 1):
         before, beginning = after, word[:place]
@@ -109,9 +109,9 @@ def _shown(
 def cheapest(
     costs: Sequence[float], pair_bits: Sequence[int], count: int, most: int
 ) -> tuple[tuple[int, ...] | None, int]:
-    """Indices of a cheapest set of at most ``most`` that tells all pairs apart, and the nodes searched.
+    """Indices of a cheapest set of at most ``most`` that separates all pairs, and the nodes searched.
 
-    Branch and bound over features that no other one beats, with a bound on the nodes.
+    Branch and bound over undominated features, with a bound on the nodes.
     """
     options = unbeaten(costs, pair_bits)
     telling = [[index for index in options if pair_bits[index] >> pair & 1] for pair in range(count)]
@@ -139,7 +139,7 @@ def cheapest(
 
 
 def unbeaten(costs: Sequence[float], pair_bits: Sequence[int]) -> list[int]:
-    """Features such that no cheaper one tells the same pairs apart, or more."""
+    """Undominated features: no cheaper one separates the same pairs, or more."""
     kept: list[int] = []
     for index in sorted(range(len(costs)), key=lambda i: (costs[i], -pair_bits[i].bit_count(), i)):
         if pair_bits[index] and not any(

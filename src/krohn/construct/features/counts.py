@@ -1,4 +1,4 @@
-"""How often symbols of a class occurred, modulo something or up to a bound: one uniform head for all.
+"""Counts of the symbols of a class, modulo a number or clamped: one uniform head for all.
 
 Where the class depends on the place, there is one head for each kind of place.
 """
@@ -84,7 +84,7 @@ class PlaceCount(Counting):
 
     @property
     def cost(self) -> float:
-        """A head for every set of letters that some places count."""
+        """One head for every set of letters counted at some place."""
         return len(set(self.members) - {frozenset()}) + 0.02 * self.size
 
     def step(self, value: Value, symbol: int, place: int) -> int:

@@ -1,9 +1,9 @@
 """A feature: a finite value that one head (and the MLP behind it) can hold after every word.
 
 A feature is a small machine over the symbols at a position (letters, or letters annotated by the features of
-the layer before) and the place of the position. Every gadget says the same thing twice: as a machine
-(``start``, ``step``, ``show``) for proofs, and as operations of a program (``registers``) for weights, over
-registers of the symbols.
+the layer before) and the place of the position. Every gadget is defined twice: as a machine
+(``start``, ``step``, ``show``) for proofs, and as operations of a program (``registers``), over
+registers of the symbols, for weights.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Set
@@ -28,7 +28,7 @@ class Symbols:
 
     @property
     def bos(self) -> int:
-        """The number that stands for BOS."""
+        """The number of BOS."""
         return max(self.number.values()) + 1
 
     def flag(self, draft: ProgramDraft, members: Set[int], at_bos: int, name: str) -> str:
@@ -45,13 +45,13 @@ class Symbols:
         if len(set(rows.values())) == 1:
             return draft.source(draft.fresh(name), [rows[self.at_bos]] * draft.num_letters, rows[self.at_bos])
         key = frozenset(rows.items())
-        if key not in self.made:  # features that look for the same symbols share a register
+        if key not in self.made:  # features over the same symbols share a register
             self.made[key] = Finite(self.inputs, rows).register(draft, name)
         return self.made[key]
 
 
 class Feature(Protocol):
-    """What a gadget must offer; ``early`` and ``period`` say which positions look alike to it."""
+    """The interface of a gadget; ``early`` and ``period`` say which positions look alike to it."""
 
     @property
     def name(self) -> str:
@@ -59,7 +59,7 @@ class Feature(Protocol):
 
     @property
     def cost(self) -> float:
-        """About how many heads it takes; cheaper ones are tried first."""
+        """Approximate number of heads; cheaper features are tried first."""
 
     @property
     def early(self) -> int:
@@ -67,11 +67,11 @@ class Feature(Protocol):
 
     @property
     def period(self) -> int:
-        """1 for a feature that does not look at positions."""
+        """1 for a feature that ignores positions."""
 
     @property
     def masked(self) -> bool:
-        """Whether a strict mask hides the position itself from it: then it shows what it held before."""
+        """Whether a strict mask hides the current position from it: then it shows its value before."""
 
     @property
     def start(self) -> Value:
@@ -98,7 +98,7 @@ def folded(place: int, early: int, period: int) -> int:
 
 
 def common_rhythm(features: Iterable[Feature]) -> tuple[int, int]:
-    """The position from which on all of them repeat, and the period."""
+    """The position from which all of them repeat, and the period."""
     early, period = 1, 1
     for feature in features:
         early, period = max(early, feature.early), lcm(period, feature.period)

@@ -1,4 +1,4 @@
-"""Which of two positions comes later: each the earliest or latest of a class, which may depend on the place.
+"""Compares two positions: each the earliest or latest of a class, which may depend on the place.
 
 Letter and place are added in the embedding, so one head finds "a at odd places", but not "a at odd or b at
 even places". Two heads find one position each, their difference is one channel, and the MLP sees its sign,
@@ -33,7 +33,7 @@ class Mark:
         return f"{self.end}[{self.label}{where}]"
 
     def moves(self, found: bool, symbol: int, place: int) -> bool:
-        """Whether this position takes its place."""
+        """Whether the mark moves to this position."""
         if self.end == "earliest" and found:
             return False
         return symbol in self.members and place % self.period == self.residue
@@ -51,7 +51,7 @@ class Mark:
 class Order:
     """Whether the first mark stands ``lead`` (0 or 1) positions after the second: 2; later: 4; earlier: 0.
 
-    A mark that is not there stands at 0.
+    An absent mark stands at 0.
     """
 
     first: Mark
@@ -62,12 +62,12 @@ class Order:
 
     @property
     def start(self) -> Value:
-        """Both at 0, which is here."""
+        """Both at 0, the current position."""
         return (2 - 2 * self.lead, False, False, *(True, True)[: 2 * self.lead])
 
     @property
     def period(self) -> int:
-        """Both marks look at places of one period, or at none."""
+        """The common period of both marks; 1 if they ignore places."""
         return max(self.first.period, self.second.period)
 
     @property
@@ -81,7 +81,7 @@ class Order:
         return 2.0 + 0.02 * self.period + 0.1 * self.lead
 
     def step(self, value: Value, symbol: int, place: int) -> Value:
-        """What is shown, which marks are there, and with a lead which of them are here."""
+        """The shown value, which marks are present, and with a lead which of them are here."""
         assert isinstance(value, tuple)
         shown, *there = value
         here = folded(place, self.early, self.period)
@@ -108,7 +108,7 @@ class Order:
         return self.compared(draft, [mark.flags(draft, symbols) for mark in (self.first, self.second)])
 
     def compared(self, draft: ProgramDraft, flags: Sequence[Sequence[str]]) -> tuple[str, ...]:
-        """Three times the difference, less the lead, clamped to −2 … 2: no difference is near a kink."""
+        """Three times the difference, minus the lead, clamped to −2 … 2: no difference is near a kink."""
         marks = [
             draft.end_write(own, mark.end, draft.position(), f"position of {mark.name}")
             for own, mark in zip(flags, (self.first, self.second), strict=True)
@@ -166,7 +166,7 @@ class LaterPlace:
         return (value[1],)
 
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
-        """The heads that compare positions also copy the places; a table chooses one of them."""
+        """The heads that compare positions also copy the places; a table selects one of them."""
         flags = [mark.flags(draft, symbols) for mark in (self.first, self.second)]
         (ahead,) = self.order.compared(draft, flags)
         held = place_register(draft, self.early, self.period)

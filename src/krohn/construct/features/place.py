@@ -1,4 +1,4 @@
-"""Positions as far as they matter, exactly at first, then modulo a period: here, or at an end of a class.
+"""Folded positions, exact at first, then modulo a period: here, or at an end of a class.
 
 The position itself needs no head; that of the latest or earliest member of a class needs one.
 """
@@ -33,7 +33,7 @@ class Place:
         return 0.1 + 0.02 * (self.early + self.period)
 
     def step(self, value: Value, symbol: int, place: int) -> int:
-        """The clock moves on."""
+        """Advances the clock."""
         return folded(place, self.early, self.period)
 
     def show(self, value: Value) -> Row:
@@ -47,7 +47,7 @@ class Place:
 
 
 def place_register(draft: ProgramDraft, early: int, period: int) -> str:
-    """The register of folded positions, made once."""
+    """The register of folded positions, created once."""
     name = f"t mod {period}" if early == 1 else f"t to {early} mod {period}"
     return draft.places(name, range(early), range(early, early + period))
 

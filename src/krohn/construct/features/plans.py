@@ -1,6 +1,6 @@
 """Plans of one or two layers whose heads see features: found by search, proved by a product machine.
 
-``wanted[q]`` is what must be read off in state q: the state itself, or an observation of it.
+``wanted[q]`` is the required output in state q: the state itself, or its observation.
 
 Some automata have dead ends: that of a date or of (abab)* walks along one track of states, whatever the
 letters are, until a letter that is wrong for its place leads to a sink. Whether that has happened is a
@@ -81,7 +81,7 @@ def letters_by_place(automaton: Semiautomaton) -> Iterator[PlaceCount]:
 def error_bit(
     plain: Annotated, letters: tuple[int, ...], wanted: Sequence[int], budget: Budget
 ) -> FeatureLayers | None:
-    """Two layers: features that tell state and fatal letter of living words, and a count of fatal letters.
+    """Two layers: features that determine state and fatal letter of live words, and a count of fatal letters.
 
     What the features show after the fatal letter does not matter: the count stays.
     """
@@ -120,7 +120,7 @@ def _live(automaton: Semiautomaton, sinks: set[int]) -> tuple[Live, int | None]:
     return result, seen.get(live)
 
 
-# What a first layer may note beside each letter, simplest first: the annotations of two-layer plans.
+# Annotations of letters by the first layer of two-layer plans, simplest first.
 
 
 PAIRED, TRIPLED = 18, 10
@@ -158,7 +158,7 @@ def _notes(plain: Annotated) -> Iterator[Feature]:
 
 
 def merged_letters(automaton: Semiautomaton) -> tuple[Semiautomaton, tuple[int, ...]]:
-    """Letters that act alike on reachable states made one; and the class of each letter."""
+    """Merges letters that act alike on reachable states; and the class of each letter."""
     result = {automaton.start: None}
     for state in (order := [automaton.start]):
         order += [q for q in dict.fromkeys(automaton.table[state].tolist()) if q not in result]
@@ -193,7 +193,7 @@ Letters = tuple[int, ...]
 def plain_letters(
     automaton: Semiautomaton, most: int = MOST_STATES, *, strict: bool = False
 ) -> tuple[Annotated, Letters]:
-    """The letters without annotations, those that act alike made one; and the class of each letter."""
+    """The letters without annotations, those that act alike merged; and the class of each letter."""
     if automaton.num_states > most:
         raise LimitExceeded(f"features are looked for up to {most} states; got {automaton.num_states}")
     merged, letters = merged_letters(automaton)
@@ -203,9 +203,9 @@ def plain_letters(
 def plan_without_search(
     automaton: Semiautomaton, wanted: Sequence[int], *, strict: bool = False
 ) -> FeatureLayers | None:
-    """One layer for automata that are known to need no more: definite ones, and one track with dead ends.
+    """One layer for automata known to need no more: definite ones, and one track with dead ends.
 
-    Where only an observation is asked, a single letter of the recent past may be enough.
+    If the output is an observation, a single recent letter may be enough.
     """
     plain, letters = plain_letters(automaton, MOST_DEFINITE, strict=strict)
     if len(set(wanted)) < automaton.num_states:
@@ -250,12 +250,12 @@ def one_layer_plan(
 
 
 def _is_pattern(automaton: Semiautomaton) -> bool:
-    """Whether words over several letters die for good: most regular expressions are like that."""
+    """Whether words over several letters can reach a sink: true of most regular expressions."""
     return automaton.num_letters > 2 and len(sinks_of(automaton)) == 1
 
 
 def _one_back(plain: Annotated, letters: Letters, wanted: Sequence[int]) -> FeatureLayers | None:
-    """The letter itself, or the one at a single distance back, if it decides alone."""
+    """The current letter, or the one at a single distance back, if it alone decides."""
     for distance in range(FARTHEST_BACK + 1):
         features = (Back(distance, plain.automaton.num_letters),) if distance else ()
         result = determine(plain, features, wanted)
@@ -265,9 +265,9 @@ def _one_back(plain: Annotated, letters: Letters, wanted: Sequence[int]) -> Feat
 
 
 def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: int) -> FeatureLayers | None:
-    """As many letters back as determine the state, where that makes few enough rows.
+    """Enough recent letters to determine the state, if that gives few enough rows.
 
-    If a letter keeps the start, words may as well have begun with it: it stands where they are shorter.
+    If a letter fixes the start state, it pads shorter words on the left.
     """
     automaton = plain.automaton
     count = automaton.num_letters
@@ -290,7 +290,7 @@ def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: i
 def error_bit_plan(
     automaton: Semiautomaton, wanted: Sequence[int], budget: Budget, *, strict: bool = False
 ) -> FeatureLayers | None:
-    """One layer for words that are still alive, and a count of fatal letters after it."""
+    """One layer for live words, and a count of fatal letters after it."""
     return error_bit(*plain_letters(automaton, strict=strict), wanted, budget)
 
 
@@ -325,7 +325,7 @@ def _planned(
 
 
 def delay_of(automaton: Semiautomaton, most: int) -> int | None:
-    """d such that the last d letters, of which there are at most so many words, determine the state.
+    """The d such that the last d letters determine the state, if there are few enough words of d letters.
 
     States have one label after j rounds if every word of j letters leads them to the same state.
     """
@@ -334,7 +334,7 @@ def delay_of(automaton: Semiautomaton, most: int) -> int | None:
         if labels.max() == 0:
             return delay
         _, after = np.unique(labels[automaton.table], axis=0, return_inverse=True)
-        if after.max() == labels.max():  # no more states have met, so none ever will
+        if after.max() == labels.max():  # no further states merged, so none ever will
             break
         labels, words, delay = after.reshape(-1), words * automaton.num_letters, delay + 1
     return None

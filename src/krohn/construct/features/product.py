@@ -1,7 +1,7 @@
 """The proof that features determine the state, for words of every length: a product of finite machines.
 
 The automaton and all features read the same letters. They determine the state if no two reachable states of
-the product show the same values and differ in the automaton's state. Otherwise two words show it.
+the product show the same values and differ in the automaton's state. Otherwise two words are a witness.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Annotated:
     """The symbols (letter, what the features show after it) that can occur, and the moves that go with each.
 
     ``moves[s]`` are the pairs (state before, state after) that occur with symbol s. In a state of ``ends``
-    words end: what comes after does not matter.
+    words end: what follows does not matter.
     """
 
     automaton: Semiautomaton
@@ -126,7 +126,7 @@ def determine(
         for letter, (after, symbol) in enumerate(moved[here, values]):
             now = tuple(f.step(value, symbol, here) for f, value in zip(features, held, strict=True))
             following: State = (here, automaton.step(state, letter), after, now)
-            # The row is one of the step, not of the state: other letters may lead to the same state.
+            # The row belongs to the step, not to the state: other letters may lead to the same state.
             steps = zip(features, held, now, strict=True)
             row = (symbol, *(x for f, a, b in steps for x in shown_by(f, a, b, strict=annotated.strict)))
             value = wanted[following[1]]

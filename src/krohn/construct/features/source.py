@@ -2,7 +2,7 @@
 
 The search is expensive, so we try the exchange law first. Exchange letters x and y at two positions of one
 residue, with both letters before the first and after the second position at that residue: all counts by
-residue, all first and last positions, and the letters near both ends stay. If the state changes, no
+residue, all first and last positions, and the letters near both ends are unchanged. If the state changes, no
 features of these kinds determine it (places counted one by one at the beginning apart). For residues modulo
 N, where the sets of maps of words of exactly j letters repeat with period N, a conflict carries over to
 every other modulus.
@@ -26,7 +26,7 @@ MOST_NODES = 200_000
 
 
 def exact_length_period(automaton: Semiautomaton) -> int | None:
-    """N with: words of exactly j letters have the same maps as those of j + N, for all j ≥ N − 1."""
+    """The N such that words of exactly j letters have the same maps as those of j + N, for all j ≥ N − 1."""
     letters = automaton.letters
     sets = [frozenset(letters)]
     seen: dict[frozenset[Transformation], int] = {}
@@ -43,7 +43,7 @@ def exact_length_period(automaton: Semiautomaton) -> int | None:
 
 
 def exchange_conflict(automaton: Semiautomaton, *, strict: bool = False) -> bool:
-    """Whether some exchange changes the state; ``False`` also where the search would be too large.
+    """Whether some exchange changes the state; ``False`` also if the search would be too large.
 
     Under a strict mask the last letter is not among those that heads see, so it must change the next state.
     """
@@ -52,7 +52,7 @@ def exchange_conflict(automaton: Semiautomaton, *, strict: bool = False) -> bool
     modulus = exact_length_period(automaton) or OTHERWISE
     if modulus * automaton.num_states**2 > MOST_NODES:
         return False
-    # Letters that keep most states apart first: resets hide what was exchanged before them.
+    # Sort key: letters that keep most states distinct first, because resets hide earlier exchanges.
     order = sorted(range(automaton.num_letters), key=lambda letter: -len(set(automaton.letters[letter])))
     pairs = combinations(order, 2)
     return any(_conflict(automaton, modulus, x, y, strict=strict) for x, y in pairs)
@@ -97,7 +97,7 @@ FEW_STATES = 100
 
 
 class Search(Protocol):
-    """How a plan is looked for."""
+    """The interface of a search for a plan."""
 
     def __call__(
         self, automaton: Semiautomaton, wanted: Sequence[int], budget: Budget, *, strict: bool
@@ -126,12 +126,12 @@ def one_layer_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
 
 
 def error_bit_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
-    """Where words die for good: features of living words, and a count of fatal letters."""
+    """Where words reach a sink: features of live words, and a count of fatal letters."""
     yield from _proposed(request, error_bit_plan, ERROR_BIT, budget)
 
 
 def two_layer_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
-    """Features over letters with notes; groups are left to the cascade, which counts as well."""
+    """Features over annotated letters; groups are left to the cascade, which can count too."""
     if all(len(set(letter)) == len(letter) for letter in request.automaton.letters):
         raise Unsupported("two layers of features are not looked for in groups")
     if request.automaton.num_states > MOST_IN_TWO_LAYERS * max(1.0, request.effort):

@@ -12,9 +12,9 @@ from krohn.network.program import Program
 
 @dataclass(frozen=True, eq=False)
 class FeatureLayers:
-    """Features of a first layer (perhaps none), features over the symbols they make, and the rows.
+    """Features of an optional first layer, features over the resulting symbols, and the rows.
 
-    ``letters[a]`` is the class of letter a: letters that act alike are one letter to the features.
+    ``letters[a]`` is the class of letter a: features do not distinguish letters that act alike.
     """
 
     annotated: Annotated
@@ -29,7 +29,7 @@ class FeatureLayers:
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """What the layers see, a line each."""
+        """What the layers see, one line each."""
         first, second = self.annotated.features, self.features
         return tuple(", ".join(f.name for f in part) or "the letter" for part in (first, second) if part) or (
             "the letter",
@@ -69,7 +69,7 @@ def _written(
 def _finished(
     draft: ProgramDraft, names: tuple[str, ...], states: dict[Row, int], bos: Row, num_outputs: int
 ) -> Program:
-    """Columns that tell nothing are left out, the first ones first."""
+    """Drops redundant columns, the first ones first."""
     kept = list(range(len(names)))
     for column in range(len(names)):
         fewer = [c for c in kept if c != column]

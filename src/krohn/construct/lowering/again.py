@@ -1,4 +1,4 @@
-"""Whether a description is the network's own: its program, lowered again, gives its tensors and layout."""
+"""Checks a network's description: its program, lowered again, must give its tensors and layout."""
 
 from itertools import product
 from typing import get_args
@@ -31,7 +31,7 @@ def lowers_again(network: CompiledNetwork) -> bool:
                 exact=exact,
             )
         except (KrohnError, AssertionError, LookupError, ArithmeticError, ValueError):
-            continue  # a program that anyone may have written need not be one that can be lowered
+            continue  # an untrusted program need not be one that can be lowered
         result = tensors_of(built)
         same = built.mask == network.mask and result.keys() == held.keys() and layout == network.layout
         if same and all(np.array_equal(result[name], held[name]) for name in held):

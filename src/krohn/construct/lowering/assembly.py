@@ -1,6 +1,6 @@
-"""The assembly: a program, a length, and out come matrices and the meaning of every channel.
+"""The assembly: from a program and a length to matrices and the meaning of every channel.
 
-``precision_faults`` says beforehand what a float format is too coarse for.
+``precision_faults`` lists in advance what a float format is too coarse for.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap, Sele
 from krohn.network.program import Program, Readout
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer
 
-# Heads whose values are only added up share one channel: the block adds its heads anyway.
+# Heads whose values are only summed share one channel: the block sums its heads anyway.
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class HeadSums:
         return self.into[register][0] if register in self.into else register
 
     def factor(self, register: str) -> int:
-        """And with what weight."""
+        """The weight with which it is written."""
         return self.into[register][1] if register in self.into else 1
 
 
@@ -70,7 +70,7 @@ def _is_sum(change: Linear, written: set[str], readers: Counter[str]) -> bool:
 
 
 def _adding(head: SymbolicHead, sums: HeadSums) -> SymbolicHead:
-    """The head with outputs that are only added up written straight into the channel of their sum."""
+    """The head, with outputs that are only summed written directly into the channel of their sum."""
     outputs = []
     for column in head.output:
         moved: Column = {}
@@ -116,7 +116,7 @@ def _content(spans: list[tuple[int, int, Channel]], moment: int) -> Channel:
     return next((what for birth, death, what in spans if birth <= moment <= death), Channel())
 
 
-# The assembly: a program, a length, and out come matrices and the meaning of every channel.
+# The assembly: from a program and a length to matrices and the meaning of every channel.
 
 
 Moments = tuple[tuple[Channel, ...], ...]
@@ -182,7 +182,7 @@ lower_map.register(Select, lower_select)
 
 @lower_map.register
 def lower_linear(operation: Linear, context: MapContext) -> None:
-    """A linear map costs no unit: whoever reads it reads the sum."""
+    """A linear map costs no unit: its readers read the sum."""
     context.write(operation.target, context.sum_of(operation.terms, operation.offset))
 
 
@@ -294,8 +294,8 @@ def _readout(readout: Readout, place: Callable[[Channel], int], dim: int) -> tup
 
 # The longest word that a float format supports, estimated from the program before anything is built.
 #
-# These are first-order estimates of the usual case, there to refuse what cannot work; what does work is for
-# the certificate to say. u is the unit round-off of the format.
+# These are first-order estimates of the typical case, meant to refuse what cannot work; what does work is
+# decided by the certificate. u is the unit round-off of the format.
 
 
 UNIT = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
@@ -308,7 +308,7 @@ Faults = Callable[[int], Iterator[str]]
 
 
 def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]:
-    """What is too coarse at this length, one line each."""
+    """What is too coarse at this length, one line per fault."""
     unit, half = UNIT[dtype], dtype in HALF_TYPES
     codes = PositionCodes(program.num_padding + length, program.mask, half)
     worst = []
@@ -319,7 +319,7 @@ def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]
                 yield f"{operation.describe()}: too coarse"
         for change in layer.maps:
             if half and isinstance(change, Select):
-                size = 3 * len(change.function) ** 3  # what the sums of a composition reach
+                size = 3 * len(change.function) ** 3  # the range of the sums of a composition
                 if size * unit > 1:
                     yield f"{change.describe()}: not all whole numbers up to {size} are there"
             if isinstance(change, (Modulo, Clamp)):

@@ -1,4 +1,4 @@
-"""The head of every attention operation: where it looks, what it copies, how sharp it is and how far off."""
+"""The head of every attention operation: where it looks, what it copies, its sharpness and its error."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from krohn.network.attention_operations import (
 from krohn.network.program import Program
 from krohn.network.transformer import Channel, Head, Mask
 
-# Position encodings that gadgets ask for by name; a network carries only those that are asked for.
+# Position encodings that gadgets request by name; a network carries only those requested.
 #
 # ``one`` is 1 everywhere, ``bos`` marks position 0, ``recency`` is t/2^L. ``log`` is log(2^L − n_t)
 # with n_t the number of visible positions after BOS: a head that gives BOS this score and every other
@@ -33,7 +33,7 @@ FREQUENCIES = 2
 
 @dataclass(frozen=True)
 class PositionCodes:
-    """The codes of ``count`` positions, BOS included; ``exact``: look-backs must leave nothing to others."""
+    """The codes of ``count`` positions, BOS included; ``exact``: look-backs are one-hot."""
 
     count: int
     mask: Mask
@@ -52,7 +52,7 @@ class PositionCodes:
 
     @property
     def shift_gap(self) -> float:
-        """What the inner product of codes loses at least when the shift is wrong.
+        """Lower bound on the loss of the inner product of codes when the shift is wrong.
 
         A shift Δ ≠ 0 with |Δ| < base^F is not divisible by some base^(f+1) though by base^f, and that
         frequency alone loses 1 − cos(2π/base).
@@ -291,7 +291,7 @@ def lower_look_back(operation: LookBack, codes: PositionCodes, program: Program)
     spread = value_range(program, operation.sources)
     gap = GAP + log(spread * codes.count)
     if codes.exact:
-        gap = max(gap, 4 * ONE_HOT)  # a half type rounds codes, queries and keys: most of the gap may go
+        gap = max(gap, 4 * ONE_HOT)  # a half type rounds codes, queries and keys: most of the gap may be lost
     elif spread >= MANY_VALUES:
         gap = max(gap, ONE_HOT)
     gain = sqrt(2 * gap / codes.shift_gap)

@@ -42,7 +42,7 @@ class TableCode:
 def best_code(given: Integers, results: Integers) -> TableCode:
     """The code with the fewest steps for rows ``given[row, input] → results[row, output]``.
 
-    Among equals the one with the smallest coefficients: it amplifies errors least.
+    Tie-breaker: the smallest coefficients, which amplify errors least.
     """
     candidates = _candidates(given)[: max(1, MAX_ENTRIES // len(given))]
     steps = _steps(candidates, given, results)
@@ -126,7 +126,7 @@ FEW_WRAPS = 6
 
 
 def lower_modulo(operation: Modulo, context: MapContext) -> None:
-    """Chooses the cheapest of the three."""
+    """Picks the cheapest of the three."""
     circle = context.program.register[operation.target].kind == "circle"
     total = context.sum_of(operation.terms, operation.offset)
     low, high = round(total.low), round(total.high)
@@ -222,7 +222,7 @@ def lower_clamp(operation: Clamp, context: MapContext) -> None:
     low, high = float(operation.low), float(operation.high)
     context.write(operation.target, Signal(total.layer + 1, terms, low, low, high))
     if later:
-        # Maps of this MLP need not wait for the rounded value.
+        # Maps in the same MLP need not wait for the rounded value.
         context.stored[Channel(register=operation.target)] = _rounded(operation, total, context)
 
 
@@ -263,7 +263,7 @@ def composed_again(operation: Select, maps: Sequence[PositionMap]) -> bool:
 def lower_select(operation: Select, context: MapContext) -> None:
     """2n units per argument."""
     builder = context.builder
-    # Millions of units take minutes to make: refuse them before.
+    # Millions of units take minutes to build: refuse them first.
     require_entries(4 * len(operation.function) * len(operation.arguments) * builder.dim)
     functions = [context.read(name) for name in operation.function]
     ranges = [context.bounds(name) for name in operation.function]
@@ -279,7 +279,7 @@ def lower_select(operation: Select, context: MapContext) -> None:
             rise = builder.total([ramp, function], slope * (0.25 - number) - low)
             rise = builder.carried(rise, layer)
             for shift, sign in ((0.0, 1.0), (-slope, -1.0))[: 1 + (number + 1 < len(functions))]:
-                unit = builder.unit(rise, 1.0, shift)  # the same twice where a register stands twice
+                unit = builder.unit(rise, 1.0, shift)  # repeated where a register occurs twice
                 terms[unit] = terms.get(unit, 0.0) + sign
         result = Signal(layer + 1, terms, float(low), low, high)
         context.write(target, builder.carried(result, layer + 2) if again else result)

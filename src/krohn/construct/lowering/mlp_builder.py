@@ -16,7 +16,7 @@ from krohn.network.transformer import RELU, Channel, Mlp
 # An MLP under construction: values as sums over the units of one hidden layer, built layer by layer.
 
 
-# Room below the least value of a carried signal, so that errors up to it pass through unharmed.
+# Headroom below the least value of a carried signal, so that errors up to it pass through unclipped.
 SLACK = 1.0
 
 MAX_ENTRIES = 40_000_000
@@ -50,7 +50,7 @@ class Unit:
 
 @dataclass
 class MlpBuilder:
-    """Hidden layers as lists of units; equal units are made once; ``balanced``: as ``_balance`` does."""
+    """Hidden layers as lists of units; equal units are shared; ``balanced``: see ``_balance``."""
 
     dim: int
     saturate: bool = False
@@ -155,7 +155,7 @@ def _balance(weights: list[np.ndarray], biases: list[np.ndarray], kinds: list[np
                 weights[index + 1][number] /= factor
 
 
-# What the lowering of a position-wise map needs to know, and how it reads and writes registers.
+# The context of lowering a position-wise map: how it reads and writes registers.
 
 
 Activation = Literal["relu", "sin"]
@@ -171,14 +171,14 @@ class MapContext:
     narrow: bool
     builder: MlpBuilder
     signals: dict[Channel, Signal] = field(default_factory=dict)
-    stored: dict[Channel, Signal] = field(default_factory=dict)  # where what is written is not what is read
+    stored: dict[Channel, Signal] = field(default_factory=dict)  # where stored and read values differ
 
     def read(self, name: str) -> Signal:
         """The signal that carries a register."""
         return self.signals[Channel(register=name)]
 
     def write(self, name: str, signal: Signal) -> None:
-        """Notes where a register's value is."""
+        """Records where a register's value is."""
         self.signals[Channel(register=name)] = signal
 
     def bounds(self, name: str) -> tuple[int, int]:

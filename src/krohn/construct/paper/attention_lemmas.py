@@ -1,4 +1,4 @@
-"""What one layer can do: look back along a circle, add up everything so far, count modulo n, remember."""
+"""The one-layer lemmas: look back along a circle, prefix sums, counting modulo n, memory."""
 
 import math
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from krohn.network.transformer import RELU, Head, Layer, Layout, Matrix, Mlp, Transformer
 
-# Putting blocks together: local matrices on a few channels lifted into a wider residual stream.
+# Composing blocks: local matrices on a few channels lifted into a wider residual stream.
 #
 # Simulators are written on their own few channels; a product of simulators lifts each to its own channels of
 # one stream (Lemma "Direct product via parallel simulation"). A layer that a simulator does not use is the
@@ -134,7 +134,7 @@ def then_table(layer: Layer, table: Mlp, reads: Sequence[int], target: int) -> L
     """The layer whose channel ``target`` is ``table`` of the channels ``reads`` *after* the old layer.
 
     Channels read must never be negative, for they pass the hidden layers through one ReLU each. The old
-    outputs are not written any more: this is the end of the network.
+    outputs are no longer written: this is the end of the network.
     """
     old = layer.mlp
     dim = len(layer.keep_mlp)
@@ -165,7 +165,7 @@ def then_table(layer: Layer, table: Mlp, reads: Sequence[int], target: int) -> L
 
 
 def _both(inner: Matrix, carry: Matrix, *, first: bool) -> Matrix:
-    """The old matrix beside the channels that are carried: they share inputs in the first layer only."""
+    """The old matrix beside the carried channels: they share inputs in the first layer only."""
     if first:
         return np.concatenate([inner, carry], axis=1)
     out = np.zeros((inner.shape[0] + carry.shape[0], inner.shape[1] + carry.shape[1]))

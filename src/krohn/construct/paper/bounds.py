@@ -1,4 +1,4 @@
-"""What the theorems bound, as stated and corrected, and what the paper's own recursion costs."""
+"""The theorems' bounds, as stated and corrected, and the cost of the paper's own recursion."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -93,7 +93,7 @@ def bounds_for(
 
 
 def scan_bounds(states: int, length: int) -> TheoremBounds:
-    """What Theorem 1 states, and what is right."""
+    """Theorem 1, as stated and corrected."""
     q = max(states, 2)
     norm = max(4 * q + 2, 10 * length * math.sqrt(math.log(q) + math.log(length)))
     depth = (length - 1).bit_length()
@@ -110,7 +110,7 @@ def counter_bounds(modulus: int, length: int) -> TheoremBounds:
 
 
 def memory_bounds(states: int, length: int) -> TheoremBounds:
-    """What the memory lemma states, and what is right."""
+    """The memory lemma, as stated and corrected."""
     stated = Bound(1, 4, 1, 2, 4 * states, 2 * length * math.log(states * length))
     norm = max(length * math.log(16 * states * length), 8 * states + 2)
     return TheoremBounds(

@@ -134,7 +134,7 @@ def _age(signal: Signal, total: int) -> Signal:
 
 
 def minus(net: MlpBuilder, a: Signal, b: Signal) -> Signal:
-    """a − b; carried before its sign is turned, so that one unit carries it for all who need it."""
+    """a − b; carried before its sign is turned, so that one unit carries it for all readers."""
     return net.total([a, net.carried(b, a.layer).scaled(-1.0)])
 
 
@@ -215,7 +215,7 @@ Places = dict[str, int]
 
 
 def places_of(shared: tuple[str, ...]) -> Places:
-    """Where everything stands on an axis with these shared channels."""
+    """The channels of an axis with these shared channels."""
     return {name: index for index, name in enumerate((*shared, *OWN, "heads"))}
 
 

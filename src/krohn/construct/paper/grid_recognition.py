@@ -1,4 +1,4 @@
-"""Gridworlds before any matrix: is an automaton one, and which padding leads to its start?"""
+"""Gridworlds before any matrix: recognition, and the padding that leads to the start."""
 
 import itertools
 import math
@@ -43,7 +43,7 @@ class Grid:
 
 
 def recognise_grid(automaton: Semiautomaton) -> Grid | None:
-    """The grid the automaton is, or ``None``."""
+    """The automaton as a grid, or ``None``."""
     if automaton.num_states < 2:
         return None
     axes = _axes_from_lines(automaton.letters)
@@ -156,7 +156,7 @@ def _quotient(letters: Sequence[Transformation], labels: Partition) -> list[Tran
     return [tuple(labels[letter[first[label]]] for label in range(max(labels) + 1)) for letter in letters]
 
 
-# What Theorem 3 prepares before any matrix: padding moves, the length they add, and the naive algorithm.
+# Preparation for Theorem 3: padding moves, the length they add, and the naive algorithm.
 #
 # Erratum 22: the network section never adds the padding that Algorithm 1 asks for, and Algorithm 1 starts at
 # 0 only. S moves towards one wall and then min(q₀, S − q₀) back lead to q₀ from anywhere and visit S + 1
@@ -174,7 +174,7 @@ class GridRun:
 
     @property
     def total(self) -> int:
-        """T′ = padding moves + T, the length that counts in every formula of the construction."""
+        """T′ = padding moves + T, the length used in every formula of the construction."""
         return len(self.padding) + self.length
 
 

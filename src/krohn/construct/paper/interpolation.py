@@ -107,7 +107,7 @@ def saturating_nd(points: npt.ArrayLike, values: npt.ArrayLike) -> Mlp:
 
 
 def table_mlp(points: npt.ArrayLike, values: npt.ArrayLike, counting: str) -> Mlp:
-    """The lemma as printed, or saturating beside counters that do."""
+    """The lemma as printed, or saturating if the counters are."""
     return saturating_nd(points, values) if counting == "steps" else interpolate_nd(points, values)
 
 

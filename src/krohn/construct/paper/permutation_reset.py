@@ -88,7 +88,7 @@ class ComponentCascade:
         return tuple(a if isinstance(a, int) else a[v] for a, v in zip(actions, values, strict=True))
 
     def run(self, word: Iterable[int]) -> list[int]:
-        """States after each letter: the naive meaning of the cascade."""
+        """States after each letter: the reference semantics of the cascade."""
         values, states = self.initial, []
         for letter in word:
             values = self.apply(values, letter)
@@ -165,7 +165,7 @@ def _components(
 
 
 def _without_idle(whole: ComponentCascade) -> ComponentCascade:
-    """Drops components whose state never changes, and levels that are empty then."""
+    """Drops components whose state never changes, and levels left empty."""
     used = [i for i in range(len(whole.components)) if len({values[i] for values in whole.state}) > 1]
     levels = sorted({whole.components[i].level for i in used})
 

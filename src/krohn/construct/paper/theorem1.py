@@ -120,7 +120,7 @@ def _direct(states: int) -> Mlp:
     """
     slope, scale = 2.0 * states, _scale(states)
     values = np.arange(states, dtype=np.float64)
-    rises, falls = values, values[:-1] + 1.0  # the fall of the last value never fires
+    rises, falls = values, values[:-1] + 1.0  # the falling edge of the last value never fires
     offsets = np.concatenate([rises, falls, [0.0]])
     reads = np.concatenate([np.eye(states), np.eye(states)[:, :-1], np.zeros((states, 1))], axis=1)
     signs = np.concatenate([np.ones(states), -np.ones(states - 1), [-1.0]])
@@ -247,7 +247,7 @@ def _scan_layers(states: int, code: PositionCode, depth: int, gadget: str) -> tu
     left, right = np.arange(states), np.arange(states, 2 * states)
     mlp = lift_mlp(composition_mlp(states, gadget), [*left, *right], [*right], dim)
     # The scan works in place, as the paper says; but positions need a residual (erratum 11), or they are
-    # gone after one layer.
+    # lost after one layer.
     keep = np.concatenate([np.zeros(2 * states), np.ones(code.channels)])
     where = code.scale * basis(dim, range(2 * states, dim))
     value = basis(dim, [*right])  # erratum 5: the maps live in the right channels

@@ -47,7 +47,7 @@ from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Matrix, Transformer
 
-# Which channel is whose in the network of Theorem 2.
+# Channel assignment in the network of Theorem 2.
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class CascadeStream:
 
     @property
     def circle(self) -> list[int]:
-        """Where the position code stands."""
+        """The channels of the position code."""
         return [self.names.index(name) for name in self.code_names]
 
     @property

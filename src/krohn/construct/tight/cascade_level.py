@@ -1,4 +1,4 @@
-"""What one level of a cascade asks of the network: stage sets, actions, classes with their counters.
+"""One level of a cascade as the network needs it: stage sets, actions, classes with their counters.
 
 A level sees three small numbers: the stage set before the letter, the letter, and the stage set after it.
 """
@@ -41,7 +41,7 @@ class CascadeLevel:
         return self.cascade.sizes[self.number]
 
     def tiles(self, stage: int) -> tuple[int, ...]:
-        """The tiles of a stage set that is active at this level, () of any other."""
+        """The tiles of a stage set that is active at this level, () for any other."""
         frame = self.cascade.skeleton
         return frame.tiles[stage] if frame.depth[stage] == self.number else ()
 
@@ -82,7 +82,7 @@ class CascadeLevel:
 
     @cached_property
     def moves(self) -> dict[int, set[Permutation]]:
-        """Class number → the permutations of its tiles, for the classes whose tiles are really permuted."""
+        """Class number → the permutations of its tiles, for the classes whose tiles are actually permuted."""
         result: dict[int, set[Permutation]] = {}
         for (_, _, after), action in self.triples.items():
             if isinstance(action, tuple) and action != identity(len(action)):
@@ -96,21 +96,21 @@ class CascadeLevel:
 
     @cached_property
     def clock(self) -> Permutation | None:
-        """What every letter that is no reset does, if all do the same: then the position counts for them."""
+        """The common action of all letters but resets, if there is one: then the position counts."""
         active = {stage for _, _, stage in self.triples if self.tiles(stage)}
         actions = {action for action in self.triples.values() if isinstance(action, tuple)}
         same = len(actions) == 1 and all(self.kind(stage) == 1 for stage in active)
         return next(iter(actions)) if same and self.has_resets and self.towers else None
 
     def kind(self, stage: int) -> int:
-        """0 where the coordinate is stored as it is, c + 1 in the c-th class that has counters."""
+        """0 where the coordinate is stored directly, c + 1 in the c-th class that has counters."""
         if not self.tiles(stage):
             return 0
         number = self.cascade.skeleton.class_of[stage]
         return 1 + list(self.towers).index(number) if number in self.towers else 0
 
     def move(self, number: int, after: int, action: Update | None) -> Permutation:
-        """What an action means to the counters of a class: its own permutations count, all else is 1."""
+        """What an action adds to the counters of a class: its permutation of that class, else 1."""
         mine = isinstance(action, tuple) and self.cascade.skeleton.class_of[after] == number
         return action if mine and isinstance(action, tuple) else identity(self.towers[number].degree)
 
@@ -194,7 +194,7 @@ class Potential:
 def potential(
     counted: Mapping[Triple, int], others: set[Triple], start: int, modulus: int
 ) -> Potential | None:
-    """The u and ψ for the steps that count, 0 where nothing is asked; ``None`` if there are none."""
+    """The u and ψ for the steps that count, 0 where unconstrained; ``None`` if there are none."""
     known: dict[tuple[int, int], tuple[int, int]] = {}
     links: dict[int, list[tuple[int, int]]] = {}
     for (before, letter, after), step in sorted(counted.items()):

@@ -3,7 +3,7 @@
 Let z be the sum of the steps, without stops, and S + 1 the number of places. With
 b_j = [last visit to z − j is later than the last visit to z − j + S + 1] the place is Σ_{j=1..S} b_j: a step
 to the right shifts a 1 in, a step to the left shifts a 0 in. So the ones come first: b_j = [place ≥ j], and
-whoever asks only whether the place has reached j needs head j alone. The two values lie in one class
+a reader that only needs whether the place has reached j needs head j alone. The two values lie in one class
 mod S + 1 and by continuity the last visit to the class is to one of them: head j looks for the latest i with
 z_i ≡ z − j mod (S + 1). With v = z mod (S + 1)², the sum of what the heads find is
 Σ_j v_j ≡ S·v − S(S+1)/2 + (S + 1)·(S − place) mod (S + 1)², so the place can be read off one residue.
@@ -21,7 +21,7 @@ MANY_PLACES = 4
 
 
 def has_unit_steps(plan: ClampedCounterPlan) -> bool:
-    """Whether no letter jumps: the construction needs a walk that visits every value in between."""
+    """Whether all steps are at most 1: the construction needs a walk that visits every value in between."""
     return all(abs(step) <= 1 for step in plan.steps)
 
 
@@ -38,7 +38,7 @@ def clamped_track(
 ) -> Track:
     """The places of the counter as states of the plan's automaton, driven by the register ``letter``.
 
-    States with the same output that are neighbours on the line need not be told apart.
+    States with the same output that are neighbours on the line need not be distinguished.
     """
     counter = _Counter(plan, draft, name, outputs)
     step = _steps(plan, draft, letter, padding_steps(len(plan.line), plan.line[start]), name)
@@ -57,7 +57,7 @@ def clamped_track(
 def _steps(
     plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, pads: tuple[int, ...], name: str
 ) -> str:
-    """The steps of the letters, and those of the padding positions, which letters know nothing of."""
+    """The steps of the letters, and those of the padding positions, which no letter determines."""
     pads = (0,) * (draft.num_padding - len(pads)) + pads
     if letter in draft.sources:
         letters = [plan.steps[a] for a in draft.sources[letter].letters]
@@ -101,7 +101,7 @@ class _Counter:
         return self.draft.circle_of((value,), classes, self.places, self.draft.fresh(f"{self.name}{name}"))
 
     def place(self, value: str, query: str, key: str, name: str) -> Finite:
-        """The state, as a function of the residue that the heads' finds add up to."""
+        """The state, as a function of the residue of the sum of what the heads find."""
         draft, places, count = self.draft, self.places, len(self.steps)
         result = [
             draft.latest_match(query, key, -j, self.now, f"{self.name}{name} visit {j}") for j in self.steps

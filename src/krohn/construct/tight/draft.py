@@ -1,7 +1,7 @@
-"""A program under construction: operations in order of use, put into layers as early as they can run.
+"""A program under construction: operations in order of use, scheduled into the earliest possible layers.
 
 A position-wise map runs in the MLP of the layer in which its last input appears; a head runs one layer
-after its last input. Maps of what the tokens bring along are worked out at once and become sources.
+after its last input. Maps of token values are evaluated immediately and become sources.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ class ProgramDraft:
     mask: Mask
     num_padding: int = 1
     lagged: bool = False
-    flat: bool = False  # maps from sums in one step, though that takes more units
+    flat: bool = False  # maps of sums in one step, at the cost of more units
     registers: dict[str, Register] = field(default_factory=dict)
     time: dict[str, int] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
@@ -181,7 +181,7 @@ class ProgramDraft:
     def table(
         self, inputs: Sequence[str], outputs: Sequence[str], rows: Mapping[Row, Row], *, hold: bool = False
     ) -> None:
-        """A table; of sources it makes sources, unless it is to be held in the first MLP."""
+        """A table; over sources it becomes a source, unless it must be computed in the first MLP."""
         time = self._latest(inputs)
         if time == TOKENS and not hold and not any(name in self.rhythms for name in inputs):
             tokens = [self._token(inputs, n) for n in range(self.num_letters + self.num_padding)]
@@ -189,7 +189,7 @@ class ProgramDraft:
                 values = [rows[row][column] for row in tokens]
                 self.source(name, values[: self.num_letters], values[self.num_letters :])
             return
-        time = max(time, 0)  # what joins tokens and places runs in the first MLP
+        time = max(time, 0)  # tables over both tokens and places run in the first MLP
         for column, name in enumerate(outputs):
             values = [result[column] for result in rows.values()]
             self._made(name, min(values), max(values), time)
@@ -205,7 +205,7 @@ class ProgramDraft:
         automaton: Semiautomaton,
         elsewhere: Mapping[Row, int] | None = None,
     ) -> Program:
-        """Reads off what the automaton is asked for in the state that the inputs show."""
+        """Reads the automaton's output off the state that the inputs determine."""
         outputs = automaton.outputs
         shown = {row: outputs[state] for row, state in states.items()}
         other = {row: outputs[state] for row, state in (elsewhere or {}).items()}
@@ -214,7 +214,7 @@ class ProgramDraft:
     def finish_outputs(
         self, inputs: Sequence[str], shown: Mapping[Row, int], count: int, elsewhere: Mapping[Row, int]
     ) -> Program:
-        """Reads outputs off the inputs: directly where each has one row, else by a last table."""
+        """Reads outputs off the inputs: directly if each has one row, else by a final table."""
         codes = {output: row for row, output in shown.items()}
         if len(codes) < len(shown):
             rows = {row: (output,) for row, output in {**elsewhere, **shown}.items()}
@@ -224,7 +224,7 @@ class ProgramDraft:
         return self._arranged(readout)
 
     def _arranged(self, readout: Readout) -> Program:
-        """The program of what the read-out needs: the rest is dropped, heads of one pattern are merged."""
+        """The program, with dead code dropped (what the read-out does not need) and equal patterns merged."""
         needed, used_heads, used_maps = set(readout.registers), [], []
         depth = 1 + max((layer for layer, _ in [*self.heads, *self.maps]), default=-1)
         for layer in reversed(range(depth)):
@@ -261,7 +261,7 @@ class ProgramDraft:
         for _, same in groupby(sorted(heads, key=lambda head: head.pattern), key=lambda head: head.pattern):
             first, *others = sorted(same, key=lambda head: not self._copies_position(head))
             for other in others:
-                if self._copies_position(other):  # positions are compared two by two
+                if self._copies_position(other):  # positions are compared in pairs
                     merged.append(other)
                 else:
                     both = (*first.sources, *other.sources), (*first.targets, *other.targets)
@@ -281,9 +281,9 @@ def _only_needed(change: PositionMap, needed: set[str]) -> PositionMap:
     return Table(change.inputs, tuple(change.outputs[c] for c in kept), rows)
 
 
-# A value that finitely many registers determine, kept as a table until somebody needs it in a register.
+# A value determined by finitely many registers, kept as a lazy table until a register is needed.
 
-# Beyond this many combinations the parts are put into registers of their own first.
+# Beyond this many combinations the parts get registers of their own first.
 MAX_JOINT_ROWS = 512
 MAX_LISTED_ROWS = 100_000
 
@@ -292,7 +292,7 @@ MAX_LISTED_ROWS = 100_000
 class Finite:
     """``rows[values of inputs]`` is the value; no inputs: a constant.
 
-    ``elsewhere`` lists what only padding positions can show, where the value does not matter.
+    ``elsewhere`` lists rows that occur only at padding positions, where the value does not matter.
     """
 
     inputs: tuple[str, ...]
@@ -301,7 +301,7 @@ class Finite:
 
     @property
     def values(self) -> set[int]:
-        """Everything it can be."""
+        """All possible values."""
         return set(self.rows.values())
 
     def renamed(self, function: Callable[[int], int]) -> "Finite":
@@ -313,11 +313,11 @@ class Finite:
 
     @property
     def all_rows(self) -> dict[Row, int]:
-        """Everything that a table must list."""
+        """All rows that a table must list."""
         return {**self.elsewhere, **self.rows}
 
     def register(self, draft: ProgramDraft, name: str) -> str:
-        """A register that holds the value, "" if it is constant; a register that does already is reused."""
+        """A register that holds the value, "" if it is constant; an existing register is reused."""
         if len(self.values) == 1:
             return ""
         if len(self.inputs) == 1 and all(row == (value,) for row, value in self.all_rows.items()):
@@ -378,7 +378,7 @@ def _rows_by_value(rows: Mapping[Row, int]) -> dict[int, list[Row]]:
 
 
 def require_rows(rows: int, names: Sequence[str]) -> None:
-    """Refuses a table that nobody could write down."""
+    """Refuses a table that is too large."""
     if rows > MAX_LISTED_ROWS:
         raise LimitExceeded(
             f"a table for {', '.join(names)[:80]} would have {rows:,} rows, more than {MAX_LISTED_ROWS:,}"

@@ -133,11 +133,11 @@ class _LevelWriter:
 
     @property
     def _looks_back(self) -> bool:
-        """Whether the actions wait for a look-back, which sums of what is known already need not."""
+        """Whether the actions wait for a look-back; sums of known values need not."""
         return self.level.needs_before and not self.knows_before and not self.draft.strict
 
     def _potentials(self) -> list[list[Potential]]:
-        """For each group and modulus its steps by what is known after a letter; [] if one has none."""
+        """For each group and modulus its steps from what is known after a letter; [] if one has none."""
         level, result = self.level, []
         for number, tower in level.towers.items():
             if len(tower.sections) > 1:
@@ -156,7 +156,7 @@ class _LevelWriter:
         return result
 
     def _count_ahead(self, after: Finite, group: RunningCounters, parts: list[Potential]) -> None:
-        """The counters of a group of one section, from steps that no look-back is needed for."""
+        """The counters of a group of one section, from steps that need no look-back."""
         draft, now = self.draft, []
         place = {number: row for row, number in after.rows.items()}
         for index, (step, part) in enumerate(zip(group.steps, parts, strict=True)):
@@ -200,7 +200,7 @@ class _LevelWriter:
         return tiles[self.level.initial] if tiles else stage
 
     def _staged(self) -> tuple[Finite, Finite]:
-        """The stage sets in registers, numbered from 0; before the letter only if the actions ask for it."""
+        """The stage sets in registers, numbered from 0; before the letter only if the actions need it."""
         level, draft = self.level, self.draft
         after = _held(draft, self.stages.after, f"{self.name} stage")
         if draft.strict or (self.knows_before and level.needs_before):
@@ -230,7 +230,7 @@ class _LevelWriter:
         self.draft.table(inputs, (*outputs, *(name for group in groups for name in group.outputs())), rows)
 
     def _memory(self, after: Finite, now: list[CounterReading]) -> Finite:
-        """What the memory head finds: the last w = target·G⁻¹; without resets the initial tile for ever."""
+        """What the memory head finds: the last w = target·G⁻¹; without resets always the initial tile."""
         level, draft = self.level, self.draft
         if not level.has_resets:
             return Finite((), {(): level.initial})

@@ -1,4 +1,4 @@
-"""Plans become programs, and the programs proposals: what the cascade has to offer to the driver.
+"""Turns plans into programs, and programs into proposals: the cascade's side of the driver.
 
 Each kind of node of a plan is a few operations around the programs of its parts.
 """
@@ -198,7 +198,7 @@ def _padding(plan: Plan) -> Iterator[int]:
 
 
 def cascade_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
-    """Programs of different plans, only the best if depth is all that matters; raises if there is none."""
+    """Programs of different plans, only the best if only depth matters; raises if there is none."""
     built = list(built_plans(request, budget))
     for plan, program in [shallowest(built)] if request.objective == "depth" else built:
         lines = tuple("  " * indent + node.title for indent, node in plan.walk())
@@ -208,7 +208,7 @@ def cascade_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
 def built_plans(
     request: Request, budget: Budget, plain: Cascade | None = None
 ) -> Iterator[tuple[Plan, Program]]:
-    """Plans with their programs; a plan of more than twice the layers of a scan is not written out."""
+    """Plans with their programs; a plan with more than twice the layers of a scan is skipped."""
     reasons: dict[str, None] = {}
     result = False
     in_scan = request.scan_depth if (request.method, request.objective) == ("auto", "depth") else None
@@ -234,12 +234,12 @@ def built_plans(
 
 
 def shallowest(built: Sequence[tuple[Plan, Program]]) -> tuple[Plan, Program]:
-    """The plan that compile builds and decompose shows: fewest layers, then fewest levels, then smallest."""
+    """The plan that compile builds and decompose shows: sort key: layers, then levels, then size."""
     return min(built, key=lambda pair: (pair[1].depth, pair[0].levels, program_size(pair[1])))
 
 
 def program_size(program: Program) -> int:
-    """About how many units and channels a program takes: rows of tables, registers and heads."""
+    """Estimated units and channels of a program: rows of tables, registers and heads."""
     rows = sum(
         len(change.rows) for layer in program.layers for change in layer.maps if isinstance(change, Table)
     )

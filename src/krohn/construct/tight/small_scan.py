@@ -2,8 +2,8 @@
 
 The scan composes transition maps. It need not carry the map of all states: the map of a quotient is enough
 if it determines the state that the word leads to from the start, as it does when the letters act faithfully
-on the quotient of a group. S5 on 120 states is scanned on 5 points. Several quotients side by side are enough
-if no two states are in one class of all of them: PermReset5, on 120 states, is scanned on 20 points.
+on the quotient of a group. S5 on 120 states is scanned on 5 points. Several quotients side by side suffice
+if together they separate all states: PermReset5, on 120 states, is scanned on 20 points.
 """
 
 from collections.abc import Iterator
@@ -41,14 +41,14 @@ class ScanPoints:
 def scan_program(automaton: Semiautomaton, length: int, mask: Mask, fan: int = 2) -> Program:
     """The scan on the fewest points found, or on the states themselves; a layer composes ``fan`` windows."""
     points = fewest_points(automaton)
-    reached = sorted(reachable_states(automaton))  # other points are no use
+    reached = sorted(reachable_states(automaton))  # other points do not help
     number = {state: x for x, state in enumerate(reached)}
     letters = [tuple(number[letter[q]] for q in reached) for letter in automaton.letters]
     if points is not None:
         letters = list(points.letters)
     draft = ProgramDraft(automaton.num_letters, mask)
     size = len(letters[0])
-    if length > 1:  # maps stand in 2n channels and are composed by 2n² units: refused before they are made
+    if length > 1:  # maps take 2n channels and are composed by 2n² units: refuse before building them
         require_entries(8 * size**3)
     if size > MAX_CODES:
         raise LimitExceeded(f"a scan may have at most {MAX_CODES:,} points; there are {size:,}")
@@ -86,7 +86,7 @@ def _longer_window(draft: ProgramDraft, maps: list[str], window: int, fan: int) 
 
 
 def side_by_side(automaton: Semiautomaton, length: int, mask: Mask) -> Program | None:
-    """The scan on quotients that tell all states apart together; ``None`` if they have no fewer points."""
+    """The scan on quotients that together separate all states; ``None`` if they have no fewer points."""
     chosen = _separating(automaton)
     if chosen is None:
         return None
@@ -109,7 +109,7 @@ def side_by_side(automaton: Semiautomaton, length: int, mask: Mask) -> Program |
 
 
 def _separating(automaton: Semiautomaton) -> list[Transformation] | None:
-    """Congruences, those of few classes first, each needed, that no two states share all classes of."""
+    """An irredundant set of congruences, those of few classes first, that together separate all states."""
     if automaton.num_states**2 * automaton.num_letters > MAX_WORK:
         return None
     chosen: list[Transformation] = []
@@ -176,7 +176,7 @@ def _determining(automaton: Semiautomaton, labels: Transformation) -> ScanPoints
 
 
 def scan_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
-    """The scan on as few points as possible; on quotients side by side where parameters are to be few."""
+    """The scan on as few points as possible; on quotients side by side if the objective is parameters."""
     program, title = None, f"scan in {request.scan_depth} layers"
     if request.objective == "parameters" and fewest_points(request.automaton) is None:
         program, title = (
