@@ -86,7 +86,8 @@ def _words(network: CompiledNetwork, length: int, seed: int) -> npt.NDArray[np.i
     every = np.array([*itertools.islice(itertools.product(range(letters), repeat=short), ALL_WORDS)])
     prolonged = np.concatenate([every, np.repeat(every[:, :1], length - short, axis=1)], axis=1)
     chance = np.random.default_rng(seed).integers(0, letters, (LONG_WORDS, length))
-    return np.concatenate([prolonged, chance])
+    words = np.concatenate([prolonged, chance])
+    return words[np.sort(np.unique(words, axis=0, return_index=True)[1])]  # each once
 
 
 def _first_difference(
@@ -106,14 +107,14 @@ def _text(payload: dict[str, Any], circuit: Circuit) -> str:
     counts = np.bincount(np.array(circuit.levels, dtype=np.int64), minlength=circuit.depth + 1)[1:]
     rows = [(level, int(count)) for level, count in enumerate(counts, 1)]
     verdict = (
-        f"the same states as the network on {payload['words_checked']:,} words"
+        f"the same states as the network on {counted(payload['words_checked'], 'word')}"
         if payload["agrees"]
         else f"differs from the network after: {' '.join(payload['counterexample'])}"
     )
     layers = counted(payload["layers"], "layer")
     become = "becomes" if payload["layers"] == 1 else "become"
     title = (
-        f"{payload['automaton']}, words of {payload['length']} letters: {layers} {become} "
+        f"{payload['automaton']}, words of {counted(payload['length'], 'letter')}: {layers} {become} "
         f"depth {circuit.depth}, {circuit.gates:,} threshold gates, {circuit.wires:,} wires, "
         f"weights up to {circuit.largest_weight}"
     )

@@ -7,7 +7,9 @@ for the latest position of a kind is one gate per pair of positions; a table is 
 layer of the network has a depth that does not depend on T, and polynomially many gates.
 """
 
+import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from krohn.network.attention_operations import (
     PrefixSum,
 )
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table
+from krohn.network.position_maps import Clamp, Linear, Modulo, Row, Select, Table
 from krohn.network.program import Program
 
 MAX_VALUES = 100_000
@@ -61,6 +63,8 @@ class _Lowering:
         self.program, self.length = program, length
         self.positions = program.num_padding + length
         self.gates = Gates(length * program.num_letters)
+        self.needed = range(self.positions)
+        self.places_of: dict[str, dict[int, list[tuple[int, int]]]] = {}
         self.held: dict[str, list[Held]] = {
             s.register: self._source(s.letters, s.padding) for s in program.sources
         }
@@ -71,7 +75,9 @@ class _Lowering:
     def circuit(self) -> Circuit:
         """Sources, layers, read-out."""
         for layer in self.program.layers:
-            before = dict(self.held)
+            before, self.places_of = dict(self.held), {}
+            if layer is self.program.layers[-1]:
+                self.needed = range(self.program.num_padding, self.positions)  # no head reads what it leaves
             for operation in layer.attention:
                 self.held |= self._attend(operation, before)
             for change in layer.maps:
@@ -141,9 +147,10 @@ class _Lowering:
                 target: self._prefix_sums(self._at_places(operation, held[source]))
                 for source, target in zip(operation.sources, operation.targets, strict=True)
             }
-        chosen = [self._chosen(operation, t) for t in range(self.positions)]
+        nothing: list[Held] = [{}] * self.needed.start
+        chosen = [self._chosen(operation, t) for t in self.needed]
         return {
-            target: [self._fetch(source, row) for row in chosen]
+            target: nothing + [self._fetch(source, row) for row in chosen]
             for source, target in zip(operation.sources, operation.targets, strict=True)
         }
 
@@ -174,7 +181,7 @@ class _Lowering:
         if isinstance(operation, LatestWrite):
             marks = {i: self._signal(operation.flag, i).get(1, 0) for i in self._visible(t)}
         elif isinstance(operation, LatestMatch):
-            marks = {i: self._match(operation, t, i) for i in self._visible(t) if i}
+            marks = self._matches(operation, t)
         elif isinstance(operation, EndWrite):
             marks = {i: self._flagged(operation.flags, i) for i in self._visible(t) if i}
         else:
@@ -194,13 +201,29 @@ class _Lowering:
         wires = [self._signal(name, i).get(1, 0) for name in flags]
         return self.gates.conjunction(wires) if all(wires) else 0
 
-    def _match(self, operation: LatestMatch, t: int, i: int) -> int:
+    def _matches(self, operation: LatestMatch, t: int) -> dict[int, int]:
+        """For each position with a key that may be asked for at ``t`` the wire that says it is."""
         asked = self._signal(operation.query, t) if operation.query else {0: TRUE}
-        key = self._signal(operation.key, i)
-        wanted = [(wire, (value + operation.shift) % operation.modulus) for value, wire in asked.items()]
-        return self.gates.disjunction(
-            [self.gates.conjunction([wire, key[value]]) for wire, value in wanted if value in key]
-        )
+        where = self._where(operation.key)
+        pairs: dict[int, list[tuple[int, int]]] = {}
+        for value, wire in asked.items():
+            for i, there in where.get((value + operation.shift) % operation.modulus, ()):
+                if i and i in self._visible(t):
+                    pairs.setdefault(i, []).append((wire, there))
+        return {
+            i: self.gates.disjunction([self.gates.conjunction(list(pair)) for pair in pairs[i]])
+            for i in sorted(pairs)
+        }
+
+    def _where(self, name: str) -> dict[int, list[tuple[int, int]]]:
+        """The positions of each value of a register, with the wires that say so; heads share it."""
+        if name not in self.places_of:
+            found: dict[int, list[tuple[int, int]]] = {}
+            for i in range(self.positions):
+                for value, wire in self._signal(name, i).items():
+                    found.setdefault(value, []).append((i, wire))
+            self.places_of[name] = found
+        return self.places_of[name]
 
     def _fetch(self, source: str, chosen: dict[int, int]) -> Held:
         if len(chosen) == 1 and TRUE in chosen.values():
@@ -214,12 +237,15 @@ class _Lowering:
     # Position-wise maps
 
     def _map(self, change: Any) -> dict[str, list[Held]]:
-        columns = [self._map_at(change, t) for t in range(self.positions)]
-        return {name: [column[name] for column in columns] for name in change.writes}
+        if isinstance(change, Table):
+            numbered = {given: number for number, (given, _) in enumerate(change.rows)}
+            columns = [self._table(change, numbered, t) for t in self.needed]
+        else:
+            columns = [self._map_at(change, t) for t in self.needed]
+        nothing: list[Held] = [{}] * self.needed.start
+        return {name: nothing + [column[name] for column in columns] for name in change.writes}
 
     def _map_at(self, change: Any, t: int) -> dict[str, Held]:
-        if isinstance(change, Table):
-            return self._table(change, t)
         if isinstance(change, Select):
             return self._select(change, t)
         total = self._sum([(self.held[name][t], factor) for name, factor in change.terms], change.offset)
@@ -231,12 +257,11 @@ class _Lowering:
         steps = self.gates.indicators(*total)
         return {change.target: self._collect((results[value], wire) for value, wire in steps.items())}
 
-    def _table(self, table: Table, t: int) -> dict[str, Held]:
+    def _table(self, table: Table, numbered: Mapping[Row, int], t: int) -> dict[str, Held]:
         inputs = [self._signal(name, t) for name in table.inputs]
         rows = [
             (result, self.gates.conjunction([column[v] for column, v in zip(inputs, given, strict=True)]))
-            for given, result in table.rows
-            if all(v in column for column, v in zip(inputs, given, strict=True))
+            for given, result in _rows(table, numbered, inputs)
         ]
         return {
             name: self._collect((result[index], wire) for result, wire in rows)
@@ -270,3 +295,10 @@ def _function(change: Any, value: int) -> int:
     if isinstance(change, Clamp):
         return min(max(value, change.low), change.high)
     raise InvalidInput(f"no circuit is known for {type(change).__name__}")
+
+
+def _rows(table: Table, numbered: Mapping[Row, int], inputs: Sequence[Signal]) -> list[tuple[Row, Row]]:
+    """Those for values that the inputs may have, in the order of the table: its rows may be thousands."""
+    if math.prod(map(len, inputs)) < len(numbered):
+        return [table.rows[n] for n in sorted(numbered[v] for v in product(*inputs) if v in numbered)]
+    return [row for row in table.rows if all(v in column for column, v in zip(inputs, row[0], strict=True))]

@@ -24,6 +24,9 @@ from krohn.verification import verify
 from krohn.web.page_data import describe
 
 MOST_STATES, LETTERS, LENGTH = 3, 2, 12
+LETTER_SIGNS, STATE_SIGNS = "\ue000\ue001", "\ue010\ue011\ue012"
+"""Stand for the letters and states of a drawing, whose names the page puts in; no text has them by chance."""
+
 ASSET = "small.txt"
 METHODS: tuple[Method, ...] = ("auto", "cascade", "scan")
 """In the order in which they are tried, until one is proved: six of the shallowest networks are not."""
@@ -55,7 +58,9 @@ def key_of(table: Table) -> str:
 
 def machine(table: Table) -> dict[str, Any]:
     """What a page holds of one of them; the picture is drawn by the page."""
-    automaton = Semiautomaton(np.array(table), letter_names=("a", "b"))
+    automaton = Semiautomaton(
+        np.array(table), letter_names=tuple(LETTER_SIGNS), state_names=tuple(STATE_SIGNS[: len(table)])
+    )
     for method in METHODS:
         network = compile(automaton, LENGTH, method=method)
         proved = verify(network)

@@ -372,18 +372,19 @@ krohn.lookUp = async function (drawing) {
   const exchanged = !small[key(plain.table)];
   const found = small[key(exchanged ? other.table : plain.table)];
   if (!found) return null;
-  return krohn.renamed(structuredClone(found), drawing, exchanged ? other.order : plain.order, exchanged);
+  return krohn.renamed(found, drawing, exchanged ? other.order : plain.order, exchanged);
 };
 
-krohn.renamed = function (machine, drawing, order, exchanged) {
+/* Letters and states of a small machine are signs that no text has by chance: names are put in their place. */
+krohn.renamed = function (small, drawing, order, exchanged) {
   const letters = drawing.letters.length === 1 ? [drawing.letters[0], `${drawing.letters[0]}′`] : drawing.letters;
-  const called = exchanged ? { a: letters[1], b: letters[0] } : { a: letters[0], b: letters[1] };
-  const said = (text) => text.replace(/\b(is|of|many|for|or|latest|earliest)([ [])(a|b)(?=$|[\s,:;\]])/g, (_, word, gap, letter) => `${word}${gap}${called[letter]}`).replace(/, (a|b)(?= so far|$|,)/g, (_, letter) => `, ${called[letter]}`);
-  const { automaton, meaning, network } = machine;
+  const names = { "\ue000": letters[exchanged ? 1 : 0], "\ue001": letters[exchanged ? 0 : 1] };
+  for (const [state, name] of order.entries()) names[String.fromCharCode(0xe010 + state)] = `q${name}`;
+  const machine = JSON.parse(JSON.stringify(small).replace(/[\ue000-\ue012]/g, (sign) => JSON.stringify(names[sign]).slice(1, -1)));
+  const { automaton, network } = machine;
   machine.name = drawing.name;
   machine.about = drawing.name === "drawing" ? "The automaton that you drew: every letter moves it along one arrow." : `Does the word read so far match ${drawing.name.replace("regex:", "")}?`;
-  automaton.letters = exchanged ? [called.b, called.a] : [called.a, called.b];
-  automaton.states = order.map((state) => `q${state}`);
+  automaton.letters = [...letters];
   automaton.observe = order.map((state) => (drawing.accept.has(state) ? 1 : 0));
   automaton.accepting = automaton.observe.flatMap((value, state) => (value ? [state] : []));
   if (exchanged) {
@@ -393,10 +394,6 @@ krohn.renamed = function (machine, drawing, order, exchanged) {
     const swapped = new Float64Array([...values.slice(dim, 2 * dim), ...values.slice(0, dim)]);
     network.tensors.embedding.data = btoa(String.fromCharCode(...new Uint8Array(swapped.buffer)));
   }
-  meaning.words = Object.fromEntries(Object.entries(meaning.words).map(([name, text]) => [name, said(text)]));
-  for (const key of ["heads", "head_words"]) meaning[key] = meaning[key].map((layer) => layer.map(said));
-  machine.plan.heads = machine.plan.heads.map((layer) => layer.map(said));
-  for (const check of machine.certificate ? machine.certificate.checks : []) check.text = said(check.text);
   machine.diagram = krohn.pictureOf({
     places: order.map((state) => drawing.places[state]),
     table: automaton.table,
