@@ -126,18 +126,24 @@ def test_the_architecture_page_names_every_part() -> None:
     assert {part for part in parts if not part.startswith("__")} <= set(re.findall(r"`(\w+)`", page))
 
 
-def test_the_picture_of_the_readme_is_what_krohn_draws() -> None:
-    """It names letters as people do: ``is a``; it said ``is 0``."""
+def test_the_picture_of_the_readme_is_what_krohn_draws_in_words_that_people_use() -> None:
+    """It names letters as people do, ``a``; it said ``is 0``, and ``place 1 for wrong letters``."""
+    kept = (ROOT / "docs" / "abab.svg").read_text()
     drawn = krohn.compile("abab", length=12).explain("abababbaabab")._repr_svg_()
-    assert (ROOT / "docs" / "abab.svg").read_text() == drawn
+    cells = [re.findall(r">(\d)</text>", picture) for picture in (kept, drawn)]
+    assert cells[0] == cells[1]
     assert ">is a<" in drawn
-    assert not re.search(r">is \d<", drawn)
+    assert ">1 if the letter is a<" in kept
+    assert not re.search(r">is \d<|place 1 for|sum of is", kept)
 
 
-def test_the_first_page_of_the_documentation_has_a_picture_before_its_lists() -> None:
+def test_the_first_page_of_the_documentation_has_a_picture_and_is_no_list_of_links() -> None:
     page = (ROOT / "docs" / "index.md").read_text()
-    (picture,) = re.findall(r"!\[.+\]\((.+)\)", page.partition("```{toctree}")[0])
+    prose, _, contents = page.partition("```{toctree}")
+    (picture,) = re.findall(r"!\[.+\]\((.+)\)", prose)
     assert (ROOT / "docs" / picture).is_file()
+    assert len(re.findall(r"(?<!!)\[[^\]]+\]\(", prose)) < 5
+    assert contents.count("```{toctree}") + 1 == contents.count(":hidden:")
 
 
 def test_one_version_everywhere() -> None:

@@ -29,6 +29,7 @@ from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
 from krohn.experiments.summary import best_of, marks_of, success_text
 from krohn.experiments.text_form import import_text
+from krohn.web.plain_words import head_words, register_words
 
 ROOT = Path(__file__).parents[1]
 SHOWN = ("C2", "D8", "Q8", "A4", "S4", "Grid9", "Dyck4,2", "A5", "S5")
@@ -228,8 +229,12 @@ def shown(name: str, store: Path, scale: str = "small") -> str:
 
 
 def picture() -> str:
-    """The network of README.md at work on one word."""
-    return krohn.compile("abab", length=12, method="features").explain("abababbaabab")._repr_svg_()
+    """The network of README.md at work on one word, in the words of the explorer."""
+    network = krohn.compile("abab", length=12, method="features")
+    seen, words, heads = network.explain("abababbaabab"), register_words(network), head_words(network)
+    moments = tuple({words[name]: values for name, values in moment.items()} for moment in seen.moments)
+    told = tuple(replace(head, text=heads[head.layer][head.number]) for head in seen.heads)
+    return replace(seen, moments=moments, heads=told)._repr_svg_()
 
 
 def how_flattered(store: Store) -> str:

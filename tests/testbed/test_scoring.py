@@ -41,6 +41,31 @@ def test_an_empty_circuit_is_no_error(folder: Path, tmp_path: Path) -> None:
     assert (score.auroc, score.recall) == (0.5, 0.0)
 
 
+def test_a_file_of_scores_alone_is_a_ranking(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was told that 0% of its edges are true, though it names none as the circuit."""
+    whole = json.loads((folder / "circuit.json").read_text())
+    scores = {name: {"score": float(entry["in_graph"])} for name, entry in whole["edges"].items()}
+    (tmp_path / "scores.json").write_text(json.dumps({"edges": scores}))
+    score = krohn.suite.score(folder, circuit=tmp_path / "scores.json")
+    assert (score.auroc, score.claimed) == (1.0, 0)
+    for path, says in (
+        (tmp_path / "scores.json", "a ranking without a circuit"),
+        (folder / "circuit.json", "100% are true"),
+    ):
+        assert run(["suite", "score", str(folder), "--circuit", str(path)]) == 0
+        assert says in capsys.readouterr().out.splitlines()[0]
+
+
+def test_scores_become_data_frames(folder: Path) -> None:
+    score = krohn.suite.score(folder, circuit=folder / "circuit.json")
+    found = score.to_frame()
+    assert list(found.columns) == ["share", "true_positive", "false_positive", "faithfulness"]
+    assert found["share"].tolist() == score.curve.share
+    assert found["faithfulness"].tolist() == score.curve.faithfulness
+
+
 def test_an_edge_that_is_left_out_is_not_claimed(folder: Path, tmp_path: Path) -> None:
     """A file with one true edge finds one."""
     whole = json.loads((folder / "circuit.json").read_text())

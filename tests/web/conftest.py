@@ -16,6 +16,9 @@ FLAGS = (
     "--window-size=1280,1000"
 )
 
+OFFLINE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"
+"""No host is found but this machine, where the server of one test file runs: pages must need none."""
+
 
 def _program(*names: str) -> str | None:
     return next((path for path in map(shutil.which, names) if path), None)
@@ -30,7 +33,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(message)
     options = ChromeOptions()
     options.binary_location = program
-    for flag in (*FLAGS.split(), f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+    for flag in (*FLAGS.split(), OFFLINE, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     chrome = Chrome(options=options, service=ChromeService(driver))

@@ -251,6 +251,10 @@ def test_everything_is_done_by_keys_alone(browser: Chrome, pages: Path) -> None:
     press(browser, Keys.ENTER)
     assert browser.execute_script("return document.documentElement.dataset.theme") in ("light", "dark")
     browser.execute_script("localStorage.clear()")
+    loaded = browser.execute_script(
+        "return performance.getEntriesByType('resource').map((each) => each.name)"
+    )
+    assert loaded == []  # one file, and the browser of these tests is offline
     assert complaints(browser) == []
 
 
