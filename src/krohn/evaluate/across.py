@@ -1,4 +1,4 @@
-"""Accuracy along one change of the test words: their length, the share of ones, the count of ones."""
+"""Accuracy along one axis of the test words: their length, the share of ones, the count of ones."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from krohn.evaluate.evaluation import Trained
 from krohn.tasks.batches import Task
 from krohn.training.metrics import HeldOut
 
-# Digits kept of an accuracy: finer than 2,048 words of 128 letters can tell.
+# Stored digits of an accuracy: finer than the resolution of 2,048 words of 128 letters.
 _DIGITS = 5
 
 
@@ -44,7 +44,7 @@ class _Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class AccuracyByLength(_Sample):
-    """Words shorter and longer than the training words, drawn as they are or from another distribution."""
+    """Words shorter and longer than in training, from the training distribution or another."""
 
     lengths: tuple[int, ...]
     distribution: str | None = None
@@ -59,7 +59,7 @@ class AccuracyByLength(_Sample):
 
 @dataclass(frozen=True, kw_only=True)
 class AccuracyByProbability(_Sample):
-    """Words over {0, 1} whose letters are 1 with another probability than in training."""
+    """Words over {0, 1} with another probability of a 1 than in training."""
 
     probabilities: tuple[float, ...]
     name: str = "probability"

@@ -1,4 +1,4 @@
-"""The heads of gridworld networks: scores of all of them, and the maps of those worth drawing."""
+"""The heads of gridworld networks: scores of all, and attention maps of a few for drawing."""
 
 import base64
 import zlib
@@ -18,8 +18,8 @@ from krohn.evaluate.trace import trace
 class AttentionHeads:
     """Scores every head of every replicate on ``words`` random walks of ``length`` steps.
 
-    Maps are large, so they are kept for the ``drawn`` most telling words and for the last layer and the
-    best head of each kind, of the one replicate whose best heads score highest together.
+    Maps are large, so they are kept only for the ``drawn`` most informative words, for the last layer and the
+    best head of each kind, of the one replicate with the highest total score of its best heads.
     """
 
     length: int = 128
@@ -79,13 +79,13 @@ def _detection(scores: list[HeadScore]) -> float:
 
 
 def _row(score: HeadScore) -> list[float]:
-    """Layer, head, then the four scores, as short as they can be told."""
+    """Layer, head, then the four scores, rounded."""
     values = (score.uniform, score.left, score.right, score.before)
     return [score.layer, score.head, *(round(value, 4) for value in values)]
 
 
 def score_from_row(row: list[float]) -> HeadScore:
-    """The score that a stored row stands for."""
+    """The inverse of ``_row``."""
     layer, head, uniform, left, right, before = row
     return HeadScore(layer=int(layer), head=int(head), uniform=uniform, left=left, right=right, before=before)
 
@@ -95,11 +95,11 @@ def _only(trained: Trained, replicate: int) -> Trained:
     return Trained(network=trained.network, weights=weights, task=trained.task, automaton=trained.automaton)
 
 
-# Arrays of shares as short text: one byte a number, compressed, base64.
+# Arrays of shares as compact text: one byte per number, compressed, base64.
 
 
 def pack_shares(values: NDArray[np.floating]) -> dict[str, Any]:
-    """Numbers between 0 and 1, kept to 1/255, as a JSON value."""
+    """Numbers between 0 and 1, quantised to 1/255, as a JSON value."""
     if values.size and not (values.min() >= 0 and values.max() <= 1):
         raise InvalidInput(f"shares must lie in [0, 1]; got {values.min()} to {values.max()}")
     data = zlib.compress(np.rint(values * 255).astype(np.uint8).tobytes(), level=9)

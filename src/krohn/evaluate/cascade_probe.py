@@ -27,10 +27,10 @@ def coordinates_along(cascade: Cascade, words: Tensor) -> Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class CascadeProbe:
-    """Linear probes of every layer for the state and for every coordinate, judged on words kept apart.
+    """Linear probes of every layer for the state and for every coordinate, evaluated on held-out words.
 
     A replicate's result holds, for each target, the accuracy after the embedding and after each block, and
-    that of guessing the commonest value.
+    that of guessing the most common value.
     """
 
     words: int = 64

@@ -1,4 +1,4 @@
-"""Trained networks as evaluations see them, and what an evaluation is."""
+"""The interface of evaluations, and the trained networks that they are given."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -22,7 +22,7 @@ class Trained:
 
     @property
     def device(self) -> torch.device:
-        """Where the weights lie."""
+        """The device of the weights."""
         return next(iter(self.weights.values())).device
 
     @property

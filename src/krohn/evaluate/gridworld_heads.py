@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from krohn.errors import InvalidInput
 
-# A head is called uniform when it moves less than a tenth of its attention away from the plain average,
-# and a detector when at least a quarter of its attention follows the walk to the wall.
+# A head is uniform if its total variation distance from the plain average is less than a tenth, and a
+# detector if at least a quarter of its attention follows the walk to the wall.
 UNIFORM_FROM, DETECTOR_FROM = 0.9, 0.25
 
 
@@ -77,10 +77,10 @@ def best_heads(scores: list[HeadScore]) -> dict[str, HeadScore]:
 
 
 def telling_words(states: NDArray[np.integer], last_state: int, count: int) -> list[int]:
-    """The ``count`` words ``[word, t]`` that go from wall to wall most often, the best first.
+    """The ``count`` words ``[word, t]`` that go from wall to wall most often, best first.
 
-    Among equals the word that is longest at the wall it visits less, then the earlier one. On a word that
-    meets one wall only, a detector of the other shows nothing.
+    Tie-breakers: the longer time at the wall visited less, then the earlier word. On a word that meets only
+    one wall, a detector of the other shows nothing.
     """
 
     def rank(word: int) -> tuple[int, int]:
@@ -108,7 +108,7 @@ def _score(
 def _visits_of(states: NDArray[np.integer], nearest: NDArray[np.int64], place: int) -> NDArray[np.int64]:
     """The last wall visited where that wall is ``place`` and lies behind; -1 elsewhere.
 
-    Positions at the wall itself are left out, or every head that attends to itself would score.
+    Positions at the wall itself are excluded, or every head that attends to itself would score.
     """
     is_past = (nearest >= 0) & (nearest < np.arange(states.shape[1]))
     reached = np.take_along_axis(states, np.maximum(nearest, 0), axis=1)
@@ -130,7 +130,7 @@ def _uniform(attention: NDArray[np.float64]) -> float:
     length = attention.shape[-1]
     average = np.tril(np.ones((length, length))) / np.arange(1, length + 1)[:, None]
     distance = np.abs(attention - average).sum(axis=-1) / 2
-    # The first position has one choice only and says nothing.
+    # The first position has only one choice: no information.
     return float(1 - distance[:, 1:].mean())
 
 

@@ -1,4 +1,4 @@
-"""Trains any causal sequence layer on an automaton, and finds the first letter that it gets wrong.
+"""Trains any causal sequence layer on an automaton, and finds its first wrong letter.
 
 A *layer* is made by a factory of one argument, its width d, and maps [batch, T, d] to [batch, T, d]; an
 embedding and a linear read-out are put around it. A *network* is made by a factory of two arguments, the
@@ -37,12 +37,12 @@ class Effort:
 
     Attributes:
         length: T, letters of a training word; words of T and 4 T letters are tested.
-        steps: of the optimiser, with a linear decay.
+        steps: optimiser steps, with linear decay.
         batch: words in a step.
-        lr: first learning rate.
+        lr: initial learning rate.
         seeds: networks trained, one after the other.
         width: width d of a layer.
-        tested: test words of each length.
+        tested: size of the test set of each length.
         optimizer: AdamW, or Muon for the matrices and AdamW for the rest.
     """
 
@@ -70,11 +70,11 @@ class Trained(NamedTuple):
 
     Attributes:
         module: the network.
-        right: share of letters right on test words of T letters.
+        right: token accuracy on a test set of words of T letters.
         right_at_4: the same at 4 T letters.
-        first_step: the first step whose batch of new words was 99% right before the step; ``None`` if none.
+        first_step: the first step with 99% accuracy on its fresh batch before the update; ``None`` if none.
         seconds: of training.
-        parameters: numbers that were trained.
+        parameters: number of trainable parameters.
     """
 
     module: nn.Module
@@ -94,7 +94,7 @@ class FirstWrong(NamedTuple):
 
 
 def reach(places: Sequence[float], accuracies: Sequence[float], share: float) -> int:
-    """n*: the greatest length with that share of letters right, and at every shorter one looked at."""
+    """n*: the greatest length with that token accuracy there and at every shorter length tested."""
     result = 0
     for place, accuracy in zip(places, accuracies, strict=True):
         if accuracy < share:
@@ -136,7 +136,7 @@ def made(factory: Factory, automaton: Semiautomaton, effort: Effort) -> nn.Modul
     sizes = (effort.width,) if count == 1 else (automaton.num_letters, automaton.num_states)
     try:
         module = factory(*sizes)
-    except Exception as error:  # whatever somebody else's code does
+    except Exception as error:  # third-party code may raise anything
         raise InvalidInput(f"the factory must return a module; it raised {_line(error)}") from error
     if not isinstance(module, nn.Module):
         raise InvalidInput(f"the factory must return a torch.nn.Module; got {type(module).__name__}")
@@ -153,7 +153,7 @@ def logits_of(module: nn.Module, words: Tensor, states: int) -> Tensor:
         result = module(words)
     except InvalidInput:
         raise
-    except Exception as error:  # whatever somebody else's code does
+    except Exception as error:  # third-party code may raise anything
         raise InvalidInput(
             f"the module must run on words {_shape(words)}; it raised {_line(error)}"
         ) from error
@@ -164,7 +164,7 @@ def logits_of(module: nn.Module, words: Tensor, states: int) -> Tensor:
 
 @torch.no_grad()
 def check_causal(module: nn.Module, automaton: Semiautomaton, length: int, device: str) -> None:
-    """Refuses a module whose answer at a place changes with a later letter."""
+    """Refuses a module whose output at a position depends on a later letter."""
     module.eval()
     generator = torch.Generator().manual_seed(1)
     words = torch.randint(automaton.num_letters, (4, length), generator=generator)
@@ -205,7 +205,7 @@ def trained(
         first = _fit(module, automaton, effort, seed, device, tick)
     seconds = time.monotonic() - begin
     module.eval()
-    generator = torch.Generator().manual_seed(1_000_003 + seed)  # other words than those of training
+    generator = torch.Generator().manual_seed(1_000_003 + seed)  # not the seed of training
     right, right_at_4 = (
         _accuracy(module, automaton, times * effort.length, effort.tested, generator, device)
         for times in (1, 4)
@@ -222,7 +222,7 @@ def _fit(
     device: str,
     tick: Callable[[], None],
 ) -> int | None:
-    """Trains; the first step at which 99% of the letters of a new batch are right before it is learned."""
+    """Trains; returns the first step with 99% accuracy on its fresh batch before the update."""
     module.train()
     generator = torch.Generator().manual_seed(seed)
     optimizers, solved = _optimizers(module, effort), None
@@ -239,7 +239,7 @@ def _fit(
         loss = functional.cross_entropy(logits.flatten(0, 1).float(), states.flatten())
         _backward(loss)
         torch.nn.utils.clip_grad_norm_(module.parameters(), 1.0)
-        with warnings.catch_warnings():  # Muon multiplies in bfloat16, whether or not the chip can
+        with warnings.catch_warnings():  # Muon multiplies in bfloat16, even without hardware support
             warnings.filterwarnings("ignore", message="mkldnn_matmul")
             for optimizer in optimizers:
                 optimizer.step()
@@ -249,7 +249,7 @@ def _fit(
 def _backward(loss: Tensor) -> None:
     try:
         loss.backward()  # type: ignore[no-untyped-call]
-    except Exception as error:  # whatever somebody else's code does
+    except Exception as error:  # third-party code may raise anything
         raise InvalidInput(f"the module must have a backward pass; it raised {_line(error)}") from error
 
 
@@ -270,7 +270,7 @@ def _optimizers(module: nn.Module, effort: Effort) -> list[torch.optim.Optimizer
 
 
 def long_words(automaton: Semiautomaton, length: int) -> Iterator[tuple[str, Tensor]]:
-    """Words that networks get wrong late: random ones, one letter repeated, two letters in turn."""
+    """Words with late errors: random ones, one letter repeated, two letters alternating."""
     generator = torch.Generator().manual_seed(2_000_003)
     letters = range(automaton.num_letters)
     for _ in range(_RANDOM_WORDS):
@@ -291,7 +291,7 @@ def first_wrong(
     device: str,
     tick: Callable[[], None] = lambda: None,
 ) -> FirstWrong:
-    """The first wrong letter on long words; beginnings first, so that what fails early costs little."""
+    """The first wrong letter on long words; prefixes first, so that early failures are cheap."""
     names, words = zip(*long_words(automaton, longest), strict=True)
     given = torch.stack(words)
     states = _states(automaton, given)
@@ -326,7 +326,7 @@ def _accuracy(
 def batch(
     automaton: Semiautomaton, count: int, length: int, generator: torch.Generator, device: str
 ) -> tuple[Tensor, Tensor]:
-    """Words of uniform letters and the states after each."""
+    """Words of uniform letters and the state after each letter."""
     words = torch.randint(automaton.num_letters, (count, length), generator=generator)
     return words.to(device), _states(automaton, words).to(device)
 

@@ -1,4 +1,4 @@
-"""How sure a share is: Wilson's interval."""
+"""Confidence interval of a proportion: Wilson's."""
 
 from math import sqrt
 

@@ -1,4 +1,4 @@
-"""The layer that a card is about: one of ours by name and options, or a factory of somebody else.
+"""The layer that a card is about: one of ours by name and options, or a third-party factory.
 
 A factory may carry a dictionary ``card`` that says which row of ``krohn analyze`` it belongs to (``family``),
 how many ``layers`` it has and how many ``steps`` it takes for a letter (Householder or rank-one), up to which
@@ -30,15 +30,15 @@ QUADRATIC = 4_096
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer and what is known of it before it is run.
+    """A layer and its metadata, known before it is run.
 
     Attributes:
         name: as it was given.
         factory: of one argument (width) or two (letters, states).
-        family: a row of ``krohn analyze``; ``None`` if no theorem is about it.
+        family: a row of ``krohn analyze``; ``None`` if no theorem applies.
         layers: how many it has.
         steps: for each letter, Householder or rank-one.
-        longest: letters of the longest word it is run on.
+        longest: length of the longest word it is run on.
         remark: printed below the card.
     """
 
@@ -69,7 +69,7 @@ def find_layer(layer: str | Factory, width: int) -> Layer:
 
 
 def described(name: str, factory: Factory) -> Layer:
-    """The layer with what its factory says about itself."""
+    """The layer with its factory's metadata."""
     card = getattr(factory, "card", {})
     known = {field.name: field.type for field in fields(Layer)[2:]}
     if not isinstance(card, Mapping) or not set(card) <= set(known):
@@ -93,7 +93,7 @@ def _imported(name: str) -> Factory:
         sys.path.insert(0, "")
     try:
         result = getattr(import_module(package), attribute, None)
-    except Exception as error:  # whatever somebody else's module does when it is imported
+    except Exception as error:  # importing a third-party module may raise anything
         raise InvalidInput(
             f"the layer {name[:60]} must load; {type(error).__name__}: {str(error)[:120]}"
         ) from error
@@ -110,7 +110,7 @@ def _of_fla(name: str, kind: str, options: list[str]) -> Layer:
         raise MissingDependency(
             f"fla:CLASS needs flash-linear-attention (pip install flash-linear-attention); {str(error)[:80]}"
         ) from error
-    except Exception as error:  # Triton, say, may refuse this machine
+    except Exception as error:  # for example, Triton may not support this machine
         line = str(error).partition("\n")[0][:120]
         raise InvalidInput(f"fla.layers must load; it raised {type(error).__name__}: {line}") from error
     result = getattr(layers, kind, None)
@@ -133,14 +133,14 @@ def _of_fla(name: str, kind: str, options: list[str]) -> Layer:
 
 
 class First(nn.Module):
-    """The first of what a layer returns, computed in bfloat16 on a GPU, as kernels there want it."""
+    """The first output of a layer, computed in bfloat16 on a GPU, as its kernels require."""
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()
         self.layer = layer
 
     def forward(self, x: Tensor) -> Tensor:
-        """The layer's output, in the float type of what it was given."""
+        """The layer's output, in the float type of its input."""
         with torch.autocast(x.device.type, torch.bfloat16, enabled=x.device.type == "cuda"):
             result = self.layer(x)
         first: Tensor = result[0] if isinstance(result, tuple) else result
@@ -207,7 +207,7 @@ _GATES = {"unit": "diagonal [0, 1]", "signed": "diagonal [-1, 1]", "complex": "d
 
 
 def _family(config: ModelConfig) -> str | None:
-    """The row of ``krohn analyze`` that speaks of such networks; ``None`` if none does."""
+    """The row of ``krohn analyze`` about such networks; ``None`` if there is none."""
     kind: str = config.kind
 
     def get(name: str) -> Any:
@@ -233,7 +233,7 @@ def _remark(config: ModelConfig) -> str:
 
 
 class Alone(nn.Module):
-    """One replicate of one of our networks as a module; its first weights follow torch's seed."""
+    """One replicate of one of our networks as a module; its initial weights depend on torch's seed."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()

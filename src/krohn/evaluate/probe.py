@@ -10,22 +10,22 @@ from krohn.errors import InvalidInput
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """Held-out accuracy of the probe beside that of always guessing the commonest value."""
+    """Held-out accuracy of the probe, and of always guessing the most common value."""
 
     accuracy: float
     baseline: float
 
     @property
     def gain(self) -> float:
-        """How much of what guessing leaves open the probe gets right; 1 is everything, 0 nothing."""
+        """The share of the baseline's errors that the probe removes; 1 is all, 0 none."""
         return (self.accuracy - self.baseline) / (1 - self.baseline) if self.baseline < 1 else 0.0
 
 
 class LinearProbe:
-    """Activations ``[word, t, dim]``, of which the first half of the words fits and the second judges.
+    """Activations ``[word, t, dim]``, split by words: the first half for fitting, the second for evaluation.
 
     The probe is ridge regression onto one-hot labels, solved exactly in float64: no learning rate, no seed.
-    What depends on the activations alone is computed once.
+    What depends on the activations alone is cached.
     """
 
     def __init__(self, activations: Tensor, *, ridge: float = 1e-3) -> None:
@@ -41,7 +41,7 @@ class LinearProbe:
         self._factor = torch.linalg.cholesky(self._fit.T @ self._fit + ridge * len(self._fit) * eye)
 
     def judge(self, labels: Tensor) -> ProbeResult:
-        """The probe of ``labels[word, t]``."""
+        """Fits and evaluates a probe of ``labels[word, t]``."""
         if labels.shape != self.shape:
             given = f"{tuple(self.shape)} and {tuple(labels.shape)}"
             raise InvalidInput(f"a probe needs one label for each activation [word, t, dim]; got {given}")
@@ -55,12 +55,12 @@ class LinearProbe:
 
 
 def linear_probe(activations: Tensor, labels: Tensor, *, ridge: float = 1e-3) -> ProbeResult:
-    """Fits a probe of ``labels[word, t]`` on the first half of the words, judges on the second."""
+    """Fits a probe of ``labels[word, t]`` on the first half of the words, evaluates on the second."""
     return LinearProbe(activations, ridge=ridge).judge(labels)
 
 
 def _standardised(activations: Tensor, fitted: int) -> Tensor:
-    """Zero mean and unit spread by the fitted half, with a constant column for the offset."""
+    """Standardised by the fitted half, with a constant column for the intercept."""
     values = activations.to(torch.float64)
     known = values[:fitted].flatten(0, 1)
     values = (values - known.mean(dim=0)) / known.std(dim=0).clamp_min(1e-9)

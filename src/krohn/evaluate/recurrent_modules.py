@@ -1,4 +1,4 @@
-"""A recurrent network as the network that ``krohn train`` trains, so that "can" and "did" are one class."""
+"""A recurrent network in the architecture of ``krohn train``, so that "can" and "did" share a class."""
 
 from collections.abc import Callable
 

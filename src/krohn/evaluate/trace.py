@@ -1,4 +1,4 @@
-"""A plain forward pass of the GPT that keeps what fused kernels throw away: attention and streams."""
+"""A plain forward pass of the GPT that keeps what fused kernels discard: attention and streams."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from krohn.models.network import Weights
 
 @dataclass(frozen=True)
 class Trace:
-    """What went on inside.
+    """Activations of a forward pass.
 
     Attributes:
         attention: weights [R, layer, head, word, t, i].

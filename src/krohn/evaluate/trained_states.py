@@ -34,12 +34,12 @@ class TrainedStates:
 
     @property
     def automaton(self) -> Semiautomaton:
-        """What the network was trained to simulate."""
+        """The automaton that the network was trained to simulate."""
         return self.task.automaton
 
     @property
     def length(self) -> int:
-        """Letters of a word in training."""
+        """Length of the training words."""
         return self.task.config.length
 
     def run(self, words: str | Iterable[Word] | Words) -> Words:
@@ -52,7 +52,7 @@ class TrainedStates:
     __call__ = run
 
     def forward(self, words: Words) -> Words:
-        """The states [batch, length] that the network answers on words of that shape."""
+        """The states [batch, length] predicted for words of that shape."""
         parts = [words[first : first + PER_PASS] for first in range(0, len(words), PER_PASS)]
         return np.concatenate([self._states(part) for part in parts])
 
@@ -85,7 +85,7 @@ def trained_states(directory: Path, device: str = "cpu") -> TrainedStates:
 
 
 def best_replicate(directory: Path) -> int:
-    """The replicate with the highest accuracy, by the result of a finished run."""
+    """The replicate with the highest accuracy in the result of a finished run."""
     try:
         payload = read_json(directory / "result.json")
         scores = [float(replicate["accuracy"]) for replicate in payload["replicates"]]

@@ -1,4 +1,4 @@
-"""Any network as a function from words to answers: trained runs, compiled networks, recurrent networkes."""
+"""Any network as a function from words to answers: trained runs, compiled networks, recurrent networks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ COMPILED_WORDS = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a network says: ``of`` words [batch, length], and ``levels``, of all words of each length in turn.
+    """A network's answers: ``of`` words [batch, length], and ``levels``, for all words of each length.
 
     Attributes:
         automaton: the one it was trained on or built for.
-        longest: letters of the longest word it reads; none if there is no end.
+        longest: length of the longest word it reads; none if unbounded.
     """
 
     of: Callable[[Words], Words]

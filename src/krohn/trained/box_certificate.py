@@ -19,7 +19,7 @@ BEFORE = "boxes.safetensors"
 
 
 def certificate_of(net: Net, automaton: Semiautomaton, words: Words, boxes: Boxes, sides: str) -> Certificate:
-    """The boxes, and what they are said to prove of a run; ``sides``: the floats they are written in."""
+    """The boxes and the claim they prove about a run; ``sides``: their float type in the file."""
     every = bool(words.allowed.all())
     allowed = tuple(tuple(np.flatnonzero(row).tolist()) for row in words.allowed)
     rules = RULES["boxes"]
@@ -41,12 +41,12 @@ def certificate_of(net: Net, automaton: Semiautomaton, words: Words, boxes: Boxe
 
 
 def save_certificate(certificate: Certificate, path: Path) -> None:
-    """Writes the file whole."""
+    """Writes the file atomically."""
     write_json(path, certificate.to_json())
 
 
 def boxes_about(net: Net, automaton: Semiautomaton, path: Path) -> tuple[Boxes, Words, str]:
-    """The boxes in a certificate, the words it is about, and why its claim is not one about this run."""
+    """The boxes in a certificate, its set of words, and why its claim is not about this run."""
     certificate = read_certificate(path)
     claim = certificate.claim
     if certificate.rules != "boxes":

@@ -40,7 +40,7 @@ def gru_image(weights: Tensors, low: Tensor, high: Tensor, source: Tensor, lette
 
 
 def memory_gate(kind: str, weights: Tensors, centre: Tensor, letter: Tensor) -> Tensor:
-    """Before its sigmoid, the gate that keeps the old state, at the centres of boxes."""
+    """Pre-activation of the gate that keeps the old state, at the centres of boxes."""
     hidden = weights["weight_hh"].shape[0]
     first, bias = (hidden, ("bias",)) if kind == "lstm" else (hidden, ("bias_ih", "bias_hh"))
     columns = slice(first, first + hidden)
@@ -73,5 +73,5 @@ def _each(box: Box, function: object) -> Box:
 
 
 def _times(a: Box, b: Box) -> Box:
-    """The product with a box ``a`` that is nowhere negative."""
+    """Interval product with a non-negative box ``a``."""
     return torch.minimum(a[0] * b[0], a[1] * b[0]), torch.maximum(a[0] * b[1], a[1] * b[1])

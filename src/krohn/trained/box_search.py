@@ -34,7 +34,7 @@ def words_of(automaton: Semiautomaton, allowed: npt.NDArray[np.bool_] | None = N
 
 @dataclass(frozen=True, eq=False)
 class Contexts:
-    """States with the last letters read, each a box to be; number 0 is the empty word."""
+    """States with the last letters read, one box for each; number 0 is the empty word."""
 
     state: Integers
     follower: Integers
@@ -42,10 +42,10 @@ class Contexts:
 
 
 def contexts(words: Words, letters: int = 1) -> Contexts | None:
-    """All reachable pairs of a state and at most so many last letters; none if they are too many."""
+    """All reachable pairs of a state and at most ``letters`` last letters; none if there are too many."""
     first: tuple[int, tuple[int, ...]] = (words.automaton.start, ())
     number, order, rows = {(first, True): 0}, [first], []
-    for state, word in order:  # grows while it is read
+    for state, word in order:  # grows during iteration
         row = []
         for letter in range(words.table.shape[1]):
             if not words.allowed[state, letter]:
@@ -66,7 +66,7 @@ def contexts(words: Words, letters: int = 1) -> Contexts | None:
 def search(
     cell: BoxCell, words: Words, found: Contexts, begin: Box | None = None, rounds: int = 300
 ) -> tuple[Boxes, BoxVerdict]:
-    """Grows boxes from the empty word, or from a guess, until no letter leaves them; then checks them."""
+    """Grows boxes from the empty word, or from a guess, until closed under all letters; then checks them."""
     count = len(found.state)
     low, high = np.full((count, cell.size), np.inf), np.full((count, cell.size), -np.inf)
     dirty = np.arange(count) == 0
@@ -85,7 +85,7 @@ def search(
 def _closed(
     cell: BoxCell, found: Contexts, low: Array, high: Array, dirty: npt.NDArray[np.bool_], rounds: int
 ) -> None:
-    """Lets boxes grow until no letter leaves them, or until the read-out is not sure any more."""
+    """Grows boxes until closed under all letters, or until a read-out margin is not positive."""
     numbers = np.arange(len(low))
     for turn in range(rounds):
         grown = _grow(cell, found.follower, low, high, dirty)
@@ -98,7 +98,7 @@ def _closed(
 
 
 def shortened(cell: BoxCell, boxes: Boxes, sides: str, rounds: int = 60) -> Boxes:
-    """Boxes whose sides are short floats: rounded outwards, and grown until no letter leaves them."""
+    """Boxes with short-float sides: rounded outwards, and grown until closed under all letters."""
     kind = SHORT[sides]
     low, high = outwards(boxes.low, boxes.high, kind)
     dirty = np.ones(len(low), bool)
@@ -112,7 +112,7 @@ def shortened(cell: BoxCell, boxes: Boxes, sides: str, rounds: int = 60) -> Boxe
 
 
 def outwards(low: Array, high: Array, sides: Short) -> Box:
-    """The nearest short floats that do not lie inside."""
+    """Rounds a box outwards to the nearest short floats."""
     with np.errstate(over="ignore"):
         down, up = (side.astype(sides).astype(np.float64) for side in (low, high))
         below = np.nextafter(down.astype(sides), sides(-np.inf)).astype(np.float64)
@@ -138,7 +138,7 @@ def proof_summary(boxes: Boxes, verdict: BoxVerdict, automaton: Semiautomaton) -
 def _grow(
     cell: BoxCell, follower: Integers, low: Array, high: Array, dirty: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.intp]:
-    """Encloses the images of the dirty boxes; which boxes became larger."""
+    """Encloses the images of the dirty boxes; returns the boxes that grew."""
     new_low, new_high = np.full_like(low, np.inf), np.full_like(high, -np.inf)
     for letter in range(follower.shape[1]):
         source = np.flatnonzero(dirty & (follower[:, letter] >= 0))

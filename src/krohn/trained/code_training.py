@@ -1,7 +1,7 @@
 """Teaches a cell the code of ``codes``: every gate must be open or closed on the whole box of a code.
 
-How far a gate is from that, at the worst point of the box, is the loss; for given boxes it is convex in the
-weights. Where gates are decided, the cell forgets all but the code, errors shrink, and boxes close.
+The loss is a gate's distance from that at the worst point of the box; for given boxes it is convex in the
+weights. Where gates are saturated, the cell forgets all but the code, errors shrink, and boxes close.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from krohn.trained.goal import FineTuned, Goal, Weights, cell_of
 
 @dataclass(frozen=True)
 class Gates:
-    """Sums of a cell in their order: wanted far above 0 where a unit is on, far below 0 where it is off."""
+    """Pre-activations of a cell in order: targets far above 0 where a unit is on, far below 0 where off."""
 
     names: str
     on: str
@@ -53,7 +53,7 @@ def learn_code(
     seed: int = 0,
     tell: Callable[[int, float], None] = lambda step, violation: None,
 ) -> FineTuned:
-    """Trains first weights until a search proves the network with some margin, or for so many steps."""
+    """Trains initial weights until a search proves the network with some margin, or for at most ``steps``."""
     letters = goal.words.table.shape[1]
     given = {**weights, "wte": embedding_of(weights["wte"], letters, seed)}
     tuned = {name: value.detach().clone().requires_grad_(name != "wte") for name, value in given.items()}
@@ -81,7 +81,7 @@ def learn_code(
 
 
 class CodeLoss:
-    """How far gates are from decided on the boxes of the code, and the worst-case cross-entropy there."""
+    """Distance of the gates from saturation on the boxes of the code, and worst-case cross-entropy there."""
 
     def __init__(self, goal: Goal, code: Code, hidden: int) -> None:
         source, letter = np.nonzero(goal.found.follower >= 0)
@@ -116,7 +116,7 @@ class CodeLoss:
         return torch.stack(short).sum() + self._read_out(weights)
 
     def _read_out(self, weights: Tensors) -> Tensor:
-        """Cross-entropy where every other answer is as large, and the right one as small, as may be."""
+        """Worst-case cross-entropy: the right logit at its lower bound, all others at their upper bounds."""
         head, bias, answer = weights["head.weight"], weights["head.bias"], self._answer[:, None]
         logits, half = self._middle[1:] @ head + bias, self._half[1:] @ head.abs()
         worst = (logits + half).scatter(1, answer, (logits - half).gather(1, answer))
@@ -124,7 +124,7 @@ class CodeLoss:
 
 
 def code_boxes(kind: str, on: Tensor) -> tuple[Tensor, Tensor]:
-    """Middles and half widths of h that decided gates give; the empty word is all zeros."""
+    """Centres and radii of h for saturated gates; the empty word is all zeros."""
     if kind == "lstm":
         middle, half = torch.where(on, 0.72, 0.0), torch.where(on, 0.06, 0.01)
     else:
@@ -134,14 +134,14 @@ def code_boxes(kind: str, on: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def shortfall(gate: tuple[Tensor, Tensor], wanted: float) -> Tensor:
-    """By how much a gate misses the wanted value at the worst point, plus its square."""
+    """Distance of a gate from its target at the worst point, plus its square."""
     middle, half = gate
     short = (wanted - middle + half if wanted > 0 else middle - wanted + half).relu()
     return short + short.pow(2)
 
 
 def embedding_of(first: Tensor, letters: int, seed: int) -> Tensor:
-    """A unit of its own for each letter where there are enough, random signs otherwise; it is not trained."""
+    """One-hot letters if there are enough units, random signs otherwise; not trained."""
     size = first.shape[1]
     result = torch.zeros_like(first)
     if size >= letters:

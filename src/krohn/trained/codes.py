@@ -1,9 +1,9 @@
 """A code for each state and last letter that the gates of a cell can follow, whatever the automaton.
 
-A unit stands for a class of a quotient and the last letter, and is on where both are so; one more is on as
-soon as a word has begun. After letter b the unit of (class, b) must be on if some unit of a class that b
-moves into it was on: a threshold, which one gate decides. Quotients side by side that tell all states apart
-need fewer units than the states themselves: those of A5 have 12 and 6 states.
+A unit represents a class of a quotient and the last letter, and is on where both hold; one more is on from
+the first letter on. After letter b the unit of (class, b) must be on if some unit of a class that b maps into
+it was on: a threshold, computed by one gate. Quotients that together separate all states need fewer units
+than the states themselves: those of A5 have 12 and 6 states.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ def code_of(automaton: Semiautomaton, found: Contexts) -> Code:
 
 
 def quotients(automaton: Semiautomaton) -> list[Partition]:
-    """Congruences that together tell all states apart; the states themselves if these are no more."""
+    """Congruences that together separate all states; the states themselves if these are no more."""
     states = automaton.num_states
     letters = [tuple(map(int, letter)) for letter in automaton.letters]
     budget = Budget(UNITS)

@@ -27,9 +27,9 @@ class ExactCount:
     """``wrong`` of all ``words`` of ``length`` have an error at some letter.
 
     Attributes:
-        shortest: a shortest wrong word, the first in the order of letters; none if all are right.
-        closest: least lead of an answer over the next; where it is tiny, other machines may answer otherwise.
-        prefixes: how many were read; nothing is read after an error.
+        shortest: the shortest wrong word, lexicographically first; none if all are right.
+        closest: smallest lead of an answer over the next; if tiny, other machines may disagree.
+        prefixes: number read; nothing is read after an error.
         seconds: of reading them.
     """
 
@@ -56,7 +56,7 @@ class ExactCount:
 def count(
     trained: TrainedStates, automaton: Semiautomaton, length: int, allowed: Allowed | None = None
 ) -> ExactCount:
-    """Runs every word of ``length`` whose letters are all ``allowed`` [state, letter] where they stand."""
+    """Runs every word of ``length`` whose letters are all ``allowed`` [state, letter] in their states."""
     device = trained.task.device
     table = torch.tensor(automaton.table.astype(np.int64), device=device)
     mask = np.ones(table.shape, bool) if allowed is None else allowed
@@ -70,7 +70,7 @@ def count(
 
 
 def longest(trained: TrainedStates, most: int, effort: float) -> int:
-    """The largest length, at most ``most``, whose words cost no more than the effort allows; at least 1."""
+    """The largest length, at most ``most``, whose words cost at most the effort; at least 1."""
     weights = sum(part.size for part in trained.network.layout.parameters if part.name != "wte")
     each = weights * trained.task.config.tokens_of(most) / most + PER_PREFIX
     letters, total, length = trained.automaton.num_letters, 0.0, 0
@@ -83,7 +83,7 @@ def longest(trained: TrainedStates, most: int, effort: float) -> int:
 
 
 class _Tally:
-    """Compares level after level with the automaton; prefixes that are followed have been right so far."""
+    """Compares each level with the automaton; only prefixes that are right so far are followed."""
 
     def __init__(
         self, automaton: Semiautomaton, table: Tensor, may: Tensor, ways: list[list[int]], length: int
@@ -100,9 +100,9 @@ class _Tally:
         self.shortest: Counterexample | None = None
 
     def keep(self, level: Level) -> Tensor:
-        """Counts the wrong words below every wrong prefix; the rows of the right ones."""
+        """Counts the wrong words below every wrong prefix; returns the rows of the right ones."""
         depth = level.words.shape[1]
-        # All but the last letter were answered right: the state before is that of the automaton.
+        # All letters but the last were right: the previous answer is the automaton's state.
         before = self._state_before(level.words)
         letter = level.words[:, -1]
         wanted, allowed = self._table[before, letter], self._may[before, letter]
@@ -132,7 +132,7 @@ class _Tally:
 
 
 def ways_of(automaton: Semiautomaton, allowed: Allowed, length: int) -> list[list[int]]:
-    """``ways[l][q]``: allowed words of l letters from state q, as whole numbers of any size."""
+    """``ways[l][q]``: number of allowed words of l letters from state q, as Python integers."""
     table, ways = automaton.table.tolist(), [[1] * automaton.num_states]
     for _ in range(length):
         last = ways[-1]

@@ -19,12 +19,12 @@ LONG = 300
 
 @dataclass(frozen=True)
 class Examined:
-    """What was run.
+    """The results of running words.
 
     Attributes:
-        exact: all words of the largest length that the effort allows.
-        legal: the same for the words of training, where these avoid a sink.
-        sample: random words of the length of training.
+        exact: on all words of the largest length that the effort allows.
+        legal: the same on the training distribution's support, where that avoids a sink.
+        sample: random words of the training length.
         habits: words that repeat and alternate; long ones on recurrent networks.
     """
 
@@ -35,13 +35,13 @@ class Examined:
 
     @property
     def counterexample(self) -> Counterexample | None:
-        """A shortest wrong word where all were run; otherwise the sampled one with the earliest error."""
+        """A shortest wrong word if all words were run; otherwise the sampled one with the earliest error."""
         result = [self.exact.shortest, self.sample.wrong, self.habits.wrong]
         return min((one for one in result if one is not None), key=lambda one: len(one.word), default=None)
 
     @property
     def right_in_training(self) -> bool:
-        """Whether no wrong word was found among those that training draws; samples are of these."""
+        """Whether no wrong word was found in the support of the training distribution, as are the samples."""
         short = self.exact if self.legal is None else self.legal
         return short.wrong == 0 and self.sample.wrong is None and self.habits.wrong is None
 
@@ -82,7 +82,7 @@ def kind_of(trained: TrainedStates) -> str:
 
 
 def words_of_training(trained: TrainedStates) -> Allowed | None:
-    """Which letters training draws in each state, where it avoids a sink; none where it draws all."""
+    """The letters that training draws in each state, if it avoids a sink; none if it draws all."""
     if not trained.task.distribution.follows_state:
         return None
     allowed = np.zeros(trained.automaton.table.shape, dtype=bool)

@@ -1,8 +1,7 @@
 """The automaton that a network computes, by active learning (L*, Angluin 1987; Rivest and Schapire 1993).
 
-The learner is AALpy's. Equivalence is decided exactly up to a length: the answers to all words are in a
-table, and a hypothesis is compared with every entry. The empty word has no answer of its own and counts as
-the start.
+The learner is AALpy's. Equivalence queries are exact up to a length: the answers to all words are in a table,
+and a hypothesis is compared with every entry. The empty word has no answer and counts as the start.
 """
 
 from dataclasses import dataclass
@@ -28,8 +27,8 @@ class Extracted:
 
     Attributes:
         automaton: observations are the numbers of the network's answers.
-        agrees: it answers as the network does on all words of up to so many letters.
-        difference: a shortest word on which it does not; none if it agrees on all that were compared.
+        agrees: it agrees with the network on all words of up to so many letters.
+        difference: a shortest word on which it disagrees; none if it agrees on all words compared.
         mistake: a shortest word, of any length, on which it differs from the automaton of the task.
     """
 
@@ -40,7 +39,7 @@ class Extracted:
 
 
 def extract(answers: Answers, length: int, max_states: int = MAX_STATES) -> Extracted:
-    """Learns until the hypothesis answers as the network on all words up to ``length``, or is too large."""
+    """Learns until the hypothesis agrees with the network on all words up to ``length``, or is too large."""
     if length < 1:
         raise InvalidInput(f"--length must be at least 1; got {length}")
     if answers.longest is not None and length > answers.longest:
@@ -56,7 +55,7 @@ def extract(answers: Answers, length: int, max_states: int = MAX_STATES) -> Extr
 
 
 def first_difference(machine: Machine, levels: Levels) -> tuple[int, ...] | None:
-    """A shortest word whose answer in the table is not the machine's."""
+    """A shortest word on which the table disagrees with the machine."""
     moves, answers = np.array(machine[0]), np.array(machine[1])
     state, letters = np.zeros(1, dtype=np.int64), moves.shape[1]
     for depth, level in enumerate(levels, start=1):
@@ -69,7 +68,7 @@ def first_difference(machine: Machine, levels: Levels) -> tuple[int, ...] | None
 
 
 def automaton_of(machine: Machine, task: Semiautomaton) -> Semiautomaton:
-    """States are named after their answers; where several give one answer, a number is added."""
+    """States are named after their answers; if several share an answer, a number is added."""
     moves, answers = machine
     names: list[str] = []
     for answer in answers:
@@ -86,11 +85,11 @@ def automaton_of(machine: Machine, task: Semiautomaton) -> Semiautomaton:
 
 
 def first_mistake(machine: Machine, task: Semiautomaton) -> tuple[int, ...] | None:
-    """A shortest word on which the machine and the automaton differ, by following both at once."""
+    """A shortest word on which the machine and the automaton differ, by search in their product."""
     moves, answers = machine
     words: dict[tuple[int, int], tuple[int, ...]] = {(0, task.start): ()}
     queue = [(0, task.start)]
-    for state, wanted in queue:  # grows while it is read
+    for state, wanted in queue:  # grows during iteration
         for letter in range(task.num_letters):
             pair = moves[state][letter], task.step(wanted, letter)
             word = (*words[state, wanted], letter)
@@ -109,7 +108,7 @@ def _learned(answers: Answers, levels: Levels, max_states: int) -> Machine:
         raise MissingDependency("extraction needs AALpy: pip install 'krohn[extract]'") from error
 
     class Network(SUL):  # type: ignore[misc]
-        """The network as the learner asks it."""
+        """The network as the learner's membership oracle."""
 
         def query(self, word: tuple[int, ...]) -> list[int]:
             self.num_queries += 1
@@ -123,7 +122,7 @@ def _learned(answers: Answers, levels: Levels, max_states: int) -> Machine:
             raise AssertionError("only whole words are asked")
 
     class AllWords(Oracle):  # type: ignore[misc]
-        """Every word up to the length; none where the hypothesis has grown too large."""
+        """Equivalence oracle on every word up to the length; none if the hypothesis is too large."""
 
         def find_cex(self, hypothesis: Any) -> tuple[int, ...] | None:
             result = _machine(hypothesis, answers.automaton.num_letters)
@@ -138,7 +137,7 @@ def _learned(answers: Answers, levels: Levels, max_states: int) -> Machine:
 
 
 def _asked(answers: Answers, levels: Levels, word: tuple[int, ...]) -> list[int]:
-    """Answers after each letter of a word, from the table as far as it goes."""
+    """Answers after each letter of a word, from the table if it is short enough."""
     if not word:
         return [answers.automaton.start]
     if len(word) > len(levels):
@@ -156,10 +155,10 @@ def _asked(answers: Answers, levels: Levels, word: tuple[int, ...]) -> list[int]
 
 
 def _machine(hypothesis: Any, letters: int) -> Machine:
-    """A Moore machine of the learner, its states in the order of their first words."""
+    """The learner's Moore machine, its states in breadth-first order."""
     order, number = [hypothesis.initial_state], {id(hypothesis.initial_state): 0}
     moves: list[list[int]] = []
-    for state in order:  # grows while it is read
+    for state in order:  # grows during iteration
         row = []
         for letter in range(letters):
             target = state.transitions[letter]

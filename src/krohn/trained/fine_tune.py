@@ -1,10 +1,9 @@
 """Makes a trained recurrent network provable: the violation of the proof is the loss.
 
-Ordinary trained cells keep old states by gates that are 1 in float32: nothing contracts, and no boxes
-close. Here the weights, and the centre and radius of each box, move together until one step from any box
-ends inside its follower. Gates that keep the old state are held down, so that memory must be refreshed and
-errors shrink. This needs the whole transition table: it is training with the automaton, not discovery of
-it.
+Ordinary trained cells keep old states by gates that are 1 in float32: nothing contracts, and no boxes close.
+Here the weights, and the centre and radius of each box, are trained jointly until one step from any box ends
+inside its follower. Gates that keep the old state are penalised, so that memory must be refreshed and errors
+shrink. This needs the whole transition table: it is training with the automaton, not discovery of it.
 """
 
 from collections.abc import Callable
@@ -39,9 +38,9 @@ def fine_tune(
     seed: int = 0,
     tell: Callable[[int, float], None] = lambda step, violation: None,
 ) -> FineTuned:
-    """Trains until a search proves the network, or for so many steps.
+    """Trains until a search proves the network, or for at most ``steps``.
 
-    Boxes begin where the network is after each context.
+    Boxes are initialised at the network's mean state after each context.
     """
     tuned = {name: value.detach().clone().requires_grad_(True) for name, value in weights.items()}
     centre = torch.tensor(centres(goal, weights, seed), dtype=torch.float32, requires_grad=True)
@@ -69,7 +68,7 @@ def fine_tune(
 
 
 class TuningLoss:
-    """What must shrink: how far images leave their boxes, wrong answers on boxes, gates that only keep."""
+    """Penalties: images that leave their boxes, wrong answers on boxes, gates that only keep."""
 
     def __init__(self, goal: Goal) -> None:
         source, letter = np.nonzero(goal.found.follower >= 0)
@@ -80,14 +79,14 @@ class TuningLoss:
         self._empty = (torch.arange(len(goal.found.state)) == 0)[:, None]
 
     def __call__(self, weights: Weights, centre: Tensor, radius: Tensor) -> tuple[Tensor, float]:
-        """The loss of weights and boxes, and how far images leave their boxes at most."""
+        """The loss of weights and boxes, and the largest violation of a box."""
         low, high = centre - radius, centre + radius
         first, last = (side.masked_fill(self._empty, 0.0) for side in (low, high))
         image = IMAGES[self._kind](weights, first, last, self._source, self._letter)
         goal_radius = radius[self._target]
         slack = 0.03 * goal_radius + 1e-4
         out = (low[self._target] + slack - image[0]).relu() + (image[1] - high[self._target] + slack).relu()
-        # Small boxes count as much as wide ones.
+        # Relative violation: small boxes count as much as wide ones.
         out = out * (RADIUS_MEMORY[self._kind] / 2 / goal_radius.detach()).clamp(0.5, 20.0)
         worst = worst_leads(weights, low[1:], high[1:], self._answer)
         gate = memory_gate(self._kind, weights, centre[self._source], self._letter)
@@ -96,7 +95,7 @@ class TuningLoss:
 
 
 def radius_of(kind: str, shape: Tensor, hidden: int) -> Tensor:
-    """Radii that learn within limits: a free scale would shrink instead of the violation."""
+    """Radii trained within bounds: otherwise the scale would shrink instead of the violation."""
     memory = RADIUS_MEMORY[kind] * torch.exp(0.7 * torch.tanh(shape[:, -hidden:]))
     if kind == "gru":
         return memory
@@ -125,7 +124,7 @@ def centres(goal: Goal, weights: Weights, seed: int) -> Array:
 def proof_of(
     goal: Goal, weights: Weights, centre: Tensor, radius: Tensor, *, from_nothing: bool
 ) -> tuple[Boxes, BoxVerdict]:
-    """Boxes searched from these, with the checker's verdict; from no boxes at all as a fallback."""
+    """Boxes searched from these, with the checker's verdict; fallback: a search from no boxes."""
     cell = cell_of(goal, weights)
     middle, half = (value.detach().double().numpy() for value in (centre, radius))
     result = search(cell, goal.words, goal.found, (middle - half, middle + half), rounds=60)

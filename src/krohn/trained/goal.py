@@ -1,4 +1,4 @@
-"""What a fine-tune is to prove, and what it ends with."""
+"""The goal of fine-tuning for a proof, and its result."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ Weights = dict[str, Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """What is to be proved: the kind of cell, the words, the boxes that are looked for."""
+    """What to prove: the kind of cell, the words, the boxes to search."""
 
     kind: str
     automaton: Semiautomaton
@@ -23,7 +23,7 @@ class Goal:
 
 @dataclass(frozen=True, eq=False)
 class FineTuned:
-    """The weights after so many steps; ``verdict`` says whether the boxes prove them right."""
+    """The weights after fine-tuning; ``verdict`` says whether the boxes prove them right."""
 
     weights: Weights
     steps: int

@@ -1,8 +1,8 @@
-"""All words of a length on a trained network, as a tree: what is read of a prefix is read once.
+"""All words of a length on a trained network, as a prefix tree: each prefix is read once.
 
 A prefix of l letters has |Σ| continuations, so all words of length n have about |Σ|^n·|Σ|/(|Σ| − 1) prefixes
-and not n·|Σ|^n. A level is one batch; where it is too large it is cut, and the parts are followed one after
-the other. Networks that carry a state or a cache of keys and values fork it (``Decoder.fork``).
+and not n·|Σ|^n. A level is one batch; if too large it is split, and the parts are followed one after the
+other. Networks that carry a state or a cache of keys and values fork it (``Decoder.fork``).
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ Keep = Callable[[Level], Tensor | None]
 
 
 def walk(trained: TrainedStates, length: int, keep: Keep) -> None:
-    """Shows ``keep`` every level of the tree down to ``length``; it says which rows to follow (none: all)."""
+    """Calls ``keep`` on every level down to ``length``; it returns the rows to follow (none: all)."""
     with torch.no_grad():
         _follow(trained, _root(trained, length), length, keep)
 

@@ -37,7 +37,7 @@ Tell = Callable[[int, float], None]
 
 @dataclass(frozen=True, eq=False)
 class ProvableRun:
-    """Where the fine-tuned network is, and what became of it."""
+    """The fine-tuned network's directory and the outcome."""
 
     folder: Path
     way: str
@@ -64,7 +64,7 @@ class ProvableRun:
 
 
 def provable_reasons(config: RunConfig, automaton: Semiautomaton) -> list[str]:
-    """Every reason why no proof for every length can be looked for."""
+    """Every reason why a proof for every length cannot be attempted."""
     task, kind = config.task, config.model.kind
     reasons = {
         f"--provable needs --model {' or '.join(CELLS)}; got {kind}": kind not in CELLS,
@@ -99,13 +99,13 @@ def make_provable(
 
 
 def _accuracy(trained: TrainedStates) -> dict[str, Any]:
-    """Scores on words that no choice has seen."""
+    """Scores on the test set."""
     words = HeldOut(trained.task, seed=TEST_SEED, count=TEST_WORDS)
     return words.judge(trained.network, trained.weights).of(0)
 
 
 def _fresh(trained: TrainedStates, seed: int) -> dict[str, torch.Tensor]:
-    """First weights, as at the beginning of a run."""
+    """Initial weights, as at the start of a run."""
     layout = trained.network.layout
     flat = layout.initial(random_streams.replicate_keys(seed, 1))
     return _used(replace(trained, weights=layout.views(flat)))

@@ -25,7 +25,7 @@ LETTERS = (1, 2)
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """What is proved of which words, or why not."""
+    """What is proved about which words, or why not."""
 
     words: str
     boxes: Boxes
@@ -48,7 +48,7 @@ class Proof:
 
 
 def provable(trained: TrainedStates) -> bool:
-    """Whether there is a proof to look for: a cell that reads letters from a state of zeros."""
+    """Whether a proof can be attempted: a cell that reads letters from the zero state."""
     config = trained.task.config
     return kind_of(trained) in CELLS and not config.scratchpad and not config.bos
 
@@ -70,7 +70,7 @@ def meant(trained: TrainedStates, automaton: Semiautomaton, words: str) -> Words
 
 
 def prove(trained: TrainedStates, automaton: Semiautomaton, words: str, near: Path | None = None) -> Proof:
-    """Boxes from the certificate of the run if it is good, otherwise by search."""
+    """Boxes from the run's certificate if valid, otherwise by search."""
     cell, which = cell_of(trained), meant(trained, automaton, words)
     if near is not None and (near / NAME).exists():
         kept = _kept(trained, automaton, near)
@@ -101,7 +101,7 @@ def _kept(trained: TrainedStates, automaton: Semiautomaton, near: Path) -> Boxes
 def certificate_of(
     directory: Path, trained: TrainedStates, automaton: Semiautomaton, proof: Proof
 ) -> Certificate:
-    """The boxes with what they are about, in the shortest floats in which they are still a proof."""
+    """The boxes with their claim, in the shortest float type in which they are still a proof."""
     net, cell = read_net(directory, trained.replicate), cell_of(trained)
     which = meant(trained, automaton, proof.words)
     for sides in SHORT:

@@ -1,6 +1,6 @@
-"""What random words, and words that repeat and alternate, show of a trained network.
+"""Accuracy of a trained network on random and on repetitive words.
 
-Uniform words hide errors: networks that answer all of them right fail on words that repeat a letter.
+Uniform words hide errors: networks that get all of them right fail on words that repeat a letter.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ class Sample:
 
 
 def sampled(forward: Forward, automaton: Semiautomaton, words: Words) -> Sample:
-    """Runs the words; keeps the one whose error comes first."""
+    """Runs the words; keeps the one with the earliest error."""
     result, wrong = first_wrong(forward, automaton, words)
     return Sample(words.shape[1], len(words), len(words) - wrong, result)
 
@@ -75,7 +75,7 @@ def habitual(automaton: Semiautomaton, length: int, seed: int = 0) -> Words:
 
 
 def legal(automaton: Semiautomaton, words: Words, allowed: npt.NDArray[np.bool_], seed: int = 0) -> Words:
-    """The words with every letter that is not allowed where it stands replaced by one that is."""
+    """The words with every letter that is not allowed in its state replaced by one that is."""
     rng, result = np.random.default_rng(seed), words.copy()
     state = np.full(len(words), automaton.start)
     for at in range(words.shape[1]):

@@ -1,4 +1,4 @@
-"""A training run as it is verified: all short words and samples are run; boxes prove lstm and gru runs.
+"""Verification of a training run: all short words and samples are run; boxes prove lstm and gru runs.
 
 Words without an error are no proof: such a run is examined, and not certified.
 """
@@ -32,7 +32,7 @@ def verify_trained(
     effort: float = 1.0,
     device: str = "cpu",
 ) -> Verification:
-    """The run's best replicate: a proof for words of every length, or what running words showed."""
+    """Verifies the run's best replicate: a proof for every length, or the results of running words."""
     if dtype not in (None, DTYPE):
         raise InvalidInput(f"trained networks are proved in {DTYPE}; got {dtype}")
     trained = trained_states(directory, device)
@@ -51,7 +51,7 @@ def verify_trained(
 def _proofs(
     trained: TrainedStates, automaton: Semiautomaton, report: Examined, directory: Path
 ) -> list[Proof]:
-    """Proofs for words of every length, looked for only where no wrong word is known."""
+    """Proofs for words of every length, attempted only if no wrong word is known."""
     if not provable(trained):
         return []
     proofs = []
@@ -63,7 +63,7 @@ def _proofs(
 
 
 def _claim(directory: Path, trained: TrainedStates, automaton: Semiautomaton) -> Claim:
-    """All words of every length; of networks that no rules are for, those of the length of training."""
+    """The claim: words of every length; for networks without proof rules, of the training length."""
     net = read_net(directory, trained.replicate)
     names = automaton.letter_names, automaton.state_names
     up_to = None if provable(trained) else trained.length
@@ -83,7 +83,7 @@ def _outcome(
     certificate: Certificate | None,
     report: Examined | None,
 ) -> Verification:
-    """``certified`` is about all words; a certificate for those of training alone comes with it, too."""
+    """``certified`` is about all words; a certificate for the training words alone is included, too."""
     proved = {proof.words for proof in proofs if proof.verdict.proved}
     done, result = "all" in proved, None if report is None else report.counterexample
     margins = [proof.verdict.margin for proof in proofs if proof.words == "all" and proof.verdict.proved]
