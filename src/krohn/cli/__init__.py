@@ -1,1 +1,1 @@
-"""The command line: parse, call, render. One file per command; errors are turned into text in one place."""
+"""The command line: parse, call, render. One file per command; errors are formatted in one place."""

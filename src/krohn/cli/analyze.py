@@ -52,10 +52,10 @@ def command(
               krohn analyze 'regex:(ab)*' --eggbox
     """
     if svg is not None:
-        check_output(svg, ".svg")  # before the work
+        check_output(svg, ".svg")  # fail early
     automaton = parse_spec(spec)
     analysis = analyze(automaton, max_images=max_images, max_classes=max_classes)
-    # Before anything is printed: a picture beyond the limits is bad input, not half an answer.
+    # Before anything is printed: exceeding the limits is bad input, not a partial answer.
     semigroup = TransitionSemigroup(automaton.letters, max_images=max_images, max_classes=max_classes)
     parts = semigroup.d_classes if eggbox or svg is not None else ()
     levels, notes = holonomy_levels(automaton, analysis)

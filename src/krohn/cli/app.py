@@ -116,7 +116,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         note("interrupted")
         return 130
     except BrokenPipeError:
-        # The reader went away (`krohn simulate … | head`): nothing is wrong with us.
+        # The reader closed the pipe (`krohn simulate … | head`): not an error.
         silence(sys.stdout)
         return 0
     except ModuleNotFoundError as error:
@@ -129,14 +129,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return refuse(str(error) or type(error).__name__, as_json=as_json)
     except MemoryError:
         return refuse("this needs more memory than there is: choose a smaller input", as_json=as_json)
-    except (Exception, SystemExit) as error:  # the last resort: an accident is never exit status 1
+    except (Exception, SystemExit) as error:  # fallback: an internal error is never exit status 1
         shown = _show_traceback()
         how = "" if shown else f"; {TRACEBACK}=1 in the environment shows where"
         return refuse(f"internal error, please report it: {error_line(repr(error))}{how}", as_json=as_json)
 
 
 def _plainly(message: str) -> str:
-    """Click calls what is no number "not a valid integer range" where the number has bounds."""
+    """Rewords click's "not a valid integer range" for text that is not a number."""
     return re.sub(
         r"is not a valid (integer|float)( range)?",
         lambda kind: "is not a whole number" if kind[1] == "integer" else "is not a number",
@@ -145,7 +145,7 @@ def _plainly(message: str) -> str:
 
 
 def _progress(given: Sequence[str]) -> AbstractContextManager[object]:
-    """Shows how long the command has been at work, unless the command shows its progress itself."""
+    """Shows the elapsed time, unless the command shows its own progress."""
     name = next((word for word in given if word in COMMANDS), "")
     return nullcontext() if name in OWN else Elapsed(f"krohn {name}")
 

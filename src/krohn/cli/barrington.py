@@ -98,7 +98,7 @@ def _assignments(program: BarringtonProgram) -> list[Assignment]:
 
 
 def _evaluate(program: BarringtonProgram, assignments: list[Assignment]) -> dict[str, Any]:
-    """The formula's value by itself, by the automaton and by the network, for each assignment."""
+    """The formula's value directly, by the automaton and by the network, for each assignment."""
     length = len(program.instructions)
     if not 1 <= length <= MAX_RUN:
         raise LimitExceeded(f"--run needs a word of 1 to {MAX_RUN} letters; this formula gives {length}")

@@ -1,4 +1,4 @@
-"""``krohn card``: can a layer track automata, does it learn to, and how far does it hold."""
+"""``krohn card``: can a layer track automata, does it learn to, and up to which length."""
 
 from pathlib import Path
 from typing import Any

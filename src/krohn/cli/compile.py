@@ -85,7 +85,7 @@ def command(
     if length is None:
         raise click.UsageError("a Transformer is built for words up to a length; choose it with --length")
     if out is not None:
-        check_target(out)  # before the work
+        check_target(out)  # fail early
     network = compile(automaton, length, **options)
     if out is not None:
         save(network, out)
@@ -100,7 +100,7 @@ def command(
 
 
 def _bounds(network: CompiledNetwork, dtype: str | None, *, observed: bool) -> DepthBounds:
-    """What is known of the least depth, for layers as wide as these; scans and wide layers do not last."""
+    """Bounds on the depth for layers of this width; scans and wide layers do not hold for all lengths."""
     shape = network.transformer
     size = LayerSize(max(shape.heads, 1), max(shape.head_dim, 1), BITS[dtype or "float32"])
     lasting = None if network.method in ("scan", "wide") else shape.depth
@@ -124,7 +124,7 @@ def _least(depth: DepthBounds) -> str:
 
 
 def _refuse_options() -> None:
-    """Refuses options of Transformers for a recurrent network, by name, instead of ignoring them."""
+    """Refuses Transformer options for a recurrent network, by name, instead of ignoring them."""
     context = click.get_current_context()
     kept = ("spec", "architecture", "out", "as_json")
     given = [
@@ -175,13 +175,13 @@ def _text(network: CompiledNetwork, report: SizeReport, depth: DepthBounds) -> s
 
 
 def _per_head(layer: tuple[HeadMeaning, ...]) -> str:
-    """All heads of a layer in a line; heads that differ only in numbers are written once, with the range."""
+    """All heads of a layer on one line; heads that differ only in numbers are merged, with the range."""
     runs = groupby((head.text for head in layer), key=lambda text: DIGITS.sub("#", text))
     return shortened("; ".join(merged_texts(list(texts)) for _, texts in runs) or "none")
 
 
 def merged_texts(texts: list[str]) -> str:
-    """Texts that differ in their numbers only as one: how many, and first…last where the numbers differ."""
+    """Merges texts that differ only in their numbers: their count, and first…last where numbers differ."""
     if len(texts) == 1:
         return texts[0]
     numbers = iter(zip(*(DIGITS.findall(text) for text in (texts[0], texts[-1])), strict=True))

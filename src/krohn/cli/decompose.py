@@ -61,7 +61,7 @@ def command(
     """
     for path, endings in ((svg, (".svg",)), (skeleton_svg, (".svg",)), (dot, (".dot", ".gv"))):
         if path is not None:
-            check_output(path, *endings)  # before the work
+            check_output(path, *endings)  # fail early
     automaton = parse_spec(spec)
     result = decompose(
         automaton,

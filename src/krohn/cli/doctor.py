@@ -1,4 +1,4 @@
-"""``krohn doctor``: what is installed here, what the machine has, and how to get what is missing."""
+"""``krohn doctor``: installed packages, the machine, and how to install what is missing."""
 
 from typing import Any
 

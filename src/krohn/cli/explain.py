@@ -38,7 +38,7 @@ def command(directory: Path, word: tuple[str, ...], out: Path | None, as_json: b
               krohn explain nets/d6 toggle drive toggle --out d6.svg
     """
     if out is not None:
-        check_name(out, word=bool(word))  # before the work
+        check_name(out, word=bool(word))  # fail early
     if is_run(directory):
         raise InvalidInput(f"explain needs a network of krohn compile; {directory} holds a training run")
     network = load(directory)

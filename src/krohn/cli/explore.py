@@ -78,7 +78,7 @@ def command(
             "or write the page: krohn explore S4 --out page.html"
         )
     if out is not None:
-        check_output(out, ".html")  # before the work
+        check_output(out, ".html")  # fail early
     named = [(name, parse_spec(name)) for name in (*specs, *(GALLERY if gallery else ())) or ("S4",)]
     trained = _trained(results)
     payload = {"machines": _machines(named, length), "gallery": gallery, "server": out is None, **trained}

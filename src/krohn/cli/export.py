@@ -1,4 +1,4 @@
-"""``krohn export``: a network in other people's formats."""
+"""``krohn export``: a network in standard formats."""
 
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,7 @@ def command(
     """
     folders = {to: out if len(formats) == 1 else out / to for to in formats}
     for folder in folders.values():
-        check_target(folder)  # before the work
+        check_target(folder)  # fail early
     if not no_proof:
         note("running words, then proving the files for every word: seconds to minutes; --no-proof skips it")
     made = prepare(directory, formats, replicate=replicate, length=length, dtype=dtype, proof=not no_proof)

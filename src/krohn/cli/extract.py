@@ -63,7 +63,7 @@ def command(
     if not directory.is_dir():
         raise InvalidInput(f"{directory} must be the directory of a network; there is none")
     if out is not None:
-        check_output(out, *FILES)  # before the work
+        check_output(out, *FILES)  # fail early
     if find_spec("aalpy") is None:
         raise MissingDependency("krohn extract needs AALpy: pip install 'krohn[extract]'")
     from krohn.trained.answers import answers_of

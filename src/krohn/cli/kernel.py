@@ -14,7 +14,7 @@ OTHERS = ("dtype", "length", "as_argument", "claim", "effort", "device")
 
 
 def by_kernel(directory: Path, spec: str | None, *, renamed: bool, out: Path | None, as_json: bool) -> None:
-    """Says whether Coq accepts the certificate of the network in the directory; exit status 1 if not."""
+    """Reports whether Coq accepts the certificate of the network in the directory; exit status 1 if not."""
     context = click.get_current_context()
     typed = [name for name in OTHERS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     if typed and not (typed == ["dtype"] and context.params["dtype"] == "float32"):

@@ -17,7 +17,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 def emit(payload: dict[str, Any], *, as_json: bool, text: Callable[[], str]) -> None:
-    """Prints ``payload`` as JSON, or the text for people; a reader that has gone away is not an error."""
+    """Prints ``payload`` as JSON, or the text for people; a closed pipe is not an error."""
     shown = _as_json(payload) if as_json else text()
     make_room()
     try:
@@ -42,7 +42,7 @@ def refuse(message: str, *, as_json: bool = False) -> int:
 
 
 def error_line(message: str) -> str:
-    """The message in one line of bounded length, without characters that steer a terminal."""
+    """The message in one line of bounded length, without terminal control characters."""
     line = " ".join(message.split())
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
     if len(line) <= MAX_ERROR - len("error: "):
@@ -52,7 +52,7 @@ def error_line(message: str) -> str:
 
 
 def silence(stream: TextIO) -> None:
-    """Throws away whatever is written to the stream from now on, since nobody reads it."""
+    """Discards whatever is written to the stream from now on: its reader is gone."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

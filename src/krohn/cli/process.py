@@ -1,4 +1,4 @@
-"""The process around a command: its standard streams, its signals, and its last words."""
+"""The process around a command: its standard streams, its signals, and the final flush."""
 
 import io
 import os
@@ -23,17 +23,17 @@ def run_as_process() -> int:
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
     for number in (signal.SIGTERM, signal.SIGHUP) if os.name == "posix" else (signal.SIGTERM,):
-        if signal.getsignal(number) is signal.SIG_DFL:  # one that is ignored stays ignored
+        if signal.getsignal(number) is signal.SIG_DFL:  # ignored signals stay ignored
             signal.signal(number, Interrupted.by_signal)
     try:
         status = _answer() if sys.stdout is not None else _without_stdout()
-    except KeyboardInterrupt:  # a signal between two commands of the interpreter
+    except KeyboardInterrupt:  # a signal outside the command
         status = 130
     return _flushed(status)
 
 
 def _answer() -> int:
-    """The command's exit status; a shell that asks for completion is answered instead."""
+    """Runs the command and returns its exit status; handles shell completion instead if requested."""
     asked = os.environ.get(COMPLETION)
     if not asked:
         return run()
@@ -48,7 +48,7 @@ def _without_stdout() -> int:
 
 
 def _open_streams() -> None:
-    """Characters a terminal cannot show are written as escapes; a closed stderr goes nowhere."""
+    """Escapes characters that a terminal cannot show; redirects a closed stderr to the null device."""
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -57,7 +57,7 @@ def _open_streams() -> None:
 
 
 def _flushed(status: int) -> int:
-    """The exit status once everything is out; the interpreter must find nothing to write at its end."""
+    """Flushes the streams, so that the interpreter has nothing left to write at exit; the exit status."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""What ``compile`` prints of recurrent networks, and what ``verify`` says of them."""
+"""What ``compile`` and ``verify`` print about recurrent networks."""
 
 from pathlib import Path
 from typing import Any

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Columns that machines read from --json but that would make a table too wide for a terminal.
 _HIDDEN = {"standard_error", "partial", "halved", "one_set", "length", "lr_of_best"}
-_HIDDEN |= {"reached_low", "reached_high"}  # told in the column of those that reached 99%
+_HIDDEN |= {"reached_low", "reached_high"}  # shown in the column of those that reached 99%
 
 
 @click.command()
@@ -107,14 +107,14 @@ def _from_store(
     chosen = None if show else _sweep_options(name, scale, store_path, as_json, options)
     with Store(store_path, writable=not show) as store:
         place = figures or store_path.parent / "figures"
-        # A store in a folder that cannot be written still has a table to print.
+        # The table is printed even if the store's folder is not writable.
         return reproduce(
             name, scale, store, figures=place, options=chosen, say=note, must_draw=figures is not None
         )
 
 
 def _committed(name: str, scale: str, missing: Path, figures: Path | None) -> "Reproduction":
-    """The committed results as they are; figures are drawn again only if they are asked for."""
+    """The committed results, unchanged; figures are redrawn only on request."""
     from krohn.experiments.committed import committed_figures, committed_results, store_of
 
     file = committed_results(name, scale, missing)
@@ -148,7 +148,7 @@ def _sweep_options(name: str, scale: str, store_path: Path, as_json: bool, optio
     return SweepOptions(
         engine=options["engine"],
         device=options["device"],
-        # Absolute: the workers of a cluster are at home in other folders.
+        # Absolute: cluster workers have other working directories.
         directory=None if folder == "none" else Path(folder).absolute(),
         keep=options["keep_weights"],
         time_limit=options["time_limit"],
@@ -242,7 +242,7 @@ def _markdown(found: "Reproduction") -> str:
 
 
 def _intervals(rows: list[dict[str, Any]]) -> str:
-    """For example ``0/6 0–39%, 1/6 3–56%``: what the shares in the table leave open."""
+    """For example ``0/6 0–39%, 1/6 3–56%``: the intervals of the shares in the table."""
     shares = {(row["replicates"], row["reached"]): row for row in rows}
     return ", ".join(
         f"{reached}/{count} {100 * row['reached_low']:.0f}–{100 * row['reached_high']:.0f}%"
@@ -281,7 +281,7 @@ def cell_text(column: str, row: dict[str, Any]) -> object:
     if column == "sequences":
         return f"{value:,}{marks_of(row)}"
     if column in ("median_accuracy", "mean_accuracy") and row.get("halved"):
-        return ""  # of replicates that were given up at different times neither says anything
+        return ""  # not informative for replicates given up at different times
     if isinstance(value, float) and ("accuracy" in column or "_at_" in column or column == "paper"):
         return f"{100 * value:.2f}%"
     return value

@@ -1,4 +1,4 @@
-"""`krohn results`: what the store holds, joined, written as text, read back."""
+"""`krohn results`: list, show, merge, export and import stored runs."""
 
 from pathlib import Path
 from typing import Any
@@ -113,7 +113,7 @@ def _tested(metrics: dict[str, Any]) -> str:
 def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
     """Join the stores OTHERS into the store.
 
-    Nothing is lost, nothing is doubled; results that disagree are reported.
+    Nothing is lost or duplicated; results that disagree are reported.
 
     \b
     Example:  krohn results merge a.sqlite b.sqlite --store runs/results.sqlite

@@ -74,7 +74,7 @@ def _forward(network: CompiledNetwork | RecurrentNetwork, dtype: str, device: st
 
 
 def _fitting(batches: Iterable[list[list[int]]], longest: float) -> Iterator[list[list[int]]]:
-    """The batches, up to the first word that the network was not built for."""
+    """The batches, up to the first word that is too long for the network."""
     line = 0
     for words in batches:
         for word in words:

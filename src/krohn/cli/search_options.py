@@ -1,4 +1,4 @@
-"""Options that commands of the compiler share: one of its choices by name, and the limits of its searches."""
+"""Options shared by the compiler's commands: named choices, and search limits."""
 
 import math
 from collections.abc import Callable
@@ -12,7 +12,7 @@ Option = Callable[[Any], Any]
 
 
 class Finite(click.FloatRange):
-    """A number within bounds; click's own range lets nan pass, for it is neither too small nor too large."""
+    """A number within bounds; click's own range accepts nan, which is neither too small nor too large."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number, refused if it is nan or infinite."""

@@ -12,7 +12,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option
 from krohn.cli.words_on_stdin import read_words
 
-_FEW = 8  # words of one length up to which letter by letter beats an array operation per position
+_FEW = 8  # number of words of one length up to which a plain loop beats an array operation per position
 
 
 @click.command()

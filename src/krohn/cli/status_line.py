@@ -1,4 +1,4 @@
-"""A line that says how long a command has been at work: one on a terminal, a few in a pipe or a file."""
+"""Elapsed time of a command: one line on a terminal, a few in a pipe or a file."""
 
 import sys
 import threading
@@ -16,7 +16,7 @@ OWN = {"train", "reproduce", "sample", "run", "simulate", "explore", "card", "be
 
 
 class Elapsed:
-    """Shows on stderr what is done and for how many seconds; on a terminal it then wipes that away."""
+    """Shows the command and elapsed seconds on stderr; on a terminal the line is erased at the end."""
 
     def __init__(self, what: str) -> None:
         self._what, self._begin = what, time.monotonic()
@@ -57,7 +57,7 @@ class Elapsed:
             after, before = 2 * after, after
 
     def wipe(self) -> None:
-        """Takes the line away, so that something else can be printed."""
+        """Erases the line, so that something else can be printed."""
         with self._lock:
             if self._shown:
                 sys.stderr.write("\r\x1b[K")
@@ -66,7 +66,7 @@ class Elapsed:
 
 
 def _has_descriptor() -> bool:
-    """Whether stderr is a file of the system, not one that a program made to catch what is said."""
+    """Whether stderr is a real file descriptor, not a Python object that captures output."""
     try:
         return sys.stderr.fileno() >= 0
     except (OSError, ValueError):  # io.UnsupportedOperation is both
@@ -77,6 +77,6 @@ _current: Elapsed | None = None
 
 
 def make_room() -> None:
-    """Wipes the line away, if there is one, before something else is printed."""
+    """Erases the line, if there is one, before something else is printed."""
     if _current is not None:
         _current.wipe()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from krohn.training.config import RunConfig
 
 CHECKPOINT_SECONDS = 120.0
-# Where and how a run takes place, not what it is.
+# Execution options, not part of the run's configuration.
 _AROUND = {"config", "spec", "device", "out", "checkpoint_seconds", "tensorboard", "provable", "as_json"}
 
 
@@ -61,7 +61,7 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
     if (spec is None) == (config is None):
         raise click.UsageError("give either an automaton SPEC or --config FILE")
     _refuse_early(spec, config, options)
-    # torch takes seconds to import: only now that something is to be trained.
+    # Lazy import: torch takes seconds and is only needed for training.
     from krohn.automata.zoo import parse_spec
     from krohn.training.device import start_reasons
     from krohn.training.loop import train
@@ -102,7 +102,7 @@ def _provable_reasons(run: "RunConfig", automaton: "Semiautomaton") -> list[str]
 
 
 def _made_provable(out: Path) -> dict[str, Any]:
-    """Fine-tunes what was trained, and says how far the boxes are from closing."""
+    """Fine-tunes the trained network, and reports how far the boxes are from closing."""
     from krohn.trained.provable_run import make_provable
 
     def tell(step: int, violation: float) -> None:
@@ -124,7 +124,7 @@ def _provable_text(made: dict[str, Any]) -> str:
 
 
 def _refuse_early(spec: str | None, config: Path | None, options: dict[str, Any]) -> None:
-    """Refuses what can be seen to be wrong before torch is imported, all of it at once."""
+    """Reports all errors that can be detected before torch is imported."""
     from krohn.training.sections import early_reasons
 
     typed = typed_settings(options)
@@ -138,7 +138,7 @@ def _refuse_early(spec: str | None, config: Path | None, options: dict[str, Any]
 
 
 def _refuse_beside_config() -> None:
-    """Refuses options beside --config: the config is complete, and nothing may be ignored in silence."""
+    """Refuses options beside --config: the config is complete, and no option may be silently ignored."""
     context = click.get_current_context()
     typed = [
         option.opts[0]
@@ -159,7 +159,7 @@ def _run_in(file: Path) -> "RunConfig":
 
 
 def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
-    """The run that was typed; if it cannot be made, all reasons at once."""
+    """The run from the command line; if invalid, all errors at once."""
     from krohn.training.config import RunConfig, examined, read_parts
 
     typed = typed_settings(options)
@@ -173,7 +173,7 @@ def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
 
 
 def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The options of the architecture that have no name of their own here."""
+    """The architecture's options given by --option NAME=VALUE."""
     from krohn.models.registry import architecture
     from krohn.training.field_types import Misfit, annotations, parsed
 
@@ -183,7 +183,7 @@ def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any
     try:
         known = annotations(architecture(kind)) if given else {}
     except KrohnError:
-        return {}, []  # said once, when the model is made
+        return {}, []  # reported once, when the model is built
     for text in given:
         name, equals, value = text.partition("=")
         if not equals:

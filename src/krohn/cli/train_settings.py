@@ -1,4 +1,4 @@
-"""The settings of a run as options of ``krohn train``: one table, from which everything else follows."""
+"""The settings of a run as options of ``krohn train``: one table, from which all else is derived."""
 
 import dataclasses
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from krohn.training.sections import SECTIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Sections that are off unless this place is typed.
+# Sections that are off unless this option is given.
 PARENTS = {"curriculum": "curriculum", "halving": "halving.every"}
 
 
 def number_or_none(text: str) -> float | str:
-    """A number, or the word none, which stays a word until the setting is written down."""
+    """A number, or the word none, which ``written_down`` converts."""
     try:
         return text if text == "none" else float(text)
     except ValueError as error:
@@ -57,7 +57,7 @@ class Setting:
 
     @property
     def help(self) -> str:
-        """The line, with the default where it is not simply off."""
+        """The help line, with the default unless that is off."""
         default = None if self.field is None else self.field.default
         if default in (None, False) or self.place in PARENTS.values():
             return self.text
@@ -65,7 +65,7 @@ class Setting:
         return f"{self.text}  [default: {shown}]"
 
     def option(self) -> Callable[[F], F]:
-        """The click option; a value that was not typed is ``None``, so that it can be told apart."""
+        """The click option; a value that was not given is ``None``, to distinguish it from the default."""
         kind: Any = self.typed if self.field is None else self.field.type
         if kind in (None, bool):
             return click.option(self.flag, self.name, is_flag=True, default=None, help=self.help)
@@ -180,7 +180,7 @@ def typed_settings(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def written_down(spec: str, typed: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
-    """The run as plain values, as in a ``config.json``; what was not typed is left to the defaults."""
+    """The run as plain values, as in a ``config.json``; what was not given is left to the defaults."""
     plain: dict[str, Any] = {"task": {"spec": spec}, "model": {"kind": "gpt"}}
     for place, value in typed.items():
         section, _, field = place.partition(".")
@@ -197,7 +197,7 @@ def written_down(spec: str, typed: dict[str, Any], model: dict[str, Any]) -> dic
 
 
 def without_effect(typed: dict[str, Any], model: dict[str, Any]) -> list[str]:
-    """A reason for every option that was typed but would change nothing, because its feature is off."""
+    """An error for every given option without effect, because its feature is off."""
     schedule = typed.get("optimizer.schedule", "constant")
     shape = {name.removeprefix("model."): value for name, value in typed.items() if name.startswith("model.")}
     shape |= model

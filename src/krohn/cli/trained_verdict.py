@@ -1,4 +1,4 @@
-"""What ``krohn verify`` says about a trained run: what is proved, and what was run."""
+"""The text of ``krohn verify`` for a trained run: what is proved, and what was run."""
 
 from typing import Any
 

@@ -60,7 +60,7 @@ def command(
     from krohn.understanding.understand import understand
 
     if out is not None:
-        check_page(out)  # before the work
+        check_page(out)  # fail early
     report = understand(directory, length=length, seed=seed, effort=effort)
     if out is not None:
         write_page(report, out)

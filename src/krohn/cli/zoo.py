@@ -44,7 +44,7 @@ def command(spec: str | None, svg: Path | None, out: Path | None, as_json: bool)
         emit({"automata": rows, "families": _families()}, as_json=as_json, text=lambda: _listing(rows))
         return
     if svg is not None:
-        check_output(svg, ".svg")  # before the work
+        check_output(svg, ".svg")  # fail early
     if out is not None:
         check_output(out, *FILES)
     automaton = parse_spec(spec)

@@ -1,4 +1,4 @@
-"""What an export says about itself: where it comes from, what was checked, in which types it is right."""
+"""Metadata of an export: its origin, what was checked, and in which types it is right."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -27,14 +27,14 @@ READ = frozenset({"hf", "transformers", "transformer-lens", "transformer_lens"})
 
 @dataclass(frozen=True, eq=False)
 class Card:
-    """The origin of a decoder and what was found on comparing the two.
+    """The origin of a decoder and the results of comparing the two.
 
     Attributes:
         title: one line.
         automaton: what the network reads and outputs.
         target: ``state`` or ``observation``, whichever it outputs.
         origin: how it was made: ``method`` or ``replicate``.
-        findings: what was run, and with which outcome.
+        findings: the tests that were run, and their outcomes.
     """
 
     title: str
@@ -45,7 +45,7 @@ class Card:
 
     @property
     def right_in(self) -> list[str]:
-        """Floating-point types in which no word tried came out wrong."""
+        """Floating-point types in which no tested word was wrong."""
         types = self.findings.get("types")
         return ["float32"] if types is None else [name for name, seen in types.items() if not seen["wrong"]]
 
@@ -56,11 +56,11 @@ class Card:
 
     @property
     def proved(self) -> bool:
-        """Whether there is a certificate for the numbers that are stored."""
+        """Whether there is a certificate for the stored weights."""
         return bool(self._proof["certified"])
 
     def about(self, to: str) -> dict[str, str]:
-        """The same in few strings, for the metadata of files."""
+        """A summary as strings, for the metadata of files."""
         return {
             "producer": f"krohn {__version__}",
             "automaton": self.automaton.name or "",
@@ -72,7 +72,7 @@ class Card:
         }
 
     def _claimed(self, to: str) -> str:
-        """What is proved: the files, or where the checker does not read them, the numbers in them."""
+        """What is proved: the files, or, if the checker does not read the format, the weights in them."""
         if not self.proved:
             return "tested, not proved"
         proved = f"proved in {self._proof['dtype']}"
@@ -105,7 +105,7 @@ class Card:
         word = " ".join(names[letter % len(names)] for letter in (0, 1, 0, 1))
         shown = loading.format(
             directory=".",
-            word=json.dumps(word, ensure_ascii=False),  # a string of Python too, whatever the names are
+            word=json.dumps(word, ensure_ascii=False),  # also a valid Python string, whatever the names are
             prompt=len(decoder.vocabulary.prompt),
             right_in=", ".join(self.right_in),
         )
@@ -130,7 +130,7 @@ class Card:
         return str(self.findings.get("dtype", "float32"))
 
     def _warning(self) -> Iterator[str]:
-        """In which types it must not be loaded, before anything else."""
+        """First of all: the types in which it must not be loaded."""
         wrong = [name for name, seen in self.findings.get("types", {}).items() if seen["wrong"]]
         if wrong:
             right = " or ".join(self.right_in)
@@ -195,7 +195,7 @@ def outcome(seen: Mapping[str, Any]) -> str:
 
 
 def _head(library: str) -> str:
-    """The part of a model card that is for programs."""
+    """The machine-readable header of a model card."""
     return (
         f"---\nlicense: mit\nlibrary_name: {library}\npipeline_tag: text-generation\n"
         "tags: [krohn, finite-automata, state-tracking, interpretability]\n---\n\n"
@@ -203,7 +203,7 @@ def _head(library: str) -> str:
 
 
 def _kept(library: str) -> str:
-    """Where the certificate is; an ONNX graph is not read by the checker, its numbers are in another form."""
+    """Where the certificate is; the checker does not read ONNX graphs, whose weights have another layout."""
     if library in READ:
         return "`certificate.json` is the certificate."
     return "the certificate is about the same numbers, as `krohn export --to transformer-lens` writes them."

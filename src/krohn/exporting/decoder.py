@@ -1,4 +1,4 @@
-"""A causal decoder as everyone runs it: GPT-2's blocks and names, with LayerNorm or without."""
+"""A standard causal decoder: GPT-2's blocks and names, with LayerNorm or without."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +16,12 @@ LAYER_NORM_EPSILON = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Decoder:
-    """Matrices under the names of ``GPT2LMHeadModel``; the one form that every exported file is made from.
+    """Matrices under the names of ``GPT2LMHeadModel``; every exported file is made from this form.
 
     Attributes:
         layers: number of blocks, ``n_layer``.
         heads: attention heads.
-        width: of each of them; scores are divided by its root. With LayerNorm it is ``dim / heads``.
+        width: of each head; scores are divided by its square root. With LayerNorm it is ``dim / heads``.
         activation: of the MLPs, ``relu`` or ``gelu_new``.
         normalized: whether there are LayerNorms; without, the tensors ``ln_…`` are missing.
         vocabulary: the tokens, and which of them are letters, states and the prompt.
@@ -76,7 +76,7 @@ class Decoder:
 
     @property
     def attending_heads(self) -> int:
-        """Heads of the blocks that have any; the others only carry on an MLP."""
+        """Heads of the blocks that have any; the others only continue an MLP."""
         return self.heads * sum(self.attends(index) for index in range(self.layers))
 
     def attends(self, block: int) -> bool:
@@ -84,7 +84,7 @@ class Decoder:
         return bool(self.tensors[f"transformer.h.{block}.attn.c_proj.weight"].any())
 
     def sizes(self) -> dict[str, int | float]:
-        """What a user compares."""
+        """Sizes for comparison."""
         return {
             "blocks": self.layers,
             "dim": self.dim,

@@ -1,4 +1,4 @@
-"""Exporting: a compiled network or a trained run, in one or more of the formats of other people."""
+"""Exporting: a compiled network or a trained run, in one or more standard formats."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,8 +47,8 @@ class Format:
 
     Attributes:
         needs_layer_norm: whether its readers expect LayerNorm.
-        files: writes it, from the decoder and what is known about it.
-        library: who reads it.
+        files: writes it, from the decoder and its metadata.
+        library: the library that reads it.
         loading: the lines of Python that load it; ``{directory}`` is the folder.
     """
 
@@ -81,7 +81,7 @@ def export_format(name: str) -> Format:
 
 @dataclass(frozen=True, eq=False)
 class Exported:
-    """Files by name, the decoder they hold, and what was found on comparing it with its origin."""
+    """Files by name, their decoder, and the results of comparing it with its origin."""
 
     files: Files
     decoder: Decoder
@@ -106,10 +106,10 @@ def export(
     """Writes a network, or that of a directory, to ``out``, to be loaded in ``dtype``.
 
     ``replicate`` and ``length`` are for training runs. With ``unchecked`` it is written even if it fails the
-    test of rounding, and says so; a network that is wrong in float32 is never written. Without ``proof`` it
-    is tested, not proved: a proof for all words takes from a second to minutes.
+    rounding test, and says so; a network that is wrong in float32 is never written. Without ``proof`` it is
+    tested, not proved: a proof for all words takes from a second to minutes.
     """
-    check_target(Path(out))  # before the work
+    check_target(Path(out))  # fail early
     exported = prepare(network, (to,), replicate=replicate, length=length, dtype=dtype, proof=proof)[to]
     reason = refusal(exported, unchecked=unchecked)
     if reason is not None:
@@ -119,7 +119,7 @@ def export(
 
 
 def refusal(exported: Exported, *, unchecked: bool = False) -> str | None:
-    """Why the files should not be written, if a word showed that: which must be right, and what was said."""
+    """Why the files should not be written, if there is a counterexample: the rule and the wrong answer."""
     result, failed = exported.findings.get("counterexample"), exported.findings.get("failed")
     if result is None or (unchecked and failed == "rounding"):
         return None
@@ -152,7 +152,7 @@ def prepare(
     for to in formats:
         export_format(to)
     if "onnx" in formats:
-        onnx_graph.require_onnx()  # before the work
+        onnx_graph.require_onnx()  # fail early
     if not isinstance(network, CompiledNetwork) and is_run(Path(network)):
         if dtype != "float32":
             raise Unsupported("a trained network is exported in float32, the type it was compared in")
@@ -164,7 +164,7 @@ def prepare(
 
 
 def write(exported: Exported, out: Path) -> None:
-    """Writes the files; those of an earlier export that are not among them go."""
+    """Writes the files; removes those of an earlier export that are not among them."""
     check_target(out, exported.files)
     write_files(out, exported.files, NAMES.union(exported.files))
 
@@ -200,7 +200,7 @@ def _is_export(out: Path) -> bool:
 def export_compiled(
     network: CompiledNetwork, formats: Sequence[str], dtype: str = "float32", *, proof: bool = True
 ) -> dict[str, Exported]:
-    """The network as files; ``counterexample`` among the findings says that they should not be written.
+    """The network as files; a ``counterexample`` among the findings means that they should not be written.
 
     Formats without LayerNorm hold the same decoder, which is run once.
     """
@@ -217,14 +217,14 @@ def export_compiled(
 def _checked(
     network: CompiledNetwork, normalized: bool, dtype: str, asked: bool
 ) -> tuple[Decoder, Card, Files, Proof | None]:
-    """A decoder, what was found on running it, the files that go with every format of it, and the proof."""
+    """A decoder, its test results, the files common to all its formats, and the proof."""
     decoder = decoder_of_compiled(network, normalized=normalized, dtype=dtype)
     card, proof = _examined(decoder, network, dtype, asked)
     return decoder, card, {"meaning.json": text_file(meaning_of(network, decoder))}, proof
 
 
 def export_decoder(decoder: Decoder, network: CompiledNetwork, *, proof: bool) -> Exported:
-    """Another decoder of a compiled network as a stock GPT-2, examined like the usual one."""
+    """Another decoder of a compiled network as a stock GPT-2, tested like the default one."""
     card, result = _examined(decoder, network, "float32", proof)
     return _exported("hf", decoder, card, {}, result)
 
@@ -232,7 +232,7 @@ def export_decoder(decoder: Decoder, network: CompiledNetwork, *, proof: bool) -
 def _examined(
     decoder: Decoder, network: CompiledNetwork, dtype: str, asked: bool
 ) -> tuple[Card, Proof | None]:
-    """What is found on running a decoder of a compiled network, and on proving it."""
+    """Results of testing a decoder of a compiled network, and of proving it."""
     findings, proof = _findings(decoder, network, dtype), None
     if findings["rounding"] is not None:
         proof = prove(decoder, network) if asked else unproved("no proof was asked for")
@@ -249,7 +249,7 @@ def _proved(proof: Proof) -> dict[str, Any]:
 
 
 def _findings(decoder: Decoder, network: CompiledNetwork, dtype: str) -> dict[str, Any]:
-    """All that is run on words before a compiled network is written."""
+    """All tests on words before a compiled network is written."""
     checked = check(decoder, network)
     if checked.counterexample is not None:
         wrong = asdict(checked.counterexample)
@@ -297,10 +297,10 @@ def _called(automaton: Semiautomaton) -> str:
 
 
 def _exported(to: str, decoder: Decoder, card: Card, more: Files, proof: Proof | None = None) -> Exported:
-    """The files of one format, with the automaton in krohn's own and what the export says about itself."""
+    """The files of one format, with the automaton in krohn's own format and the metadata."""
     chosen = export_format(to)
     findings = dict(card.findings)
-    if "certificate" in findings:  # what the checker does not read: there the proof is about the numbers
+    if "certificate" in findings:  # not read by the checker: there the proof is about the weights
         covers = "files" if to in READ else "numbers"
         findings["certificate"] = {**findings["certificate"], "covers": covers}
         card = replace(card, findings=findings)

@@ -21,11 +21,11 @@ def text_file(payload: Any) -> bytes:
 
 
 def tensor_file(tensors: Mapping[str, npt.NDArray[np.float32]], about: Mapping[str, str]) -> bytes:
-    """safetensors, marked as readers of PyTorch weights want it; ``about`` goes into its metadata."""
+    """safetensors, with the metadata that PyTorch readers expect, and ``about``."""
     whole = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
     return with_sorted_metadata(save(whole, {"format": "pt", **about}))
 
 
 def write_files(directory: Path, files: Files, names: frozenset[str] = frozenset()) -> None:
-    """Writes all files or none, that which makes a reader accept the directory last; other ``names`` go."""
+    """Writes all files or none, the one that makes a reader accept them last; removes other ``names``."""
     write_folder(directory, files, key=list(files)[-1], stale=names)

@@ -1,7 +1,7 @@
-"""An export before the small checker: the tensors of the files themselves, with LayerNorm or without.
+"""Proof of an export by the small checker: the tensors of the files themselves, with LayerNorm or without.
 
 The checker reads them by GPT-2's names and computes as GPT-2 does. The witness is searched in a network of
-the same structure without LayerNorm, whose boxes are sharp; nobody need trust that.
+the same structure without LayerNorm, whose boxes are tight; the search is not trusted.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ NEAR = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """A witness for words up to ``largest``, perhaps not all; and why the whole length is not proved."""
+    """A witness for words up to ``largest``, perhaps not all; and why the full length is not proved."""
 
     witness: Any
     largest: int
@@ -55,7 +55,7 @@ def unproved(reason: str) -> Proof:
 
 
 def prove(decoder: Decoder, network: CompiledNetwork) -> Proof:
-    """Asks the checker about all words; where it refuses, about shorter ones."""
+    """Tries to prove all words; fallback: shorter ones."""
     if decoder.activation != "relu":
         return unproved("units must be ReLU")
     try:
@@ -72,7 +72,7 @@ def prove(decoder: Decoder, network: CompiledNetwork) -> Proof:
 
 
 def net_of(files: Mapping[str, bytes], tokens: Mapping[str, Any], automaton: Semiautomaton) -> Net:
-    """What the files of an export decide, as the checker reads them from a folder."""
+    """The network in the files of an export, as the checker reads them from a folder."""
     tensors, config = load_tensors(files[MODEL]), parse_json(files["config.json"])
     return export_net(config, tokens, automaton_payload(automaton), automaton.target, tensors)
 
@@ -105,9 +105,9 @@ def _attempt(checked: Network, decoder: Decoder, automaton: Semiautomaton, lengt
 
 
 def without_norms(network: Network) -> Network:
-    """The same structure for the search: LayerNorm is the factor that it nearly is, queries hold the root.
+    """The same structure for the search: LayerNorm becomes a constant factor, queries absorb the root.
 
-    A channel that is always 0 takes the mean away; without LayerNorm nothing need read it.
+    A channel that is always 0 cancels the mean; without LayerNorm nothing needs to read it.
     """
     layers, outer = [], (network.embedding, network.padding, network.positions)
     live = np.any([matrix.any(axis=0) for matrix in outer], axis=0)
@@ -128,7 +128,7 @@ def without_norms(network: Network) -> Network:
 
 
 def _factors(network: Network, gain: Array | None) -> Array:
-    """What LayerNorm multiplies each channel by at the first letter; a power of two where it is near one."""
+    """LayerNorm's factor on each channel at the first letter; rounded to a power of two if close to one."""
     if gain is None:
         return np.ones(network.embedding.shape[1])
     first = network.embedding[0] + network.positions[len(network.padding)]
@@ -139,6 +139,6 @@ def _factors(network: Network, gain: Array | None) -> Array:
 
 
 def token_table(decoder: Decoder, automaton: Semiautomaton) -> Automaton:
-    """What states show, among all tokens."""
+    """The automaton with tokens as its outputs."""
     names = decoder.vocabulary
     return token_automaton(checkable_table(automaton), names.states, len(names.tokens))

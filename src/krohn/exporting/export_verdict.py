@@ -1,4 +1,4 @@
-"""An export as a folder: proved from its own files, and run on all short words and some long ones."""
+"""Verification of an export folder: proved from its files, and run on all short words and some long ones."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -41,7 +41,7 @@ def verify_export(
     *,
     renamed: bool = False,
 ) -> Verification:
-    """Proves the export again from its files; the witness beside it is tried first."""
+    """Proves the export again from its files; tries the stored witness first."""
     net, named = read_net(folder), named_automaton(folder)
     identity = identify(named, meant, renamed=renamed)
     automaton = named if identity.mismatch else identity.automaton
@@ -76,7 +76,7 @@ def _searched(net: Net, certificate: Certificate, identity: Identity) -> Verific
 
 
 def _kept(folder: Path) -> object:
-    """The witness that was written with the export; nothing in it is believed."""
+    """The witness that was written with the export; it is not trusted."""
     try:
         return read_certificate(folder / CERTIFICATE).witness
     except KrohnError:
@@ -93,7 +93,7 @@ def _outcome(
     margin: float = 0.0,
     checks: tuple[Check, ...] = (),
 ) -> Verification:
-    """The verdict with words run beside it; a wrong one refutes whatever was proved."""
+    """The verdict, with tests on words; a wrong word refutes any proof."""
     claim, opinion, result = certificate.claim, None, None
     if not identity.mismatch:
         opinion, result = _run(net, identity.automaton, claim.up_to or 1, word)
@@ -117,11 +117,11 @@ def _outcome(
 def _run(
     net: Net, automaton: Semiautomaton, length: int, word: tuple[int, ...] | None
 ) -> tuple[SecondOpinion | None, Counterexample | None]:
-    """All short words, long ones of many kinds, and the one at which the proof stopped, in float32."""
+    """Runs all short words, long ones of many kinds, and the one at which the proof failed, in float32."""
     try:
         decoder = decoder_of_net(net)
     except KrohnError:
-        return None, None  # another arithmetic than that of GPT-2: nothing here runs it
+        return None, None  # not GPT-2's arithmetic: cannot be run here
 
     def states(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         shown = logits(decoder, words).argmax(axis=-1)

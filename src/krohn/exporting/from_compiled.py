@@ -1,4 +1,4 @@
-"""A compiled network as a decoder, measured on words first and checked on them afterwards."""
+"""A compiled network as a decoder, calibrated on words first and tested on them afterwards."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -23,14 +23,14 @@ from krohn.network.forward import Activations, caster
 from krohn.network.forward import logits as paper_logits
 from krohn.network.transformer import Layer, Mlp, Transformer
 
-# The forward pass in a half type, as stock code has it: tensors in the type, sums of a step in float32.
+# The forward pass in a half type, as in stock code: tensors in the type, accumulation in float32.
 
 
 Cast = Callable[[Array], Array]
 
 
 class Stored(Plain):
-    """Each step in float32, its result cast; attention as the eager one: scores and weights are cast too."""
+    """Each step in float32, its result cast; eager attention: scores and weights are cast too."""
 
     def __init__(self, cast: Cast) -> None:
         self.cast = cast
@@ -93,7 +93,7 @@ OTHER_TYPES = ("float64", *HALF_TYPES)
 
 @dataclass(frozen=True)
 class WrongToken:
-    """A word, by the names of its letters, and what the decoder says after the last of them."""
+    """A word, by the names of its letters, and the decoder's answer after the last of them."""
 
     letters: tuple[str, ...]
     expected: str
@@ -102,7 +102,7 @@ class WrongToken:
 
 @dataclass(frozen=True)
 class Checked:
-    """Words that were run, how many had an error, and the one whose error comes earliest.
+    """Number of words run, number with an error, and the word with the earliest error.
 
     ``least_lead`` is the least lead of the right state's logit over all others (negative: an error).
     """
@@ -116,8 +116,8 @@ class Checked:
 def decoder_of_compiled(network: CompiledNetwork, *, normalized: bool, dtype: str = "float32") -> Decoder:
     """The decoder that outputs the same states; with LayerNorm it is a stock GPT-2.
 
-    For a half type the pair that steadies LayerNorm is lowered until the type holds it: the first form that
-    is right on the words tried is taken, or the first of all if none is.
+    For a half type the pair that stabilises LayerNorm is lowered until the type can represent it: the first
+    form that is right on the words tried, or the first of all if none is.
     """
     blocks = standard_blocks(network.transformer)
     automaton = network.automaton
@@ -131,7 +131,7 @@ def decoder_of_compiled(network: CompiledNetwork, *, normalized: bool, dtype: st
 
 
 def check(decoder: Decoder, network: CompiledNetwork) -> Checked:
-    """Runs the decoder in float32 on short words, all of them, and on long ones of many kinds."""
+    """Runs the decoder in float32 on all short words, and on long ones of many kinds."""
     letters, longest = network.automaton.num_letters, 1
     while letters > 1 and longest < network.length and letters ** (longest + 1) <= SHORT_WORDS:
         longest += 1
@@ -141,7 +141,7 @@ def check(decoder: Decoder, network: CompiledNetwork) -> Checked:
 
 
 def check_rounding(decoder: Decoder, network: CompiledNetwork) -> Checked:
-    """Runs it on long words with twice the rounding that it has if sums go from the first term to the last.
+    """Runs it on long words with twice the rounding error of sequential summation.
 
     Words of one letter come first: their sums have equal terms, whose errors add up.
     """
@@ -161,7 +161,7 @@ def check_types(
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """The products here are small: on a busy machine several threads spend their time waiting."""
+    """Limits BLAS to one thread: for small products on a busy machine, more threads only wait."""
     limited: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
     return limited
 
@@ -210,7 +210,7 @@ def _first_wrong(decoder: Decoder, words: Words, right: Words, got: Words) -> li
 
 
 def measured(blocks: StandardBlocks, network: CompiledNetwork) -> Measured:
-    """Runs the blocks in float64: how large their stream gets, by how much the right logit leads."""
+    """Runs the blocks in float64: the largest norm of the stream, the smallest lead of the right logit."""
     sizes, leads, largest = [1.0], [], []
 
     def observe(name: str, values: Activations) -> None:
@@ -226,13 +226,13 @@ def measured(blocks: StandardBlocks, network: CompiledNetwork) -> Measured:
         if result.shape[-1] > 1:
             leads.append(float((result[..., -1] - result[..., -2]).min()))
     least = min(leads, default=1.0)
-    # A network whose logits tie is wrong; the check shows it, on whatever scale.
+    # A network with tied logits is wrong; the check shows it at any scale.
     measures = (max(sizes), least if least > 0.0 else 1.0, max(largest))
-    return Measured(*(few_bits(value, 12) for value in measures))  # enough to scale by
+    return Measured(*(few_bits(value, 12) for value in measures))  # precise enough for scaling
 
 
 def _long_words(network: CompiledNetwork, most: int) -> Iterator[Words]:
-    """Words of every kind: where all of them would be too many, every second one, or third, …"""
+    """Words of every kind, subsampled with a stride if there are too many."""
     batches = list(candidates(network.automaton.num_letters, network.length))
     stride = math.ceil(sum(map(len, batches)) / most)
     for words in batches:
@@ -240,7 +240,7 @@ def _long_words(network: CompiledNetwork, most: int) -> Iterator[Words]:
 
 
 def as_transformer(blocks: StandardBlocks) -> Transformer:
-    """The blocks as a network of the paper's kind: with residuals everywhere, and no normalisation."""
+    """The blocks as the paper's Transformer: with residuals everywhere, and no normalisation."""
     everywhere = np.ones(blocks.dim)
     layers = tuple(
         Layer(b.heads, Mlp((b.into, b.out), (b.into_bias, b.out_bias)), everywhere, everywhere)

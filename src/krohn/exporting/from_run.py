@@ -1,6 +1,6 @@
 """One replicate of a training run as a decoder: GPT-2's own names, a head without bias.
 
-Our head has a bias and GPT-2's has none. What LayerNorm hands to its gain g has sum 0, so u = 1/g satisfies
+Our head has a bias and GPT-2's has none. The normalised z, before the gain g, has sum 0, so u = 1/g satisfies
 u · (g ⊙ z) = 0 for every z, and u · LayerNorm(x) is the constant u · b whatever x is. A multiple of u in each
 row of the head is therefore a bias, exactly.
 """
@@ -140,6 +140,6 @@ def head_without_bias(
     worth = constant @ moved
     head = np.zeros((len(names.tokens), len(gain)))
     head[:] = -BELOW / worth * constant
-    # A row read the old shift as well; what the move adds to it is taken off the bias.
+    # A row also read the old shift; what the move adds to it is subtracted from the bias.
     head[list(names.states)] = rows + ((bias - rows @ (moved - shift)) / worth)[:, None] * constant
     return head, moved

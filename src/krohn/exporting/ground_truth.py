@@ -1,4 +1,4 @@
-"""The ground truth that goes with an exported network: what its blocks, heads, channels and units mean."""
+"""The ground truth of an exported network: what its blocks, heads, channels and units mean."""
 
 from itertools import groupby
 from typing import Any
@@ -57,7 +57,7 @@ def _channels(moment: tuple[Channel, ...], moved: dict[int, int]) -> list[Json]:
 
 
 def _outer(decoder: Decoder, plain: int) -> Json:
-    """Channels that the construction does not know: they steady LayerNorm, or mark foreign tokens."""
+    """Channels outside the construction: they stabilise LayerNorm, or mark foreign tokens."""
     foreign, high, low, zero = outer_channels(plain)
     constant = float(decoder.tensors["transformer.wpe.weight"][0, high])
     result: Json = {"foreign": {"channel": foreign, "value": "1 at a token that is not a letter, else 0"}}

@@ -1,4 +1,4 @@
-"""A directory that ``GPT2LMHeadModel`` and ``AutoTokenizer`` load with ``from_pretrained``: no own code."""
+"""A directory for ``from_pretrained`` of ``GPT2LMHeadModel`` and ``AutoTokenizer``: no custom code."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,6 +1,6 @@
-"""Blocks without normalisation as a decoder in GPT-2's names, with LayerNorm made harmless where it must be.
+"""Blocks without normalisation as a decoder in GPT-2's names, with LayerNorm neutralised if present.
 
-With LayerNorm every position carries +C and −C on two channels that nobody writes. They dominate the
+With LayerNorm every position carries +C and −C on two channels that are never written. They dominate the
 variance, so that it divides by C√(2/d) up to a relative error of |x|²/4C², and its gain multiplies by the
 same. One more channel is always zero, and every reader subtracts it: that cancels the mean with its rounding.
 The head has no bias, so it reads a constant: +C after the last LayerNorm, a channel of ones without any.
@@ -29,7 +29,7 @@ ABOVE = 2.0**11
 
 @dataclass(frozen=True)
 class Measured:
-    """What was seen on words: the largest norm of the stream, the least lead and the largest logit."""
+    """Calibration on words: the largest norm of the stream, the smallest lead and the largest logit."""
 
     stream: float
     lead: float
@@ -45,7 +45,7 @@ def lowered(
     above: float = ABOVE,
     half: bool = False,
 ) -> Decoder:
-    """The same arg max at every letter, with a lead of 20; ``half``: in sizes that suit half types."""
+    """A decoder with the same arg max at every letter and a lead of 20; ``half``: sizes for half types."""
     heads = max([1, *(len(block.heads) for block in blocks.blocks)])
     widest = max([1, *(head.width for block in blocks.blocks for head in block.heads)])
     extra = 4 if normalized else 2
@@ -55,7 +55,7 @@ def lowered(
     elif normalized:
         width = max(math.ceil((blocks.dim + extra) / heads), widest)
         dim = heads * width
-    else:  # a width whose root is a power of two: dividing by it is exact, and a proof need not know of it
+    else:  # a width whose root is a power of two: exact division, invisible to a proof
         width, dim = 4 ** ((widest - 1).bit_length() + 1 >> 1), blocks.dim + extra
     constant = power_of_two(above * max(seen.stream, 1.0)) if normalized else 1.0
     stream = _Stream(blocks.dim, dim, width, constant, normalized)
@@ -93,7 +93,8 @@ def outer_channels(plain: int) -> tuple[int, int, int, int]:
 
 
 class _Stream:
-    """``plain`` channels, the foreign one, the constant (its negative, the zero), what heads' widths need."""
+    """``plain`` channels, the foreign one, the constant (its negative, the zero), padding to the heads'
+    width."""
 
     def __init__(self, plain: int, dim: int, width: int, constant: float, normalized: bool) -> None:
         self.plain, self.dim, self.width = plain, dim, width
@@ -171,13 +172,13 @@ class _Stream:
         return together.reshape(self.dim, -1), projection.reshape(-1, self.dim)
 
     def norm(self) -> Matrix:
-        """The gain of a LayerNorm: undoes its scale, and hides the pair."""
+        """The gain of a LayerNorm: undoes its scale, and zeroes the pair."""
         gain = np.full(self.dim, self.gain)
         gain[[self.high, self.low]] = 0.0
         return gain
 
     def reader(self, matrix: Matrix) -> Matrix:
-        """[plain, n] as [dim, n]; after a LayerNorm the channel that is always zero takes the mean away."""
+        """[plain, n] as [dim, n]; after a LayerNorm the channel that is always zero cancels the mean."""
         wide = np.zeros((self.dim, matrix.shape[1]))
         wide[: self.plain] = matrix
         if self.normalized:

@@ -41,7 +41,7 @@ def onnx_files(decoder: Decoder, about: Mapping[str, str]) -> Files:
 
 
 def require_onnx() -> None:
-    """Refuses at once where the package is missing."""
+    """Fails early if the package is missing."""
     if find_spec("onnx") is None:
         raise MissingDependency("ONNX files need onnx: pip install 'krohn[hf]'")
 
@@ -69,7 +69,7 @@ def _model(decoder: Decoder, about: Mapping[str, str]) -> bytes:
 
 
 class _Graph:
-    """Nodes and constants as they come; every method returns the name of its result."""
+    """Collects nodes and constants; every method returns the name of its result."""
 
     def __init__(self, helper: Any, numpy_helper: Any) -> None:
         self.helper, self.numpy_helper = helper, numpy_helper
@@ -123,12 +123,12 @@ class _Graph:
         self.node("ArgMax", logits, result="states", axis=-1, keepdims=0)
 
     def refusing(self, letters: int) -> str:
-        """The input with negative numbers made too large: else Gather would count them from the end."""
+        """The input with negative numbers made out of range: Gather would count them from the end."""
         negative = self.node("Less", "letters", self.constant(np.array(0, dtype=np.int64)))
         return self.node("Where", negative, self.constant(np.array(letters, dtype=np.int64)), "letters")
 
     def positions(self, table: npt.NDArray[np.float32], count: str) -> str:
-        """The first rows of the table; too many are out of its range, where Slice would give fewer."""
+        """The first rows of the table; too many are an error, where Slice would silently give fewer."""
         zero, one = (self.constant(np.array(number, dtype=np.int64)) for number in (0, 1))
         rows = self.node("Range", zero, self.node("Squeeze", count), one)
         return self.node("Gather", self.constant(table, "wpe"), rows)

@@ -33,7 +33,7 @@ def is_export(directory: Path) -> bool:
 
 
 def read_export(directory: Path) -> ReadExport:
-    """The network of an export as GPT-2; anything that does not fit is refused in one line."""
+    """The network of an export as GPT-2; refuses anything that does not fit, in one line."""
     facts = facts_of_export(directory)
     if facts["tokens"] is None or not (directory / "config.json").exists():
         raise InvalidFile(f"{directory} must be an export as GPT-2; this one is not: krohn export … --to hf")
@@ -47,7 +47,7 @@ def read_export(directory: Path) -> ReadExport:
 
 
 def decoder_of_net(net: Net) -> Decoder:
-    """The decoder that the files describe; another arithmetic than GPT-2's is refused."""
+    """The decoder that the files describe; any arithmetic other than GPT-2's is refused."""
     about, tensors = net.configuration, net.tensors if net.kind == GPT2 else named_as_gpt2(net.tensors)
     wanted = {**EXACTLY[net.kind], **({"layer_norm_epsilon": LAYER_NORM_EPSILON} if net.kind == GPT2 else {})}
     layers, heads, dim, _, _, words = (about[name] for name in SIZES[net.kind])

@@ -1,4 +1,4 @@
-"""The decoder's forward pass in numpy, plainly: what the files mean, whoever reads them."""
+"""The decoder's reference forward pass in numpy: the meaning of the files for any reader."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -12,19 +12,19 @@ from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
 Array = npt.NDArray[np.floating[Any]]
 Words = npt.NDArray[np.integer[Any]]
 
-# Entries of the score matrices that are held at once: a processor's cache has room for them.
+# Score-matrix entries held at once: they fit into a CPU's cache.
 _SCORE_ENTRIES = 1 << 18
 
 
 class Plain:
-    """The steps of the pass, each in the precision of what it is given."""
+    """The steps of the pass, each in the precision of its input."""
 
     def added(self, x: Array, y: Array) -> Array:
         """The residual connection."""
         return x + y
 
     def product(self, left: Array, right: Array) -> Array:
-        """Matrices of sums, in an order that the library chooses."""
+        """Matrix product, summed in the library's order."""
         out: Array = left @ right
         return out
 
@@ -40,7 +40,7 @@ class Plain:
         return out
 
     def scores(self, query: Array, key: Array) -> Array:
-        """Products divided by the root of the width; −∞ where a query must not look."""
+        """Scaled dot products; −∞ where masked."""
         root = np.sqrt(np.array(query.shape[-1], dtype=query.dtype))
         return self.masked(self.product(query, key.swapaxes(-1, -2)) / root)
 
@@ -50,7 +50,7 @@ class Plain:
         return out
 
     def mixed(self, scores: Array, value: Array) -> Array:
-        """Values, weighed by the softmax of scores."""
+        """Values, weighted by the softmax of scores."""
         weights = scores - scores.max(axis=-1, keepdims=True)
         np.exp(weights, out=weights)
         weights /= weights.sum(axis=-1, keepdims=True)
@@ -73,7 +73,7 @@ def logits(
 ) -> Array:
     """Logits of every token at every letter of words [batch, length]: [batch, length, tokens].
 
-    ``store`` is what happens to a tensor when it is loaded.
+    ``store`` is applied to each tensor on loading.
     """
     length = len(decoder.vocabulary.prompt) + words.shape[1]
     rows = max(1, _SCORE_ENTRIES // (decoder.heads * max(1, length) ** 2))

@@ -1,10 +1,10 @@
-"""The forward pass with more rounding than any reader's: what an export must withstand to be right elsewhere.
+"""The forward pass with amplified rounding: a robustness test for exports read by other software.
 
-Readers sum in orders of their own. In one of the worst, one term after another, n equal terms come out wrong
-by up to n·u/3 of their sum (u = 2⁻²⁴); attention over a long word of one letter is such a sum. Here every
-step is computed so in float32, and in float64 from the same numbers; what goes on is the exact value plus a
-multiple of the difference. Steps that are exact in float32 stay exact, which bounds for all orders (n·u times
-the sum of the absolute values) would not know: they refuse networks that nothing gets wrong.
+Readers choose their own summation order. In one of the worst, one term after another, n equal terms come out
+wrong by up to n·u/3 of their sum (u = 2⁻²⁴); attention over a long word of one letter is such a sum. Here
+every step is computed this way in float32, and in float64 from the same inputs; its output is the exact value
+plus a multiple of the difference. Steps that are exact in float32 stay exact; worst-case bounds over all
+orders (n·u times the sum of absolute values) miss that and reject networks that no reader gets wrong.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from krohn.exporting.reference import Array, Plain, Words, logits
 SAFETY = 2.0
 """Times the rounding error of summing one term after another that an export must withstand."""
 
-# Exponentials of attention kernels are made for speed: PyTorch's on CPUs are off by up to 20 units.
+# Attention kernels use fast exponentials: PyTorch's on CPUs are off by up to 20 units.
 _EXPONENTIAL = np.float32(1.0 + 20 * 2.0**-24)
 
 
@@ -33,7 +33,7 @@ class OneAfterAnother(Plain):
         return out
 
     def mixed(self, scores: Array, value: Array) -> Array:
-        """Attention as fused kernels have it: weighted sums first, then the division by their total."""
+        """Attention as in fused kernels: weighted sums first, then the division by their total."""
         below = scores - scores.max(axis=-1, keepdims=True)
         weights = np.exp(below)
         weights = np.where(below < 0, weights * _EXPONENTIAL, weights)

@@ -1,9 +1,9 @@
-"""The paper's Transformer as the blocks everyone runs: residuals on every channel, one hidden layer per MLP.
+"""The paper's Transformer as standard blocks: residuals on every channel, one hidden layer per MLP.
 
-Two things of the paper (appendix A.4) do not exist elsewhere. Channels without a residual connection are
+Two features of the paper (appendix A.4) are non-standard. Channels without a residual connection are
 erased by the MLP that follows, which reads their value and subtracts it; what heads write there goes to a
-twin channel first. A deep MLP is spread over blocks without heads, its pre-activations lying in scratch
-channels. Both steps are exact in the real numbers: x = relu(x) − relu(−x).
+twin channel first. A deep MLP is spread over blocks without heads, its pre-activations in scratch channels.
+Both steps are exact in the real numbers: x = relu(x) − relu(−x).
 """
 
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ class StandardBlocks:
 
 @dataclass(frozen=True)
 class _Channels:
-    """Where things lie in the wider stream: the channels themselves, their twins, the scratch."""
+    """Layout of the wider stream: the channels themselves, their twins, the scratch."""
 
     plain: int
     twins: dict[int, int]
@@ -76,7 +76,7 @@ def standard_blocks(network: Transformer) -> StandardBlocks:
         return np.pad(matrix, ((0, 0), (0, channels.total - channels.plain)))
 
     blocks = [(index, b) for index, layer in enumerate(network.layers) for b in _blocks(layer, channels)]
-    if not blocks:  # one letter may need no layer at all; a model without blocks is no model elsewhere
+    if not blocks:  # one letter may need no layer; other software needs at least one block
         blocks = [(0, _Units(channels.total).block((), np.zeros(channels.plain), 0))]
     return StandardBlocks(
         embedding=wider(network.embedding),
@@ -114,7 +114,7 @@ def _channels(network: Transformer) -> _Channels:
 
 
 def twinned(layer: Layer) -> list[int]:
-    """Channels whose old value must make way for what the heads write."""
+    """Channels whose old value is replaced by what the heads write."""
     written = np.zeros(len(layer.keep_attention), dtype=bool)
     for head in layer.heads:
         written |= head.output.any(axis=0)

@@ -41,8 +41,8 @@ class TokenRows:
 class TokenSampler:
     """A sampler of words, its letters and outputs given as tokens.
 
-    Stock losses compare the output at a position with the label at the next one, so ``labels`` are moved one
-    place to the right, and the last output has none. ``targets`` stand where the outputs do.
+    Stock losses compare the output at a position with the label at the next one, so ``labels`` are shifted
+    right by one, and the last output has none. ``targets`` are aligned with the outputs.
     """
 
     sampler: Sampler
@@ -73,7 +73,7 @@ class TokenSampler:
 
     @property
     def column_types(self) -> dict[str, np.dtype[Any]]:
-        """Signed, as some labels are −100."""
+        """Signed, since some labels are −100."""
         return dict.fromkeys(("input_ids", "labels", "targets"), np.dtype(np.int32))
 
     def chunks(self, count: int, *, threads: int | None = None) -> Iterator[TokenRows]:
@@ -117,7 +117,7 @@ def token_sampler(
 
 
 def facts_of_export(folder: Path) -> dict[str, Any]:
-    """``export.json``, as far as it is needed here."""
+    """The fields of ``export.json`` needed here."""
     path = folder / "export.json"
     if not path.exists():
         raise InvalidFile(f"{path} must exist (a directory written by krohn export); it does not")
@@ -134,7 +134,7 @@ def facts_of_export(folder: Path) -> dict[str, Any]:
 
 
 def automaton_of_export(folder: Path, facts: dict[str, Any]) -> Semiautomaton:
-    """The automaton of the export, under its own name if that is what it is: names choose distributions."""
+    """The automaton of the export, under its zoo name if it is that one: names select distributions."""
     stored = load_automaton(folder / "automaton.json")
     if facts["tokens"] is not None and len(facts["tokens"]["letters"]) != stored.num_letters:
         raise InvalidFile(f"{folder}: export.json and automaton.json must have the same letters")

@@ -8,7 +8,7 @@ from krohn.exporting.vocabulary import Vocabulary
 def tokenizer_files(vocabulary: Vocabulary, context: int) -> dict[str, dict[str, Any]]:
     """``tokenizer.json`` and ``tokenizer_config.json``; a name that is not a token becomes ``<unk>``."""
     config = {
-        # Older readers know no other class that takes tokenizer.json as it is.
+        # The only class of older readers that takes tokenizer.json unchanged.
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": context,
         "clean_up_tokenization_spaces": False,
@@ -41,7 +41,7 @@ def _tokenizer(vocabulary: Vocabulary) -> dict[str, Any]:
         "normalizer": _rest_of_prompt(vocabulary),
         "pre_tokenizer": {"type": "WhitespaceSplit"},
         "post_processor": _prompt(vocabulary),
-        # A space before every token: what is decoded can be put behind a word and read again.
+        # A space before every token: decoded text can be appended to a word and read again.
         "decoder": {"type": "Replace", "pattern": {"Regex": "^"}, "content": " "},
         "model": {
             "type": "WordLevel",
@@ -52,7 +52,7 @@ def _tokenizer(vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def _rest_of_prompt(vocabulary: Vocabulary) -> dict[str, Any] | None:
-    """What follows ``<bos>`` goes in front of the text: readers replace the template by ``<bos>`` alone."""
+    """Prepends the prompt after ``<bos>`` to the text: readers replace the template by ``<bos>`` alone."""
     rest = [vocabulary.tokens[token] for token in vocabulary.prompt[1:]]
     return {"type": "Prepend", "prepend": "".join(f"{name} " for name in rest)} if rest else None
 

@@ -57,7 +57,7 @@ def _config(decoder: Decoder) -> dict[str, Any]:
 
 
 def _native(decoder: Decoder) -> dict[str, npt.NDArray[np.float32]]:
-    """Linear maps are stored out × in there, and queries, keys and values apart."""
+    """TransformerLens stores linear maps as out × in, and queries, keys and values separately."""
     given = decoder.tensors
     native = {
         "embed.weight": given["transformer.wte.weight"],

@@ -12,8 +12,8 @@ class Vocabulary:
 
     Attributes:
         tokens: every name, once.
-        prompt: the tokens that stand before every word, ``<bos>`` first; there may be none.
-        pad: fills up short words of a batch.
+        prompt: the tokens before every word, ``<bos>`` first; may be empty.
+        pad: pads short words of a batch.
         unknown: stands for every name that is not a token.
         letters: the token of each letter.
         states: the token of each state (or observation, where that is the output).
