@@ -17,7 +17,7 @@ _BETWEEN_LOOKS = 20_000  # units between two clock checks
 
 
 class BudgetSpent(LimitExceeded):
-    """A search has spent its units; whoever catches it keeps the best result so far."""
+    """A search has spent its units; the handler keeps the best result so far."""
 
 
 class OutOfTime(KrohnError, TimeoutError):
@@ -25,7 +25,7 @@ class OutOfTime(KrohnError, TimeoutError):
 
 
 class Budget:
-    """A number of units to spend, perhaps a deadline, and a list of what was given up for want of units.
+    """A number of units to spend, perhaps a deadline, and a list of what was skipped for want of units.
 
     A part of a budget spends its own units and those of the whole.
     """
@@ -45,7 +45,7 @@ class Budget:
         self._next_look = 0
 
     def part(self, units: float) -> "Budget":
-        """Units of their own inside this budget; what is given up there is listed here."""
+        """A sub-budget with its own units; what it skips is listed here."""
         made = Budget(max(units, 1))
         made._whole, made.given_up = self, self.given_up
         return made

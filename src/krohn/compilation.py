@@ -1,4 +1,4 @@
-"""``krohn.compile``: an automaton in, a network with explicit weights out, of the architecture asked for."""
+"""``krohn.compile``: from an automaton to a network with explicit weights, of the requested architecture."""
 
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 

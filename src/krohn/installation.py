@@ -1,4 +1,4 @@
-"""What is installed here, what the machine has, and how to get what is missing."""
+"""What is installed, the platform, and how to install what is missing."""
 
 import platform
 import re

@@ -55,7 +55,7 @@ def each(function: Callable[[float], float], values: npt.ArrayLike) -> npt.NDArr
 
 
 def few_bits(value: float, bits: int) -> float:
-    """Rounds to so many bits, which hides differences in rounding error."""
+    """Rounds to ``bits`` bits, which hides differences in rounding error."""
     fraction, power = frexp(value)
     return ldexp(round(ldexp(fraction, bits)), power - bits)
 

@@ -105,7 +105,7 @@ class Analysis:
         is_group: whether every letter permutes the states.
         complexity: ``AC0``, ``ACC0`` (and not AC⁰) or ``NC1-complete``: the circuit class of the states
             reachable from the start; unreachable states do not count here.
-        one_length: words of one length that do form a group, if there are any.
+        one_length: words of one length that form a group, if any.
         groups: the non-trivial maximal subgroups, one for each regular D-class, largest image first.
         green: the numbers of Green's classes; ``None`` beyond the limits.
         reason: why the verdict holds, in words.
@@ -182,7 +182,7 @@ def analyze(
 
 
 def _report(automaton: Semiautomaton, max_images: int, max_classes: int, *, sized: bool = True) -> Analysis:
-    """The report with all states counted; without sizes if only the verdict is wanted."""
+    """The report with all states counted; without sizes if only the verdict is needed."""
     semigroup = TransitionSemigroup(automaton.letters, max_images=max_images, max_classes=max_classes)
     permuting = [is_permutation(letter) for letter in automaton.letters]
     size: int | None

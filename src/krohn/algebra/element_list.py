@@ -1,6 +1,6 @@
 """Every element of a transition semigroup with a shortest word, and both Cayley graphs.
 
-Elements stand in short-lex order of their least words (Froidure and Pin, 1997). The right Cayley graph is the
+Elements are in short-lex order of their least words (Froidure and Pin, 1997). The right Cayley graph is the
 search itself; the left one is read off it: for a word ``p b`` and a letter a, ``a (p b) = (a p) b``.
 """
 

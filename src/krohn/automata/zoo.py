@@ -54,7 +54,7 @@ class Family:
         build: makes the automaton.
         summary: a one-line description.
         examples: the names that ``krohn zoo`` lists.
-        observations: observation maps by name, asked for as ``NAME@OBSERVATION``.
+        observations: observation maps by name, selected as ``NAME@OBSERVATION``.
     """
 
     form: str

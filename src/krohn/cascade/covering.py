@@ -138,7 +138,7 @@ class _LetterWalk:
     ) -> None:
         self.cascade, self.frame, self.letter = cascade, cascade.skeleton, letter
         self.start, self.finish = start, finish
-        self.valid = valid  # the permutations seen so far, of whatever degree
+        self.valid = valid  # the permutations seen so far, of any degree
         self.reset = reset  # the sets that were the target of a reset so far
         self.images = [0] * len(start)
         self.num_pairs = 0
@@ -171,7 +171,7 @@ class _LetterWalk:
                 return self._escape(source, target)
             outer = tiles[target]
             if not outer:
-                continue  # P·a = {q′}: every state of P goes there, whatever chain leads on to it
+                continue  # P·a = {q′}: every state of P goes there, along any chain
             inner = tiles[source]
             below: Iterable[Pair] | str
             if inner and finish[source] <= start[target]:

@@ -38,7 +38,7 @@ class Decomposition:
         automaton: the automaton that was decomposed.
         plan: the chosen plan; its nodes are proved, and it can simulate words in bulk.
         cascade: the plain holonomy cascade; None if its family of sets is past the limit.
-        passes: what each pass saved, if ``explain`` was asked for.
+        passes: what each pass saved, with ``explain``.
     is_complete: whether the search finished within its budget.
     layers: layers of the plan's network under ``mask``; None if it has no network.
         mask: ``causal`` or ``strict``.

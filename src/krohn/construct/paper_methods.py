@@ -53,7 +53,7 @@ def circle_fault(states: int, length: int, dtype: str) -> str | None:
 
 
 def composition_fault(states: int, dtype: str) -> str | None:
-    """Why maps of so many states cannot be composed in the format, if they cannot."""
+    """Why maps of this many states cannot be composed in the format, if they cannot."""
     reach = 2 * states * (states + 1)
     if reach * UNIT[dtype] > 1:
         return f"composing maps of {states} states takes integers up to {reach:,}, beyond {dtype}"
@@ -61,7 +61,7 @@ def composition_fault(states: int, dtype: str) -> str | None:
 
 
 def sum_error(total: int) -> float:
-    """Roundings of a mean of so many steps, in any order of summation: of the weights and of the sum."""
+    """Roundings of a mean of this many steps, in any summation order: of the weights and of the sum."""
     return 1.1 * total + 80
 
 

@@ -1,4 +1,4 @@
-"""A block scheme: the witness that one layer of a given size cannot do words beyond some length.
+"""A block scheme: the witness that one layer of a given size fails on words beyond some length.
 
 Words are a prefix and then blocks of one length. Player A fills some places of every block in one of two
 ways, player B fills the others with letters of a list, freely or in one of a few ways. If any two choices of
@@ -32,7 +32,7 @@ class BlockScheme:
     def beyond(self, size: LayerSize, letters: int = 0, states: int = 1) -> int:
         """The longest word not excluded for one layer of that size: ⌊(T − |z|)/L⌋ ≤ |Σ|·H·(d + 2)·b.
 
-        If observations are asked for, of a minimal automaton of so many ``letters`` and ``states``, they tell
+        If the output is the observation of a minimal automaton of these ``letters`` and ``states``, it tells
         states apart after fewer than ``states`` more letters, and there are notes for each of these places.
         """
         asked = max(letters, len({*self.letters, *self.fillings[0], *self.fillings[1]}))

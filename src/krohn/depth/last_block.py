@@ -2,7 +2,7 @@
 
 Words are a prefix and then letters a and b. Two words that agree after some block, which is b … b a … a, and
 are filled there in the two ways, lead to different states whatever stands before. Then additive sums of few
-bits cannot tell two such words apart, and no few heads can be made to look at the right place (statement and
+bits cannot tell two such words apart, and few heads cannot be made to look at the right place (statement and
 proof: docs/depth.md). The check reads only the transition table.
 """
 

@@ -1,4 +1,4 @@
-"""One layer that returns the whole word: which lengths one layer of a given size can do, for every automaton.
+"""One layer that returns the whole word: which lengths a layer of given size can handle, for every automaton.
 
 Every head looks at a part of the positions, evenly, and returns the mean of what they hold. Of its d·k
 positions each k write digits of one number in base |Σ|, so the d numbers of the head are its part of the
@@ -36,7 +36,7 @@ def heads_needed(letters: int, length: int, head_dim: int, bits: int) -> int | N
 
 @dataclass(frozen=True)
 class WideLayer:
-    """The heads for words over so many letters, in exact arithmetic: what they return, and its decoding."""
+    """The heads for words over |Σ| = ``letters``, in exact arithmetic: what they return, and its decoding."""
 
     letters: int
     size: LayerSize
@@ -69,7 +69,7 @@ class WideLayer:
         return [[total / count for total in row] for row, count in zip(sums, seen, strict=True)]
 
     def read(self, returned: Sequence[Sequence[Fraction]], length: int) -> list[int]:
-        """Decodes the word of so many letters from what the heads returned with an error of at most 2^-p."""
+        """Decodes the word of given length from what the heads returned with an error of at most 2^-p."""
         used, each = self.share
         word: list[int] = []
         while len(word) < length:

@@ -104,7 +104,7 @@ class PrefixSum(_Copies):
         return f"every position {own}, all with the same weight; ⊥ takes the rest"
 
     def describe(self) -> str:
-        """One line for people."""
+        """A one-line description."""
         return f"prefix sum of {', '.join(self.sources)}"
 
 
@@ -138,7 +138,7 @@ class PlaceSum(_Copies):
         return f"every position {own} where {self.flag} = 1, all with the same weight; ⊥ takes the rest"
 
     def describe(self) -> str:
-        """One line for people."""
+        """A one-line description."""
         return f"sum of {', '.join(self.sources)} where {self.flag} = 1"
 
 
@@ -171,7 +171,7 @@ class LatestWrite(_Copies):
         return f"the latest position {own} where {self.flag} = 1, else ⊥"
 
     def describe(self) -> str:
-        """One line for people."""
+        """A one-line description."""
         return f"most recent {', '.join(self.sources)} where {self.flag} = 1"
 
 
@@ -210,7 +210,7 @@ class EndWrite(_Copies):
         return f"the {self.end} position {own} where {self._condition}, else ⊥"
 
     def describe(self) -> str:
-        """One line for people."""
+        """A one-line description."""
         return f"{self.end} {', '.join(self.sources)} where {self._condition}"
 
     @property
@@ -243,7 +243,7 @@ class LookBack(_Copies):
         return f"the position {self.distance} back, else ⊥"
 
     def describe(self) -> str:
-        """One line for people."""
+        """A one-line description."""
         return f"{self.distance} back: {', '.join(self.sources)}"
 
 
@@ -252,7 +252,7 @@ class LatestMatch(_Copies):
     """``target_t = source`` at the latest visible ``i`` with ``key_i ≡ query_t + shift``, BOS if none.
 
     Query and key are registers on a circle of ``n`` values 0..n−1; equality is modulo ``n``. Without a
-    query (an empty name) the key looked for is ``shift`` itself. BOS never matches: it is the default.
+    query (an empty name) the key sought is ``shift`` itself. BOS never matches: it is the default.
     """
 
     kind = "match"
@@ -296,7 +296,7 @@ class LatestMatch(_Copies):
         return f"the latest position {own} where {self.key} = {wanted}, else ⊥"
 
     def describe(self) -> str:
-        """One line for people."""
+        """A one-line description."""
         if not self.query:
             return f"latest {', '.join(self.sources)} where {self.key} = {self.shift % self.modulus}"
         shift = f" {self.shift:+d}" if self.shift else ""

@@ -98,7 +98,7 @@ class Table:
         return {name: results[place][..., index] for index, name in enumerate(self.outputs)}
 
     def describe(self) -> str:
-        """One line for people."""
+        """A one-line description."""
         return f"{', '.join(self.outputs)} = table of {', '.join(self.inputs)} ({len(self.rows)} rows)"
 
 
@@ -126,7 +126,7 @@ class Modulo(_OfSum):
         return {self.target: residue if self.values is None else np.array(self.values)[residue]}
 
     def describe(self) -> str:
-        """One line for people."""
+        """A one-line description."""
         mapped = "" if self.values is None else ", then mapped"
         return f"{self.target} = ({formula(self.terms, self.offset)}) mod {self.modulus}{mapped}"
 
@@ -144,7 +144,7 @@ class Linear(_OfSum):
         return {self.target: combine(self.terms, self.offset, values)}
 
     def describe(self) -> str:
-        """One line for people."""
+        """A one-line description."""
         return f"{self.target} = {formula(self.terms, self.offset)}"
 
 
@@ -163,7 +163,7 @@ class Clamp(_OfSum):
         return {self.target: np.clip(combine(self.terms, self.offset, values), self.low, self.high)}
 
     def describe(self) -> str:
-        """One line for people."""
+        """A one-line description."""
         return f"{self.target} = {formula(self.terms, self.offset)} clamped to {self.low}..{self.high}"
 
 
@@ -209,7 +209,7 @@ class Select:
         }
 
     def describe(self) -> str:
-        """One line for people."""
+        """A one-line description."""
         return f"composition of {len(self.function)}-state maps"
 
 

@@ -301,7 +301,7 @@ class _Rows:
 
 
 def _cycle(automaton: Semiautomaton) -> tuple[int, int] | None:
-    """Two states that lead to each other and differ in what some letter does next, if there are any."""
+    """Two states that lead to each other and differ in what some letter does next, if any."""
     rows: dict[tuple[int, ...], int] = {}
     colours = [rows.setdefault(row, len(rows)) for row in zip(*automaton.letters, strict=True)]
     classes = coarsest_congruence(automaton, colours)
@@ -359,7 +359,7 @@ def two_series(group: PermutationGroup) -> int:
 
 
 def idempotent_pair(automaton: Semiautomaton) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Words for two different idempotents with the same image of two or more states, if there are any."""
+    """Words for two different idempotents with the same image of two or more states, if any."""
     try:
         elements = list_elements(automaton.letters, MAX_ELEMENTS)
     except LimitExceeded:

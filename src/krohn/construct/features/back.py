@@ -25,7 +25,7 @@ class Back:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The display name."""
         return f"{self.distance} back"
 
     @property

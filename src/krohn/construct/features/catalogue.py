@@ -179,7 +179,7 @@ def later_places(automaton: Semiautomaton, rhythms: Sequence[int]) -> Iterator[F
 
 
 def letter_at(automaton: Semiautomaton, place: int, letter: int) -> PlaceCount:
-    """Whether a letter stands at one of the first places."""
+    """Whether a letter occurs at one of the first places."""
     sets = (frozenset[int](),) * place + (frozenset([letter]), frozenset[int]())
     names = automaton.letter_names
     return PlaceCount(sets, place + 1, 1, 2, True, f"{names[letter]} at place {place}", names)

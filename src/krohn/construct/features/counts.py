@@ -19,7 +19,7 @@ class Counting:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The display name."""
         text = f"count[{self.label}]"
         return f"min({text}, {self.size - 1})" if self.clamped else f"{text} mod {self.size}"
 

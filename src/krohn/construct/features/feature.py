@@ -55,7 +55,7 @@ class Feature(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The display name."""
 
     @property
     def cost(self) -> float:

@@ -24,7 +24,7 @@ class Latest:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The display name."""
         return f"latest[{self.label}]"
 
     @property

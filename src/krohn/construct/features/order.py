@@ -28,7 +28,7 @@ class Mark:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The display name."""
         where = f" at {self.residue} mod {self.period}" if self.period > 1 else ""
         return f"{self.end}[{self.label}{where}]"
 
@@ -72,7 +72,7 @@ class Order:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The display name."""
         return f"{self.first.name} {'1 ' * self.lead}after {self.second.name}"
 
     @property
@@ -140,7 +140,7 @@ class LaterPlace:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The display name."""
         return f"place of the later of {self.first.name} and {self.second.name} mod {self.period}"
 
     @property

@@ -22,7 +22,7 @@ class Place:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The display name."""
         if self.early == 1:
             return f"t mod {self.period}"
         return f"min(t, {self.early})" if self.period == 1 else f"t, from {self.early} on mod {self.period}"
@@ -66,7 +66,7 @@ class EndPlace:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The display name."""
         late = f" from {self.early} on" if self.early > 1 else ""
         return f"place of {self.end}[{self.label}] mod {self.period}{late}"
 

@@ -2,10 +2,10 @@
 
 ``wanted[q]`` is the required output in state q: the state itself, or its observation.
 
-Some automata have dead ends: that of a date or of (abab)* walks along one track of states, whatever the
-letters are, until a letter that is wrong for its place leads to a sink. Whether that has happened is a
-count of wrong letters. Where notes of one layer tell which letters are wrong while the word is alive, a
-second layer counts them.
+Some automata have dead ends: that of a date or of (abab)* follows one track of states, for any letters,
+until a letter that is wrong for its place leads to a sink. Whether that has happened is a count of wrong
+letters. Where one layer's annotations tell which letters are wrong while the word is alive, a second layer
+counts them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ def wrong_letters(automaton: Semiautomaton) -> PlaceCount | None:
 
 
 def letters_by_place(automaton: Semiautomaton) -> Iterator[PlaceCount]:
-    """Whether a letter of one kind stands at a certain place, for places that every word passes once."""
+    """Whether a letter of one kind occurs at a given place, for places that every word passes once."""
     live, early = _live(automaton, sinks_of(automaton))
     result = 0
     for place, states in enumerate(live[: None if early is None else early - 1], 1):

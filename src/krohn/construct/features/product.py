@@ -91,7 +91,7 @@ def _moved(
 
 @dataclass(frozen=True, eq=False)
 class Determined:
-    """``rows[symbol, *shown]`` is the wanted value (of the state); ``size``: states of the product."""
+    """``rows[symbol, *shown]`` is the required value (of the state); ``size``: states of the product."""
 
     rows: dict[Row, int]
     size: int

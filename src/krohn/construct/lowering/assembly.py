@@ -330,7 +330,7 @@ def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]
                     yield f"{change.describe()}: a sum up to {reach} would be off by more than 1/8"
                 worst.append(reach * (1.1 * codes.count + 80) * unit)
     # In the worst order T weights and their sum are off by about T roundings; steps allow a quarter, and
-    # where several counters meet in a table each counts about three times. Certificates ask for any order.
+    # where several counters meet in a table each counts about three times. Certificates cover any order.
     if dtype == "float32" and sum(worst) * (3 if len(worst) > 1 else 1) > 2 / 9:
         yield "counters: in the worst order of summation they would be off by more than steps allow"
 

@@ -216,7 +216,7 @@ class MapContext:
 #
 # A step is relu(x) − relu(x − 1), in one hidden layer, or relu(1 − relu(1 − x)), in two. The second is
 # exactly 0 or 1 off its ramp in every float format, because nothing large is subtracted from anything large:
-# short formats need it, and a builder that is told to saturate uses it throughout.
+# short formats need it, and a builder with ``saturate`` uses it throughout.
 
 
 Points = npt.NDArray[np.float64]

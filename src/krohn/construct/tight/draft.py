@@ -69,7 +69,7 @@ class ProgramDraft:
         return name
 
     def places(self, name: str, early: Sequence[int], cycle: Sequence[int]) -> str:
-        """A value that the position brings along; made once."""
+        """A value that the position brings along; created once."""
         if name not in self.rhythms:
             self._made(name, min(*early, *cycle), max(*early, *cycle), TOKENS)
             self.rhythms[name] = Places(name, tuple(early), tuple(cycle))

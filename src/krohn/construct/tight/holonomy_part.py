@@ -172,7 +172,7 @@ class _LevelWriter:
     def _by_the_clock(self, after: Finite, before: Finite, move: Permutation) -> Finite:
         """Between resets every letter does the same: a reset leaves tile and place, and nothing is counted.
 
-        The place is fetched as it is, not multiplied into the tile: so no layer is needed before the head.
+        The place is fetched unchanged, not multiplied into the tile: so no layer is needed before the head.
         """
         self._actions(after, before, [])
         order = self._order(move)

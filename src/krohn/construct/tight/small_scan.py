@@ -128,7 +128,7 @@ def _separating(automaton: Semiautomaton) -> list[Transformation] | None:
 
 def fewest_points(automaton: Semiautomaton) -> ScanPoints | None:
     """The smallest quotient whose maps determine the state; ``None`` if only the states themselves do, or
-    there are too many to look for one.
+    there are too many to search.
     """
     if automaton.num_states**2 * automaton.num_letters > MAX_WORK:
         return None

@@ -70,8 +70,8 @@ class _Tokens:
 def _error(tokens: _Tokens, key: str) -> str:
     """1 where a letter is illegal: a push that is too high, a pop of nothing or of another symbol.
 
-    A pop asks for the latest push that reached its own height plus one: what it removes. One that leaves the
-    stack full comes after an error; what it finds does not matter, so it asks for a push like the others.
+    A pop looks for the latest push that reached its own height plus one: what it removes. One that leaves the
+    stack full follows an error; what it finds does not matter, so it looks for a push like the others.
     """
     draft, top = tokens.draft, tokens.stack.height
     wanted: dict[Row, int] = {(h,): h if 0 <= h < top else 0 for h in tokens.heights}
