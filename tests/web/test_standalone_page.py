@@ -314,6 +314,15 @@ def test_the_committed_gallery_opens_every_automaton(browser: Chrome) -> None:
         })"""
     )
     assert right == [True] * len(GALLERY)
+    # What is drawn in a gallery becomes a card like the others; it was a large blue circle.
+    browser.find_element(By.ID, "draw-begin").click()
+    pattern = browser.find_element(By.ID, "pattern")
+    pattern.clear()
+    pattern.send_keys("(ab)*", Keys.ENTER)
+    browser.find_element(By.ID, "show-network").click()
+    browser.execute_async_script("setTimeout(arguments[0], 1500)")
+    assert browser.find_element(By.CSS_SELECTOR, "#machines > *").get_attribute("class") == "card"
+    assert browser.find_element(By.ID, "name").text == "regex:(ab)*"
     assert complaints(browser) == []
 
 

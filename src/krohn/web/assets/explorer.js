@@ -253,11 +253,12 @@ krohn.begin = function () {
   choices.className = data.gallery ? "gallery" : "";
   krohn.find("gallery-head").hidden = !data.gallery;
   krohn.find("gallery-title").textContent = `The ${data.machines.length} automata of the paper`;
-  krohn.fill(choices, ...data.machines.map((machine) => (data.gallery ? krohn.card(machine) : krohn.pick(machine))));
+  const choice = data.gallery ? krohn.card : krohn.pick;
+  krohn.fill(choices, ...data.machines.map((machine) => choice(machine)));
   const add = (machine) => {
     choices.hidden = false;
     for (const button of [...choices.children]) if (button.dataset.name === machine.name) button.remove();
-    choices.prepend(krohn.pick(machine));
+    choices.prepend(choice(machine));
     krohn.open(machine);
   };
   const ask = data.server ? new krohn.Ask(add) : null;
