@@ -110,7 +110,7 @@ def _version(name: str) -> str | None:
 
 
 def _accelerator() -> str:
-    """The GPU as training sees it; lazy import, because torch takes seconds to load."""
+    """The GPU as training sees it; lazy import: torch takes seconds, and may be missing."""
     if _version("torch") is None:
         return "none: torch is missing"
     from krohn.training.device import accelerator

@@ -139,7 +139,7 @@ class _Diagram:
         return result
 
     def _notes(self) -> None:
-        """The legend under the picture, and what it leaves out."""
+        """The legend under the picture, with what is not drawn."""
         left, _, _, bottom = self.canvas.reach
         for number, letter in enumerate(self.letters):
             bottom += 24 if number == 0 else 18

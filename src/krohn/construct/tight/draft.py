@@ -224,7 +224,7 @@ class ProgramDraft:
         return self._arranged(readout)
 
     def _arranged(self, readout: Readout) -> Program:
-        """The program, with dead code dropped (what the read-out does not need) and equal patterns merged."""
+        """The program without dead code (what the read-out does not need), heads of one pattern merged."""
         needed, used_heads, used_maps = set(readout.registers), [], []
         depth = 1 + max((layer for layer, _ in [*self.heads, *self.maps]), default=-1)
         for layer in reversed(range(depth)):
