@@ -93,8 +93,7 @@ def outer_channels(plain: int) -> tuple[int, int, int, int]:
 
 
 class _Stream:
-    """``plain`` channels, the foreign one, the constant (its negative, the zero), padding to the heads'
-    width."""
+    """``plain`` channels, the foreign one, the constant (its negative, the zero), padding to head width."""
 
     def __init__(self, plain: int, dim: int, width: int, constant: float, normalized: bool) -> None:
         self.plain, self.dim, self.width = plain, dim, width

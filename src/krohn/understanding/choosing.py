@@ -1,4 +1,4 @@
-"""Which subspace and role do best: chosen on words from which nothing is reported."""
+"""Selection of the best subspace and role, on validation words from which nothing is reported."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ are among the top TRIED of their role; ties go to the smaller subspace."""
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A subspace and a role that did best on the words for choosing."""
+    """The subspace and role that did best on the validation words."""
 
     basis: Tensor
     role: str
@@ -31,13 +31,13 @@ class Chosen:
 
     @property
     def size(self) -> tuple[int, float]:
-        """Small ones are preferred: few directions, then a small ridge."""
+        """Sort key: few directions, then a small ridge."""
         return self.basis.shape[1], self.ridge
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Pairs for choosing, in two parts, with what the role predicts."""
+    """Validation pairs, in two parts, with the role's predictions."""
 
     first: Swapping
     others: Swapping
@@ -55,7 +55,7 @@ class Trial:
         return self._hits(self.first, layer, options, self.predicted[: len(self.first.pairs)])
 
     def all_shares(self, layer: int, options: Sequence[Chosen], first: Sequence[float]) -> list[float]:
-        """Shares on all pairs, of which those on the first are known."""
+        """Shares on all pairs, given those on the first."""
         if not options:
             return []
         count, total = len(self.first.pairs), max(len(self.predicted), 1)
@@ -73,9 +73,9 @@ class Trial:
 
 
 def choose(layer: int, scatter: tuple[Tensor, Tensor], trials: dict[str, Trial]) -> Chosen | None:
-    """The smallest subspace that does nearly as well as any, with one size in reserve.
+    """The smallest subspace that does nearly as well as the best, plus one size as a margin.
 
-    Of several that never fail on few pairs the smallest is often a lucky one.
+    Of several that never fail on few pairs, the smallest is often a lucky one.
     """
     bases = [
         (basis[:, :count], ridge)

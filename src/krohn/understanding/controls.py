@@ -1,4 +1,4 @@
-"""What a swap is held against: a network that learned nothing, the other directions, answers dealt out."""
+"""Controls for swaps: an untrained network, the other directions, permuted answers."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from krohn.understanding.stages import Block, Stages
 
 
 def untrained(stages: Stages, seed: int) -> Stages:
-    """A network of equal shape that learned nothing: the entries of every matrix in random order."""
+    """An untrained network of the same shape: the entries of every matrix in random order."""
     generator = torch.Generator().manual_seed(seed)
 
     def mixed(value: Tensor) -> Tensor:
@@ -36,7 +36,7 @@ def untrained(stages: Stages, seed: int) -> Stages:
 
 
 def dealt(said: Numbers, predicted: Numbers, before: Numbers) -> float:
-    """The share of right answers if those of swaps from one state were dealt out again at random."""
+    """The expected share of right answers after a random permutation within swaps from one state."""
     total = 0.0
     for state in np.unique(before):
         answers, wanted = said[before == state], predicted[before == state]

@@ -1,4 +1,4 @@
-"""What is measured of one variable after one layer: shares with intervals, and how much is run for them."""
+"""Measurements of one variable after one layer: shares with intervals, and the sample sizes."""
 
 from dataclasses import dataclass
 
@@ -16,20 +16,20 @@ class Share:
 
     @classmethod
     def of(cls, hits: int, trials: int) -> "Share":
-        """Of so many trials so many hits."""
+        """From the numbers of hits and trials."""
         low, high = wilson(hits, trials)
         return cls(hits / trials, low, high)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was measured of one variable in one layer.
+    """The measurements of one variable in one layer.
 
     Attributes:
-        layer: blocks before the place where it was measured.
-        causal: share of swaps after which the network says what the algebra predicts; ``None`` if it
+        layer: number of blocks before the measurement.
+        causal: share of swaps after which the network's answer is what the algebra predicts; ``None`` if it
             predicts nothing.
-        stays: share of swaps that change nothing although the source's state is another, where the algebra
+        stays: share of swaps that change nothing although the source's state differs, where the algebra
             predicts this.
         controls: the causal share of subspaces that should not matter, by name.
         rest: the causal share of all other directions: high where the stream holds the variable twice.
@@ -38,11 +38,11 @@ class Finding:
         probe: accuracy of a linear probe, with an interval over words.
         baseline: accuracy of guessing.
         selectivity: accuracy of the probe less that on shuffled labels.
-        chance: score of the same answers if they were dealt out at random among swaps from one state.
+        chance: score of the same answers after a random permutation among swaps from one state.
         by_place: the causal share in the first, second and last third of the word.
-        role, dimension, ridge: chosen on other words.
-        pairs: how many swaps were asked.
-        alike: whether no pair of words tells the variable apart from the state.
+        role, dimension, ridge: selected on the validation words.
+        pairs: number of swaps.
+        alike: whether no pair of words separates the variable from the state.
         final: whether this is after the last block, where only the read-out follows.
     """
 
@@ -72,7 +72,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Amount:
-    """How many words and pairs: all that the effort decides."""
+    """Numbers of words and pairs, as set by the effort."""
 
     fit: int = 192
     tune: int = 96

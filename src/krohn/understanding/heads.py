@@ -1,6 +1,6 @@
-"""What heads look at: the nearest of a few ideal patterns, by total variation distance.
+"""Attention patterns of heads: the nearest of a few ideal patterns, by total variation distance.
 
-Only attention on letters counts; what goes to the prompt is reported beside it. A head gets the name of a
+Only attention on letters counts; attention on the prompt is reported separately. A head gets the name of a
 pattern if, on average over words and positions, less than a fifth of its attention lies elsewhere.
 """
 
@@ -78,7 +78,7 @@ def classified(stages: Stages, passed: Passed, readings: Readings) -> list[HeadR
 def report_of(
     layer: int, head: int, weights: Tensor, prompt: int, ideals: list[tuple[str, str, Numbers | None]]
 ) -> HeadReport:
-    """What a head attends to, beside the ideal patterns."""
+    """What a head attends to, compared with the ideal patterns."""
     own = weights[:, prompt:, prompt:].to(torch.float64)
     on_letters = own.sum(dim=-1)
     resting = float(1 - on_letters[:, 1:].mean()) if prompt else 0.0
@@ -92,7 +92,7 @@ def report_of(
 
 
 def nearness(attention: Tensor, where: Numbers | None) -> float:
-    """One minus the mean distance, over positions with a choice where the pattern says something."""
+    """One minus the mean distance, over positions with a choice where the pattern is defined."""
     length = attention.shape[-1]
     if where is None:
         average = torch.ones(length, length, dtype=attention.dtype).tril()

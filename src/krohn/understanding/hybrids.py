@@ -1,8 +1,9 @@
-"""What must come out if the first positions of a word are those of another: predictions by mechanism.
+"""Predicted outputs if the first positions of a word are those of another, by mechanism.
 
 The *base* keeps its last positions, the *source* gives the first ones. Before the first block every mechanism
-says the same, the state after the source's first letters and the base's last ones; at the end each says the
-base's own state. In between they differ. A mechanism has *stages*, and each stage predicts one state:
+predicts the same, the state after the source's first letters and the base's last ones; at the end each
+predicts the base's own state. In between they differ. A mechanism has *stages*, and each stage predicts one
+state:
 
 - ``scan``: each position has composed the map of its last w letters; the answer is put together from the
   windows that end at the last letter, w letters before it, and so on;
@@ -54,7 +55,7 @@ Predict = Callable[[Hybrids, int], Numbers]
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """How far a mechanism has come, and what that predicts."""
+    """A stage of a mechanism, and its prediction."""
 
     mechanism: str
     name: str
@@ -62,7 +63,7 @@ class Stage:
 
 
 def ends() -> tuple[Stage, Stage]:
-    """What every mechanism predicts before it begins, and when it is done."""
+    """What every mechanism predicts before its first stage and after its last."""
     return (
         Stage(ONE_STEP, LETTERS, lambda pairs, first: pairs.cut[:, first]),
         Stage(ONE_STEP, WHOLE, lambda pairs, first: pairs.cut[:, 0]),
@@ -70,7 +71,7 @@ def ends() -> tuple[Stage, Stage]:
 
 
 def stages_between(automaton: Semiautomaton, length: int) -> list[Stage]:
-    """The stages of all mechanisms of the list that the automaton has."""
+    """The stages of all mechanisms in the list that apply to the automaton."""
     return [
         *scans(length),
         *left_to_right(length),
@@ -80,7 +81,7 @@ def stages_between(automaton: Semiautomaton, length: int) -> list[Stage]:
 
 
 def scans(length: int) -> Iterator[Stage]:
-    """Windows of 2, 3, … letters, of any width: trained networks need not double them."""
+    """Windows of 2, 3, … letters, not only powers of two: trained networks need not double them."""
 
     def predict(width: int, pairs: Hybrids, first: int) -> Numbers:
         kept = pairs.length - first
@@ -91,7 +92,7 @@ def scans(length: int) -> Iterator[Stage]:
 
 
 def left_to_right(length: int) -> Iterator[Stage]:
-    """The state is known up to letter s, the letters behind it are not read yet."""
+    """The state is known up to letter s, later letters are not yet read."""
 
     def predict(done: int, pairs: Hybrids, first: int) -> Numbers:
         return pairs.cut[:, first if first >= done else 0]
@@ -157,7 +158,7 @@ def counts(automaton: Semiautomaton) -> Iterator[Stage]:
 def classes(automaton: Semiautomaton) -> Numbers | None:
     """[state]: its class in the largest commutative quotient of the group (for S4 the parity).
 
-    ``None`` if the automaton is no group, the states have no class, or the class is all of the state.
+    ``None`` if the automaton is not a group, the states have no class, or the class determines the state.
     """
     try:
         system = series_lift(automaton)

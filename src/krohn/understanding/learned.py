@@ -1,8 +1,8 @@
-"""Where the state lies, if the subspace is learned from what swaps do, and if several positions are swapped.
+"""The subspace of the state, learned from the effects of swaps at one or several positions.
 
 Distributed alignment search (DAS): gradient descent on a subspace such that moving the last positions of a
-word along it, to where another word has them, makes the network say the other word's state. Beside it, on the
-same words and of the same dimension: the directions that tell the states apart (linear discriminants), a
+word along it, to where another word has them, makes the network answer the other word's state. Baselines, on
+the same words and of the same dimension: the directions that separate the states (linear discriminants), a
 random subspace, and all directions.
 """
 
@@ -23,7 +23,7 @@ from krohn.understanding.subspace import RIDGES, Spread, descend, directions, ra
 
 @dataclass(frozen=True)
 class Moved:
-    """Shares of swaps after which the source's state comes out; ``chance``: DAS's answers dealt out."""
+    """Shares of swaps after which the answer is the source's state; ``chance``: DAS's answers permuted."""
 
     layer: int
     positions: int
@@ -74,8 +74,8 @@ def state_moved(
 ) -> Moved:
     """How often swaps of the last positions after ``layer`` blocks bring the source's state, by subspace.
 
-    Half of the pairs find the subspaces, the others judge them. Linear ones are found from all positions of
-    these words, with the best of three ridges.
+    Subspaces are fitted on half of the pairs and evaluated on the others. Linear ones are fitted on all
+    positions of these words, with the best of three ridges.
     """
     stages, letters = subject.stages, subject.length if length is None else length
     if not 0 <= layer <= len(stages.blocks) or not 1 <= positions <= letters:
@@ -109,7 +109,7 @@ def state_moved(
 
 
 def random_start(dim: int, count: int, seed: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Where the search begins."""
+    """The initial subspace of the search."""
     return np.random.default_rng(seed).standard_normal((dim, count))
 
 

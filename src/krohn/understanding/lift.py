@@ -1,7 +1,7 @@
-"""Coordinate systems of an automaton: every prefix has a tuple of small numbers, and tuples stand for states.
+"""Coordinate systems of an automaton: every prefix has a tuple of small numbers, and tuples represent states.
 
-A coordinate may be replaced in a tuple; the tuple then stands for another state. That is the counterfactual
-of a cascade: "the same word, but this component were there".
+A coordinate may be replaced in a tuple, which then represents another state. That is the counterfactual of a
+cascade: "the same word, but with this component in another state".
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class Part:
 class Lift:
     """Tuples by number: ``coordinates`` [tuple, place], ``table`` [tuple, letter], ``state`` [tuple].
 
-    ``decode`` gives the state of any tuple, or −1 where it stands for none.
+    ``decode`` gives the state of any tuple, or −1 if it represents none.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Lift:
         return np.maximum(out, -1)
 
     def predict_after(self, part: Part, readings: Readings, pairs: Pairs) -> Numbers:
-        """The part's coordinates of the source instead of the base's own, after the letter."""
+        """The base's tuple with the part's coordinates from the source, after the letter."""
         tuples = self.along(readings)
         base, source = (tuples[words, pairs.at + 1] for words in (pairs.base, pairs.source))
         mixed = self.coordinates[base].copy()
@@ -95,7 +95,7 @@ class Lift:
         return np.array([self.decode(tuple(row)) for row in rows.tolist()])[number.reshape(-1)]
 
     def predict_alone(self, part: Part, readings: Readings, pairs: Pairs) -> Numbers:
-        """The same where the letter moves no other coordinate; what these would do instead is not defined."""
+        """As ``predict_after``, only where the letter moves no other coordinate; otherwise undefined."""
         tuples = self.along(readings)
         before, after = (self.coordinates[tuples[pairs.base, pairs.at + step]] for step in (0, 1))
         others = [place for place in range(self.coordinates.shape[1]) if place not in part.replaced]
@@ -103,7 +103,7 @@ class Lift:
         return np.where(still, self.predict_after(part, readings, pairs), -1)
 
     def predict_during(self, place: int, readings: Readings, pairs: Pairs) -> Numbers:
-        """The same of one coordinate, as if it had been different already before the letter."""
+        """As ``predict_after`` for one coordinate, as if it had already differed before the letter."""
         tuples = self.along(readings)
         value = self.coordinates[tuples[pairs.source, pairs.at + 1], place]
         letter = readings.letters[pairs.base, pairs.at]
@@ -112,7 +112,7 @@ class Lift:
 
 
 def lifts(automaton: Semiautomaton) -> tuple[list[Lift], list[str]]:
-    """Every coordinate system that is not too large, and what was left out and why."""
+    """Every coordinate system that is not too large, and notes on those left out."""
     found, notes = [], []
     makers: dict[str, Callable[[Semiautomaton], Lift]] = {
         "series": series_lift,

@@ -21,12 +21,12 @@ OTHER = {"prompt": "#bbbbbb", "none": "#eeeeee"}
 
 
 def check_page(path: Path) -> None:
-    """Refuses a name that says neither HTML nor SVG."""
+    """Refuses a file name that is neither HTML nor SVG."""
     check_output(path, *SUFFIXES)
 
 
 def write_page(report: Report, path: Path) -> None:
-    """The page of a report, whole or not at all."""
+    """Writes the page of a report atomically."""
     check_page(path)
     write_text(path, html(report) if path.suffix == ".html" else picture(report))
 
@@ -60,7 +60,7 @@ def picture(report: Report) -> str:
 
 
 def _cell(canvas: Canvas, x: float, y: float, row: Finding) -> None:
-    """The shade is the causal share; a frame says that it is held; grey: a probe only."""
+    """The shade is the causal share; a frame marks held variables; grey: a probe only."""
     height = 1.4 * ROW - 3
     share = None if row.causal is None else row.causal.value
     found = status(row)
@@ -103,7 +103,7 @@ def _heads(canvas: Canvas, report: Report, y: float) -> None:
 
 
 def html(report: Report) -> str:
-    """A page that needs nothing else."""
+    """A self-contained page."""
     heads = "".join(
         f"<tr><td>{h.layer}</td><td>{h.head}</td><td>{escape(h.kind)}</td><td>{escape(h.nearest)}</td>"
         f"<td>{100 * h.score:.0f}%</td><td>{100 * h.prompt:.0f}%</td></tr>"

@@ -1,10 +1,10 @@
 """Prefix patching: the first positions of a word become those of another, and the network goes on.
 
 After every block the first positions are replaced by the source's and the last ones kept, from one to all but
-one. What comes out at the last letter tells what the kept positions knew by then; mechanisms predict it
+one. The answer at the last letter shows what the kept positions held by then; mechanisms predict it
 (``hybrids``). Li, Guo and Andreas (arXiv 2503.02854) patch prefixes to tell sequential, parallel and
-associative algorithms apart; here the two words differ everywhere, so that a prediction is rarely met by
-luck, and each stage of each mechanism predicts the very state.
+associative algorithms apart; here the two words differ everywhere, so that a prediction rarely holds by
+chance, and each stage of each mechanism predicts the exact state.
 """
 
 from collections.abc import Sequence
@@ -45,9 +45,9 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Fit:
-    """The stage of a mechanism that fits best, chosen on half of the pairs, judged on the rest.
+    """The best-fitting stage of a mechanism, selected on half of the pairs, evaluated on the rest.
 
-    ``chance`` is the share of the same answers dealt out at random among pairs with as many kept letters.
+    ``chance`` is the share of the same answers permuted among pairs with as many kept letters.
     """
 
     stage: str
@@ -57,17 +57,17 @@ class Fit:
 
 @dataclass(frozen=True)
 class AfterBlock:
-    """What came out when prefixes were patched after ``layer`` blocks.
+    """Results of patching prefixes after ``layer`` blocks.
 
     Attributes:
         letters, whole: for each number of kept positions, the share of the answers that follow the letters of
             both words, and of those that are the base's own; only where the two differ.
         whole_class: the same as ``whole`` for the class in the largest commutative quotient.
-        known_from: with so many positions kept, or more, nine of ten answers are the base's own.
+        known_from: least number of kept positions from which nine of ten answers are the base's own.
         class_known_from: the same for the class.
-        first_letter: for each number of patched positions, the share of the answers that go with the source
-            where the two words differ in the first letter alone.
-        first_within: with so many positions patched, or more, nine of ten do.
+        first_letter: for each number of patched positions, the share of the answers that follow the source
+            where the two words differ only in the first letter.
+        first_within: least number of patched positions from which nine of ten do.
         fits: by mechanism.
     """
 
@@ -104,7 +104,7 @@ class PrefixReport:
 
     @property
     def verdict(self) -> str:
-        """The mechanism in a sentence, with the numbers that decide."""
+        """The mechanism in a sentence, with the decisive numbers."""
         return _sentence(self)
 
     def to_json(self) -> dict[str, Any]:
@@ -119,13 +119,13 @@ def patch_prefixes(
     seed: int = 0,
     pairs: int = PAIRS,
 ) -> PrefixReport:
-    """What the last answer follows when prefixes are patched after each block, and which mechanism says so.
+    """What the last answer follows when prefixes are patched after each block, and which mechanism fits.
 
     Args:
         network: a compiled network, or a directory of ``krohn train``, ``compile`` or ``export --to hf``.
         length: letters of the words; by default as long as the network takes.
         seed: of the words.
-        pairs: of words; half of them choose stages, the others judge them.
+        pairs: of words; stages are selected on half of them and evaluated on the others.
     """
     subject = subject_from(network)
     letters = subject.length if length is None else length
@@ -177,7 +177,7 @@ def first_letter_pairs(base: Readings, count: int) -> Hybrids:
 
 
 def patched(stages: Stages, hybrids: Hybrids, kept: Sequence[int]) -> Numbers:
-    """[layer, kept, pair]: the state said at the last letter."""
+    """[layer, kept, pair]: the predicted state at the last letter."""
     base, source = (stages.run(side.letters) for side in (hybrids.base, hybrids.source))
     return np.array(
         [
@@ -195,7 +195,7 @@ def judged(
     first_letters: tuple[Hybrids, list[int], Numbers] | None = None,
     seed: int = 0,
 ) -> PrefixReport:
-    """Every stage of every mechanism against what was said, after each block."""
+    """Compares every stage of every mechanism with the answers, after each block."""
     automaton = hybrids.base.automaton
     before, after = (_predicted(stage, hybrids, kept) for stage in ends())
     asked = before != after
@@ -248,7 +248,7 @@ def judged(
 def _first(
     given: tuple[Hybrids, list[int], Numbers] | None, layers: int
 ) -> tuple[list[int], list[list[float | None]]]:
-    """The share of answers that go with the other first letter, by layer and patched positions."""
+    """The share of answers that follow the other first letter, by layer and patched positions."""
     if given is None or not len(given[0].source.letters):
         return [], [[] for _ in range(layers)]
     hybrids, prefixes, said = given
@@ -261,7 +261,7 @@ def _predicted(stage: Stage, hybrids: Hybrids, kept: Sequence[int]) -> Numbers:
 
 
 def _best(stages: list[tuple[str, Numbers]], answers: Numbers, asked: Flags) -> Fit:
-    """The stage with the highest share on the first half of the pairs, judged on the second."""
+    """The stage with the highest share on the first half of the pairs, evaluated on the second."""
     half = answers.shape[1] // 2
     tuned, judge = asked[:, :half], asked[:, half:]
     name, predicted = max(stages, key=lambda one: int((one[1] == answers)[:, :half][tuned].sum()))
@@ -273,12 +273,12 @@ def _best(stages: list[tuple[str, Numbers]], answers: Numbers, asked: Flags) -> 
 
 
 def _rows(hits: Flags, asked: Flags) -> list[float | None]:
-    """By kept positions; ``None`` where no pair of words tells."""
+    """By kept positions; ``None`` where no pair of words is informative."""
     return [float(hit[ask].mean()) if ask.any() else None for hit, ask in zip(hits, asked, strict=True)]
 
 
 def _known_from(kept: list[int], shares: list[float | None]) -> int | None:
-    """The least number of kept positions from which on every share is high."""
+    """The least number of kept positions from which every share is high."""
     found = None
     for count, share in zip(reversed(kept), reversed(shares), strict=True):
         if share is not None and share < NAMED_FROM:
@@ -288,7 +288,7 @@ def _known_from(kept: list[int], shares: list[float | None]) -> int | None:
 
 
 def _named(shares: dict[str, float], layers: list[AfterBlock], length: int) -> tuple[str, str]:
-    """The simplest mechanism that explains every layer, or none; and the one that comes nearest."""
+    """The simplest mechanism that explains every layer, or none; and the closest one."""
     mean = {name: float(np.mean([row.fits[name].share for row in layers])) for name in shares}
     nearest = max(mean, key=lambda name: mean[name])
     explains = [name for name, share in shares.items() if share >= NAMED_FROM]
@@ -299,7 +299,7 @@ def _named(shares: dict[str, float], layers: list[AfterBlock], length: int) -> t
 
 
 def _quotient_only(row: AfterBlock, length: int) -> bool:
-    """The class is known with few positions kept, the state with hardly any number of them."""
+    """The class is known with few positions kept, the state with almost no number of them."""
     if row.class_known_from is None or row.class_known_from > EARLY * length:
         return False
     return row.known_from is None or row.known_from > (1 - EARLY) * length

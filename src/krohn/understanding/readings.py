@@ -1,4 +1,4 @@
-"""Words with the automaton's own run on them, and pairs of words between which something is swapped."""
+"""Words with the automaton's run on them, and pairs of words for swaps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

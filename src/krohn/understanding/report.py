@@ -1,4 +1,4 @@
-"""What was found, as JSON and in words. Nothing is called held that only correlates."""
+"""The report, as JSON and in words. Correlation alone never counts as held."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -75,8 +75,9 @@ class Report:
 def status(finding: Finding) -> str:
     """``held``, ``with the state``, ``read-out``, ``partly``, ``readable`` (by a probe only) or ``no``.
 
-    ``with the state``: swaps follow, but no pair of words tells the variable from the state itself.
-    ``read-out``: swaps follow after the last block, which says how the state is written, not how it is found.
+    ``with the state``: swaps follow, but no pair of words separates the variable from the state itself.
+    ``read-out``: swaps follow after the last block, which shows how the state is written, not how it is
+    computed.
     """
     found = _status(finding)
     moved = finding.role.startswith("moved")
@@ -90,7 +91,7 @@ def _status(finding: Finding) -> str:
             return "with the state" if finding.alike else "held"
         beyond = max((share.high for share in finding.controls.values()), default=0.0)
         lucky = finding.causal.value - (finding.chance or 0.0) < ABOVE_CHANCE
-        moved = finding.role.startswith("moved")  # then few answers are possible, and chance says little
+        moved = finding.role.startswith("moved")  # then few answers are possible: chance is high
         if finding.causal.low > max(PARTLY_FROM, beyond) and quiet >= PARTLY_FROM and (moved or not lucky):
             return "partly"
     return "readable" if _gain(finding) >= READ_FROM else "no"
@@ -170,7 +171,7 @@ def _percent(share: Share) -> str:
 
 
 def _whole(report: Report) -> Iterator[str]:
-    """Up to which layer a position is its letter alone, and from which it is its state."""
+    """The layer up to which a position is only its letter, and from which it is its state."""
     letter = [layer for layer, row in enumerate(report.whole) if row["letter"].low >= HELD_FROM]
     state = [layer for layer, row in enumerate(report.whole) if row["state"].low >= HELD_FROM]
     if letter and letter[-1] > 0:
@@ -185,7 +186,7 @@ def _whole(report: Report) -> Iterator[str]:
 
 
 def _missing(report: Report) -> Iterator[str]:
-    """For each family of which nothing was found, its best score, and whether a probe reads it."""
+    """For each family without a held variable, its best score, and whether a probe reads it."""
     for family, text in FAMILIES.items():
         rows = [(v, row) for v, found in report.found if v.family == family for row in found]
         if not rows or any(status(row) in ("held", "with the state", "partly") for _, row in rows):

@@ -1,7 +1,7 @@
-"""A network laid open: the stream between any two blocks can be read, changed, and run on from there.
+"""A network as stages: the stream between any two blocks can be read, edited, and run from there.
 
-Compiled networks, trained GPTs and GPT-2 exports all become the same matrices, so that whatever is measured
-is measured in the same way on each of them.
+Compiled networks, trained GPTs and GPT-2 exports all become the same matrices, so that every measurement is
+the same on each of them.
 """
 
 import math
@@ -48,7 +48,7 @@ class Block:
         return (query @ keys.mT).masked_fill(hidden, float("-inf")).softmax(-1)
 
     def advance_at(self, x: Tensor, others: tuple[Tensor, Tensor], hidden: Tensor, unseen: Tensor) -> Tensor:
-        """``x`` [word, n, d] after the block: n ways to fill one position, each of which sees itself.
+        """``x`` [word, n, d] after the block: n alternatives for one position, each of which sees itself.
 
         ``others`` are the keys [word, head, width, t] and values [word, head, t, width] of the word, of which
         ``hidden`` are not seen; ``unseen`` are the words where the position does not see itself.
@@ -92,7 +92,7 @@ class Block:
 
     @property
     def idle_heads(self) -> list[bool]:
-        """Which heads write nothing at all."""
+        """Which heads write nothing."""
         return [not bool(head.any()) for head in self.output]
 
 
@@ -150,10 +150,10 @@ class Stages:
 
     @torch.inference_mode()
     def resume(self, layer: int, x: Tensor, past: "Past") -> Tensor:
-        """States [n, k] said at the places of ``past`` for k ways ``x`` [n, k, d] to go on.
+        """States [n, k] predicted at the positions of ``past`` for k alternatives ``x`` [n, k, d].
 
-        ``x`` stands after ``layer`` blocks. Everything before a place is as it was in the pass, and nothing
-        after it can be seen.
+        ``x`` is the stream after ``layer`` blocks. Everything before a position is as in the pass, and
+        nothing after it is visible.
         """
         alone = torch.full_like(past.at, not self.strict, dtype=torch.bool) | (past.at == 0)
         for block, offered in zip(self.blocks[layer:], past.offered[layer:], strict=True):
@@ -162,14 +162,14 @@ class Stages:
 
     @torch.inference_mode()
     def answer(self, layer: int, suffix: Tensor, passed: "Passed") -> Tensor:
-        """The state [word] said at the last letter if the last positions are ``suffix`` [word, k, d]."""
+        """The predicted state [word] at the last letter if the last positions are ``suffix`` [word, k, d]."""
         return self.last_logits(layer, suffix, passed).argmax(-1)
 
     def last_logits(self, layer: int, suffix: Tensor, passed: "Passed") -> Tensor:
         """Logits at the last letter if the last positions are ``suffix`` [word, k, d], with gradients.
 
-        ``suffix`` stands after ``layer`` blocks; all positions before it are as they were in the pass. They
-        see nothing of the suffix, so only its own positions are computed again.
+        ``suffix`` is the stream after ``layer`` blocks; all positions before it are as in the pass. They do
+        not see the suffix, so only its own positions are recomputed.
         """
         count, x = passed.streams[0].shape[1], suffix
         first = count - x.shape[1]
@@ -183,7 +183,7 @@ class Stages:
 
     @torch.inference_mode()
     def finish(self, layer: int, stream: Tensor) -> Tensor:
-        """States said at every letter if ``stream`` stands after ``layer`` blocks."""
+        """Predicted states at every letter, from ``stream`` after ``layer`` blocks."""
         hidden = self.hidden(torch.arange(stream.shape[1]), stream.shape[1])
         for block in self.blocks[layer:]:
             keys, values = block.keys_values(stream)
@@ -225,7 +225,7 @@ class Past:
 
     @classmethod
     def of(cls, passed: Passed, rows: Tensor, at: Tensor) -> "Past":
-        """Nothing at or behind the last of the positions is copied."""
+        """Nothing at or after the last of the positions is copied."""
         count = max(1, int(at.max()))
         offered = tuple(
             (keys[rows, :, :count].mT.contiguous(), values[rows, :, :count].contiguous())
@@ -303,7 +303,7 @@ def _paper_block(layer: Layer, dtype: torch.dtype) -> Block:
     d = len(layer.keep_mlp)
 
     def stacked(matrices: Sequence[npt.NDArray[np.float64]], axis: int) -> Tensor:
-        """Heads of different widths side by side, the narrow ones filled up with zeros."""
+        """Heads of different widths side by side, the narrow ones padded with zeros."""
         width = max((m.shape[axis] for m in matrices), default=1)
         shape = (len(matrices), d, width) if axis else (len(matrices), width, d)
         out = torch.zeros(shape, dtype=dtype)
@@ -352,7 +352,7 @@ def _heads(x: Tensor, matrix: Tensor, bias: Tensor) -> Tensor:
 
 
 def _small_product(one: Tensor, other: Tensor) -> Tensor:
-    """Products [word, head, n, k] @ [word, head, k, m]; of a single row it is a sum, which costs less."""
+    """Products [word, head, n, k] @ [word, head, k, m]; for a single row a sum, which is cheaper."""
     return (one.mT * other).sum(-2, keepdim=True) if one.shape[2] == 1 else one @ other
 
 

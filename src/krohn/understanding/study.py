@@ -1,7 +1,7 @@
 """The measurements: for each variable and layer the swaps that follow the algebra, the controls, a probe.
 
-Three sets of words: subspaces are found on the first, their dimension, ridge and role are chosen on the
-second, and everything that is reported comes from the third.
+Three sets of words: subspaces are fitted on the training set, their dimension, ridge and role are selected on
+the validation set, and everything reported comes from the test set.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ LEAST_PAIRS = 24
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """The pairs of one role for judging: telling and quiet ones. Controls are judged on the first half."""
+    """The test pairs of one role: telling and quiet ones. Controls are evaluated on the first half."""
 
     telling: Telling
     first: Swapping
@@ -72,22 +72,22 @@ class Study:
 
     @property
     def accuracy(self) -> Share:
-        """Right states among all that the network says on the words for judging."""
+        """Accuracy of the network on the test words."""
         right = self.judging.passed.said == self.judge.states
         return Share.of(int(right.sum()), right.size)
 
     def heard(self, count: int) -> Readings:
-        """The first of the words for judging."""
+        """The first of the test words."""
         return Readings(self.subject.automaton, self.judge.letters[:count])
 
     def whole(self) -> list[dict[str, Share]]:
-        """By layer, what a swap of a whole position brings, there and at later positions."""
+        """By layer, the effect of swapping a whole position, there and at later positions."""
         return whole_positions(self.judging, self.judge, self.seed, self.amount.judged_pairs)
 
     def findings(self, variable: Variable, against: Sequence[Variable] = ()) -> list[Finding]:
         """The variable in the stream before the first block and after each.
 
-        With ``against``, only pairs of words are asked on which none of these predicts the same state.
+        With ``against``, only pairs of words are used on which none of these predicts the same state.
         """
         rng = np.random.default_rng([self.seed, 1])
         asked, trials = {}, {}
@@ -98,7 +98,7 @@ class Study:
                 tried = telling_pairs(variable, predict, self.tune, rng, tuned, against)
                 asked[role], trials[role] = self._asked(telling), Trial.of(self.tuning, tried)
         values = variable.values(self.fit)
-        mixed = rng.permuted(values, axis=0)  # each position keeps its values, in other words
+        mixed = rng.permuted(values, axis=0)  # permutes words within each position
         return [
             self._finding(layer, values, mixed, asked, trials) for layer in range(len(self.stages.blocks) + 1)
         ]
@@ -154,7 +154,7 @@ class Study:
     def _hits(
         self, layer: int, basis: Tensor, others: dict[str, Tensor], none: Tensor, asked: Asked
     ) -> tuple[Numbers, dict[str, Hits]]:
-        """What is said after swaps of the subspace; which of these, and of the others, are as predicted."""
+        """Answers after swaps of the subspace; which of these, and of the controls, are as predicted."""
         telling, quiet = asked.telling, asked.telling.quiet
         said = asked.first.said(layer, [basis, *others.values()])
         moved = np.concatenate([said[:, 0], asked.second.said(layer, [basis])[:, 0]])
@@ -183,7 +183,7 @@ class Study:
 
 
 def changed_as_predicted(bench: Bench, said: Numbers, telling: Telling) -> Hits:
-    """As predicted, and not so without the swap, on the first pairs."""
+    """Whether the answer is as predicted, and was not without the swap, on the first pairs."""
     predicted = telling.predicted[: len(said)]
     plain = bench.passed.said[telling.pairs.base, telling.pairs.at][: len(said)]
     out: Hits = (said == predicted) & (plain != predicted)

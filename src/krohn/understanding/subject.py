@@ -1,4 +1,4 @@
-"""Whatever can be studied: a run of ``krohn train``, a compiled network, an export as GPT-2."""
+"""The network under study: a run of ``krohn train``, a compiled network, an export as GPT-2."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Subject:
 
 
 def subject_of(directory: Path) -> Subject:
-    """The network in a directory, whoever wrote it."""
+    """The network in a directory, whichever command wrote it."""
     if is_run(directory):
         return subject_of_run(directory)
     if is_export(directory):
@@ -73,7 +73,7 @@ def subject_of_export(directory: Path) -> Subject:
 
 
 def subject_of_decoder(decoder: Decoder, automaton: Semiautomaton, kind: str) -> Subject:
-    """A decoder in GPT-2's names; in float64 where that costs little."""
+    """A decoder in GPT-2's names; in float64 where that is cheap."""
     dtype = torch.float64 if decoder.dim <= 100 else torch.float32
     name = f"{automaton.name or 'an automaton'}, {kind}"
     return Subject(name, kind, automaton, stages_of_decoder(decoder, dtype), drawing(automaton))

@@ -1,8 +1,8 @@
-"""Where in the stream a variable lies: the directions along which its values are told apart.
+"""The subspace of a variable in the stream: the directions that separate its values.
 
-At each position the words fall into cells by the variable's value. Directions are taken in the order of
-(scatter between cells) / (scatter within cells + ridge): a small ridge finds the code that has no other
-content, a large one the differences of means, wherever the value leaves a trace.
+At each position the words fall into cells by the variable's value. Directions are ranked by (scatter between
+cells) / (scatter within cells + ridge): a small ridge finds the code without other content, a large one the
+differences of means, wherever the value leaves a trace.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ RIDGES = (1e-9, 1e-3, 1e3)
 
 
 class Spread:
-    """A stream [word, t, d] in float64, each position less its mean, ready to be cut into cells."""
+    """A stream [word, t, d] in float64, centred at each position, to be split into cells."""
 
     def __init__(self, stream: Tensor) -> None:
         wide = stream.to(torch.float64)
@@ -39,7 +39,7 @@ class Spread:
         some = kept.any(dim=0)
         if bool((kept.all(dim=0) == some).all()):
             centred, total = self.centred, self.by_place[some].sum(dim=0)
-        else:  # positions that have a value in some words only have a mean of their own
+        else:  # positions with a value in only some words are centred separately
             weight = kept.to(torch.float64)[..., None]
             means = (self.centred * weight).sum(dim=0) / weight.sum(dim=0).clamp_min(1)
             centred = (self.centred - means) * weight
@@ -67,7 +67,7 @@ def directions(between: Tensor, within: Tensor, *ridges: float) -> list[Tensor]:
 
 def _largest(between: Tensor, vectors: Tensor, within: Tensor) -> Tensor:
     """Directions by (between / within), both in the basis ``vectors``, where ``within`` is diagonal."""
-    # A difference of sums may lie a little below zero.
+    # Rounding: a difference of sums may be slightly negative.
     root = within.clamp_min(float(within.max()) * 1e-14).rsqrt()
     sizes, found = torch.linalg.eigh(root[:, None] * between * root)
     found = found[:, sizes > 1e-9 * sizes[-1].clamp_min(1e-300)].flip(1)
@@ -77,7 +77,7 @@ def _largest(between: Tensor, vectors: Tensor, within: Tensor) -> Tensor:
 
 
 def complement(basis: Tensor) -> Tensor:
-    """All directions but those of an orthonormal basis."""
+    """The orthogonal complement of an orthonormal basis."""
     rest: Tensor = torch.linalg.qr(basis, mode="complete")[0][:, basis.shape[1] :]
     return rest
 
@@ -89,7 +89,7 @@ def random_directions(dim: int, count: int, seed: int) -> Tensor:
 
 
 def descend(start: Tensor, loss: Callable[[Tensor], Tensor], *, steps: int, rate: float) -> Tensor:
-    """An orthonormal basis [d, k], from the columns of ``start``, whose loss Adam has made small."""
+    """An orthonormal basis [d, k] that minimises the loss by Adam, initialised from ``start``."""
     free = start.clone().requires_grad_()
     optimizer = torch.optim.Adam([free], lr=rate)
     for _ in range(steps):

@@ -1,9 +1,9 @@
-"""Interchange interventions: one word's part of the stream along a subspace is put into another word.
+"""Interchange interventions: the stream's component in a subspace is copied from another word.
 
-A swap counts as following the algebra if the state that comes out is the one its role predicts. Only
-*telling* pairs are asked: the prediction is a state that words lead to, and differs from the state without a
-swap, from the source's state (what swapping everything would give) and from the state after the source's
-letter (what swapping the letter would give).
+A swap follows the algebra if the resulting state is the one its role predicts. Only *telling* pairs are used:
+the prediction is a state that words lead to, and differs from the state without a swap, from the source's
+state (what swapping everything would give) and from the state after the source's letter (what swapping the
+letter would give).
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,8 @@ TOGETHER = 48
 class Telling:
     """Pairs with their predictions.
 
-    ``alike``: pairs that tell the variable from the state are too few, and others were taken. ``quiet`` are
-    pairs on which the prediction is that nothing changes although the source's state is another.
+    ``alike``: too few pairs separate the variable from the state, and others were used. ``quiet`` are pairs
+    on which the prediction is that nothing changes although the source's state differs.
     """
 
     pairs: Pairs
@@ -94,7 +94,7 @@ class Bench:
 
 @dataclass(frozen=True, eq=False)
 class Swapping:
-    """Pairs in groups of about one position, each with what it can see."""
+    """Pairs grouped by position, approximately, each with its visible context."""
 
     bench: Bench
     pairs: Pairs
@@ -102,7 +102,7 @@ class Swapping:
     pasts: list[Past]
 
     def said(self, layer: int, bases: Sequence[Tensor]) -> Numbers:
-        """What the network says [pair, basis] after swaps along each basis [d, k], after ``layer`` blocks."""
+        """The network's answers [pair, basis] after swaps along each basis [d, k], after ``layer`` blocks."""
         stream = self.bench.passed.streams[layer]
         given = [basis.to(stream.dtype) for basis in bases]
         out = np.zeros((len(self.pairs), len(bases)), dtype=np.int64)

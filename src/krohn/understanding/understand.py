@@ -27,7 +27,7 @@ def understand(
     seed: int = 0,
     effort: float = 1.0,
 ) -> Report:
-    """Which variables of the automaton's algebra a network holds where, and what its heads look at.
+    """Which variables of the automaton's algebra a network holds in which layer, and its heads' patterns.
 
     Args:
         network: a compiled network, or a directory of ``krohn train``, ``compile`` or ``export --to hf``.

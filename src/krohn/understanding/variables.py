@@ -1,8 +1,8 @@
-"""Candidates for what a network keeps: variables of the automaton's algebra, each a function of the prefix.
+"""Candidate variables of the automaton's algebra, each a function of the prefix.
 
-A variable says its value after each letter and, where that has a meaning, its *roles*: which state must come
-out at a position if the variable there is swapped for that of another word, all else being equal. A variable
-without a role can be read by a probe, but nothing causal can be said about it.
+A variable has a value after each letter and, where that is meaningful, *roles*: the state that must result at
+a position if the variable there is swapped for that of another word, all else being equal. A variable without
+a role can be read by a probe, but supports no causal claim.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ class Variable:
 
     @property
     def title(self) -> str:
-        """The name with those of the variables that are the same."""
+        """The name with those of equivalent variables."""
         return " = ".join((self.name, *self.aliases))
 
 
@@ -98,7 +98,7 @@ def windows(automaton: Semiautomaton, length: int, notes: list[str]) -> Iterator
 
 
 def _window_values(width: int, readings: Readings) -> Numbers:
-    """Numbers of the maps; a window must not hold the whole prefix, which is the state."""
+    """Numbers of the maps; a window must not cover the whole prefix, which is the state."""
     letters, states = readings.letters, readings.automaton.num_states
     maps = readings.table.T[letters]  # [word, t, state]
     span = 1
@@ -161,7 +161,7 @@ def _unreduced_values(system: Lift, part: Part, order: int, readings: Readings) 
 
 
 def counts(automaton: Semiautomaton, length: int) -> Iterator[Variable]:
-    """How often a letter has come, as it is and modulo the numbers that matter for the automaton."""
+    """Number of occurrences of a letter, exact and modulo the numbers relevant to the automaton."""
     orders = [order_of(letter) for letter in automaton.letters]
     for letter in range(min(automaton.num_letters, COUNTED_LETTERS)):
         order = orders[letter]
@@ -181,7 +181,7 @@ def _count_values(letter: int, modulus: int, readings: Readings) -> Numbers:
 
 
 def _last_changed(letter: int, modulus: int, readings: Readings, pairs: Pairs) -> Numbers:
-    """The state if the last letter had been another, such that the count is that of the source."""
+    """The state if the last letter had been one that gives the source's count."""
     counted = np.cumsum(readings.letters == letter, axis=1)
     earlier = counted[pairs.base, pairs.at] - (readings.letters[pairs.base, pairs.at] == letter)
     wanted = counted[pairs.source, pairs.at]
@@ -195,7 +195,7 @@ def _last_changed(letter: int, modulus: int, readings: Readings, pairs: Pairs) -
 
 
 def _more_of(letter: int, modulus: int, readings: Readings, pairs: Pairs) -> Numbers:
-    """The state moved by as many more of the letter as the source has; letters commute."""
+    """The state moved by the source's excess count of the letter; letters commute."""
     counted = _count_values(letter, modulus, readings)
     more = (counted[pairs.source, pairs.at] - counted[pairs.base, pairs.at]) % modulus
     state = readings.states[pairs.base, pairs.at]
@@ -205,7 +205,7 @@ def _more_of(letter: int, modulus: int, readings: Readings, pairs: Pairs) -> Num
 
 
 def sums(automaton: Semiautomaton) -> Iterator[Variable]:
-    """Of a cyclic group: how many steps the letters make together, not reduced modulo its order."""
+    """For a cyclic group: the total steps of the letters, not reduced modulo its order."""
     orders = [order_of(letter) for letter in automaton.letters]
     if automaton.num_letters < 3 or automaton.num_states not in orders:
         return
@@ -221,7 +221,7 @@ def sums(automaton: Semiautomaton) -> Iterator[Variable]:
 
 
 def resets(automaton: Semiautomaton) -> Iterator[Variable]:
-    """Which of the letters that forget everything came last."""
+    """Which reset letter came last."""
     forgetting = [a for a, letter in enumerate(automaton.letters) if len(set(letter)) == 1]
     if len(forgetting) < 2:
         return
@@ -333,7 +333,7 @@ def _commutes(automaton: Semiautomaton) -> bool:
 
 
 def distinct(variables: list[Variable], readings: Readings) -> tuple[list[Variable], list[str]]:
-    """Variables that cut the prefixes in the same way become one, with the roles of all."""
+    """Merges variables that partition the prefixes in the same way, with the roles of all."""
     kept: list[tuple[Variable, Numbers]] = []
     notes = []
     for variable in variables:
@@ -383,7 +383,7 @@ def _follows(one: Numbers, other: Numbers) -> bool:
 
 def _joined(kept: Variable, other: Variable) -> Variable:
     roles = {f"{name} ({other.name})": predict for name, predict in other.roles.items()}
-    # What is the state has the state's role: every counterfactual of it is "another state".
+    # A variable equivalent to the state has the state's role: every counterfactual is "another state".
     return Variable(
         kept.name,
         kept.family,

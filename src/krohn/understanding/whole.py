@@ -1,4 +1,4 @@
-"""Whole positions swapped: what does a position bring, here and further on?"""
+"""Swaps of whole positions: the effect of a position, here and at later positions."""
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ NEXT, LATER_PAIRS = 8, 64
 def whole_positions(bench: Bench, readings: Readings, seed: int, count: int) -> list[dict[str, Share]]:
     """By layer, what a swap of the whole position gives: the source's state, or that after its letter.
 
-    Asked where the two differ. Where the letter decides, all else still comes from earlier positions.
+    Only where the two differ. Where the letter decides, all else still comes from earlier positions.
     """
     drawn = draw_pairs(readings, np.random.default_rng([seed, 2]), 8 * count)
     brought = _brought(readings, drawn)
@@ -37,11 +37,11 @@ def _brought(readings: Readings, pairs: Pairs) -> dict[str, Numbers]:
 
 
 def _later(bench: Bench, readings: Readings, seed: int) -> list[dict[str, Share]]:
-    """By layer, what a swap of the whole position gives at one of the next positions.
+    """By layer, the effect of swapping a whole position on one of the next positions.
 
-    It follows the letter if the base's word with that letter changed comes out there, the state if the
-    base's letters since then lead there from the source's state; asked where both differ from what comes
-    out without a swap, so never with two states. Where neither does, nothing later reads this position.
+    It follows the letter if the answer there is that of the base's word with that letter changed, the state
+    if it is where the base's letters since then lead from the source's state; only where both differ from the
+    answer without a swap, so never with two states. Where neither holds, nothing later reads this position.
     """
     rng = np.random.default_rng([seed, 3])
     drawn = draw_pairs(readings, rng, 8 * LATER_PAIRS)
@@ -67,7 +67,7 @@ def _later(bench: Bench, readings: Readings, seed: int) -> list[dict[str, Share]
 
 
 def moved_in(readings: Readings, pairs: Pairs, place: Numbers, state: Numbers) -> Numbers:
-    """The state at a later place if the base's letters go on from this one."""
+    """The state at a later position if the base's letters continue from this one."""
     for step in range(1, NEXT + 1):
         letter = readings.letters[pairs.base, np.minimum(pairs.at + step, place)]
         moves = (pairs.at + step <= place) & (state >= 0)
