@@ -37,6 +37,14 @@ def test_it_writes_the_files_it_names(
     assert (payload["format"], payload["length"], payload["vocabulary"]) == (to, 9, 6)
 
 
+def test_it_says_before_the_proof_what_may_take_long(
+    network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for options, told in (([], True), (["--no-proof"], False)):
+        assert run(["export", str(network), "--to", "hf", "--out", str(tmp_path / "out"), *options]) == 0
+        assert ("proving the files for every word" in capsys.readouterr().err) == told
+
+
 def test_a_network_that_is_wrong_is_not_written(
     network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

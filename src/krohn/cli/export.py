@@ -78,9 +78,15 @@ def command(
     folders = {to: out if len(formats) == 1 else out / to for to in formats}
     for folder in folders.values():
         check_target(folder)  # fail early
-    if not no_proof:
-        note("running words, then proving the files for every word: seconds to minutes; --no-proof skips it")
-    made = prepare(directory, formats, replicate=replicate, length=length, dtype=dtype, proof=not no_proof)
+    made = prepare(
+        directory,
+        formats,
+        replicate=replicate,
+        length=length,
+        dtype=dtype,
+        proof=not no_proof,
+        announce=note,
+    )
     failed = any(refusal(exported, unchecked=unchecked) is not None for exported in made.values())
     payloads = []
     for to, exported in made.items():

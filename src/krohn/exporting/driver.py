@@ -143,8 +143,12 @@ def prepare(
     length: int | None = None,
     dtype: str = "float32",
     proof: bool = True,
+    announce: Callable[[str], object] = str,
 ) -> dict[str, Exported]:
-    """The files of a network, or of that in a directory, for each format; nothing is written."""
+    """The files of a network, or of that in a directory, for each format; nothing is written.
+
+    ``announce`` is told once all input is known to be good what may take long.
+    """
     if dtype not in ("float32", *HALF_TYPES):
         raise UnknownName(
             f"the type of an export must be one of float32, {', '.join(HALF_TYPES)}; got {dtype!r:.40}"
@@ -160,6 +164,10 @@ def prepare(
     if replicate is not None or length is not None:
         raise InvalidInput("replicate and length are for training runs; this is a compiled network")
     compiled = network if isinstance(network, CompiledNetwork) else load(network)
+    if proof:
+        announce(
+            "running words, then proving the files for every word: seconds to minutes; --no-proof skips it"
+        )
     return export_compiled(compiled, formats, dtype, proof=proof)
 
 
