@@ -13,10 +13,10 @@ from typing import IO, Any
 from krohn.errors import InvalidInput
 
 _BEGINNING = 4096
-"""Bytes of a file in which its writer is named."""
+"""Size of the file header that names its writer."""
 
 _IN_MEMORY = 1 << 26
-"""Bytes for a pipe or a device that are kept in memory; what is more waits in a temporary file."""
+"""Bytes buffered in memory for a pipe or a device; beyond this, in a temporary file."""
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:

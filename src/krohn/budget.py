@@ -11,7 +11,7 @@ from time import monotonic
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded
 
 UNITS = 3_000_000
-"""What a search may spend at effort 1: some three seconds of a plain processor."""
+"""What a search may spend at effort 1: about three seconds on an ordinary CPU."""
 
 _BETWEEN_LOOKS = 20_000  # units between two clock checks
 

@@ -58,7 +58,7 @@ EXTRAS = {
     "ray": "cluster",
     "aalpy": "extract",
 }
-"""Optional packages, as they are imported, and the extra that brings each."""
+"""Optional packages by import name, and the extra that installs each."""
 
 
 def missing(error: ModuleNotFoundError, what: str) -> MissingDependency | None:

@@ -17,7 +17,7 @@ BITS = 192
 """Binary places: enough for results near 0, and for those nearly half-way between two floats."""
 DIGITS = Context(prec=45, Emin=-999999, Emax=999999)
 PARTS = 256
-"""Logarithms of so many fractions are kept; what is left is small."""
+"""Size of the table of logarithms of fractions; the remainder is small."""
 TINY = 2.0**-40
 """Below this sin x = x and cos x = 1, to the nearest float."""
 

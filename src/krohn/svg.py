@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from html import escape
 
 WRITER = "<!-- by krohn -->"
-"""The line by which a file is known as one that may be written again."""
+"""The line that marks a file as safe to overwrite."""
 
 FONT = "system-ui, 'Helvetica Neue', Arial, sans-serif"
 HEAD, HALF_HEAD = 8.0, 3.6

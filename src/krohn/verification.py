@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EXPORT = "export"
 KINDS = {"krohn.json": COMPILED, "recurrent.json": RECURRENT, "export.json": EXPORT}
 KINDS["weights.safetensors"] = TRAINED
-"""Kinds of folders by the file that only they have."""
+"""Kinds of folders by the file that identifies them."""
 
 
 @dataclass(frozen=True)

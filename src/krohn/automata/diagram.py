@@ -53,7 +53,7 @@ _BENDS = (
     0.0,
     *(sign * step for step in (7.0, 14.0, 20.0, 26.0, 32.0, 38.0, 46.0, 56.0, 68.0) for sign in (1, -1)),
 )
-"""How far a bend may be from the wanted one, where that one would lead over a state."""
+"""Offsets tried from the wanted bend if that one crosses a state."""
 
 
 @dataclass(frozen=True)

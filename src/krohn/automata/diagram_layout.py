@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 Point = tuple[float, float]
 SPACE = 26.0
-"""Room between neighbours, besides their own circles."""
+"""Space between neighbouring circles."""
 
 _MANY = 10  # above this many circles, crossed states are unavoidable and only lengths count
 

@@ -25,7 +25,7 @@ Target = Literal["state", "observation"]
 _SHOWN = 20  # letter names listed in an error
 
 Word = str | Iterable[int | str]
-"""Letters as numbers or names, or all of them in one string."""
+"""Letters as numbers or names, or the whole word as one string."""
 
 
 def letter_type(count: int) -> type[np.unsignedinteger[Any]]:

@@ -258,7 +258,7 @@ def _is_pattern(text: str) -> bool:
 
 
 FILES = (".json", ".jff")
-"""Endings by which a string is known as the name of a file."""
+"""Extensions that mark a string as a file name."""
 
 AutomatonLike = Semiautomaton | str | os.PathLike[str] | Mapping[Any, Any] | Sequence[Any] | npt.NDArray[Any]
 """What every public function accepts where it needs an automaton."""

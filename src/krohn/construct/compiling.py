@@ -172,7 +172,7 @@ def _moves(request: Request) -> bool:
 ADDED: Plugins[Source] = Plugins(
     "krohn.constructions", "a construction", dict, instance_of(Source, "a construction")
 )
-"""Sources of other packages, asked after krohn's own."""
+"""Sources of other packages, called after krohn's own."""
 
 
 def proposals(request: Request, budget: Budget, sources: Sequence[Source] | None = None) -> list[Proposal]:

@@ -98,7 +98,7 @@ def grid_fault(walls: int, total: int, dtype: str, variant: str, circle: str) ->
 
 
 FINE_CIRCLE = 48
-"""Words from which on the paper's heads of Theorem 3 get the clamped circle, in float64 as well."""
+"""Word length above which the paper's heads of Theorem 3 get the clamped circle, in float64 as well."""
 
 
 def scan_as_printed(request: Request) -> CompiledNetwork:

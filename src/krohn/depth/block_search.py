@@ -12,13 +12,13 @@ LONGEST = 6
 MOST_WORDS = 20_000
 MOST_SETS = 300
 UNITS = 2_000_000
-"""Units of work of a search by default: below a second."""
+"""Default budget of a search: less than a second."""
 
 MOST_STATES = 5_000
 """Automata of more states are not searched for a witness."""
 
 MANY_STATES, NEAR = 60, 8
-"""Of more states than the first, only prefixes to so many are tried."""
+"""With more states than the first number, only prefixes to the second number of them are tried."""
 
 Moves = tuple[tuple[Transformation, Transformation], ...]
 

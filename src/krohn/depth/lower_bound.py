@@ -16,10 +16,10 @@ Witness = TwoWords | BlockScheme | LastBlockScheme
 """Each has ``layers``, the layers that are needed, and ``beyond(size)``, from which length on."""
 
 MOST_LETTERS = 20
-"""Of more letters only those that keep most states apart are tried in pairs."""
+"""With more letters, only those that keep most states distinct are tried in pairs."""
 
 FEW_STATES = 40
-"""States up to which a last-block scheme is looked for: its check follows pairs of them."""
+"""Most states for a last-block scheme search: its check follows pairs of them."""
 
 
 def find_two_layer_witness(automaton: Semiautomaton) -> BlockScheme | LastBlockScheme | None:

@@ -12,7 +12,7 @@ from krohn.errors import InvalidInput
 from krohn.figures.style import Look, house_style, looks
 
 MOST_ACROSS = 4
-"""Panels in a row."""
+"""Panels per row."""
 
 _LONG = 10_000  # from here on numbers on the axis are written with k and M
 

@@ -18,7 +18,7 @@ from krohn.network.transformer import SIN, Head, Layer, Mlp, Transformer
 
 Floats = npt.NDArray[np.floating[Any]]
 Cast = Callable[[npt.NDArray[Any]], Floats]
-"""Rounds weights and activations to the stored type; half types come back as float32, which holds them."""
+"""Rounds weights and activations to the stored type; half types are returned as float32, losslessly."""
 
 
 SHORT = {
@@ -26,7 +26,7 @@ SHORT = {
     **{"fp32": "float32", "f32": "float32", "float": "float32", "single": "float32"},
     **{"bf16": "bfloat16", "fp16": "float16", "f16": "float16", "half": "float16"},
 }
-"""Short names of float formats."""
+"""Aliases of float formats."""
 
 
 def float_name(dtype: Any) -> str:

@@ -15,7 +15,7 @@ ROW, SIZE, MAX_NAME, DOT, GAP = 24.0, 13.0, 300.0, 14.0, 26.0
 MAPS_WIDTH, MAX_POSITIONS, MAX_COLOURED = 900.0, 64, 12
 INK, SOFT, RULE, BLUE = "#1f2328", "#5c636e", "#d8d4cb", "#2f5db0"
 NOTHING = 1e-3
-"""Of the most attended position's weight: less is not drawn."""
+"""Fraction of the largest attention weight below which nothing is drawn."""
 
 Group = tuple[str, list[tuple[str, list[str], list[str]]]]
 

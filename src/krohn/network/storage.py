@@ -31,7 +31,7 @@ from krohn.strict_json import read_json, read_tensors, require_keys, short, show
 Kind = TypeVar("Kind")
 
 MAX_INTEGER = 2**53
-"""Registers hold integers that every float format of the checker knows."""
+"""Registers hold integers that are exact in every float format of the checker."""
 
 
 def built(kind: Callable[..., Kind], payload: object) -> Kind:

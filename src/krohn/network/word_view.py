@@ -17,10 +17,10 @@ from krohn.network.picture import word_picture
 from krohn.network.program import interpret_registers
 
 LONGEST = 256
-"""Letters of a word that is shown: a head has an entry for every pair of positions."""
+"""Longest word shown: a head has an entry for every pair of positions."""
 
 NOTHING = 1e-6
-"""Attention below it is not listed."""
+"""Attention weights below this are not listed."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from krohn.nearest_float import stated
 from krohn.recurrent.running import states_of
 
 SHORT_WORDS = 5_000
-"""Words that are run where a proof is refused."""
+"""Words to run if a proof is refused."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from krohn.recurrent.reflected_counters import reflected
 from krohn.recurrent.stack_weights import Action, Cascaded, Values, all_actions
 
 MAX_WORK = 500
-"""Different works of a block that a layer may have pending."""
+"""Most distinct block actions that a layer may have pending."""
 
 
 def deltanet(automaton: Semiautomaton) -> DeltaStack:

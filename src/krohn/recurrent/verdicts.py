@@ -29,9 +29,9 @@ from krohn.recurrent.reflected_counters import reflected
 from krohn.recurrent.small_action import small_action
 
 MAX_STATES = 300
-"""States up to which the cascade is built for the numbers of layers."""
+"""Most states for which the cascade is built to count layers."""
 MAX_ELEMENTS = 5_000
-"""Elements of the semigroup up to which pairs of idempotents are looked for."""
+"""Largest semigroup searched for pairs of idempotents."""
 
 SARROF = "Sarrof, Veitsman, Hahn 2024 (arXiv 2405.17394)"
 GRAZZI = "Grazzi et al. 2025 (arXiv 2411.12537)"

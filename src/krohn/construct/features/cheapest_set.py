@@ -14,7 +14,7 @@ from krohn.construct.features.product import Annotated, Conflict, Determined, Wo
 from krohn.network.position_maps import Row
 
 A_STATE, A_NODE, A_LOOK = 30, 30, 30
-"""Units of work for a state of a product, a node of the search for a set, a feature on two words."""
+"""Units of work per product state, per search node, and per feature on two words."""
 MOST_FEATURES = 5
 NODES = 1_000
 WIDEST = 12

@@ -124,7 +124,7 @@ def _live(automaton: Semiautomaton, sinks: set[int]) -> tuple[Live, int | None]:
 
 
 PAIRED, TRIPLED = 18, 10
-"""How many of the simplest notes are tried in pairs, and in threes."""
+"""How many of the simplest annotations are tried in pairs, and in triples."""
 
 
 def first_layers(plain: Annotated) -> Iterator[tuple[Feature, ...]]:
@@ -174,11 +174,11 @@ def merged_letters(automaton: Semiautomaton) -> tuple[Semiautomaton, tuple[int, 
 
 FARTHEST_BACK = 12
 MOST_BACK = 64
-"""Heads that look back, one a distance; beyond it other plans are smaller."""
+"""Most look-back heads, one per distance; beyond it other plans are smaller."""
 FEW_ROWS, MAX_ROWS = 10_000, 20_000
-"""Rows of a read-out: as many as may be taken at once, and after a search that found nothing."""
+"""Most rows of a read-out: before a search, and as a fallback after one that found nothing."""
 MOST_STATES, MOST_DEFINITE = 600, 10_000
-"""States up to which features are looked for; and where the letters last read may decide."""
+"""Most states for which features are searched; and where the most recent letters may decide."""
 SIMPLE_SHARE, LARGE_SHARE = 0.45, 0.75
 """Of the work for one layer: what is spent before positions are compared, which takes two heads; and where
 there are too many states for that."""

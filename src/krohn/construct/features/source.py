@@ -90,10 +90,10 @@ ONE_LAYER, ERROR_BIT, TWO_LAYERS = 4_000_000, 1_000_000, 6_000_000
 
 MOST_STATES = 10_000
 MOST_IN_TWO_LAYERS = 16
-"""States up to which one layer, and at effort 1 two layers, are looked for."""
+"""Most states for which one layer, and at effort 1 two layers, are searched."""
 
 FEW_STATES = 100
-"""With more states a proof that no plan of one layer works is found sooner than the search ends."""
+"""With more states, proving that no one-layer plan works is faster than the search."""
 
 
 class Search(Protocol):

@@ -281,9 +281,9 @@ def lower_latest_match(operation: LatestMatch, codes: PositionCodes, program: Pr
 
 
 ONE_HOT = 112.0
-"""Gap, in nats, at which float32 weights are exactly 1 and 0: values are copied as they are."""
+"""Gap, in nats, at which float32 weights are exactly 1 and 0: values are copied exactly."""
 MANY_VALUES = 32
-"""Maps of so many points are composed with sums that float32 supports only where they are exact."""
+"""From this many points, maps are composed with sums that float32 supports only where they are exact."""
 
 
 def lower_look_back(operation: LookBack, codes: PositionCodes, program: Program) -> SymbolicHead:
@@ -348,4 +348,4 @@ GADGETS: dict[type, Gadget] = {
     LookBack: Gadget(lower_look_back, _error_of_backs),
     LatestMatch: Gadget(lower_latest_match, _error_of_matches),
 }
-"""Every attention operation; a new one is one more line, and the contract of the tests asks for its case."""
+"""Every attention operation; a new one is one more line, and the contract tests require a case for it."""

@@ -204,7 +204,7 @@ def _by_sine(operation: Modulo, total: Signal, context: MapContext, circle: bool
 
 
 SUM_ERROR = 8 * 2.0**-24
-"""Error of a sum of p terms in float32 over p²: p roundings of numbers up to p, with room."""
+"""Error of a sum of p terms in float32 over p²: p roundings of numbers up to p, with headroom."""
 TOO_MUCH = 0.5
 """Error of a table's code, at worst; it tolerates a quarter, and few tables need all their rows."""
 

@@ -169,7 +169,7 @@ def _moment(names: Sequence[str], position_names: Sequence[str], written: Writte
 
 MAX_ROWS = 20_000
 MAX_COUNTER_WEIGHTS = 1 << 24
-"""Of a group's counters, about: more takes longer than ten seconds and most of a gigabyte to write down."""
+"""Approximate weights of a group's counters: more take over ten seconds and most of a gigabyte to build."""
 
 
 def build_paper(

@@ -27,7 +27,7 @@ MAX_JOINS = 1_000
 MAX_CODES = 2_896
 """States read off one number q by 2qx − q², which float32 holds exactly up to 2²⁴."""
 MAX_WORK = 4 * 10**6
-"""Steps that finding all congruences with one generator may take, and those with two."""
+"""Step limit for finding all congruences with one generator, and for those with two."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from krohn.construct.tight.draft import Finite, ProgramDraft, Track
 from krohn.network.position_maps import Row
 
 ACTS = (POP, PUSH, REST)
-"""The act of a letter as a small number: its place here; the beginning of the sequence rests."""
+"""The act of a letter as a small number: its index here; BOS leaves the stack unchanged."""
 
 
 def stack_track(plan: StackPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
