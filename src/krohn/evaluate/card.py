@@ -1,4 +1,4 @@
-"""The card of a layer: for each automaton, can it by theorem, did it learn, and how far does it hold."""
+"""The card of a layer: for each automaton, can it by theorem, did it learn, and up to which length."""
 
 import math
 import time
@@ -41,14 +41,14 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Card:
-    """What was found: a row for each automaton.
+    """The results: a row for each automaton.
 
     Attributes:
         layer: its name.
         rows: plain data, one dictionary for each automaton, as ``to_json`` writes them.
         settings: how it was trained and tested.
         remark: about the layer.
-        stopped: why the card is not whole; empty if it is.
+        stopped: why the card is incomplete; empty if it is complete.
     """
 
     layer: str
@@ -98,8 +98,8 @@ def card(
     """Trains ``seeds`` networks on each automaton, and tests them on words of up to 100,000 letters.
 
     ``layer`` is a name (``"lstm"``, ``"gpt,positions=none"``, ``"pkg:factory"``) or a factory. After
-    ``minutes`` no more is started; the card says what is missing. ``tell`` gets lines of progress; ``out`` is
-    a folder that is written after each automaton.
+    ``minutes`` nothing more is started; the card says what is missing. ``tell`` gets lines of progress; the
+    folder ``out`` is written after each automaton.
     """
     effort = Effort(length=length, steps=steps, seeds=seeds, width=width, optimizer=optimizer)  # type: ignore[arg-type]
     outcome = find_layer(layer, width)
@@ -139,7 +139,7 @@ def _families(automaton: Semiautomaton) -> tuple[Verdict, ...]:
 
 
 class _Clock:
-    """Counts seconds against a limit, and says now and then what is under way."""
+    """Enforces a time limit, and reports progress now and then."""
 
     def __init__(self, limit: float, tell: Tell) -> None:
         self._begin, self._limit, self._tell = time.monotonic(), limit, tell
@@ -209,7 +209,7 @@ def _in_words(one: Trained, far: FirstWrong | None) -> str:
 
 
 def conflict(row: Mapping[str, Any]) -> str:
-    """Why a layer that cannot, by theorem, was right at 4 T all the same; empty if there is no conflict."""
+    """Why a layer that cannot, by theorem, was still right at 4 T; empty if there is no conflict."""
     if row["can"] != "no" or not row["learned"]["4T"]:
         return ""
     ends = [held["first_wrong"] for held in row["holds"] if held is not None]
@@ -230,7 +230,7 @@ def conflict(row: Mapping[str, Any]) -> str:
 
 
 def estimate(layer: Layer, automata: Sequence[Semiautomaton], effort: Effort, device: str) -> float:
-    """Seconds of the whole card if every network learns: a few steps and a short pass, times how many."""
+    """Estimated seconds of the whole card if every network learns: from a few steps and a short pass."""
     return sum(_pace(layer, automaton, effort, device) for automaton in automata)
 
 
@@ -250,7 +250,7 @@ def _pace(layer: Layer, automaton: Semiautomaton, effort: Effort, device: str) -
     growth = (
         2 if passes[1] > 8 * passes[0] else 1
     )  # four times the letters take four or sixteen times as long
-    longest: float = passes[1] * (layer.longest / 1024) ** growth * 8 / 7  # beginnings are read before
+    longest: float = passes[1] * (layer.longest / 1024) ** growth * 8 / 7  # includes the prefixes
     return effort.seeds * (effort.steps * step + longest)
 
 

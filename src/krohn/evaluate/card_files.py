@@ -1,4 +1,4 @@
-"""A card for people: the table of a terminal, a page that needs nothing else, and a badge for a README."""
+"""A card for people: a terminal table, a self-contained page, and a badge for a README."""
 
 from collections.abc import Mapping
 from html import escape
@@ -58,7 +58,7 @@ def notes(data: Data) -> list[str]:
 
 
 def text(data: Data) -> str:
-    """The table of a terminal, with what it rests on below."""
+    """The terminal table, with assumptions and notes below."""
     header = (*HEADER[:4], "holds", *HEADER[5:])
     lines = [header, *(cells(row) for row in data["rows"])]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
@@ -70,7 +70,7 @@ def text(data: Data) -> str:
 
 
 def html(data: Data) -> str:
-    """A page that needs nothing else."""
+    """A self-contained page."""
     rows = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells(row)) + "</tr>\n"
         for row in data["rows"]
@@ -109,7 +109,7 @@ def badge(data: Data) -> str:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuses, before the work, a folder with a file of such a name that krohn did not write."""
+    """Fails early on a folder with a file of such a name that krohn did not write."""
     for name in FILES:
         check_output(folder / name, Path(name).suffix)
 

@@ -1,4 +1,4 @@
-"""One network of the suite as a folder: a stock GPT-2, its circuit, its causal model, and what shows them."""
+"""One network of the suite as a folder: a stock GPT-2, its circuit, its causal model, and their evidence."""
 
 import io
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ SCORING_SEED = 1_000_003
 
 @dataclass(frozen=True)
 class Built:
-    """A folder of the suite and the facts about it that a table shows."""
+    """A folder of the suite and its facts for a table."""
 
     name: str
     folder: Path
@@ -47,7 +47,7 @@ class Built:
 def build(
     out: str | Path, only: Sequence[str] = (), progress: Callable[[str, int, int], None] | None = None
 ) -> list[Built]:
-    """Builds networks of the suite into folders of ``out``; those that are finished already are kept."""
+    """Builds networks of the suite into folders of ``out``; finished ones are kept."""
     wanted, base, done = entries(only), Path(out), []
     if base.exists() and not base.is_dir():
         raise InvalidInput(f"a suite needs a directory; {base} is a file: choose another name")
@@ -68,7 +68,7 @@ def build(
 
 
 def _finished(folder: Path, entry: Entry) -> dict[str, Any] | None:
-    """The facts of a folder that this version has built for the same entry."""
+    """The facts of a folder built by this version for the same entry."""
     path = folder / SUITE
     if not path.exists():
         return None
@@ -110,7 +110,7 @@ def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
     }, facts
 
 
-@lru_cache(maxsize=1)  # disguises of one network follow each other
+@lru_cache(maxsize=1)  # cached: disguises of one network are consecutive
 def search_for(automaton: str, algorithm: str) -> Search:
     """The circuit of a network without its disguise."""
     (entry,) = (
@@ -163,7 +163,7 @@ def _proof(entry: Entry, proved: bool) -> str:
 
 
 def _truth(truth: Truth) -> dict[str, Any]:
-    """What shows the circuit: a pair of words for every edge, and what was tried."""
+    """Evidence for the circuit: a pair of words for every edge, and the tests."""
     shared = {name for name, place in truth.graph.edges.items() if truth.shared[place]}
     kept = {name for name, place in truth.graph.edges.items() if truth.kept[place]}
     return {
@@ -177,7 +177,7 @@ def _truth(truth: Truth) -> dict[str, Any]:
 
 
 def _few_digits(value: float) -> float:
-    """Rounded up to two digits, which no library's last bit changes."""
+    """Rounded up to two digits, independent of the last bits of any library."""
     if not value:
         return 0.0
     scale = 10.0 ** (1 - int(np.floor(np.log10(value))))
@@ -214,7 +214,7 @@ def _parquet(pairs: list[Counterfactual]) -> bytes:
 
 
 def _page(entry: Entry, facts: dict[str, Any], card: str) -> str:
-    """The model card, with what the suite adds to it."""
+    """The model card, with the suite's additions."""
     head, _, rest = card.partition("\n## ")
     hidden = {
         ROTATED: "Decoy heads and a rotation of the residual stream hide what its channels mean.",

@@ -12,7 +12,7 @@ COUNTER: dict[str, Any] = {"method": "cascade", "objective": "blocks"}
 LEVELS: dict[str, Any] = {"method": "cascade", "objective": "width"}
 CASCADE: dict[str, Any] = {"method": "cascade"}
 SCAN: dict[str, Any] = {"method": "scan"}
-FEATURES: dict[str, Any] = {"method": "auto"}  # what the compiler chooses by itself
+FEATURES: dict[str, Any] = {"method": "auto"}  # the compiler's default
 PAPER: dict[str, Any] = {"method": "paper"}
 GRID: dict[str, Any] = {"method": "grid"}
 
@@ -36,7 +36,7 @@ NETWORKS: dict[str, tuple[int, dict[str, dict[str, Any]]]] = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One network of the suite; everything in it follows from these values."""
+    """One network of the suite, determined by these values."""
 
     automaton: str
     algorithm: str
@@ -46,22 +46,22 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """What it is called, and its folder."""
+        """Its name, also of its folder."""
         return f"{self.automaton.replace(',', '-').lower()}-{self.algorithm}-{self.disguise}"
 
     def to_json(self) -> dict[str, Any]:
-        """What a list of the suite says of it."""
+        """Its entry in a list of the suite."""
         kept = ("name", "automaton", "algorithm", "disguise", "length")
         return {key: getattr(self, key) for key in kept}
 
     @property
     def seed(self) -> int:
-        """A number of its own, the same everywhere."""
+        """A seed of its own, the same on every machine."""
         return sum((place + 1) * code for place, code in enumerate(self.name.encode()))
 
 
 def entries(only: Sequence[str] = ()) -> list[Entry]:
-    """All networks, or those that are named, in the order of the catalogue."""
+    """All networks, or the named ones, in the order of the catalogue."""
     every = [
         Entry(automaton, algorithm, disguise, length, options)
         for automaton, (length, algorithms) in NETWORKS.items()

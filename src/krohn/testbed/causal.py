@@ -1,10 +1,10 @@
-"""The causal model of a network: registers, what each is computed from, where each lies, what swaps must do.
+"""The causal model of a network: registers, their parents and places, and the effects of swaps.
 
-A program is a causal model already: each register is a variable, the operation that writes it is its
+A program is already a causal model: each register is a variable, the operation that writes it is its
 mechanism, the registers that it reads are its parents. Here a variable also has a *place*: the first moment
 of the pass at which the stream holds it, and the subspace that holds it there. A *counterfactual* takes a
 base word, a source word, a variable and a letter: the variable at that letter gets the value that it has in
-the source, and the program goes on. What it then answers is what the network must answer.
+the source, and the program continues. The network must then give the program's answers.
 """
 
 from collections.abc import Iterator
@@ -33,12 +33,12 @@ LEAST = 8
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """A register, the moment at which it can be swapped, and the subspace of the stream there.
+    """A register, the moment at which it can be swapped, and its subspace of the stream there.
 
     Attributes:
         name: the register.
         moment: of the network's layout; 0 is the embedding.
-        place: the same moment in the decoder, as TransformerLens calls it.
+        place: the same moment in the decoder, by its name in TransformerLens.
         basis: orthonormal rows [dimension, d].
     """
 
@@ -50,7 +50,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """What the answers must be if ``variable`` at ``letter`` of ``base`` has the value it has in ``source``.
+    """The expected answers if ``variable`` at ``letter`` of ``base`` has its value from ``source``.
 
     ``telling``: some answer differs from the base's own.
     """
@@ -80,7 +80,7 @@ def variables_of(network: CompiledNetwork, turn: Matrix) -> list[Variable]:
 
 
 def _written(program: Program, moment: int) -> set[str]:
-    """The registers that the program has written at a moment and not before; positions bring no variable."""
+    """The registers first written by the program at a moment; positions add no variable."""
     if moment == 0:
         return {source.register for source in program.sources}
     layer = program.layers[(moment - 1) // 2]
@@ -88,7 +88,7 @@ def _written(program: Program, moment: int) -> set[str]:
 
 
 def _place(network: CompiledNetwork, blocks: StandardBlocks, moment: int) -> tuple[str, dict[int, int]]:
-    """The moment by TransformerLens's name, and channels that lie elsewhere then."""
+    """The moment by TransformerLens's name, and the channels that are elsewhere then."""
     if moment == 0:
         return "blocks.0.hook_resid_pre", {}
     layer, after = (moment - 1) // 2, moment % 2 == 0
@@ -132,8 +132,8 @@ def causal_model(network: CompiledNetwork, variables: list[Variable]) -> dict[st
 def swapped(program: Program, bases: Words, sources: Words, variable: "Variable", letters: Words) -> Words:
     """The program's answers [pair, letter] after a register at one letter was taken from another word.
 
-    Refuses what has no meaning: a value outside a register's range, a table without such a row, registers
-    at the end that are the code of no state.
+    Refuses meaningless swaps: a value outside a register's range, a table without such a row, registers at
+    the end that encode no state.
     """
     at, rows = program.num_padding + letters, np.arange(len(bases))
     values = interpret_registers(program, sources)[variable.name]
@@ -156,7 +156,7 @@ def counterfactuals(
 ) -> list[Counterfactual]:
     """For each variable that matters and each split: pairs whose values differ, most of them telling.
 
-    A variable of which fewer than ``LEAST`` telling pairs turn up changes no answer to speak of: it has none.
+    A variable with fewer than ``LEAST`` telling pairs hardly changes any answer: it gets none.
     """
     drawn = [
         _chosen(list(_draws(network, variable, split, (seed, number, part), count)), count)
@@ -167,7 +167,7 @@ def counterfactuals(
 
 
 def _chosen(drawn: list[Counterfactual], count: int) -> list[Counterfactual]:
-    """A quarter are quiet where there are such: nothing may change then."""
+    """A quarter are quiet pairs if available: there nothing may change."""
     telling, quiet = [one for one in drawn if one.telling], [one for one in drawn if not one.telling]
     if len(telling) < LEAST:
         return []
@@ -199,7 +199,7 @@ def _draws(
 def _with_meaning(
     program: Program, bases: Words, sources: Words, variable: Variable, letters: Words, rows: Words
 ) -> Iterator[tuple[Words, Words]]:
-    """Answers of the rows whose swap has a meaning: a batch without one is halved until it has."""
+    """Answers of the rows whose swap is meaningful: a batch with a meaningless swap is bisected."""
     if not len(rows):
         return
     try:

@@ -1,7 +1,7 @@
 """Known networks made hard to recognise: decoy heads, GPT-2 form, a rotation of the stream.
 
-The function stays the same, and so does the algorithm. Decoys keep what the algorithm does not use: averages
-of the letters, letters some places back, in channels that nobody reads. A probe finds all of that.
+Function and algorithm stay the same. Decoys hold what the algorithm does not use: averages of the letters,
+earlier letters, in channels that are never read. A probe finds all of that.
 """
 
 from dataclasses import dataclass, replace
@@ -28,10 +28,10 @@ DISGUISES = (NONE, DECOYS, ROTATED)
 
 @dataclass(frozen=True, eq=False)
 class Disguised:
-    """The same function three times over.
+    """The same function in three forms.
 
     Attributes:
-        decoder: what a method is shown.
+        decoder: the input of a method under test.
         plain: the same before the rotation, where every channel has a meaning.
         turn: ``plain``'s stream times this is ``decoder``'s stream.
     """
@@ -42,7 +42,7 @@ class Disguised:
 
 
 def disguise(network: CompiledNetwork, kind: str, seed: int, *, decoys: int = 3) -> Disguised:
-    """The network as a GPT-2: as it is, with decoys, or with decoys and turned by a rotation."""
+    """The network as a GPT-2: unchanged, with decoys, or with decoys and a rotation."""
     rng = np.random.default_rng(seed)
     blocks = standard_blocks(network.transformer)
     if kind != NONE:
@@ -58,12 +58,12 @@ def disguise(network: CompiledNetwork, kind: str, seed: int, *, decoys: int = 3)
 
 
 def disguised(network: CompiledNetwork, seed: int, *, decoys: int = 3) -> Decoder:
-    """The network as a GPT-2 whose heads are not all of use and whose channels mean nothing by themselves."""
+    """The network as a GPT-2 with decoy heads and with channels that have no meaning by themselves."""
     return disguise(network, ROTATED, seed, decoys=decoys).decoder
 
 
 def with_decoys(blocks: StandardBlocks, count: int, rng: np.random.Generator) -> StandardBlocks:
-    """Each block gets ``count`` heads that write letters' averages and random mixtures where nobody reads."""
+    """Each block gets ``count`` heads that write letters' averages and random mixtures to unread channels."""
     marks = rng.integers(-64, 65, size=len(blocks.embedding)) / 32
     old, new = blocks.dim, blocks.dim + 1 + count
     letter = old  # a channel with a number for each letter, for decoys only
@@ -117,20 +117,20 @@ class Rotation:
     """An orthogonal matrix that leaves the vector of ones alone, as rounds of mixing four channels at a time.
 
     Four channels x become half their sum less x: orthogonal, its own inverse, and made of exact halves. So
-    rotated weights have the same bits on every machine, which a decomposition of a random matrix has not. The
-    pair ±C that steadies LayerNorm stays where it is: spread over all channels it would cost float32 the
-    digits that the others need.
+    rotated weights have the same bits on every machine, unlike a decomposition of a random matrix. The pair
+    ±C that stabilises LayerNorm is not rotated: spread over all channels it would cost float32 the digits
+    that the others need.
     """
 
     orders: tuple[npt.NDArray[np.int64], ...]
 
     @classmethod
     def draw(cls, channels: list[int], rng: np.random.Generator) -> "Rotation":
-        """In each round the channels are shuffled and taken by fours; up to three rest."""
+        """In each round the channels are shuffled and grouped by fours; up to three are left out."""
         return cls(tuple(rng.permutation(np.array(channels)) for _ in range(ROUNDS)))
 
     def after(self, matrix: Matrix) -> Matrix:
-        """``matrix @ turn``: rows of the stream, turned."""
+        """``matrix @ turn``: rotated rows of the stream."""
         out = np.array(matrix, dtype=np.float64)
         for order in self.orders:
             a, b, c, d = (order[part : len(order) // 4 * 4 : 4] for part in range(4))
@@ -140,12 +140,12 @@ class Rotation:
         return out
 
     def before(self, matrix: Matrix) -> Matrix:
-        """``turnᵀ @ matrix``: what reads the turned stream as ``matrix`` read the plain one."""
+        """``turnᵀ @ matrix``: reads the rotated stream as ``matrix`` reads the plain one."""
         return self.after(matrix.T).T
 
 
 def rotated(decoder: Decoder, turn: Rotation) -> Decoder:
-    """The same function with the stream turned; LayerNorms lose their gains to the matrices after them."""
+    """The same function with the stream rotated; gains of LayerNorms are folded into the next matrices."""
     tensors = {name: tensor.astype(np.float64) for name, tensor in decoder.tensors.items()}
     readers = {
         f"transformer.h.{i}.{r}": f"transformer.h.{i}.{n}" for i in range(decoder.layers) for r, n in _READ
@@ -172,7 +172,7 @@ _READ = (("attn.c_attn", "ln_1"), ("mlp.c_fc", "ln_2"))
 
 
 def _taken(tensors: dict[str, Matrix], norm: str, normalized: bool) -> Matrix:
-    """The gain of a LayerNorm, which has none afterwards."""
+    """Removes and returns the gain of a LayerNorm."""
     if not normalized:
         return np.ones(tensors["transformer.wpe.weight"].shape[1])
     if tensors[f"{norm}.bias"].any():

@@ -96,9 +96,9 @@ class Graph:
 
 @dataclass(frozen=True, eq=False)
 class Circuit:
-    """A score for every edge, and which edges are meant; as arrays [reader, writer] of a graph.
+    """A score for every edge, and which edges are in the circuit; as arrays [reader, writer] of a graph.
 
-    An edge that was left out has no score: not a number.
+    An edge that was left out has the score NaN.
     """
 
     graph: Graph
@@ -129,12 +129,12 @@ class Circuit:
 
     @property
     def ranking(self) -> Scores:
-        """Edges by the size of their scores, as MIB ranks them; those that were left out come last."""
+        """Edges by absolute score, as MIB ranks them; those that were left out come last."""
         return np.where(np.isnan(self.scores), -1.0, np.abs(self.scores))
 
     @property
     def names(self) -> list[str]:
-        """The edges that are meant."""
+        """The edges of the circuit."""
         return [name for name, place in self.graph.edges.items() if self.kept[place]]
 
 

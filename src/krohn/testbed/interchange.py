@@ -1,4 +1,4 @@
-"""Interchange interventions: a subspace of the stream at one letter is taken from another word."""
+"""Interchange interventions: a subspace of the stream at one letter takes its value from another word."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ def interchanged(
 ) -> Tensor:
     """Logits [pair, letter, state] of the base with the source's part in the span of orthonormal rows.
 
-    ``sources`` is ``swapped_in``, where it is known already.
+    ``sources`` is the result of ``swapped_in``, if already computed.
     """
     words = np.array([one.base for one in asked], dtype=np.int64)
     letters = torch.tensor([one.letter for one in asked]) + model.prompt

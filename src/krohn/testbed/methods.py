@@ -1,4 +1,4 @@
-"""Stock methods of circuit discovery and causal-variable localisation, in their plainest form.
+"""Standard methods of circuit discovery and causal-variable localisation, in their simplest form.
 
 Edge attribution patching (EAP) is one backward pass: the gradient at a reader times what the edge would
 change. Its integrated-gradient form (EAP-IG) averages the gradient on the way from the word to the other one.
@@ -50,7 +50,7 @@ def _gradients(trial: Trial, first: Tensor) -> tuple[Tensor, ...]:
 
 
 def lead(trial: Trial, run: Run) -> Tensor:
-    """How far the right state's logit is above that of the other word's state, summed where they differ."""
+    """Logit difference between the right state and the other word's state, summed where they differ."""
     right, other = trial.answers, trial.other.answers
     logits = [torch.take_along_dim(run.logits, side[..., None], dim=-1)[..., 0] for side in (right, other)]
     return (logits[0] - logits[1])[right != other].sum()
@@ -96,7 +96,7 @@ def aligned(
     steps: int = 150,
     rate: float = 0.05,
 ) -> Tensor:
-    """DAS: an orthonormal basis of a subspace whose swaps give the answers asked for, by Adam."""
+    """DAS: an orthonormal basis of a subspace whose swaps give the required answers, by Adam."""
     start = np.random.default_rng(seed).standard_normal((model.graph.dim, dimension))
     wanted = torch.tensor([one.answers for one in asked])
     letters = torch.tensor([one.letter for one in asked])

@@ -1,7 +1,7 @@
-"""The forward pass edge by edge: every reader may take what a writer wrote in another run.
+"""The forward pass edge by edge: every reader may use a writer's output from another run.
 
-Patching an edge is the field's interchange intervention: the reader sees the stream as if that one writer
-had read another word; everything else is computed again. Without patches it is the ordinary pass.
+Patching an edge is the field's interchange intervention: the reader sees the stream as if that one writer had
+read another word; everything else is recomputed. Without patches it is the ordinary pass.
 """
 
 import math
@@ -32,7 +32,7 @@ class Run:
 
     @property
     def answers(self) -> Tensor:
-        """The state said after each letter."""
+        """The predicted state after each letter."""
         return self.logits.argmax(-1)
 
 
@@ -74,7 +74,7 @@ class EdgeModel:
     ) -> Run:
         """A pass over words [word, letter], or from what ``input`` writes.
 
-        ``tap`` may change what one reader reads; ``edit`` changes the stream for all that come after.
+        ``tap`` may change the input of one reader; ``edit`` changes the stream for all later ones.
         ``clean`` is the pass over these words without patches: blocks before the first patch come from it.
         """
         first = words if isinstance(words, Tensor) else self.embedded(words)
@@ -131,7 +131,7 @@ class EdgeModel:
 
 
 class _Readers:
-    """Hands each reader, in order, the sum of what its writers wrote, in this run or in the other."""
+    """Gives each reader, in order, the sum of its writers' outputs, from this run or the other."""
 
     def __init__(self, graph: Graph, first: Tensor, other: Other | None, tap: Tap | None) -> None:
         self.graph, self.other, self.tap = graph, other, tap
@@ -167,7 +167,7 @@ class _Readers:
         return x if self.tap is None else self.tap(reader, x)
 
     def _mixed(self, others: list[Tensor], kept: Flags) -> Tensor:
-        """The shorter way: this stream less what is lost, or the other one with what is kept."""
+        """The cheaper of two sums: this stream minus what is patched, or the other one plus what is kept."""
         few = kept.sum() < len(kept) / 2
         x, own, taken = (self.elsewhere, others, self.written) if few else (self.stream, self.written, others)
         for writer in np.flatnonzero(kept if few else ~kept).tolist():

@@ -20,13 +20,13 @@ class Suite:
         return Rows(entries(), Entry.to_json)
 
     def build(self, out: str | Path, only: Sequence[str] = ()) -> Rows[Built]:
-        """Writes networks into folders of ``out``; those that are finished already are kept."""
+        """Writes networks into folders of ``out``; finished ones are kept."""
         return Rows(build(out, only), Built.to_json)
 
     def score(
         self, folder: str | Path, *, circuit: str | Path | None = None, subspace: str | Path | None = None
     ) -> CircuitScore | Rows[SubspaceScore]:
-        """Scores a circuit file in MIB's format, or subspaces of variables, against what is known."""
+        """Scores a circuit file in MIB's format, or subspaces of variables, against the ground truth."""
         if (circuit is None) == (subspace is None):
             raise InvalidInput("give a circuit or a subspace, one of the two")
         if circuit is not None:

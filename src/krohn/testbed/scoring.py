@@ -1,8 +1,8 @@
-"""Scores of hypotheses: circuits by their edges and their faithfulness, subspaces by what swaps do.
+"""Scores of hypotheses: circuits by their edges and their faithfulness, subspaces by the effects of swaps.
 
-AUROC asks whether the true edges rank above the others. MIB draws it through ten circuits of 0.1% to 100% of
-the edges, grown from the logits. Here the ranking itself is used, ties counting half, and an edge that is
-left out ranks last: whoever does not name an edge does not claim it.
+AUROC measures whether the true edges rank above the others. MIB computes it from ten circuits of 0.1% to 100%
+of the edges, grown from the logits. Here the ranking itself is used, ties counting half, and an edge that is
+left out ranks last: it is not claimed.
 
 Faithfulness is MIB's: all edges outside a circuit are patched from another word, and the logit of the right
 state less that of the other word's state is compared with the whole network (1) and with no edge at all (0).
@@ -88,7 +88,7 @@ class SubspaceScore:
 
 
 class Known:
-    """A folder of the suite, opened."""
+    """A folder of the suite, loaded."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -108,7 +108,7 @@ class Known:
         return self.model.graph
 
     def trial(self, count: int = WORDS) -> Trial:
-        """Pairs of words for scoring, other than those that found the true circuit."""
+        """Pairs of words for scoring, other than those used to find the true circuit."""
         seed = self.facts["seed"] + SCORING_SEED
         return Trial(self.model, *word_pairs(self.automaton, self.model.decoder.length, count, seed))
 
@@ -137,7 +137,7 @@ def score_circuit(folder: str | Path, circuit: str | Path | Circuit) -> CircuitS
 
 
 def scored(known: Known, given: Circuit) -> CircuitScore:
-    """Ranking and faithfulness; a file that only says which edges are meant is a ranking with two values."""
+    """Ranking and faithfulness; a file with only ``in_graph`` is a ranking with two values."""
     truth, places, ranking = known.truth.kept, known.graph.possible, given.ranking
     precision, recall = overlap(truth, given.kept)
     curve = _curve(known, ranking)
@@ -147,7 +147,7 @@ def scored(known: Known, given: Circuit) -> CircuitScore:
 
 
 def auroc(scores: Scores, positive: Flags) -> float:
-    """The chance that a true edge scores above one that is not, ties counting half."""
+    """The probability that a true edge scores above a false one, ties counting half."""
     count, rest = int(positive.sum()), int((~positive).sum())
     if not count or not rest:
         raise InvalidInput("AUROC needs edges inside and outside the true circuit")
@@ -167,7 +167,7 @@ def overlap(truth: Flags, chosen: Flags) -> tuple[float, float]:
 
 
 def top(graph: Graph, ranking: Scores, count: int) -> Flags:
-    """The edges that rank highest; among equals the first ones of the file."""
+    """The highest-ranking edges; tie-breaker: the order of the file."""
     places = list(graph.edges.values())
     order = sorted(range(len(places)), key=lambda n: -ranking[places[n]])
     kept = np.zeros(graph.possible.shape, dtype=bool)
@@ -191,7 +191,7 @@ def _curve(known: Known, ranking: Scores) -> Curve:
 
 
 def _lead(trial: Trial, kept: Flags) -> float:
-    """The mean lead of the right state's logit over that of the other word's state, where the two differ."""
+    """Mean logit difference between the right state and the other word's state, where the two differ."""
     logits = trial.run(kept).logits
     right, other = trial.answers, trial.other.answers
     leads = _chosen(logits, right) - _chosen(logits, other)
@@ -203,7 +203,7 @@ def _chosen(logits: Tensor, states: Tensor) -> Tensor:
 
 
 def curve_areas(shares: Sequence[float], faithful: Sequence[float]) -> tuple[float, float]:
-    """By trapezoids, as MIB has them: under the curve, and between the curve and 1."""
+    """By the trapezoidal rule, as in MIB: under the curve, and between the curve and 1."""
     widths = np.diff(shares)
     values = np.array(faithful)
     away = np.abs(1 - values)
@@ -240,7 +240,7 @@ def _subspace(known: Known, path: Path, given: object, asked: list[Counterfactua
 
 
 def places_of(graph: Graph) -> list[str]:
-    """Where the stream can be swapped."""
+    """The places where the stream can be swapped."""
     inside = (f"blocks.{i}.hook_resid_{part}" for i in range(graph.layers) for part in ("mid", "post"))
     return ["blocks.0.hook_resid_pre", *inside]
 

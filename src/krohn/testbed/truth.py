@@ -1,18 +1,18 @@
-"""The circuit of a network that is known: read off the weights, then cut down and tested by interventions.
+"""The true circuit of a known network: read off the weights, then pruned and tested by interventions.
 
 Three steps. An edge can carry something only if the writer's output matrix and the reader's input matrix
-share a channel; that is read off the plain weights, before any rotation. Of these, edges off every path from
-input to logits go. What is left is cut down by patching: an edge goes if the answers stay the same on every
-pair of words tried when it is patched together with all edges that went before. The circuit is then run on
-many more pairs, all edges outside patched at once; pairs on which an answer changes join those that are
-tried, and the search begins again. So the circuit is *faithful* (no answer changes on any of these pairs) and
-*minimal* (one edge more: some answer changes; that pair of words is kept).
+share a channel; that is read off the plain weights, before any rotation. Of these, edges on no path from
+input to logits are removed. The rest is pruned by patching: an edge is removed if the answers stay the same
+on every pair of words tried when it is patched together with all edges removed before. The circuit is then
+run on many more pairs, all edges outside patched at once; pairs on which an answer changes are added to those
+tried, and the search restarts. So the circuit is *faithful* (no answer changes on any of these pairs) and
+*minimal* (patching any one of its edges too changes some answer; that pair of words is kept).
 
 The search is done in the plain network. A disguise adds edges that carry nothing, so it has the same circuit;
 there it is tested, not searched for.
 
-Some edges carry the same number whatever the word is: positions, constants. No interchange can show them, so
-they are not in the circuit; those whose removal breaks the network are listed as ``constant``.
+Some edges carry the same value for every word: positions, constants. No interchange can detect them, so they
+are not in the circuit; those whose removal breaks the network are listed as ``constant``.
 """
 
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class Proof:
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """The circuit, and what shows it.
+    """The circuit, and its evidence.
 
     Attributes:
         kept: the edges of the circuit.
@@ -73,7 +73,7 @@ class Truth:
 
 
 def shared_channels(decoder: Decoder) -> Flags:
-    """[reader, writer]: whether they share a channel, in a decoder whose channels are still its own."""
+    """[reader, writer]: whether they share a channel, in a decoder that is not rotated."""
     graph, tensors = Graph(decoder.layers, decoder.heads, decoder.dim), decoder.tensors
     embedded = (tensors["transformer.wte.weight"] != 0).any(axis=0)
     writes = [embedded | (tensors["transformer.wpe.weight"] != 0).any(axis=0)]
@@ -105,7 +105,7 @@ def _gain(decoder: Decoder, name: str) -> Flags:
 
 
 def word_pairs(automaton: Semiautomaton, length: int, count: int, seed: int) -> tuple[Words, Words]:
-    """Words, and for each another one: half are drawn by themselves, half differ in a single letter."""
+    """Words, and for each another one: half are drawn independently, half differ in a single letter."""
     words = sample(automaton, length=length, count=count, seed=seed).letters.astype(np.int64)
     others = sample(automaton, length=length, count=count, seed=seed + 1).letters.astype(np.int64)
     rng = np.random.default_rng([seed, 1])
@@ -119,7 +119,7 @@ def word_pairs(automaton: Semiautomaton, length: int, count: int, seed: int) -> 
 
 
 class Trial:
-    """Pairs of words run once; circuits are tried on them."""
+    """Pairs of words, run once, on which circuits are tested."""
 
     def __init__(self, model: EdgeModel, words: Words, others: Words) -> None:
         self.model, self.words, self.others = model, words, others
@@ -128,12 +128,12 @@ class Trial:
         self.answers = self.clean.answers
 
     def run(self, kept: Flags) -> Run:
-        """With everything along the other edges from the other word."""
+        """With all other edges patched from the other word."""
         with torch.inference_mode():
             return self.model.run(self.words, Other(kept, self.other.written), clean=self.clean)
 
     def without(self, kept: Flags) -> Run:
-        """With nothing at all along the other edges."""
+        """With all other edges ablated to zero."""
         with torch.inference_mode():
             nothing = [torch.zeros_like(part) for part in self.other.written]
             return self.model.run(self.words, Other(kept, nothing), clean=self.clean)
@@ -150,7 +150,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """The edges that were found, the pairs of words on which they were tried, and more pairs they passed."""
+    """The circuit's edges, the pairs of words used in the search, and further pairs that it passed."""
 
     names: tuple[str, ...]
     words: Words
@@ -159,7 +159,7 @@ class Search:
 
 
 def search(plain: Decoder, automaton: Semiautomaton, *, seed: int, more: int = MORE_PAIRS) -> Search:
-    """The circuit of a network whose channels are its own."""
+    """The circuit of a network that is not rotated."""
     model = EdgeModel(plain)
     shared = model.graph.connected(shared_channels(plain))
     words, others = word_pairs(automaton, plain.length, PAIRS, seed)
@@ -177,7 +177,7 @@ def search(plain: Decoder, automaton: Semiautomaton, *, seed: int, more: int = M
 
 
 def unfaithful(model: EdgeModel, kept: Flags, pairs: tuple[Words, Words]) -> Words:
-    """The numbers of the pairs of words with an answer that changes when all other edges are patched."""
+    """Indices of the pairs of words with an answer that changes when all other edges are patched."""
     wrong = []
     for start in range(0, len(pairs[0]), CHUNK):
         trial = Trial(model, *(side[start : start + CHUNK] for side in pairs))
@@ -204,7 +204,7 @@ def truth_of(plain: Decoder, decoder: Decoder, search: Search) -> Truth:
 
 
 def _cut_down(graph: Graph, shared: Flags, trial: Trial) -> Flags:
-    """Later edges first: what the last readers do not need frees those before them."""
+    """Later edges first: removing what the last readers do not need frees earlier edges."""
     kept = shared.copy()
     if trial.change(kept) is not None:
         raise AssertionError("an edge without a common channel changes an answer")
@@ -233,7 +233,7 @@ def _proof(graph: Graph, kept: Flags, trial: Trial, name: str) -> Proof:
 
 
 def _constants(graph: Graph, kept: Flags, shared: Flags, trial: Trial) -> tuple[str, ...]:
-    """Edges outside that carry the same for both words of every pair, and cannot be removed."""
+    """Edges outside that carry the same value for both words of every pair, but cannot be removed."""
     same = [bool(torch.equal(a, b)) for a, b in zip(trial.clean.written, trial.other.written, strict=True)]
     found = []
     for name, (reader, writer) in graph.edges.items():

@@ -86,7 +86,7 @@ class Lift:
         return np.maximum(out, -1)
 
     def predict_after(self, part: Part, readings: Readings, pairs: Pairs) -> Numbers:
-        """The base's tuple with the part's coordinates from the source, after the letter."""
+        """The state of the base's tuple with the part's coordinates from the source, after the letter."""
         tuples = self.along(readings)
         base, source = (tuples[words, pairs.at + 1] for words in (pairs.base, pairs.source))
         mixed = self.coordinates[base].copy()

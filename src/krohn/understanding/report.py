@@ -91,7 +91,7 @@ def _status(finding: Finding) -> str:
             return "with the state" if finding.alike else "held"
         beyond = max((share.high for share in finding.controls.values()), default=0.0)
         lucky = finding.causal.value - (finding.chance or 0.0) < ABOVE_CHANCE
-        moved = finding.role.startswith("moved")  # then few answers are possible: chance is high
+        moved = finding.role.startswith("moved")  # then few answers are possible: chance is uninformative
         if finding.causal.low > max(PARTLY_FROM, beyond) and quiet >= PARTLY_FROM and (moved or not lucky):
             return "partly"
     return "readable" if _gain(finding) >= READ_FROM else "no"

@@ -1,7 +1,7 @@
 """A network as stages: the stream between any two blocks can be read, edited, and run from there.
 
-Compiled networks, trained GPTs and GPT-2 exports all become the same matrices, so that every measurement is
-the same on each of them.
+Compiled networks, trained GPTs and GPT-2 exports all become the same matrices, so that the same measurements
+apply to each of them.
 """
 
 import math

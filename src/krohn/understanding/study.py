@@ -1,7 +1,7 @@
 """The measurements: for each variable and layer the swaps that follow the algebra, the controls, a probe.
 
-Three sets of words: subspaces are fitted on the training set, their dimension, ridge and role are selected on
-the validation set, and everything reported comes from the test set.
+Three sets of words: subspaces are fitted on the first, their dimension, ridge and role are selected on the
+second (validation set), and everything reported comes from the third (test set).
 """
 
 from collections.abc import Sequence

@@ -4,7 +4,7 @@ import re
 
 from krohn.automata.semiautomaton import Semiautomaton
 
-# What a family is, and what one letter does; {n} stands for the first number in the name.
+# Description of a family, and of one letter's action; {n} is the first number in the name.
 FAMILIES: tuple[tuple[str, str], ...] = (
     (
         r"C\d+(:01)?",

@@ -1,4 +1,4 @@
-"""Expensive requests in worker processes: few at a time, ended by the clock or when nobody waits."""
+"""Expensive requests in worker processes: few at a time, ended on timeout or when the client is gone."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ COMMAND = (sys.executable, "-m", "krohn.web.worker")
 
 
 class Jobs:
-    """Runs requests; at most ``workers`` at once, and at most ``queue`` that wait."""
+    """Runs requests; at most ``workers`` at once, and at most ``queue`` waiting."""
 
     def __init__(
         self,

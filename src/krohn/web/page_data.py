@@ -72,7 +72,7 @@ def _automaton(automaton: Semiautomaton) -> dict[str, Any]:
 
 
 def _algebra(automaton: Semiautomaton) -> dict[str, Any] | None:
-    """What algebra says; ``None`` where the limits are too small."""
+    """The algebraic analysis; ``None`` if the limits are too small."""
     try:
         report = analyze(automaton)
     except KrohnError:
@@ -88,7 +88,7 @@ def _algebra(automaton: Semiautomaton) -> dict[str, Any] | None:
 
 
 def _plan(network: CompiledNetwork) -> dict[str, Any]:
-    """How this very network comes to its depth: the cascade it was built from, or what its heads look for."""
+    """The origin of this network's depth: the cascade it was built from, or what its heads look for."""
     automaton = network.automaton
     try:
         found = decompose(automaton) if network.method == "cascade" else None
@@ -181,7 +181,7 @@ def _sizes(network: CompiledNetwork) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """Numbers a browser can hold; greater ones as text."""
+    """Numbers that a browser can represent; larger ones as text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return str(value) if isinstance(value, int) and abs(value) > 2**53 else value

@@ -1,4 +1,4 @@
-"""What a page may ask the server for, checked first: an automaton by name, pattern, path or file."""
+"""Validated requests of a page: an automaton by name, pattern, path or file."""
 
 import os
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class MachineRequest:
     length: int
 
     def automaton(self) -> Semiautomaton:
-        """What is asked for; refused in one line if it is nothing."""
+        """The requested automaton; refused in one line if invalid."""
         name = self.spec[:60] or "uploaded"
         if isinstance(self.file, str):
             return parse_jff(self.file.encode(errors="replace"), name)
@@ -32,7 +32,7 @@ class MachineRequest:
         return parse_spec(self.spec)
 
     def as_dict(self) -> dict[str, Any]:
-        """What ``read_request`` reads."""
+        """The inverse of ``read_request``."""
         return {"spec": self.spec, "file": self.file, "length": self.length}
 
 

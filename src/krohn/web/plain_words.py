@@ -26,7 +26,7 @@ def head_words(network: CompiledNetwork) -> list[list[str]]:
 
 
 class _Words:
-    """Rules from names of registers and heads to sentences; the first that fits counts."""
+    """Rules from names of registers and heads to sentences; the first match wins."""
 
     def __init__(self, network: CompiledNetwork) -> None:
         assert network.program is not None
@@ -189,7 +189,7 @@ class _Words:
 
 
 def _rewritten(text: str, rules: Rules) -> str | None:
-    """By the first rule that fits the whole text."""
+    """By the first rule that matches the whole text."""
     for pattern, words in rules:
         if found := re.fullmatch(pattern, text):
             return found.expand(words)

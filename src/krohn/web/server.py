@@ -1,4 +1,4 @@
-"""The server form of the explorer: the same page, and any automaton that is typed into it or uploaded."""
+"""The explorer as a server: the same page, and any automaton that is typed in or uploaded."""
 
 import asyncio
 import hmac
@@ -20,7 +20,7 @@ from krohn.errors import InvalidInput, KrohnError
 from krohn.web.jobs import Jobs
 from krohn.web.page_request import MAX_BYTES, read_request
 
-# Who may ask: pages of this server only, and beyond loopback only those who know the token.
+# Access control: pages of this server only, and beyond loopback only with the token.
 
 
 def is_loopback(host: str) -> bool:
@@ -35,18 +35,18 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True)
 class Guard:
-    """What a request must carry; ``token`` is empty on loopback."""
+    """Requirements on a request; ``token`` is empty on loopback."""
 
     port: int
     token: str = ""
 
     def refusal(self, path: str, headers: Mapping[str, str], given: str) -> str:
-        """Why a request is refused; empty if it is welcome. ``given`` is the token it brought."""
+        """Why a request is refused; empty if it is accepted. ``given`` is its token."""
         host = headers.get("host", "")
         if not self.token and host not in {
             f"{name}:{self.port}" for name in ("127.0.0.1", "localhost", "[::1]")
         }:
-            return "this page is served to this machine only"  # a foreign name that points here, too
+            return "this page is served to this machine only"  # also a foreign name for this host
         origin = headers.get("origin")
         if origin is not None and origin.split("://", 1)[-1] != host:
             return "requests from other pages are refused"
@@ -67,7 +67,7 @@ HEADERS = {
 
 
 def build_app(page: str, guard: Guard, jobs: Jobs) -> Starlette:
-    """Two addresses: the page, and the networks that it asks for."""
+    """Two routes: the page, and the networks that it requests."""
 
     async def show(request: Request) -> Response:
         refused = _refused(request, guard)
@@ -149,7 +149,7 @@ async def _body(request: Request) -> object:
 
 
 async def _patiently(request: Request, jobs: Jobs, wanted: Any) -> Response:
-    """Waits for the worker as long as the page waits for the answer."""
+    """Waits for the worker as long as the client is connected."""
     job = asyncio.create_task(jobs.run(wanted))
     while not job.done():
         await asyncio.wait({job}, timeout=0.2)

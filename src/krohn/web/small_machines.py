@@ -1,8 +1,8 @@
 """All automata with up to three states and two letters, compiled and proved: what a page can show at once.
 
 ``python -m krohn.web.small_machines`` writes them into ``assets/small.txt``, compressed; a page without a
-server looks up there what is drawn in it. Automata are keyed by their table with states numbered in the order
-in which words reach them, and of two that differ by the names of letters alone one is kept.
+server looks up drawn automata there. Automata are keyed by their table with states numbered in the order in
+which words reach them, and of two that differ only by the names of letters one is kept.
 """
 
 import base64
@@ -46,7 +46,7 @@ def tables() -> Iterator[Table]:
 def in_order(table: Table) -> Table:
     """The part that words reach from state 0, its states numbered in the order in which they are reached."""
     order = [0]
-    for state in order:  # grows while it is read
+    for state in order:  # grows during iteration
         order += [target for target in dict.fromkeys(table[state]) if target not in order]
     return tuple(tuple(order.index(target) for target in table[state]) for state in order)
 
@@ -57,7 +57,7 @@ def key_of(table: Table) -> str:
 
 
 def machine(table: Table) -> dict[str, Any]:
-    """What a page holds of one of them; the picture is drawn by the page."""
+    """The page's data for one of them; the picture is drawn by the page."""
     automaton = Semiautomaton(
         np.array(table), letter_names=tuple(LETTER_SIGNS), state_names=tuple(STATE_SIGNS[: len(table)])
     )
@@ -76,7 +76,7 @@ def packed(machines: dict[str, dict[str, Any]]) -> str:
 
 
 def unpacked(text: str) -> dict[str, dict[str, Any]]:
-    """What ``packed`` packed."""
+    """The inverse of ``packed``."""
     found: dict[str, dict[str, Any]] = json.loads(zlib.decompress(base64.b64decode(text)))
     return found
 

@@ -1,4 +1,4 @@
-"""What trained networks reached, for the page: depth map, curves, runs, attention beside the compiled one."""
+"""Results of trained networks for the page: depth map, curves, runs, attention beside the compiled one."""
 
 import base64
 import statistics
@@ -43,7 +43,7 @@ class Replicate(Protocol):
 
     @property
     def accuracy(self) -> float:
-        """Its share of right letters."""
+        """Its token accuracy."""
 
     @property
     def sequences(self) -> int:
@@ -51,11 +51,11 @@ class Replicate(Protocol):
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """What was asked."""
+        """Its configuration."""
 
     @property
     def metrics(self) -> Mapping[str, Any]:
-        """What came out."""
+        """Its results."""
 
 
 class Cell(Protocol):
@@ -188,5 +188,5 @@ def _compiled(automaton: Semiautomaton, word: list[int]) -> list[dict[str, Any]]
 
 
 def _map(values: npt.NDArray[Any]) -> dict[str, Any]:
-    """A square of bytes, 255 for all the weight."""
+    """A square of bytes, 255 for weight 1."""
     return {"size": len(values), "data": base64.b64encode(values.astype(np.uint8).tobytes()).decode()}

@@ -1,4 +1,4 @@
-"""Names of registers and heads, as patterns, and what to say for them; the first that fits counts."""
+"""Patterns for names of registers and heads, and their sentences; the first match wins."""
 
 Rules = tuple[tuple[str, str], ...]
 

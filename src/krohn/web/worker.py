@@ -13,7 +13,7 @@ MAX_SECONDS = 120
 
 
 def limit() -> None:
-    """Memory and processor time of this process, where the system knows such limits."""
+    """Limits memory and CPU time of this process, where the system supports it."""
     try:
         import resource
     except ImportError:
