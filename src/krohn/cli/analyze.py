@@ -166,7 +166,8 @@ def _text(
     lines.append(f"depth        {str(depth).replace(' known', f' known{none}')}")
     if depth.lower > 1:
         lines.append(
-            f"one layer    of that size, with any position codes and MLP, can do all words of up to "
+            f"one layer    of that size, if its embedding may be any function of letter and position and its "
+            f"MLP any function, can do all words of up to "
             f"{depth.one_layer_up_to:,} letters (docs/generated/width.md)"
         )
     if depth.witness is not None:

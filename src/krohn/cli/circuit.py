@@ -41,9 +41,10 @@ LONG_WORDS = 64
 def command(target: str, length: int | None, seed: int, as_json: bool) -> None:
     """Turn a compiled network into threshold gates and compare the two (the upper half of Theorem 4).
 
-    A gate is 1 if the weighted sum of its inputs reaches its threshold. For a solvable automaton the depth of
-    the circuit does not depend on the length; its size grows polynomially. The circuit is compared with the
-    network on all short words and on long random ones; exit status 1 if they differ.
+    A gate is 1 if the weighted sum of its inputs reaches its threshold. If the network is a cascade or has
+    features, the depth stays bounded as words get longer, and the size grows polynomially; a scan has
+    ⌈log₂ T⌉ layers. The circuit is compared with the network on short words and on long random ones, which
+    is a test and no proof; exit status 1 if they differ.
 
     \b
     Example:  krohn circuit S4 --length 32

@@ -40,7 +40,9 @@ DIGITS = re.compile(r"\d+")
     show_default=True,
     help="Recurrent ones read words of every length; deltanet is deltaproduct with one step a letter.",
 )
-@choice("method", "How to build it; auto takes the shallowest network.", default="auto")
+@choice(
+    "method", "How to build it; auto: the shallowest that scan, cascade and features find.", default="auto"
+)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -50,7 +52,7 @@ DIGITS = re.compile(r"\d+")
     "mask", "Whether a head sees its own position (causal) or only earlier ones (strict).", default="causal"
 )
 @choice("activation", "Activation of the counters.", default="relu")
-@choice("objective", "What to make as small as possible.", default="depth")
+@choice("objective", "What to keep small, among the networks that are found.", default="depth")
 @choice(
     "target",
     "What the network outputs: the state, or what the automaton shows, such as whether a regex matches.",
@@ -100,27 +102,33 @@ def command(
 
 
 def _bounds(network: CompiledNetwork, dtype: str | None, *, observed: bool) -> DepthBounds:
-    """Bounds on the depth for layers of this width; scans and wide layers do not hold for all lengths."""
-    shape = network.transformer
-    size = LayerSize(max(shape.heads, 1), max(shape.head_dim, 1), BITS[dtype or "float32"])
+    """What is known of the least depth, for layers as wide as these, in the format they are built for.
+
+    Scans and wide layers do not last. Without a format it is float64, as in krohn verify. A network without
+    heads says nothing about a width: then layers of the usual size are meant.
+    """
+    shape, bits = network.transformer, BITS[dtype or "float64"]
+    size = LayerSize(shape.heads, shape.head_dim, bits) if shape.heads else LayerSize(bits=bits)
     lasting = None if network.method in ("scan", "wide") else shape.depth
     return bounded(network.automaton, lasting, size, observed=observed)
 
 
 def _depth(network: CompiledNetwork, depth: DepthBounds) -> str:
     """The line on depth: optimal only where the lower bound holds for words of this length."""
-    built = counted(network.transformer.depth, "layer")
+    layers = network.transformer.depth
+    built = counted(layers, "layer")
+    least = f"; at least {depth.lower} {depth.range}" if depth.lower else ""
+    if layers == 0:
+        words = "of every length" if depth.upper == 0 else f"of {counted(network.length, 'letter')}"
+        return f"depth: no layer, for in words {words} position and last letter decide{least}"
     if network.method == "scan":
-        return f"depth: {built} for this length; ⌈log₂ T⌉ for T letters; {_least(depth)}"
+        others = "krohn analyze says if a constant number is known"
+        return f"depth: {built} for this length; a scan takes ⌈log₂ T⌉ for T letters ({others}){least}"
     if network.method == "wide":
-        return f"depth: {built} for this length, with a head for every distance; {_least(depth)}"
+        return f"depth: {built} for this length, with a head for every distance{least}"
     if depth.optimal and network.length > depth.lower_beyond:
-        return f"depth: {built}, optimal; {_least(depth)}"
-    return f"depth: {built}, and as many for every length; {_least(depth)}"
-
-
-def _least(depth: DepthBounds) -> str:
-    return f"at least {depth.lower} {depth.range}" if depth.lower else "no lower bound is known"
+        return f"depth: {built}, optimal{least}"
+    return f"depth: {built}, by a plan that takes as many for every length{least}"
 
 
 def _refuse_options() -> None:
@@ -181,7 +189,7 @@ def _per_head(layer: tuple[HeadMeaning, ...]) -> str:
 
 
 def merged_texts(texts: list[str]) -> str:
-    """Merges texts that differ only in their numbers: their count, and first…last where numbers differ."""
+    """Texts that differ in their numbers only as one: how many, and first…last where the numbers differ."""
     if len(texts) == 1:
         return texts[0]
     numbers = iter(zip(*(DIGITS.findall(text) for text in (texts[0], texts[-1])), strict=True))

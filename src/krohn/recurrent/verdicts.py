@@ -46,6 +46,7 @@ FINITE = "finitely many vectors are reached; one set of weights for words of eve
 SHIFTED = f"{FINITE}; a layer also sees the letter before"
 FIXED = "fixed precision, soft attention to earlier letters alone, no positions, any depth and width"
 LOGARITHMIC = "weights and a precision of O(log T) bits that depend on the length T"
+UNLESS = f"{LOGARITHMIC}; no unless TC⁰ = NC¹, which is not known"
 _ROTATIONS = re.compile(r"[CD]\d+|S3|A4|S4|A5")
 """Names of finite groups of rotations of space: cyclic, dihedral, and those of the solids."""
 
@@ -297,7 +298,7 @@ class _Rows:
             return Verdict(name, True, self.known, None, None, how, LIU, LOGARITHMIC)
         group = obstacle.split(" inside")[0]
         why = f"{group} inside is not solvable: not unless TC⁰ = NC¹, MLPs being of fixed depth too"
-        return Verdict(name, False, None, None, None, why, LIU, LOGARITHMIC)
+        return Verdict(name, False, None, None, None, why, LIU, UNLESS)
 
 
 def _cycle(automaton: Semiautomaton) -> tuple[int, int] | None:

@@ -153,5 +153,7 @@ def _proposed(request: Request, search: Search, units: float, budget: Budget) ->
         budget.give_up("a search for features")
         raise
     if plan is None:
-        raise Unsupported("no set of features that heads can see determines the state")
+        raise Unsupported(
+            "no set of the features that are searched (docs/depth.md) determines the state after every word"
+        )
     yield Proposal("features", plan.layers, lambda: plan.program(len(automaton.output_names)), plan.titles)
