@@ -189,7 +189,7 @@ def _per_head(layer: tuple[HeadMeaning, ...]) -> str:
 
 
 def merged_texts(texts: list[str]) -> str:
-    """Texts that differ in their numbers only as one: how many, and first…last where the numbers differ."""
+    """Merges texts that differ only in their numbers: their count, and first…last where numbers differ."""
     if len(texts) == 1:
         return texts[0]
     numbers = iter(zip(*(DIGITS.findall(text) for text in (texts[0], texts[-1])), strict=True))
