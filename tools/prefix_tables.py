@@ -2,14 +2,15 @@
 
     python tools/prefix_tables.py known
     python tools/prefix_tables.py trained [--pairs N] FOLDER …
+    python tools/prefix_tables.py beyond FOLDER …
     python tools/prefix_tables.py learned FOLDER …
     python tools/prefix_tables.py write
 
 ``known`` compiles every automaton and algorithm of the suite, plain and rotated, and asks which mechanism
 ``krohn understand --prefixes`` names. ``trained`` asks the same of runs, and how many letters they have right
-on words longer than those they were trained on; ``learned`` swaps learned and linear subspaces of the last
-position and of the last eight. They write to results/understand/, ``write`` puts the tables into
-docs/understand.md and docs/findings-understand.md.
+on words longer than those they were trained on; ``beyond`` measures the latter again. ``learned`` swaps
+subspaces, learned and linear, of the last position and of the last eight. They write to results/understand/,
+``write`` puts the tables into docs/understand.md and docs/findings-understand.md.
 """
 
 import json
@@ -40,7 +41,7 @@ KNOWN, TRAINED = STORE / "prefixes-known.jsonl", STORE / "prefixes-trained.jsonl
 LEARNED = STORE / "learned.jsonl"
 MECHANISM = {"scan": "scan", "grid": "counts", "counter": "counts", "features": ONE_STEP}
 """What an algorithm of the suite is; the others are cascades. A network of one block has one step."""
-BEYOND = (1.0, 1.1, 1.25, 1.5, 2.0)
+BEYOND = (1.0, 1.1, 1.25, 1.5, 2.0, 4.0)
 """Lengths of words, as multiples of those of training."""
 BEYOND_WORDS = 24
 
@@ -75,7 +76,7 @@ def trained(folders: list[str]) -> None:
             continue
         begun = process_time()
         report = patch_prefixes(folder, pairs=pairs)
-        row = {"name": folder.name, **report.to_json(), "beyond": beyond(folder, report.length)}
+        row = {"name": folder.name, **report.to_json(), **beyond(folder, report.length)}
         with TRAINED.open("a") as file:
             file.write(
                 json.dumps(rounded({**row, "seconds": process_time() - begun}), ensure_ascii=False) + "\n"
@@ -83,21 +84,36 @@ def trained(folders: list[str]) -> None:
         print(folder.name, report.verdict, row["beyond"], flush=True)
 
 
-def beyond(folder: Path, length: int) -> list[dict[str, float]]:
-    """Right states among the letters behind those of training (at once all letters, for the first length)."""
+def beyond(folder: Path, length: int) -> dict[str, Any]:
+    """Right states among the letters behind those of training (at once all letters, for the first length).
+
+    ``first_wrong`` has the first wrong letter of each word, from 1; 0 if there is none.
+    """
     longest = round(max(BEYOND) * length)
     found = decoder_of_run(folder, length=longest)
     letters = sample(found.automaton, length=longest, count=BEYOND_WORDS, seed=1 << 20).letters.astype(
         np.int64
     )
-    said = stages_of_decoder(found.decoder, torch.float32).run(letters).said
+    stages = stages_of_decoder(found.decoder, torch.float32)
+    said = np.concatenate([stages.run(part).said for part in np.split(letters, 4)])
     right = said == Readings(found.automaton, letters).states
     ends = [round(part * length) for part in BEYOND]
     starts = [0, *ends[:-1]]
-    return [
+    sections = [
         {"from": start + 1, "to": end, "right": float(right[:, start:end].mean())}
         for start, end in zip(starts, ends, strict=True)
     ]
+    first = np.where(right.all(axis=1), 0, right.argmin(axis=1) + 1)
+    return {"beyond": sections, "first_wrong": first.tolist()}
+
+
+def beyond_again(folders: list[str]) -> None:
+    for folder in (Path(name) for name in folders):
+        rows = rows_of(TRAINED)
+        (row,) = (row for row in rows if row["name"] == folder.name)
+        row |= rounded(beyond(folder, row["length"]))
+        TRAINED.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        print(folder.name, row["beyond"], row["first_wrong"], flush=True)
 
 
 def learned(folders: list[str]) -> None:
@@ -182,10 +198,17 @@ def mechanisms() -> str:
                 numbers([layer["class_known_from"] for layer in layers]) if row["classes"] else "none",
                 numbers([half(row["patched"], layer["first_letter"]) for layer in layers]),
                 " ".join(f"{100 * part['right']:.1f}" for part in row["beyond"]),
+                ends(row["first_wrong"], row["length"]),
             ]
         )
     head = ["network", "pairs", "named", "best share by layer, %", "its chance", "state from", "class from"]
-    return markdown([*head, "first letter", "letters right, %"], body)
+    return markdown([*head, "first letter", "letters right, %", "first wrong letter"], body)
+
+
+def ends(first: list[int], length: int) -> str:
+    """Least, median and greatest first wrong letter of the words that are right up to the trained length."""
+    behind = [letter for letter in first if letter > length]
+    return f"{min(behind)}–{np.median(behind):.0f}–{max(behind)}" if behind else "none right so far"
 
 
 def half(prefixes: list[int], shares: list[float]) -> int | None:
@@ -238,7 +261,7 @@ def write() -> None:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     what, *names = sys.argv[1:]
-    if what in ("trained", "learned"):
-        {"trained": trained, "learned": learned}[what](names)
+    if what in ("trained", "beyond", "learned"):
+        {"trained": trained, "beyond": beyond_again, "learned": learned}[what](names)
     else:
         {"known": known, "write": write}[what]()

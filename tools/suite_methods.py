@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from krohn.testbed.building import VERSION
+from krohn.testbed.catalogue import entries
 from krohn.testbed.causal import TEST, TRAIN
 from krohn.testbed.disguise import DISGUISES
 from krohn.testbed.interchange import interchange_accuracy
@@ -50,7 +52,7 @@ def measure(folder: Path) -> list[dict[str, object]]:
         rows += subspaces(known, variable, train, test)
     about = {
         key: known.facts[key] for key in ("name", "automaton", "algorithm", "disguise", "edges", "in_graph")
-    }
+    } | {"suite": known.facts["krohn suite"]}
     return [{**about, **row} for row in rows]
 
 
@@ -124,6 +126,9 @@ def tables(rows: list[dict[str, object]]) -> dict[str, str]:
     count = (
         f"{len(networks)} networks, {edges:,} edges, {true:,} of them in a circuit; {len(asked):,} variables."
     )
+    older = len({row["name"] for row in rows if version(row) < VERSION})
+    if older:
+        count += f" {older} of them, marked ¹, were measured on an earlier version of the suite."
     whole = complete(rows)
     number = len({row["name"] for row in whole})
     return {
@@ -133,7 +138,21 @@ def tables(rows: list[dict[str, object]]) -> dict[str, str]:
             whole, SUBSPACE_METHODS, "interchange", "interchange accuracy", "{:.0%}"
         ),
         "suite-networks": by_network(rows),
+        "suite-missing": missing(rows),
     }
+
+
+def version(row: dict[str, object]) -> int:
+    """Of the suite; the first did not write it down."""
+    return int(str(row.get("suite", 1)))
+
+
+def missing(rows: list[dict[str, object]]) -> str:
+    """The networks of the suite that have no row."""
+    names = [entry.name for entry in entries() if entry.name not in {row["name"] for row in rows}]
+    if not names:
+        return "All networks of the suite were measured."
+    return f"Not measured ({len(names)} of {len(entries())}): {', '.join(names)}."
 
 
 def by_network(rows: list[dict[str, object]]) -> str:
@@ -144,7 +163,8 @@ def by_network(rows: list[dict[str, object]]) -> str:
     lines = [head, ["---"] * len(head)]
     for name in dict.fromkeys(row["name"] for row in rows):
         own = [row for row in rows if row["name"] == name]
-        cells = [str(name), str(own[0]["edges"]), str(own[0]["in_graph"])]
+        mark = " ¹" if version(own[0]) < VERSION else ""
+        cells = [f"{name}{mark}", str(own[0]["edges"]), str(own[0]["in_graph"])]
         for method in methods:
             row = next(row for row in own if row["method"] == method)
             cells.append(f"{float(str(row['auroc'])):.3f} ({float(str(row['seconds'])):.1f})")
