@@ -27,6 +27,12 @@ from krohn.recurrent.recurrent_files import CELLS, RecurrentNetwork, load, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
 Stored = Callable[[str, str], StoredNetwork]
+STRICTER = {
+    "the length of a key is not exactly 0 or 1",
+    "a key is not known to the last bit",
+    "a memory is rounded, or depends on a library's last bit",
+}
+"""Rules of the Python checker that Coq does without: it divides keys by lengths, and rounds in one order."""
 
 
 def words_changed(network: StoredNetwork, name: str, changes: dict[int, int]) -> StoredNetwork:
@@ -92,7 +98,10 @@ def lacking(network: StoredNetwork) -> dict[str, tuple[StoredNetwork, Exploratio
     hints = [list(row) for row in found.hints]
     hints[1][0] = hints[1][0] + 1
     swapped = replace(automaton, table=automaton.table[::-1].copy())
+    zeros = np.flatnonzero(next(t for t in network.tensors if t.name == head).words == 0)
+    minus_zeros = words_changed(network, head, {int(place): 0x80000000 for place in zeros})
     return {
+        "the sign of zero": (minus_zeros, found),
         "a gate that is not saturated": changed(gate, 100.0),
         "a sum that is rounded": changed(head, 1 / 3),
         "a sum of more than 24 bits": changed("head.bias", 2.0**17, 0),
@@ -123,7 +132,8 @@ def test_without_one_hypothesis_nothing_is_accepted(coq: Path, stored: Stored) -
     text.append(judged("0").replace("machine0", "outside"))
     answers = re.findall(r"= (true|false)", output_of("\n".join(text)))
     names = [*cases, "a complete table", "states that exist"]
-    assert dict(zip(names, answers, strict=True)) == {name: str(name == "nothing").lower() for name in names}
+    harmless = ("nothing", "the sign of zero")
+    assert dict(zip(names, answers, strict=True)) == {n: str(n in harmless).lower() for n in names}
 
 
 def judged(tag: str, order: str = "Exact.closed_in_any_order") -> str:
@@ -143,10 +153,11 @@ def cell_of(network: StoredNetwork) -> Cell:
 
 def test_what_coq_accepts_after_a_flipped_bit_is_right(coq: Path, stored: Stored) -> None:
     rng = np.random.default_rng(20)
-    text, flips, counts = [HEAD, "From Krohn Require Exact OneOrder."], [], Counter[str]()
+    text, flips = [HEAD, "From Krohn Require Exact OneOrder."], []
+    counts, alone = Counter[str](), Counter[str | None]()
     for name, architecture, count in (
-        ("C2", "diagonal", 30),
-        ("FlipFlop", "diagonal", 20),
+        ("C2", "diagonal", 130),
+        ("FlipFlop", "diagonal", 50),
         ("S3", "deltaproduct", 20),
     ):
         network = stored(name, architecture)
@@ -169,14 +180,18 @@ def test_what_coq_accepts_after_a_flipped_bit_is_right(coq: Path, stored: Stored
         if answer == "true":
             cell, automaton = cell_of(flipped), flipped.automaton
             proof = close(cell, automaton)
-            assert proof.every_length
-            assert proof.any_order >= any_order
+            if proof.every_length:
+                assert proof.any_order >= any_order
+            else:
+                alone[proof.reason] += 1
             words = rng.integers(automaton.num_letters, size=(20, 30))
             truth = np.array([automaton.run(word) for word in words])
             assert (states_in_training(cell, "cpu")(words) == truth).all()
-    assert counts.total() == 70
-    assert counts["true"] >= 33, counts
-    assert counts["false"] + counts["no certificate"] >= 7, counts
+    assert counts["true"] + counts["false"] + counts["no certificate"] == 200
+    assert counts["true"] >= 150, counts
+    assert counts["false"] + counts["no certificate"] >= 20, counts
+    assert sum(alone.values()) <= 3
+    assert set(alone) <= STRICTER, alone
 
 
 def test_the_command_and_its_exit_status(
@@ -214,8 +229,13 @@ def test_bad_questions_have_one_line(
     with pytest.raises(InvalidInput, match="no certificate of krohn"):
         kernel_verdict(net, out=tmp_path / "mine.v")
     monkeypatch.setenv("PATH", "")
+    capsys.readouterr()
+    assert run(["verify", net, "--kernel"]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert "no coqc is installed; apt-get install coq libcoq-flocq" in line
     with pytest.raises(MissingDependency, match="apt-get install coq libcoq-flocq"):
-        kernel_verdict(net)
+        kernel_verdict(net, out=tmp_path / "later.v")
+    assert "right_on_every_word" in (tmp_path / "later.v").read_text()
 
 
 def test_only_files_that_safetensors_writes_are_read(tmp_path: Path) -> None:

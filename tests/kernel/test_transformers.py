@@ -244,12 +244,13 @@ def test_random_networks_give_the_logits_of_torch(coq: Path, tmp_path: Path) -> 
 
 
 def test_other_heads_are_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    net = str(tmp_path / "net")
-    assert run(["compile", "FlipFlop", "--length", "4", "--out", net]) == 0
-    capsys.readouterr()
-    assert run(["verify", net, "--kernel"]) == 2
-    message = capsys.readouterr().err
-    assert "heads all count" in message
-    assert len(message.strip().splitlines()) <= 2
+    for name, missing in (("FlipFlop", "heads all count"), ("Q8", "each channel depends on one counter")):
+        net = str(tmp_path / name)
+        assert run(["compile", name, "--length", "4", "--out", net]) == 0
+        capsys.readouterr()
+        assert run(["verify", net, "--kernel"]) == 2
+        message = capsys.readouterr().err
+        assert missing in message
+        assert len(message.strip().splitlines()) <= 2
     with pytest.raises(Unsupported, match="what krohn compile writes"):
         krohn.verify(tmp_path, kernel=True)

@@ -13,7 +13,7 @@ from math import isfinite
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import LimitExceeded
+from krohn.errors import LimitExceeded, Unsupported
 from krohn.network.forward import apply_mlp
 from krohn.network.transformer import Layer, Matrix, Transformer
 
@@ -154,7 +154,9 @@ def _layer_hint(index: int, layer: Layer, stream: Matrix, places: Matrix) -> tup
         depends.append(np.ptp(rows, axis=0).max(axis=0) > TOLERANCE)
     owners = [np.flatnonzero(column) for column in np.array(depends).T]
     if any(len(owner) > 1 for owner in owners):
-        raise NoCounters("a channel depends on two counters of the same layer")
+        raise Unsupported(
+            "the kernel's proofs cover layers where each channel depends on one counter; here one has two"
+        )
     owner = [int(some[0]) if len(some) else 0 for some in owners]
     numbers: dict[tuple[int, ...], int] = {}
     following: list[list[int]] = [[] for _ in stream]
