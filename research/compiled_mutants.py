@@ -137,14 +137,16 @@ def report(rows: list[Row]) -> str:
             tables[table_name].setdefault(label, Counter()).update(row["outcomes"])
     count = sum(sum(row["outcomes"].values()) for row in rows)
     seconds = sum(row["seconds"] for row in rows)
+    each = [sum(outcomes.values()) for outcomes in tables["change"].values()]
     head = (
         f"# Mutants\n\nWritten by `research/compiled_mutants.py`: {count:,} mutants of "
-        f"{len(tables['change'])} kinds, {seconds / 60:.0f} minutes of processor\ntime. A mutant is a "
-        "certified network with one change. It counts as wrong if the judge finds a word that it answers\n"
-        "wrongly: the judge tries all short words, and long ones with periods, runs and one odd letter. "
-        '"Right" means that\nno word tried was answered wrongly; some of the refused ones are wrong on words '
-        "that were not tried. The last column\nmust be 0. "
-        "`tests/check/changes.py` says what each kind changes."
+        f"{len(tables['change'])} kinds, {min(each)} to {max(each)} of each, in\n{seconds / 60:.0f} minutes "
+        "of processor time. A mutant is a network with one change; without it all are certified but Grid4 by "
+        "the\ncount of Theorem 3. It counts as wrong if the judge finds a word that it answers wrongly: the "
+        "judge tries all short\nwords, and long ones with periods, runs and one odd letter. "
+        '"Right" means that no word tried was answered wrongly;\nsome of the refused ones are wrong on words '
+        "that were not tried. The last column must be 0.\n"
+        "`tests/check/changes.py` and `tests/check/unread_changes.py` say what each kind changes."
     )
     return "\n\n".join([head, *(table(name, counted) for name, counted in tables.items())])
 

@@ -78,7 +78,7 @@ def test_live_states_read_a_letter_of_some_word_and_classes_stand_where_they_are
     machine = random_moment(seed, states=6).machine
     runs = [run(machine, word[:length]) for word in WORDS]
     read = {state for seen in runs for state, _, _ in seen}
-    assert set(np.flatnonzero(machine.live(length))) == read
+    assert set(np.flatnonzero(live_states(machine.follow, length))) == read
     assert set(np.flatnonzero(live_states(machine.follow, length))) == read
     stands = machine.standing(4, length)
     for number, place in np.ndindex(stands.shape):

@@ -14,9 +14,9 @@ import krohn
 from check.judge import decoder_outputs, hard_words, runs
 from every import every
 from krohn.check import mlp
-from krohn.check.affine import normed
 from krohn.check.checker import check
 from krohn.check.format import FORMATS, whole
+from krohn.check.layer_norm import normed, spread
 from krohn.check.reader import Automaton, Network
 from krohn.check.real import Real, between, point
 from krohn.check.strands import untouched
@@ -44,7 +44,7 @@ def test_mean_and_deviation_of_torch_are_inside() -> None:
     for channels in (4, 7, 16, 33, 64, 147, 400, 1024):
         for _ in range(12):
             x, _ = streams(dice, channels)
-            mean, inverse = SINGLE.spread(between(x.min(axis=0), x.max(axis=0)), EPSILON)
+            mean, inverse = spread(SINGLE, between(x.min(axis=0), x.max(axis=0)), EPSILON)
             data = torch.tensor(x, dtype=torch.float32)
             _, found, deviation = torch.native_layer_norm(data, [channels], None, None, EPSILON)
             assert float(found.abs().max()) <= mean
@@ -110,7 +110,7 @@ def test_a_deviation_that_varies_moves_what_is_subtracted_as_well() -> None:
         found = y @ weight
         assert (box.lo <= found).all()
         assert (found <= box.hi).all()
-        mean = SINGLE.spread(stream, EPSILON)[0]
+        mean = spread(SINGLE, stream, EPSILON)[0]
         moved += norm.mean > 1.2 * mean
     assert moved > 30
 

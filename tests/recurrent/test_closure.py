@@ -8,7 +8,7 @@ import torch
 
 from krohn.automata.zoo import parse_spec
 from krohn.check import closure
-from krohn.check.chunks import has_chunks, same_in_chunks
+from krohn.check.chunks import same_in_chunks
 from krohn.check.format import FORMATS
 from krohn.check.real import point
 from krohn.check.sums import Notes
@@ -143,7 +143,6 @@ def test_chunks_are_not_called_exact_where_they_are_not() -> None:
     tower = diagonal(parse_spec("C2"))
     gates = {b"": np.array([0.5])}
     assert not same_in_chunks(tower, Notes(steps={"h.0": gates}, sizes={"h.0": (1.0, 1.0)}))
-    assert not has_chunks(WEIGHTS["gru"](parse_spec("C2")))
 
 
 def test_stacks_have_a_horizon() -> None:

@@ -11,14 +11,14 @@ import torch
 
 from cascade.random_automata import random_automaton
 from every import every
-from krohn.check.boxes import Boxes, BoxVerdict, boxes_from, check, gated, witness_of
+from krohn.check.boxes import Boxes, BoxVerdict, boxes_from, check, gated
 from krohn.check.claim import read_certificate
 from krohn.check.folder import read_net
 from krohn.check.verdict import Refused
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.evaluate.trained_states import trained_states
 from krohn.trained import box_search
-from krohn.trained.box_certificate import NAME, certificate_of, save_certificate
+from krohn.trained.box_certificate import NAME, certificate_of, save_certificate, witness_of
 from krohn.trained.box_loss import IMAGES, memory_gate, worst_leads
 from krohn.trained.box_search import contexts, outwards, search, words_of
 from krohn.trained.proving import Proof, meant, provable, prove

@@ -7,17 +7,9 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import Record, Refuted
-from krohn.certify.witness_search import (
-    Walk,
-    compares_repeating_codes,
-    differing_word,
-    note_scan,
-    note_steps,
-    scans,
-    walk_through,
-    witness_json,
-)
-from krohn.check.checker import WORK, check, fits
+from krohn.certify.witness_search import Walk, compares_repeating_codes, scans, walk_through
+from krohn.certify.witness_text import differing_word, note_scan, note_steps, witness_json
+from krohn.check.checker import LAYERED_WORK, WORK, check, fits
 from krohn.check.reader import Automaton, Network, network_of
 from krohn.check.readout import decode, simulate
 from krohn.check.verdict import Budget, Verdict, inside, refusal_of
@@ -31,8 +23,6 @@ RUN_ONLY = (
 )
 SHORT = 4
 """Words up to here are few: a machine can hold whatever a head returns."""
-WALK_WORK = 4e8
-"""Entries of arrays that a walk through the layers may compute: some seconds."""
 
 Outcome = tuple[Record, Refuted | None, float]
 
@@ -44,11 +34,11 @@ def attempt(
 
     With ``once`` a wrong word is known: no proof can be found, and one attempt says where it fails.
     """
-    checked, table = checkable(network, automaton)
-    if length > SHORT and returns_positions(network):
-        record = Record(layer=network.depth)
-        return record, record.refuse("search", RUN_ONLY), 0.0
-    return furthest(checked, table, length, dtype, once=once)
+    outcome = furthest(*checkable(network, automaton), length, dtype, once=once)
+    if outcome[1] is None or not returns_positions(network):
+        return outcome
+    record = Record(layer=network.depth)
+    return record, record.refuse("search", RUN_ONLY), 0.0
 
 
 def returns_positions(network: Transformer) -> bool:
@@ -117,8 +107,9 @@ def _attempts(
             continue
         record, walk = Record(), None
         try:
+            work = LAYERED_WORK / 4 if once else LAYERED_WORK
             walk = walk_through(
-                searched, dtype, length, choices=choices, work=WALK_WORK, joined=joined, clock=clock
+                searched, dtype, length, choices=choices, work=work, joined=joined, clock=clock
             )
             if not joined and fits(checked, table):  # its end is then that of the walk, step by step
                 read_off(walk, table, length)

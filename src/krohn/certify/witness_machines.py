@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 
-from krohn.check.affine import normed
 from krohn.check.format import FORMATS
+from krohn.check.layer_norm import normed
 from krohn.check.machine import Moment, live_states
 from krohn.check.reader import Layer
 from krohn.check.real import Array, Flags, Integers, Real, distinct
@@ -105,7 +105,7 @@ def merged(moment: Moment, live: Flags) -> Merge:
         turn[number, alike] = 1
     first = [alike[0] for alike in worth.values()]
     classes = groups(middle(moment.box) * keep)
-    reading = machine.live(moment.length)
+    reading = live_states(machine.follow, moment.length)
     width = machine.follow.shape[1] * len(turn)
     steps = (machine.steps @ turn.T).reshape(len(machine.follow), width)
     seen = np.concatenate([classes[machine.shown], steps], axis=1)

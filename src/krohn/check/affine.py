@@ -1,22 +1,16 @@
-"""What matrices read: through LayerNorm, and by affine arithmetic, in which errors of one sum cancel.
+"""What matrices read by affine arithmetic, in which errors of one sum cancel.
 
-LayerNorm: y_i = gain_i (x_i − mean) / deviation. Mean and deviation are one number each for a position;
-over all positions the deviation lies in a narrow interval if a pair of channels dominates it. So y_i =
-scale_i (x_i − mean) up to a small error of its own, and a matrix reads x @ (scale W) − mean · (scale @ W).
-Where the columns of scale W sum to 0, as they do for readers that subtract a channel which is always 0, the
-mean drops out, and all its rounding with it.
-
-Affine arithmetic: x = centre + Σ_e tied[e] + own: one symbol e in [−1, 1] per channel of the stream before,
+x = centre + Σ_e tied[e] + own: one symbol e in [−1, 1] per channel of the stream before,
 and what a unit has for itself (its rounding, its unknown sign), up to ``own``. ``box`` bounds the same
 numbers by plain intervals; both hold, so what they have in common does.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from krohn.check.format import Box, Format, whole
+from krohn.check.layer_norm import Norm
 from krohn.check.real import (
     Array,
     Flags,
@@ -30,53 +24,6 @@ from krohn.check.real import (
     point,
     summed_up,
 )
-
-
-@dataclass(frozen=True)
-class Norm:
-    """y_i is within ``error(x)`` of ``scale_i`` (x_i − m): m is one number for a position, up to ``mean``.
-
-    m is not the mean itself: where 1 / deviation is larger than in ``scale``, so is what is subtracted.
-    """
-
-    fmt: Format
-    scale: Array
-    alike: Array  # error per size of x_i: the deviation; what it does to the mean is alike in all channels
-    own: Array  # error per size of x_i − mean: rounding
-    faint: Array  # error besides: products that underflow
-    mean: float
-
-    def __getitem__(self, channels: Any) -> "Norm":
-        scale, alike, own, faint = (part[channels] for part in (self.scale, self.alike, self.own, self.faint))
-        return Norm(self.fmt, scale, alike, own, faint, self.mean)
-
-    def error(self, size: Array) -> Array:
-        """How far y_i can be off where |x_i| is at most this."""
-        return self.alike * size + self.own * (size + self.mean) + self.faint
-
-    def shift(self, weight: Array) -> tuple[Array, Array]:
-        """What the mean adds to the size of every channel, and to what each column of the matrix reads."""
-        return np.abs(self.scale) * self.mean, self.mean * (point(self.scale) @ weight).size
-
-    def apart(self, part: Real, beyond: Array) -> Box:
-        """y without the mean, which lies beyond."""
-        made = (part * point(self.scale)).widened(self.error(part.size + beyond))
-        return Box(made, np.abs(self.scale) * (beyond + self.mean))
-
-    def linear(self, box: Box, weight: Array, bias: Array | None = None) -> Box:
-        """y @ weight + bias. Beyond stays what was beyond x, as x @ (scale W) has it."""
-        made = self.fmt.linear(self.apart(box.part, box.beyond), weight, bias)
-        wide = (np.abs(self.scale) * box.beyond) @ np.abs(weight)
-        return Box(made.part.widened(self.shift(weight)[1]), wide)
-
-
-def normed(fmt: Format, stream: Real, gain: Array | None, epsilon: float) -> Norm:
-    """LayerNorm on any vector of the stream; without a gain there is none, and y is x itself."""
-    if gain is None:
-        nothing = np.zeros(len(stream))
-        return Norm(fmt, np.ones(len(stream)), nothing, nothing, nothing, 0.0)
-    mean, inverse = fmt.spread(stream, epsilon)
-    return Norm(fmt, *fmt.scaled(stream.size, mean, gain, inverse))
 
 
 @dataclass(frozen=True)
@@ -96,7 +43,7 @@ class Affine:
 
     def shared(self) -> "Affine":
         """The box, narrowed to what the affine form allows."""
-        radius = summed_up(np.concatenate([self.tied, self.own[None]]))
+        radius = summed_up(self.tied, self.own)
         form = Real(self.centre, self.centre).widened(radius)
         box = self.box.where(self.box.known, self.box.within(form))
         return Affine(box, self.centre, self.tied, self.own)
@@ -148,12 +95,12 @@ class Affine:
     def _paired(self, made: "Affine", pairs: Integers, unsure: Flags) -> "Affine":
         """The first of a pair stands for both, as s itself; the second for how far s' is from −s."""
         first, second = pairs[:, 0], pairs[:, 1]
-        both = (
-            (self.centre[:, first] + self.centre[:, second])[None],
-            self.tied[..., first] + self.tied[..., second],
-        )
-        gap = ample(summed_up(np.concatenate([*both, self.own[None, :, first], self.own[None, :, second]])))
-        use = unsure[:, first] & unsure[:, second] & (gap < made.own[:, first] + made.own[:, second])
+        unsure = unsure[:, first] & unsure[:, second]
+        if not unsure.any():
+            return made
+        tied, centre = (part[..., first] + part[..., second] for part in (self.tied, self.centre))
+        gap = ample(summed_up(tied, centre, self.own[:, first], self.own[:, second]))
+        use = unsure & (gap < made.own[:, first] + made.own[:, second])
         centre, tied, own = made.centre.copy(), made.tied.copy(), made.own.copy()
         centre[:, first] = np.where(use, self.centre[:, first], centre[:, first])
         tied[..., first] = np.where(use, self.tied[..., first], tied[..., first])
@@ -172,7 +119,7 @@ class Affine:
     def sums(self, weight: Array) -> Real:
         """x @ weight in real numbers, by the form alone unless they are known."""
         off = affine_error(self.reach, weight, np.zeros(weight.shape[1]))
-        radius = summed_up(np.concatenate([self.read(weight), (self.own @ np.abs(weight))[None], off[None]]))
+        radius = summed_up(self.read(weight), self.own @ np.abs(weight), off)
         made = Real(self.centre @ weight, self.centre @ weight).widened(radius)
         return known_sums(self.box, weight, self.grain(weight), made)
 
@@ -186,7 +133,7 @@ class Affine:
         """How far each row's chosen unit is above every unit, at least: by the boxes, or by the form."""
         own = [part[..., rows, units][..., None] for part in (self.centre, self.tied, self.own)]
         apart = point(own[0]) - point(self.centre)
-        radius = summed_up(np.concatenate([own[1] - self.tied, own[2][None] + self.own[None]]))
+        radius = summed_up(own[1] - self.tied, own[2] + self.own)
         boxes = point(self.box.lo[rows, units][:, None]) - point(self.box.hi)
         return np.maximum((apart - point(ample(radius))).lo, boxes.lo)
 

@@ -24,7 +24,7 @@ from krohn.check.format import FORMATS
 from krohn.check.reader import Automaton, need
 from krohn.check.real import Array, Flags, Integers, Real, point, terms_of
 from krohn.check.sums import Sums
-from krohn.check.verdict import Budget, Refused, require
+from krohn.check.verdict import Budget, Refused
 
 LARGEST = 1e12
 """Sides of boxes must be smaller."""
@@ -193,17 +193,6 @@ def ill_formed(cell: BoxCell, boxes: Boxes, automaton: Automaton, allowed: Flags
     if not ((boxes.low[0] <= 0) & (boxes.high[0] >= 0)).all():
         return "box 0 must hold the state before the first letter, all zeros"
     return ""
-
-
-def witness_of(boxes: Boxes, sides: str = "f8") -> dict[str, Any]:
-    """The boxes as plain values; sides in short floats, which must hold them exactly."""
-    parts = {}
-    for name in ("low", "high"):
-        value = getattr(boxes, name).astype(SIDES[sides])
-        require(value == getattr(boxes, name), f"{sides} does not hold the sides of the boxes")
-        parts[name] = base64.b64encode(value.tobytes()).decode()
-    lists = {"state": boxes.state.tolist(), "follower": boxes.follower.tolist()}
-    return {**lists, "sides": sides, "width": int(boxes.low.shape[1]), **parts}
 
 
 def boxes_from(witness: Any) -> Boxes:

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from krohn.check.affine import Norm, normed
 from krohn.check.finite import finite_attention
 from krohn.check.format import FORMATS, Box, Format, whole
 from krohn.check.head_rules import Look, Part, add_up, look_back, remember
+from krohn.check.layer_norm import Norm, normed
 from krohn.check.machine import Lifted, Machine, Moment, Setting, counted_anew, lifted, merge
 from krohn.check.mlp import Block, tabulate
 from krohn.check.reader import Automaton, Head, Layer, Network, stored
@@ -37,9 +37,9 @@ from krohn.check.witness import (
 )
 from krohn.errors import LimitExceeded
 
-WORK, LAYERED_WORK = 2e10, 1e9
+WORK, LAYERED_WORK = 2e10, 1.6e9
 """Entries of arrays that a proof may compute. How many it takes is decided by the network in a scan; layer by
-layer by the witness, which anyone may have written: about ten seconds of a processor.
+layer by the witness, which anyone may have written: some twenty seconds of a processor at most.
 """
 
 
@@ -104,8 +104,7 @@ def embed(network: Network, length: int, fmt: Format, *, clock: bool = True) -> 
     shape = (letters, length, d)
     table = point(network.embedding).shaped(letters, 1, d).spread(*shape)
     summed = fmt.add(whole(table), whole(point(along).spread(*shape))).part
-    repeats, reading, following = readings_of(along if clock else along[:, :0])
-    repeats = repeats if clock else np.zeros(d, dtype=bool)
+    repeats, reading, following = readings_of(along if clock else np.zeros_like(along))
     places, count = np.where(steady | repeats, 0.0, along), len(following)
     nothing = np.zeros(0, dtype=np.int64)
     machine = Machine(

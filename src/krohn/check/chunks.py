@@ -25,11 +25,6 @@ MAX_ROWS = 4_000
 MEMORY = FORMATS["float32"].inner
 
 
-def has_chunks(cell: Cell) -> bool:
-    """Whether the architecture has a chunked form."""
-    return isinstance(cell, (DeltaStack, DiagonalStack))
-
-
 def same_in_chunks(cell: Cell, notes: Notes) -> bool:
     """From what a closed search has noted."""
     if not notes.exact or any(len(rows) > MAX_STEPS for rows in notes.steps.values()):

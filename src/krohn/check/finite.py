@@ -9,8 +9,8 @@ rules rely on it: they bound how far numbers are off, and need not ask whether t
 
 import numpy as np
 
-from krohn.check.affine import Norm
 from krohn.check.format import whole
+from krohn.check.layer_norm import Norm
 from krohn.check.machine import Setting
 from krohn.check.reader import Layer, Network
 from krohn.check.real import Real

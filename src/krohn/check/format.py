@@ -2,11 +2,11 @@
 
 ``Box`` stands for numbers that the network has computed; only a ``Format`` makes one from others, and each of
 its methods counts the relative error, the underflow, the overflow and the checker's own rounding. Together
-with ``real`` these are the only files that name a unit roundoff.
+with ``real`` and ``layer_norm`` these are the only files that name a unit roundoff.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from krohn.check.real import (
     ends,
     lowest_bit,
     point,
-    summed_up,
     terms_of,
 )
 from krohn.check.verdict import require
@@ -222,12 +221,6 @@ class Format:
             made = made if value is None else point(np.full_like(lo, value)).where(where, made)
         return made
 
-    def root(self, box: Real) -> Real:
-        """The square root of computed numbers that are not negative."""
-        few = ROOT * (self.inner.unit + 4 * OWN.unit)
-        made = Real(np.sqrt(box.lo) * (1 - few), np.sqrt(box.hi) * (1 + few)).outward(box.size)
-        return self.stored(whole(made)).part
-
     def scores(self, queries: Real, keys: Real, root: float = 1.0) -> Real:
         """Tensors [t, k] and [i, k]: the computed score of every pair [t, i], divided by ``root``.
 
@@ -254,69 +247,6 @@ class Format:
         far = radius + off + own
         made = Real(centre - far, centre + far).outward(own)
         return made if root == 1 else made * point(1 / root)
-
-    def spread(self, stream: Real, epsilon: float) -> tuple[float, Real]:
-        """LayerNorm's two numbers where channel i is in stream[i]: the size of its mean; 1 / deviation.
-
-        The variance is Σx²/d − mean². It may be computed in two passes, in any order of sums: x − mean, the
-        square, the quotient and ε pass 6 roundings besides those of the sum. Or by the updates of Welford and
-        Chan, as torch does: MOMENTS leaves room for them, and the tests hold it against torch.
-        """
-        require(not self.coarse, "LayerNorm is proved in float32 and float64 only")
-        d, sizes = float(len(stream)), stream.size
-        total, whole = stream.total(0), summed_up(sizes)
-        off = ample(self.inner.error(whole, 4 * (d + 8), d) / d)
-        mean = ample(total.size / d)
-        squares = (stream * stream).total(0).hi
-        least = np.where(stream.lo * stream.hi > 0, np.minimum(np.abs(stream.lo), np.abs(stream.hi)), 0.0)
-        below = (point(least) * point(least)).total(0).lo - ample(d * mean * mean)
-        above = squares + ample(d * off * off)
-        centred = ample((sizes + mean + off) ** 2)
-        slack = self.inner.error(summed_up(centred), MOMENTS, 2 * d) + self.positive_sum(centred)
-        low, high = (below - slack) / d + epsilon, (above + slack) / d + epsilon
-        require(low > 0, "LayerNorm may divide by 0", "let a pair of channels be far larger than the others")
-        few = ROOT * (self.inner.unit + OWN.unit)
-        return float(mean + off), Real((1 - few) / np.sqrt(high), (1 + few) / np.sqrt(low))
-
-    def positive_sum(self, most: Array) -> Array:
-        """Error of a sum of terms from 0 to ``most``, in any order, if few of them are large.
-
-        Let k be large. An addition of two partial sums that hold large terms errs by u times all; there are
-        k − 1. One of a sum that holds none errs by no more than that, since the other summand is itself a
-        number of the format. So these errors add up to the small terms, as computed, which is next to nothing
-        more than their sum.
-        """
-        falling = np.sort(most)[::-1]
-        rest = np.concatenate([np.cumsum(falling[::-1])[::-1], np.zeros(1)])
-        large = np.arange(len(rest), dtype=np.float64)
-        bounds = SAFE * ((large + 1) * (self.inner.unit + OWN.unit) * rest[0] + SAFE * rest)
-        out: Array = ample(bounds.min())
-        return out
-
-    def scaled(
-        self, size: Array, mean: float, gain: Array, inverse: Real
-    ) -> tuple[Array, Array, Array, Array, float]:
-        """What LayerNorm multiplies x − mean by, |x| up to ``size``: a number for each channel; how far it
-        is off, alike in all channels; what each is rounded, per size of x − mean; what it loses to underflow;
-        and the size of what is then subtracted from x: mean · inverse / (the number chosen for it).
-
-        Any one number for ``inverse`` would do; one that makes the gains short keeps whole numbers whole.
-        (x − mean) · inverse · gain, or (x · inverse − mean · inverse) · gain: at most 4 roundings each.
-        """
-        most = size + mean
-        most = most * inverse.hi * (1 + np.abs(gain)) + most
-        require(most < self.inner.largest / 2, "LayerNorm can overflow", TOO_LARGE)
-        top, brief = float(np.abs(gain).max()), replace(OWN, bits=12)
-        short = float(brief.cast(np.asarray(top * (inverse.lo + inverse.hi) / 2))) if top else 0.0
-        inside = bool((top * inverse.lo <= short) & (short <= top * inverse.hi)) and top > 0
-        chosen = short / top if inside else float(inverse.lo + inverse.hi) / 2
-        scale = gain * chosen
-        near = np.abs(brief.cast(scale) - scale) <= 8 * OWN.unit * np.abs(scale)
-        scale = np.where(near, brief.cast(scale), scale)
-        alike = ample((inverse - point(chosen)).size / chosen) * np.abs(scale)
-        own = 5 * (self.inner.unit + 4 * OWN.unit) * ample(np.abs(gain) * inverse.hi)
-        faint = np.where(gain != 0, 4 * (1 + np.abs(gain)) * self.inner.tiny, 0.0)
-        return scale, alike, own, faint, float(ample(mean * inverse.hi / chosen))
 
     def finite(self, size: Array, additions: float) -> Array:
         """Refuses unless tensors of this size, after so many additions in any order, are stored finite."""

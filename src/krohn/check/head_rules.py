@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.check.affine import Norm
 from krohn.check.format import Box, whole
+from krohn.check.layer_norm import Norm
 from krohn.check.machine import Lifted, Moment, Setting
 from krohn.check.reader import Head
 from krohn.check.real import Array, Flags, Integers, Real, between, hull, joined, leak_of, point, rivals

@@ -49,10 +49,6 @@ class Machine:
     steps: Integers
     letter: Integers
 
-    def live(self, length: int) -> Flags:
-        """States that some word of fewer than ``length`` letters reaches: only these read a letter."""
-        return live_states(self.follow, length)
-
     def standing(self, classes: int, length: int) -> Flags:
         """[class, letter]: which classes some word shows at its first, second, … letter."""
         where, states = np.zeros((classes, length), dtype=bool), np.zeros(1, dtype=np.int64)
@@ -79,7 +75,7 @@ class Machine:
 
 
 def live_states(follow: Integers, length: int) -> Flags:
-    """Breadth-first from state 0, for fewer than ``length`` letters."""
+    """States that some word of fewer than ``length`` letters reaches: only these read a letter."""
     live = np.zeros(len(follow), dtype=bool)
     frontier = np.array([0])
     for _ in range(length):
@@ -131,12 +127,6 @@ class Moment:
         return ample(np.abs(self.wide) @ self.most)
 
     @property
-    def placed(self) -> Array:
-        """The size of what position codes add to each channel."""
-        out: Array = np.abs(self.places).max(axis=0)
-        return out
-
-    @property
     def codes(self) -> Real:
         """The hull of the position codes."""
         return between(self.places.min(axis=0), self.places.max(axis=0))
@@ -159,7 +149,7 @@ class Moment:
 
     def computed(self, box: Real) -> Box:
         """The numbers themselves, where ``box`` is what counters and codes leave over."""
-        return Box(box, np.broadcast_to(self.counted + self.placed, box.lo.shape))
+        return Box(box, np.broadcast_to(self.counted + self.codes.size, box.lo.shape))
 
 
 @dataclass(frozen=True)
@@ -202,7 +192,7 @@ def merge(moment: Moment, step: Merge) -> Moment:
     fits = fits and turn.shape == (step.wide.shape[1], len(moment.low)) and len(step.wide) == len(moment.wide)
     require(fits and states[0] == 0, "witness: merge")
     require(np.abs(old.steps).astype(np.float64) @ np.abs(turn).T < LARGEST, "witness: a step is too large")
-    live, count = old.live(moment.length), int(states.max()) + 1
+    live, count = live_states(old.follow, moment.length), int(states.max()) + 1
     own, moved = np.flatnonzero(live), old.steps @ turn.T
     shape = (count, old.follow.shape[1])
     follow, shown = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
@@ -226,7 +216,7 @@ def counted_anew(moment: Moment, budget: Budget) -> Moment:
     return replace(moment, low=low, high=high)
 
 
-MOST_VALUES, MOST_ROWS = 1 << 24, 1 << 25
+MOST_VALUES = 1 << 24
 NOTHING = -(1 << 50)
 """Stands for "the state after the last letter": it reads nothing, so nothing is known of what it keeps."""
 
@@ -315,9 +305,7 @@ def rows_of(setting: Setting, moment: Moment, step: Tabulate, situations: Situat
             sets.append(ranges[k][fits & ((folds[k] == then) | (then == NOTHING))])
     sizes = np.array([len(values) for values in sets])
     counts = sizes[chosen].prod(axis=1, dtype=np.float64)
-    entries = 4.0 * counts.sum() * (1 + moment.box.lo.shape[1])
-    require(entries <= MOST_ROWS, "there are too many values of counters to be run one by one")
-    setting.budget.spend(entries, "rows of counters")
+    setting.budget.spend(100.0 * counts.sum() * (1 + moment.box.lo.shape[1]), "rows of counters")  # memory
     names = np.repeat(np.arange(len(different)), counts.astype(np.int64))
     inputs, back = distinct(np.concatenate([different[names, :1], every_choice(sets, chosen)], axis=1))
     box = moment.box[inputs[:, 0]] + point(inputs[:, 1:]) @ moment.wide.T

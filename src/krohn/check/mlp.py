@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from krohn.check.affine import Affine, Norm, beside, entering, mirrors, normed
+from krohn.check.affine import Affine, beside, entering, mirrors
 from krohn.check.finite import finite_mlp
+from krohn.check.layer_norm import Norm, normed
 from krohn.check.machine import Moment, Rows, Setting, counted_anew, follow_folds, lifted, rows_of
 from krohn.check.reader import Layer
 from krohn.check.real import Array, Flags, Integers, Real, distinct, hull, joined, lowest_bit, point

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from krohn.check.affine import Norm, entering, normed
+from krohn.check.affine import entering
 from krohn.check.finite import finite_logits
+from krohn.check.layer_norm import Norm, normed
 from krohn.check.machine import Machine, Moment, Setting
 from krohn.check.reader import Automaton, Network
 from krohn.check.real import Array, Integers, Real

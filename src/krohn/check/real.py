@@ -103,10 +103,7 @@ class Real:
         low = np.minimum(np.minimum(ends[0], ends[1]), np.minimum(ends[2], ends[3]))
         high = np.maximum(np.maximum(ends[0], ends[1]), np.maximum(ends[2], ends[3]))
         plain = _plain(self) | _plain(other)
-        return Real(
-            np.where(plain, low, np.nextafter(low, -np.inf)),
-            np.where(plain, high, np.nextafter(high, np.inf)),
-        )
+        return Real(_stepped(low, ~plain, -np.inf), _stepped(high, ~plain, np.inf))
 
     def __matmul__(self, matrix: Array) -> "Real":
         lo, hi = ends(self, matrix)
@@ -117,10 +114,7 @@ class Real:
     def outward(self, where: Array) -> "Real":
         """One more step outwards where ``where`` is not 0: the ends were computed by a subtraction."""
         some = where != 0
-        return Real(
-            np.where(some, np.nextafter(self.lo, -np.inf), self.lo),
-            np.where(some, np.nextafter(self.hi, np.inf), self.hi),
-        )
+        return Real(_stepped(self.lo, some, -np.inf), _stepped(self.hi, some, np.inf))
 
     def widened(self, slack: Array) -> "Real":
         """Real numbers within ``slack`` of these."""
@@ -170,10 +164,12 @@ def between(low: npt.ArrayLike, high: npt.ArrayLike) -> Real:
 
 def hull(rows: Real, labels: Integers) -> Real:
     """One row per label 0, 1, …: the hull of the rows with that label. A label that no row has is refused."""
-    count = int(labels.max(initial=-1)) + 1
-    require(len(np.unique(labels)) == count, "witness: a label is left out")
     order, first = runs_of(labels)
-    return Real(np.minimum.reduceat(rows.lo[order], first), np.maximum.reduceat(rows.hi[order], first))
+    require(len(first) == int(labels.max(initial=-1)) + 1, "witness: a label is left out")
+    ordered = rows[order]
+    if len(first) == len(order):
+        return ordered
+    return Real(np.minimum.reduceat(ordered.lo, first), np.maximum.reduceat(ordered.hi, first))
 
 
 def runs_of(labels: Integers) -> tuple[Integers, Integers]:
@@ -203,7 +199,15 @@ def _sum(left: Array, right: Array, towards: float) -> Array:
     part = total - left
     missed = (left - (total - part)) + (right - part)
     step = missed < 0 if towards < 0 else missed > 0
-    out: Array = np.where(step | np.isnan(missed), np.nextafter(total, towards), total)
+    return _stepped(total, step | np.isnan(missed), towards)
+
+
+def _stepped(values: Array, some: Flags, towards: float) -> Array:
+    """The next float in a direction, where ``some`` holds."""
+    if not some.any():
+        return values
+    shape = np.broadcast_shapes(np.shape(values), some.shape)
+    out: Array = np.nextafter(values, towards, out=np.broadcast_to(values, shape).copy(), where=some)
     return out
 
 
@@ -267,10 +271,12 @@ def affine_error(reach: Array, matrix: Array, offset: Array) -> Array:
     return OWN.error(reach @ np.abs(matrix) + np.abs(offset), parts, parts)
 
 
-def summed_up(parts: Array) -> Array:
-    """An upper end of the sum of absolute values along the first axis."""
+def summed_up(parts: Array, *others: Array) -> Array:
+    """An upper end of the sum of absolute values along the first axis, and of others besides."""
     total: Array = np.abs(parts).sum(axis=0)
-    return total + OWN.error(total, float(len(parts) + 1), 0.0)
+    for other in others:
+        total = total + np.abs(other)
+    return total + OWN.error(total, float(len(parts) + len(others) + 1), 0.0)
 
 
 def ample(size: Array) -> Array:

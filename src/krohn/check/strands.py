@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.check.affine import Norm
+from krohn.check.layer_norm import Norm
 from krohn.check.reader import Layer
 from krohn.check.real import Array, Flags, Integers, Real, distinct
 

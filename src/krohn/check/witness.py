@@ -169,7 +169,6 @@ def witness_from(payload: object) -> Witness:
     """The witness in a certificate file; anything malformed is refused."""
     try:
         require(isinstance(payload, dict), "witness: it must be an object")
-        assert_sized(payload)
         if _get(payload, "kind") == "scan":
             maps = _integers(payload, "letters", 2), _integers(payload, "padding", 1)
             channels, layers = _integers(payload, "channels", 2), payload.get("cuts", [])  # type: ignore[attr-defined]
@@ -209,17 +208,6 @@ def _held(step: "Attention | Tabulate") -> int:
         (rule.held.shape[1] + 1) * (rule.offset.shape[2] + 1) for rule in rules if isinstance(rule, HOLDS)
     ]
     return max(held, default=0)
-
-
-def assert_sized(payload: object) -> None:
-    """Bounds the number of entries before anything is made of them."""
-    left, waiting = MAX_ENTRIES, list[Any]([payload])
-    while waiting and left >= 0:
-        item = waiting.pop()
-        left -= len(item)
-        parts = item.values() if isinstance(item, dict) else item
-        waiting.extend(part for part in parts if isinstance(part, (list, dict)))
-    require(left >= 0, "witness: it is too large")
 
 
 def _one_of(readers: Mapping[str, Callable[[Payload], T]], payload: object) -> T:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check import closure
 from krohn.check.cells import Cell
-from krohn.check.chunks import has_chunks, same_in_chunks
+from krohn.check.chunks import same_in_chunks
 from krohn.check.closure import MAX_PAIRS, WORK
 from krohn.check.reader import Automaton
 from krohn.check.recurrent_rules import DTYPES as DTYPES
@@ -107,7 +107,7 @@ def _searched(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, orde
         return Closure(False, (), 0.0, order, reason=str(refusal))
     built = Closure(result.proved, result.layers, result.margin, order, result.horizon)
     if result.proved:
-        chunked = order == ANY and same_in_chunks(cell, result.notes) if has_chunks(cell) else None
+        chunked = order == ANY and same_in_chunks(cell, result.notes) if CHUNKS in cell.orders else None
         return replace(built, horizon=None, order=CHUNKS if chunked else order, chunked=chunked)
     if result.doubt is None:
         return replace(built, reason=f"more than {built.vectors - 1:,} vectors are reached")

@@ -1,16 +1,18 @@
 """The certificate of a training run: the boxes that prove it, with the claim about its weights."""
 
+import base64
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from krohn.atomic import write_json
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.check.boxes import Boxes, Words, boxes_from, witness_of
+from krohn.check.boxes import SIDES, Boxes, Words, boxes_from
 from krohn.check.claim import ANY, RULES, Certificate, Claim, fitting_rules, read_certificate
 from krohn.check.net import Net
 from krohn.check.recurrent_rules import Asked, allowed_of
-from krohn.check.verdict import Refused
+from krohn.check.verdict import Refused, require
 from krohn.errors import InvalidFile
 
 NAME = "certificate.json"
@@ -66,3 +68,14 @@ def boxes_about(net: Net, automaton: Semiautomaton, path: Path) -> tuple[Boxes, 
     except Refused as refusal:
         return boxes_from(certificate.witness), words, str(refusal)
     return boxes_from(certificate.witness), words, ""
+
+
+def witness_of(boxes: Boxes, sides: str = "f8") -> dict[str, Any]:
+    """The boxes as plain values; sides in short floats, which must hold them exactly."""
+    parts = {}
+    for name in ("low", "high"):
+        value = getattr(boxes, name).astype(SIDES[sides])
+        require(value == getattr(boxes, name), f"{sides} does not hold the sides of the boxes")
+        parts[name] = base64.b64encode(value.tobytes()).decode()
+    lists = {"state": boxes.state.tolist(), "follower": boxes.follower.tolist()}
+    return {**lists, "sides": sides, "width": int(boxes.low.shape[1]), **parts}

@@ -1,0 +1,130 @@
+"""LayerNorm: y_i = gain_i (x_i − mean) / deviation.
+
+Mean and deviation are one number each for a position; over all positions the deviation lies in a narrow
+interval if a pair of channels dominates it. So y_i = scale_i (x_i − mean) up to a small error of its own, and
+a matrix reads x @ (scale W) − mean · (scale @ W). Where the columns of scale W sum to 0, as they do for
+readers that subtract a channel which is always 0, the mean drops out, and all its rounding with it. Without a
+gain y is x itself, and all of this is nothing.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from krohn.check.format import MOMENTS, ROOT, Box, Format
+from krohn.check.real import OWN, SAFE, TOO_LARGE, Array, Real, ample, point, summed_up
+from krohn.check.verdict import require
+
+
+@dataclass(frozen=True)
+class Norm:
+    """y_i is within ``error(x)`` of ``scale_i`` (x_i − m): m is one number for a position, up to ``mean``.
+
+    m is not the mean itself: where 1 / deviation is larger than in ``scale``, so is what is subtracted.
+    """
+
+    fmt: Format
+    scale: Array
+    alike: Array  # error per size of x_i: the deviation; what it does to the mean is alike in all channels
+    own: Array  # error per size of x_i − mean: rounding
+    faint: Array  # error besides: products that underflow
+    mean: float
+
+    def __getitem__(self, channels: Any) -> "Norm":
+        scale, alike, own, faint = (part[channels] for part in (self.scale, self.alike, self.own, self.faint))
+        return Norm(self.fmt, scale, alike, own, faint, self.mean)
+
+    def error(self, size: Array) -> Array:
+        """How far y_i can be off where |x_i| is at most this."""
+        return self.alike * size + self.own * (size + self.mean) + self.faint
+
+    def shift(self, weight: Array) -> tuple[Array, Array]:
+        """What the mean adds to the size of every channel, and to what each column of the matrix reads."""
+        return np.abs(self.scale) * self.mean, self.mean * (point(self.scale) @ weight).size
+
+    def apart(self, part: Real, beyond: Array) -> Box:
+        """y without the mean, which lies beyond."""
+        made = (part * point(self.scale)).widened(self.error(part.size + beyond))
+        return Box(made, np.abs(self.scale) * (beyond + self.mean))
+
+    def linear(self, box: Box, weight: Array, bias: Array | None = None) -> Box:
+        """y @ weight + bias. Beyond stays what was beyond x, as x @ (scale W) has it."""
+        made = self.fmt.linear(self.apart(box.part, box.beyond), weight, bias)
+        wide = (np.abs(self.scale) * box.beyond) @ np.abs(weight)
+        return Box(made.part.widened(self.shift(weight)[1]), wide)
+
+
+def normed(fmt: Format, stream: Real, gain: Array | None, epsilon: float) -> Norm:
+    """LayerNorm on any vector of the stream; without a gain there is none, and y is x itself."""
+    if gain is None:
+        nothing = np.zeros(len(stream))
+        return Norm(fmt, np.ones(len(stream)), nothing, nothing, nothing, 0.0)
+    mean, inverse = spread(fmt, stream, epsilon)
+    return Norm(fmt, *scaled(fmt, stream.size, mean, gain, inverse))
+
+
+def spread(fmt: Format, stream: Real, epsilon: float) -> tuple[float, Real]:
+    """LayerNorm's two numbers where channel i is in stream[i]: the size of its mean; 1 / deviation.
+
+    The variance is Σx²/d − mean². It may be computed in two passes, in any order of sums: x − mean, the
+    square, the quotient and ε pass 6 roundings besides those of the sum. Or by the updates of Welford and
+    Chan, as torch does: MOMENTS leaves room for them, and the tests hold it against torch.
+    """
+    require(not fmt.coarse, "LayerNorm is proved in float32 and float64 only")
+    d, sizes = float(len(stream)), stream.size
+    total, whole = stream.total(0), summed_up(sizes)
+    off = ample(fmt.inner.error(whole, 4 * (d + 8), d) / d)
+    mean = ample(total.size / d)
+    squares = (stream * stream).total(0).hi
+    least = np.where(stream.lo * stream.hi > 0, np.minimum(np.abs(stream.lo), np.abs(stream.hi)), 0.0)
+    below = (point(least) * point(least)).total(0).lo - ample(d * mean * mean)
+    above = squares + ample(d * off * off)
+    centred = ample((sizes + mean + off) ** 2)
+    slack = fmt.inner.error(summed_up(centred), MOMENTS, 2 * d) + positive_sum(fmt, centred)
+    low, high = (below - slack) / d + epsilon, (above + slack) / d + epsilon
+    require(low > 0, "LayerNorm may divide by 0", "let a pair of channels be far larger than the others")
+    few = ROOT * (fmt.inner.unit + OWN.unit)
+    return float(mean + off), Real((1 - few) / np.sqrt(high), (1 + few) / np.sqrt(low))
+
+
+def positive_sum(fmt: Format, most: Array) -> Array:
+    """Error of a sum of terms from 0 to ``most``, in any order, if few of them are large.
+
+    Let k be large. An addition of two partial sums that hold large terms errs by u times all; there are
+    k − 1. One of a sum that holds none errs by no more than that, since the other summand is itself a
+    number of the format. So these errors add up to the small terms, as computed, which is next to nothing
+    more than their sum.
+    """
+    falling = np.sort(most)[::-1]
+    rest = np.concatenate([np.cumsum(falling[::-1])[::-1], np.zeros(1)])
+    large = np.arange(len(rest), dtype=np.float64)
+    bounds = SAFE * ((large + 1) * (fmt.inner.unit + OWN.unit) * rest[0] + SAFE * rest)
+    out: Array = ample(bounds.min())
+    return out
+
+
+def scaled(
+    fmt: Format, size: Array, mean: float, gain: Array, inverse: Real
+) -> tuple[Array, Array, Array, Array, float]:
+    """What LayerNorm multiplies x − mean by, |x| up to ``size``: a number for each channel; how far it
+    is off, alike in all channels; what each is rounded, per size of x − mean; what it loses to underflow;
+    and the size of what is then subtracted from x: mean · inverse / (the number chosen for it).
+
+    Any one number for ``inverse`` would do; one that makes the gains short keeps whole numbers whole.
+    (x − mean) · inverse · gain, or (x · inverse − mean · inverse) · gain: at most 4 roundings each.
+    """
+    most = size + mean
+    most = most * inverse.hi * (1 + np.abs(gain)) + most
+    require(most < fmt.inner.largest / 2, "LayerNorm can overflow", TOO_LARGE)
+    top, brief = float(np.abs(gain).max()), replace(OWN, bits=12)
+    short = float(brief.cast(np.asarray(top * (inverse.lo + inverse.hi) / 2))) if top else 0.0
+    inside = bool((top * inverse.lo <= short) & (short <= top * inverse.hi)) and top > 0
+    chosen = short / top if inside else float(inverse.lo + inverse.hi) / 2
+    scale = gain * chosen
+    near = np.abs(brief.cast(scale) - scale) <= 8 * OWN.unit * np.abs(scale)
+    scale = np.where(near, brief.cast(scale), scale)
+    alike = ample((inverse - point(chosen)).size / chosen) * np.abs(scale)
+    own = 5 * (fmt.inner.unit + 4 * OWN.unit) * ample(np.abs(gain) * inverse.hi)
+    faint = np.where(gain != 0, 4 * (1 + np.abs(gain)) * fmt.inner.tiny, 0.0)
+    return scale, alike, own, faint, float(ample(mean * inverse.hi / chosen))
