@@ -241,8 +241,8 @@ def test_tables_become_data_frames(network: krohn.CompiledNetwork, tmp_path: Pat
         assert isinstance(frame, pandas.DataFrame), name
         assert len(frame) == rows, name
         assert columns <= set(frame.columns), (name, list(frame.columns))
-    found = frames["understand"][0]
-    assert found.to_dict("records") == report.to_json()["variables"]
+    for name in ("name", "layer", "status"):
+        assert report.to_frame()[name].tolist() == [row[name] for row in report.to_json()["variables"]]
     zoo = krohn.zoo().to_frame().set_index("name")
     assert zoo.loc["S4", "num_states"] == 24
     states = network.explain("abab").to_frame()["state"].dropna().tolist()
