@@ -91,7 +91,9 @@ where three disagree were planned and not reached.
 
 ## Can, and learned
 
-*can* by theorem; then the seeds that pass at T and at 4T, of those trained.
+*can*: by theorem, for words of every length, under the assumptions of [its row](../can-my-layer.md#can-it); a
+*no* does not exclude words as short as T, and that of a GPT with positions supposes TC⁰ ≠ NC¹. Then the
+seeds that pass at T and at 4T, of those trained.
 
 {learned}
 

@@ -127,8 +127,8 @@ def _separating(automaton: Semiautomaton) -> list[Transformation] | None:
 
 
 def fewest_points(automaton: Semiautomaton) -> ScanPoints | None:
-    """The smallest quotient whose maps determine the state; ``None`` if only the states themselves do, or
-    there are too many to search.
+    """The smallest quotient, of those tried, whose maps determine the state; ``None`` if none of them does
+    or there are too many states to search.
     """
     if automaton.num_states**2 * automaton.num_letters > MAX_WORK:
         return None
