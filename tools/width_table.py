@@ -1,6 +1,6 @@
 """Writes docs/generated/width.md and its figure: how wide one layer must be for words of a length.
 
-Run: python tools/width_table.py certify [NAME …]   builds and certifies what results/width.jsonl lacks
+Run: python tools/width_table.py certify [NAME …]   builds and certifies what results/proofs/width.jsonl lacks
      python tools/width_table.py page [--check]     writes the page and the figure from these (seconds)
 """
 
@@ -22,7 +22,7 @@ from krohn.depth.wide_layer import heads_needed
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "generated" / "width.md"
 FIGURE = ROOT / "docs" / "generated" / "width"
-POINTS = ROOT / "results" / "width.jsonl"
+POINTS = ROOT / "results" / "proofs" / "width.jsonl"
 CONSTANT = (*(f"C{n}" for n in range(2, 9)), "C2xC2", "C2xC2xC2", "D8")
 """`krohn compile` builds one layer of one width for every length (docs/generated/sizes.md)."""
 OTHERS = tuple(name for name in PAPER_AUTOMATA if name not in CONSTANT)
@@ -117,7 +117,7 @@ def certify(names: list[str]) -> None:
 
 TEXT = """# One layer: width against length
 
-Written by `python tools/width_table.py page`, from theorems and from `results/width.jsonl` (`… certify`).
+Written by `python tools/width_table.py page`, from theorems and from `results/proofs/width.jsonl` (`… certify`).
 
 How wide must *one* layer be to do all words of up to T letters? Its **width** W is how many numbers its heads
 return in all, H heads of dimension d counting H·d. Two curves, for layers whose answers survive an error of

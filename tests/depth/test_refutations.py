@@ -21,7 +21,7 @@ from krohn.depth.wide_layer import longest_word
 from krohn.errors import Unsupported
 from krohn.network.compiled import CompiledNetwork
 
-POINTS = Path(__file__).parents[2] / "results" / "width.jsonl"
+POINTS = Path(__file__).parents[2] / "results" / "proofs" / "width.jsonl"
 ATLAS = [automaton for count in (2, 3) for automaton in small_automata(count, 2)]
 WAYS = (
     {"method": "auto"},
