@@ -176,7 +176,7 @@ MUTANTS = [
     ),
     (
         "check/real.py",
-        "np.where(plain, high, np.nextafter(high, np.inf))",
+        "_stepped(high, ~plain, np.inf)",
         "high",
         "tests/check/test_real.py",
     ),

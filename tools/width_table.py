@@ -117,7 +117,7 @@ def certify(names: list[str]) -> None:
 
 TEXT = """# One layer: width against length
 
-Written by `python tools/width_table.py page`, from theorems and from `results/proofs/width.jsonl` (`… certify`).
+Written by `python tools/width_table.py page`, from theorems and `results/proofs/width.jsonl` (`… certify`).
 
 How wide must *one* layer be to do all words of up to T letters? Its **width** W is how many numbers its heads
 return in all, H heads of dimension d counting H·d. Two curves, for layers whose answers survive an error of
