@@ -164,11 +164,7 @@ def prepare(
     if replicate is not None or length is not None:
         raise InvalidInput("replicate and length are for training runs; this is a compiled network")
     compiled = network if isinstance(network, CompiledNetwork) else load(network)
-    if proof:
-        announce(
-            "running words, then proving the files for every word: seconds to minutes; --no-proof skips it"
-        )
-    return export_compiled(compiled, formats, dtype, proof=proof)
+    return export_compiled(compiled, formats, dtype, proof=proof, announce=announce)
 
 
 def write(exported: Exported, out: Path) -> None:
@@ -206,29 +202,36 @@ def _is_export(out: Path) -> bool:
 
 
 def export_compiled(
-    network: CompiledNetwork, formats: Sequence[str], dtype: str = "float32", *, proof: bool = True
+    network: CompiledNetwork,
+    formats: Sequence[str],
+    dtype: str = "float32",
+    *,
+    proof: bool = True,
+    announce: Callable[[str], object] = str,
 ) -> dict[str, Exported]:
     """The network as files; a ``counterexample`` among the findings means that they should not be written.
 
     Formats without LayerNorm hold the same decoder, which is run once.
     """
-    result: dict[bool, tuple[Decoder, Card, Files, Proof | None]] = {}
-    done = {}
-    for to in formats:
-        normalized = export_format(to).needs_layer_norm
-        if normalized not in result:
-            result[normalized] = _checked(network, normalized, dtype, proof)
-        done[to] = _exported(to, *result[normalized])
-    return done
+    norms = {to: export_format(to).needs_layer_norm for to in formats}
+    decoders = {
+        norm: decoder_of_compiled(network, normalized=norm, dtype=dtype)
+        for norm in dict.fromkeys(norms.values())
+    }
+    if proof:
+        announce(
+            "running words, then proving the files for every word: seconds to minutes; --no-proof skips it"
+        )
+    checked = {norm: _checked(decoder, network, dtype, proof) for norm, decoder in decoders.items()}
+    return {to: _exported(to, decoders[norm], *checked[norm]) for to, norm in norms.items()}
 
 
 def _checked(
-    network: CompiledNetwork, normalized: bool, dtype: str, asked: bool
-) -> tuple[Decoder, Card, Files, Proof | None]:
-    """A decoder, its test results, the files common to all its formats, and the proof."""
-    decoder = decoder_of_compiled(network, normalized=normalized, dtype=dtype)
+    decoder: Decoder, network: CompiledNetwork, dtype: str, asked: bool
+) -> tuple[Card, Files, Proof | None]:
+    """Test results of a decoder, the files common to all its formats, and the proof."""
     card, proof = _examined(decoder, network, dtype, asked)
-    return decoder, card, {"meaning.json": text_file(meaning_of(network, decoder))}, proof
+    return card, {"meaning.json": text_file(meaning_of(network, decoder))}, proof
 
 
 def export_decoder(decoder: Decoder, network: CompiledNetwork, *, proof: bool) -> Exported:
