@@ -62,6 +62,7 @@ EFFECT: dict[str, Network] = {
     "paper.grid_heads.query_block": PAPER_GRID,
     "paper.grid_heads.visit_head": PAPER_GRID,
     "paper.grid_heads.state_mlp": PAPER_GRID,
+    "paper.theorem3.assemble": GRID,
     "paper.group_products.cyclic_simulator": COUNTER,
     "paper.blocks.integer_readout": COUNTER,
     "paper.interpolation.indicator_units": COUNTER,
@@ -106,6 +107,8 @@ ELSEWHERE = {
     "paper.blocks.identity_layer": "adds nothing, so there is no sign to change",
     "paper.blocks.zero_mlp": "adds nothing",
     "paper.group_products.trivial_simulator": "has no weights",
+    "paper.interpolation.table_rows": "reads a table, for the builders of `interpolation`",
+    "paper.interpolation.validated": "the same",
     "lowering.attention_gadgets.lower_end_write": "no automaton of the zoo needs it: below",
 }
 

@@ -19,11 +19,12 @@ from krohn.models.architectures.lstm import LstmConfig
 from krohn.models.network import ModelConfig
 from krohn.models.registry import architecture, kinds, model_config, register
 
-PAGE = (Path(__file__).parents[2] / "docs" / "can-my-layer.md").read_text(encoding="utf-8")
+SECTION = (Path(__file__).parents[2] / "docs" / "can-my-layer.md").read_text(encoding="utf-8")
+SECTION = SECTION.partition("## An architecture of your own")[2].partition("\n## ")[0]
 
 
 def block(language: str) -> str:
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```", SECTION, flags=re.MULTILINE | re.DOTALL)
     return str(found)
 
 

@@ -34,11 +34,10 @@ def attempt(
 
     With ``once`` a wrong word is known: no proof can be found, and one attempt says where it fails.
     """
-    outcome = furthest(*checkable(network, automaton), length, dtype, once=once)
-    if outcome[1] is None or not returns_positions(network):
-        return outcome
-    record = Record(layer=network.depth)
-    return record, record.refuse("search", RUN_ONLY), 0.0
+    if length > SHORT and returns_positions(network):  # the search would take minutes and find nothing
+        record = Record(layer=network.depth)
+        return record, record.refuse("search", RUN_ONLY), 0.0
+    return furthest(*checkable(network, automaton), length, dtype, once=once)
 
 
 def returns_positions(network: Transformer) -> bool:
