@@ -24,7 +24,7 @@ from krohn.errors import Unsupported
 from krohn.exporting.driver import Format
 
 
-def refuse(request, work):
+def refuse(request, budget):
     raise Unsupported("the outsider was asked")
 
 
@@ -91,9 +91,9 @@ def test_a_construction_of_another_package_is_asked(tmp_path: Path) -> None:
         "from krohn.construct.compiling import ADDED, proposals\n"
         "from krohn.construct.request import Request\n"
         "request = Request(automaton=as_automaton('C2'), length=4)\n"
-        "assert proposals(request, request.work())\n"
+        "assert proposals(request, request.budget())\n"
         "(source,) = ADDED.added().values()\n"
-        "try:\n    proposals(request, request.work(), [source])\n"
+        "try:\n    proposals(request, request.budget(), [source])\n"
         "except Exception as error:\n    print(error)\n"
     )
     path = f"{tmp_path}:{Path(krohn.__file__).parents[1]}"

@@ -53,7 +53,7 @@ LATER = {
     "exporting.token_words exporting.export_proof automata.dfa",
     "cards of layers": "evaluate.harness evaluate.layers evaluate.card* cli.card cli.bench",
     "the first hour: doctor, strict JSON, budgets, notebooks": "cli.doctor cli.process "
-    "strict_json work notebook automata.diagram_layout",
+    "strict_json budget notebook automata.diagram_layout",
 }
 """What came after the package had 37,551 lines (15 November 2026), by the modules that hold nothing else."""
 
