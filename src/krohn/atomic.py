@@ -139,9 +139,9 @@ def _made(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        for made in missing:
+        for result in missing:
             try:
-                made.rmdir()
+                result.rmdir()
             except OSError:  # another process has put something there
                 break
         raise

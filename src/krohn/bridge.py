@@ -129,8 +129,8 @@ class TorchNetwork(nn.Module):
     @torch.no_grad()
     def states(self, words: Tensor) -> Tensor:
         """The states ``[batch, length]``: arg max of the logits."""
-        found: Tensor = self(words).argmax(dim=-1)
-        return found
+        result: Tensor = self(words).argmax(dim=-1)
+        return result
 
 
 def to_torch(
@@ -160,8 +160,8 @@ def states_on_device(
         raise InvalidInput(f"the device must be one that torch has here; got {device!r}: {reason}") from error
 
     def run(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        found: npt.NDArray[np.int64] = module.states(torch.from_numpy(words).to(place)).cpu().numpy()
-        return found
+        result: npt.NDArray[np.int64] = module.states(torch.from_numpy(words).to(place)).cpu().numpy()
+        return result
 
     return run
 

@@ -46,9 +46,9 @@ class Budget:
 
     def part(self, units: float) -> "Budget":
         """A sub-budget with its own units; what it skips is listed here."""
-        made = Budget(max(units, 1))
-        made._whole, made.given_up = self, self.given_up
-        return made
+        result = Budget(max(units, 1))
+        result._whole, result.given_up = self, self.given_up
+        return result
 
     @property
     def left(self) -> float:

@@ -78,25 +78,25 @@ def requirements() -> dict[str, list[tuple[str, str]]]:
         stated = requires("krohn") or []
     except PackageNotFoundError:
         return {}
-    found: dict[str, list[tuple[str, str]]] = {"": []}
+    result: dict[str, list[tuple[str, str]]] = {"": []}
     for line in stated:
         extra = _EXTRA.search(line)
         match = _REQUIREMENT.match(line)
         if match is not None:
-            found.setdefault(extra.group(1) if extra else "", []).append(
+            result.setdefault(extra.group(1) if extra else "", []).append(
                 (match.group(1), match.group(2).strip())
             )
-    return found
+    return result
 
 
 def _part(extra: str, packages: list[tuple[str, str]]) -> dict[str, Any]:
     installed = {name: _version(name) for name, _ in packages}
-    missing = [name for name, found in installed.items() if found is None]
+    missing = [name for name, result in installed.items() if result is None]
     command = f"pip install 'krohn[{extra}]'" if extra else "pip install krohn"
     return {
         "extra": extra,
         "for": PURPOSES[extra],
-        "installed": {name: found for name, found in installed.items() if found is not None},
+        "installed": {name: result for name, result in installed.items() if result is not None},
         "missing": missing,
         "get": command if missing else "",
     }

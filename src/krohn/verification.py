@@ -141,15 +141,15 @@ def kind_of(network: Any) -> str:
         if isinstance(network, RecurrentNetwork):
             return RECURRENT
         raise InvalidInput(f"verify takes a network or its folder; got {type(network).__name__}")
-    found = [kind for name, kind in KINDS.items() if (Path(network) / name).exists()]
-    if not found and not Path(network).exists():
+    result = [kind for name, kind in KINDS.items() if (Path(network) / name).exists()]
+    if not result and not Path(network).exists():
         raise InvalidFile(f"{short(network)} must exist (the folder of a network); it does not")
-    if not found:
+    if not result:
         raise InvalidFile(
             f"{short(network)} must be the folder of a network, with one of {', '.join(KINDS)}; it has none: "
             "krohn compile, export and train write such folders"
         )
-    return found[0]
+    return result[0]
 
 
 def _compiled(network: Any, asked: Question) -> Verification:

@@ -219,7 +219,7 @@ class Verification:
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object; infinite margins become ``null``."""
-        found = self.counterexample
+        result = self.counterexample
         return {
             "certified": self.certified,
             "claim": self.claim.to_json(),
@@ -233,7 +233,7 @@ class Verification:
             "reason": self.reason,
             "rules": None if self.certificate is None else self.certificate.rules,
             "checks": [_finite(check.to_json()) for check in self.checks],
-            "counterexample": None if found is None else found.to_json(self.automaton),
+            "counterexample": None if result is None else result.to_json(self.automaton),
             "exhaustive": None if self.second_opinion is None else self.second_opinion.to_json(),
             "exact": None if self.second_opinion is None else self.second_opinion.exact(),
             "network": self.network,

@@ -74,9 +74,9 @@ def search(
     for batch in candidates(automaton.num_letters, length, hint):
         words = batch[: max(left, 0)]
         left -= len(words)
-        found, _ = first_wrong(run, automaton, words)
-        if found is not None:
-            return found
+        result, _ = first_wrong(run, automaton, words)
+        if result is not None:
+            return result
     return descend(network, automaton, dtype, length)
 
 
@@ -107,16 +107,16 @@ def descend(network: Transformer, automaton: Semiautomaton, dtype: str, length: 
     """Changes words at random and keeps what brings the right logit closer to the others."""
     dice, letters = np.random.default_rng(1), automaton.num_letters
     words = dice.integers(letters, size=(POPULATION, length))
-    best, found = _closeness(network, automaton, dtype, words)
+    best, result = _closeness(network, automaton, dtype, words)
     cost = max(1, network.num_parameters) * POPULATION * (network.num_padding + length)
     for _ in range(min(ROUNDS, DESCENT_WORK // cost)):
-        if found is not None:
-            return found
+        if result is not None:
+            return result
         fresh = _varied(words, letters, dice)
-        close, found = _closeness(network, automaton, dtype, fresh)
+        close, result = _closeness(network, automaton, dtype, fresh)
         words = np.where((close <= best)[:, None], fresh, words)
         best = np.minimum(best, close)
-    return found
+    return result
 
 
 def _closeness(
@@ -129,8 +129,8 @@ def _closeness(
     np.put_along_axis(out, wanted, -np.inf, axis=-1)
     with np.errstate(invalid="ignore"):
         margins: npt.NDArray[np.float64] = (right - out.max(axis=-1)).min(axis=1)
-    found, _ = first_wrong(lambda _: got, automaton, words)
-    return margins, found
+    result, _ = first_wrong(lambda _: got, automaton, words)
+    return margins, result
 
 
 def _varied(words: Words, letters: int, dice: np.random.Generator) -> Words:
@@ -147,19 +147,19 @@ def _varied(words: Words, letters: int, dice: np.random.Generator) -> Words:
 
 def _patterns(letters: int, length: int) -> Words:
     """Constant words, two alternating letters, one letter inside another's run, halves."""
-    made = [np.full(length, letter) for letter in range(letters)]
+    result = [np.full(length, letter) for letter in range(letters)]
     few = range(min(letters, 12))
     for first in few:
         for second in few:
             if first != second:
                 two = np.array([first, second])
-                made.append(two[np.arange(length) % 2])
-                made.append(two[(np.arange(length) >= length // 2).astype(np.int64)])
+                result.append(two[np.arange(length) % 2])
+                result.append(two[(np.arange(length) >= length // 2).astype(np.int64)])
                 for place in {0, length // 3, length - 2} & set(range(length)):
                     word = np.full(length, first)
                     word[place] = second
-                    made.append(word)
-    return np.array(made, dtype=np.int64).reshape(len(made), length)
+                    result.append(word)
+    return np.array(result, dtype=np.int64).reshape(len(result), length)
 
 
 def run_in(network: Transformer, words: npt.NDArray[Any], dtype: str) -> npt.NDArray[np.int64]:
@@ -215,8 +215,8 @@ def exhaustive(
             _errors(automaton, outputs_below(network, prefix, below, dtype))
             for prefix, below in prefixes(automaton.num_letters, longest)
         ]
-    found = [part.found for part in parts if part.found is not None]
-    first = min(found, key=lambda item: (len(item.word), item.word), default=None)
+    result = [part.found for part in parts if part.found is not None]
+    first = min(result, key=lambda item: (len(item.word), item.word), default=None)
     words, wrong = sum(part.words for part in parts), sum(part.wrong for part in parts)
     return SecondOpinion(longest, words, wrong, why), first
 
@@ -254,17 +254,17 @@ def _errors(automaton: Semiautomaton, run: Subtree) -> _Errors:
             word = run.prefix[: number + 1]
             total = letters ** len(run.states)
             return _Errors(Counterexample(word, int(outputs[state]), int(run.along[number])), total, total)
-    states, bad, found = np.array([state]), np.zeros(1, dtype=bool), None
+    states, bad, result = np.array([state]), np.zeros(1, dtype=bool), None
     for depth, got in enumerate(run.states, start=1):
         states = table[states].reshape(-1)
         wrong = got != outputs[states]
-        if found is None and wrong.any():
+        if result is None and wrong.any():
             place = int(wrong.argmax())
             tail = tuple(int(letter) for letter in np.unravel_index(place, (letters,) * depth))
             right = int(outputs[states[place]])
-            found = Counterexample((*run.prefix, *tail), right, int(got[place]))
+            result = Counterexample((*run.prefix, *tail), right, int(got[place]))
         bad = np.repeat(bad, letters) | wrong
-    return _Errors(found, len(bad), int(bad.sum()))
+    return _Errors(result, len(bad), int(bad.sum()))
 
 
 LEAVES = 1 << 15

@@ -95,9 +95,9 @@ def rule_of(moment: Moment, head: Head, *, strict: bool) -> Rule:
         steps, wide = np.zeros((moment.classes, 0), dtype=np.int64), np.zeros((moment.box.lo.shape[1], 0))
         return Sum(view.query_of, view.key_of, steps, wide)
     if some.any() and spread.max() < CLOSE:
-        made = _sum_rule(moment, head, view, inside, some, counts)
-        if made is not None:
-            return made
+        result = _sum_rule(moment, head, view, inside, some, counts)
+        if result is not None:
+            return result
     values = np.concatenate([middle(moment.box) @ head.value, middle(moment.pads) @ head.value])
     if _positions_of(moment, head).any():  # padding has a code of its own
         values = np.c_[values, np.arange(len(values)) >= moment.classes]
@@ -295,11 +295,11 @@ def _pairs(moment: Moment, layer: Layer, rules: list[Rule]) -> list[tuple[int, i
         for number, (head, rule) in enumerate(zip(layer.heads, rules, strict=True))
         if isinstance(rule, Cells) and _positions_of(moment, head).any()
     }
-    found: list[tuple[int, int]] = []
+    result: list[tuple[int, int]] = []
     for first, second in combinations(reach, 2):
-        if (reach[first] & reach[second]).any() and not any({first, second} & set(pair) for pair in found):
-            found.append((first, second))
-    return found
+        if (reach[first] & reach[second]).any() and not any({first, second} & set(pair) for pair in result):
+            result.append((first, second))
+    return result
 
 
 def _filled(moment: Moment, memory: Memory, rows: Integers) -> Flags:

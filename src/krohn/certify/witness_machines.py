@@ -55,7 +55,7 @@ def explore(start: list[int], expand: Expand, depth: int) -> tuple[Integers, Int
     """Breadth-first: rows, ``follow[s, a]`` and outputs of all states that ≤ ``depth`` letters reach."""
     first = np.array(start, dtype=np.int64)
     number = {first.tobytes(): 0}
-    found, frontier = [first[None]], first[None]
+    result, frontier = [first[None]], first[None]
     follows: list[Integers] = []
     outputs: list[Integers] = []
     for _ in range(depth):
@@ -76,11 +76,11 @@ def explore(start: list[int], expand: Expand, depth: int) -> tuple[Integers, Int
         follows.append(known[where].reshape(after.shape[:2]))
         outputs.append(shown)
         frontier = np.array(fresh, dtype=np.int64).reshape(len(fresh), len(first))
-        found.append(frontier)
+        result.append(frontier)
     if len(frontier):
         follows.append(np.zeros((len(frontier), follows[0].shape[1]), dtype=np.int64))
         outputs.append(np.repeat(outputs[0][:1], len(frontier), axis=0))
-    return np.concatenate(found), np.concatenate(follows), np.concatenate(outputs)
+    return np.concatenate(result), np.concatenate(follows), np.concatenate(outputs)
 
 
 def labelled(outputs: Integers, live: Flags) -> Integers:

@@ -212,7 +212,7 @@ def _rounds(network: Network, layer: Layer, channels: Integers) -> Iterator[Cut]
         reach = (reach @ (weight != 0) > 0).astype(np.float64)
         if windows <= 2:
             return
-        found: dict[tuple[int, int], int] = {}
+        result: dict[tuple[int, int], int] = {}
         for unit, column in enumerate(reach.T):
             seen = [held[int(c)] for c in np.flatnonzero(column) if int(c) in held]
             left = [pair for pair in seen if pair[0] == max(window for window, _ in seen)] if seen else []
@@ -220,12 +220,12 @@ def _rounds(network: Network, layer: Layer, channels: Integers) -> Iterator[Cut]
             if len(left) == 1 and len(both) == 1 and len(seen) in (1 + len(channels), 1):
                 if len(seen) == 1 and (left[0][0] % 2 or left[0][0] + 1 < windows):
                     continue
-                found[both.pop(), left[0][1]] = unit
+                result[both.pop(), left[0][1]] = unit
         shape = ((windows + 1) // 2, len(channels))
-        if len(found) == shape[0] * shape[1]:
-            units = np.array([[found[i, p] for p in range(shape[1])] for i in range(shape[0])])
+        if len(result) == shape[0] * shape[1]:
+            units = np.array([[result[i, p] for p in range(shape[1])] for i in range(shape[0])])
             yield stage, units
-            held = {int(unit): (i, p) for (i, p), unit in found.items()}
+            held = {int(unit): (i, p) for (i, p), unit in result.items()}
             windows, reach = shape[0], np.eye(weight.shape[1])
 
 

@@ -24,5 +24,5 @@ def command(layer: str, tasks: tuple[str, ...], seeds: int, out: Path | None, as
     from krohn.evaluate.card import TASKS, card
 
     note("krohn bench is now krohn card LAYER; this name will go")
-    found = card(layer, tasks or TASKS, seeds=seeds, out=out, tell=note)
-    emit(found.to_json(), as_json=as_json, text=found.text)
+    result = card(layer, tasks or TASKS, seeds=seeds, out=out, tell=note)
+    emit(result.to_json(), as_json=as_json, text=result.text)

@@ -53,10 +53,10 @@ def command(layer: str, tasks: str | None, as_json: bool, out: Path | None, **op
     """
     from krohn.evaluate.card import TASKS, card
 
-    found = card(layer, task_names(tasks) if tasks else TASKS, out=out, tell=note, **options)
+    result = card(layer, task_names(tasks) if tasks else TASKS, out=out, tell=note, **options)
     if out is not None:
         note(f"written: {out / 'card.html'}")
-    emit(found.to_json(), as_json=as_json, text=found.text)
+    emit(result.to_json(), as_json=as_json, text=result.text)
 
 
 def task_names(text: str) -> list[str]:

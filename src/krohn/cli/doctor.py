@@ -18,12 +18,12 @@ def command(as_json: bool) -> None:
     \b
     Example:  krohn doctor
     """
-    found = doctor()
-    if not found.parts:
+    result = doctor()
+    if not result.parts:
         note("krohn runs from its sources and is not installed, so what it needs is not known: pip install .")
-    payload = found.to_json()
+    payload = result.to_json()
     emit(payload, as_json=as_json, text=lambda: _text(payload))
-    if not found.complete:
+    if not result.complete:
         raise click.exceptions.Exit(1)
 
 
@@ -37,7 +37,7 @@ def _text(payload: dict[str, Any]) -> str:
         )
         for part in payload["parts"]
     ]
-    packages = {name: found for part in payload["parts"] for name, found in part["installed"].items()}
+    packages = {name: result for part in payload["parts"] for name, result in part["installed"].items()}
     tables = [
         table(("part", "what for", "state"), rows),
         table(("package", "version"), list(packages.items())),

@@ -107,7 +107,7 @@ def _trained(paths: tuple[Path, ...]) -> dict[str, Any]:
         raise InvalidInput(f"--results must name files that krohn results export wrote; none in {paths[0]}")
     return {
         "results": results_view(
-            [r for found, _ in parsed for r in found], [m for _, found in parsed for m in found]
+            [r for result, _ in parsed for r in result], [m for _, result in parsed for m in result]
         )
     }
 

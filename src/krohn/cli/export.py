@@ -78,7 +78,7 @@ def command(
     folders = {to: out if len(formats) == 1 else out / to for to in formats}
     for folder in folders.values():
         check_target(folder)  # fail early
-    made = prepare(
+    result = prepare(
         directory,
         formats,
         replicate=replicate,
@@ -87,17 +87,17 @@ def command(
         proof=not no_proof,
         announce=note,
     )
-    failed = any(refusal(exported, unchecked=unchecked) is not None for exported in made.values())
+    failed = any(refusal(exported, unchecked=unchecked) is not None for exported in result.values())
     payloads = []
-    for to, exported in made.items():
+    for to, exported in result.items():
         if not failed:
             write(exported, folders[to])
             note(f"written: {', '.join(str(folders[to] / name) for name in exported.files)}")
         payloads.append(_payload(to, exported, folders[to], written=not failed))
     payload = payloads[0] if len(payloads) == 1 else {"written": not failed, "exports": payloads}
     texts = (
-        _text(to, exported, unchecked) if len(made) == 1 else f"{to}\n{_text(to, exported, unchecked)}\n"
-        for to, exported in made.items()
+        _text(to, exported, unchecked) if len(result) == 1 else f"{to}\n{_text(to, exported, unchecked)}\n"
+        for to, exported in result.items()
     )
     emit(payload, as_json=as_json, text=lambda: "\n".join(texts))
     return 1 if failed else 0
@@ -115,23 +115,23 @@ def _payload(to: str, exported: Exported, folder: Path, *, written: bool) -> dic
 
 
 def _text(to: str, exported: Exported, unchecked: bool) -> str:
-    sizes, found = exported.decoder.sizes(), exported.findings
+    sizes, result = exported.decoder.sizes(), exported.findings
     shown = {name: f"{value:,.0f}" for name, value in sizes.items()}
     lines = [table(list(shown), [list(shown.values())]), ""]
-    if "compared" in found:
-        compared = found["compared"]
+    if "compared" in result:
+        compared = result["compared"]
         lines.append(
-            f"replicate {found['replicate']}; logits differ by at most {compared['difference']:.1g} "
+            f"replicate {result['replicate']}; logits differ by at most {compared['difference']:.1g} "
             f"(largest {compared['largest']:.3g}) on {compared['words']} held-out words"
         )
         return "\n".join(lines)
-    checked, rounding = found["checked"], found["rounding"]
+    checked, rounding = result["checked"], result["rounding"]
     lines.append(f"{checked['words']:,} words run in float32: {outcome(checked)}")
     if rounding is not None:
         lines.append(
             f"{rounding['words']:,} words at {rounding['factor']:g} times its rounding: {outcome(rounding)}"
         )
-        lines += [_types(found["types"]), _proof(found["certificate"])]
+        lines += [_types(result["types"]), _proof(result["certificate"])]
     reason = refusal(exported, unchecked=unchecked)
     if reason is not None:
         lines.append(f"not written; {reason}")

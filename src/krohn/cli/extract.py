@@ -70,18 +70,18 @@ def command(
     from krohn.trained.extraction import extract
 
     answers = answers_of(directory, effort, device)
-    found = extract(answers, length, max_states)
+    result = extract(answers, length, max_states)
     if out is not None:
-        dump_automaton(found.automaton, out)
+        dump_automaton(result.automaton, out)
         note(f"wrote {out}")
     names = answers.automaton.letter_names
     payload: dict[str, Any] = {
-        "states": found.automaton.num_states,
-        "equivalent": found.difference is None,
+        "states": result.automaton.num_states,
+        "equivalent": result.difference is None,
         "length": length,
-        "agrees_to": found.agrees,
-        "counterexample": _named(found.difference, names),
-        "task": {"equivalent": found.mistake is None, "counterexample": _named(found.mistake, names)},
+        "agrees_to": result.agrees,
+        "counterexample": _named(result.difference, names),
+        "task": {"equivalent": result.mistake is None, "counterexample": _named(result.mistake, names)},
         "out": None if out is None else str(out),
     }
     emit(payload, as_json=as_json, text=lambda: _text(payload))

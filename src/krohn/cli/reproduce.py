@@ -81,14 +81,18 @@ def command(
     if show and (options["only"] or options["where"] or options["sequences"]):
         raise InvalidInput("--show prints what is stored: give --only, --where and --sequences without it")
     if show and _is_default("store_path") and not store_path.exists():
-        found = _committed(name, scale, store_path, figures)
+        result = _committed(name, scale, store_path, figures)
     else:
-        found = _from_store(name, scale, store_path, figures, show, as_json, {**options, "engine": engine})
-    for line in _remarks(found):
+        result = _from_store(name, scale, store_path, figures, show, as_json, {**options, "engine": engine})
+    for line in _remarks(result):
         note(line)
-    emit(_payload(found, scale), as_json=as_json, text=lambda: _markdown(found) if markdown else _text(found))
-    if found.report.errors:
-        note(f"error: {len(found.report.errors)} runs failed; what is done is stored: see the lines above")
+    emit(
+        _payload(result, scale),
+        as_json=as_json,
+        text=lambda: _markdown(result) if markdown else _text(result),
+    )
+    if result.report.errors:
+        note(f"error: {len(result.report.errors)} runs failed; what is done is stored: see the lines above")
         raise click.exceptions.Exit(2)
 
 
@@ -122,8 +126,8 @@ def _committed(name: str, scale: str, missing: Path, figures: Path | None) -> "R
 
     note(f"from {file}; {missing} does not exist")
     with store_of(file) as store:
-        found = reproduce(name, scale, store, figures=figures)
-    return found if figures is not None else replace(found, figures=committed_figures(file, name, scale))
+        result = reproduce(name, scale, store, figures=figures)
+    return result if figures is not None else replace(result, figures=committed_figures(file, name, scale))
 
 
 def _is_default(option: str) -> bool:
@@ -159,14 +163,14 @@ def _sweep_options(name: str, scale: str, store_path: Path, as_json: bool, optio
 
 def split_names(text: str, known: set[str]) -> tuple[str, ...]:
     """Names separated by commas, where a known name such as Dyck4,2 may itself have one."""
-    found: list[str] = []
+    result: list[str] = []
     pieces = [piece.strip() for piece in text.split(",")]
     while pieces:
         # The longest run of pieces that is a known name; a lone piece is taken as it stands.
         size = next((n for n in range(len(pieces), 0, -1) if _joined(pieces[:n], known)), 1)
-        found.append(_joined(pieces[:size], known) or pieces[0])
+        result.append(_joined(pieces[:size], known) or pieces[0])
         pieces = pieces[size:]
-    return tuple(found)
+    return tuple(result)
 
 
 def _joined(pieces: list[str], known: set[str]) -> str:

@@ -124,9 +124,9 @@ def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
     done = results.merge(others, store_path)
     for line in conflict_lines(done.conflicts):
         note(line)
-    found = [vars(conflict) for conflict in done.conflicts]
-    payload = {"store": str(store_path), "added": done.added, "records": done.records, "conflicts": found}
-    text = f"{done.added} records added, {done.records} in {store_path}, {counted(len(found), 'conflict')}"
+    result = [vars(conflict) for conflict in done.conflicts]
+    payload = {"store": str(store_path), "added": done.added, "records": done.records, "conflicts": result}
+    text = f"{done.added} records added, {done.records} in {store_path}, {counted(len(result), 'conflict')}"
     emit(payload, as_json=as_json, text=lambda: text)
 
 

@@ -110,10 +110,10 @@ def score_hypothesis(folder: Path, circuit: Path | None, subspace: Path | None, 
         emit(score.to_json(), as_json=as_json, text=lambda: "\n".join(lines))
         return
     assert subspace is not None
-    found = score_subspace(folder, subspace)
-    rows = [(one.variable, one.place, one.dimension, f"{one.interchange:.1%}", one.pairs) for one in found]
+    result = score_subspace(folder, subspace)
+    rows = [(one.variable, one.place, one.dimension, f"{one.interchange:.1%}", one.pairs) for one in result]
     emit(
-        {"subspaces": [one.to_json() for one in found]},
+        {"subspaces": [one.to_json() for one in result]},
         as_json=as_json,
         text=lambda: table(("variable", "place", "dimension", "interchange accuracy", "pairs"), rows),
     )

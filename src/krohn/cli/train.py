@@ -68,8 +68,8 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
 
     run = _run_in(config) if config is not None else run_of(str(spec), options)
     automaton = parse_spec(run.task.spec)
-    found = [*start_reasons(run, automaton, options["device"]), *_directory_reasons(options)]
-    _refuse([*found, *(_provable_reasons(run, automaton) if options["provable"] else [])])
+    outcome = [*start_reasons(run, automaton, options["device"]), *_directory_reasons(options)]
+    _refuse([*outcome, *(_provable_reasons(run, automaton) if options["provable"] else [])])
     note(
         f"run {run.run_id}: {run.task.spec}, {run.model.kind}, {counted(run.replicates, 'replicate')}, "
         f"{counted(run.steps, 'step')}"
@@ -130,11 +130,11 @@ def _refuse_early(spec: str | None, config: Path | None, options: dict[str, Any]
     typed = typed_settings(options)
     if config is not None:
         _refuse_beside_config()
-        found = early_reasons(read_json(config))
+        result = early_reasons(read_json(config))
     else:
-        found = early_reasons(written_down(str(spec), typed, {}))
-        found += [] if options["extra"] else without_effect(typed, {})  # --option may give what is needed
-    _refuse([*found, *_directory_reasons(options)])
+        result = early_reasons(written_down(str(spec), typed, {}))
+        result += [] if options["extra"] else without_effect(typed, {})  # --option may give what is needed
+    _refuse([*result, *_directory_reasons(options)])
 
 
 def _refuse_beside_config() -> None:
@@ -163,12 +163,12 @@ def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
     from krohn.training.config import RunConfig, examined, read_parts
 
     typed = typed_settings(options)
-    model, found = _extra(options["extra"], typed)
+    model, result = _extra(options["extra"], typed)
     plain = written_down(spec, typed, model)
     parts, unread = read_parts(plain)
-    found += [*unread, *examined(parts)[1], *without_effect(typed, model)]
-    found += [*_place_reasons(parts, options), *_directory_reasons(options)]
-    _refuse(found)
+    result += [*unread, *examined(parts)[1], *without_effect(typed, model)]
+    result += [*_place_reasons(parts, options), *_directory_reasons(options)]
+    _refuse(result)
     return RunConfig.from_dict(plain)
 
 
@@ -178,7 +178,7 @@ def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any
     from krohn.training.field_types import Misfit, annotations, parsed
 
     model: dict[str, Any] = {}
-    found: list[str] = []
+    result: list[str] = []
     kind = typed.get("model.kind", "gpt")
     try:
         known = annotations(architecture(kind)) if given else {}
@@ -187,17 +187,17 @@ def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any
     for text in given:
         name, equals, value = text.partition("=")
         if not equals:
-            found.append(f"--option must be NAME=VALUE; got {text!r}")
+            result.append(f"--option must be NAME=VALUE; got {text!r}")
         elif name not in known:
-            found.append(f"options of {kind} must be among {', '.join(sorted(known))}; got {name}")
+            result.append(f"options of {kind} must be among {', '.join(sorted(known))}; got {name}")
         elif name in model or f"model.{name}" in typed:
-            found.append(f"{name} must be given once; it is given twice")
+            result.append(f"{name} must be given once; it is given twice")
         else:
             try:
                 model[name] = parsed(value, known[name])
             except Misfit as misfit:
-                found.append(f"--option {name} must be {misfit}; got {value!r}")
-    return model, found
+                result.append(f"--option {name} must be {misfit}; got {value!r}")
+    return model, result
 
 
 def _place_reasons(parts: dict[str, Any], options: dict[str, Any]) -> list[str]:
@@ -206,12 +206,12 @@ def _place_reasons(parts: dict[str, Any], options: dict[str, Any]) -> list[str]:
     from krohn.tasks.batches import task_reasons
     from krohn.training.device import device_reasons
 
-    found = device_reasons(parts.get("precision", "auto"), options["device"])
+    result = device_reasons(parts.get("precision", "auto"), options["device"])
     try:
-        found += task_reasons(parts["task"], parse_spec(parts["task"].spec))
+        result += task_reasons(parts["task"], parse_spec(parts["task"].spec))
     except KrohnError as error:
-        found.append(str(error))
-    return found
+        result.append(str(error))
+    return result
 
 
 def _directory_reasons(options: dict[str, Any]) -> list[str]:

@@ -91,7 +91,7 @@ def command(
         from krohn.cli.kernel import by_kernel
 
         return by_kernel(directory, spec, renamed=renamed, out=out, as_json=as_json)
-    found = verify(
+    result = verify(
         directory,
         dtype,
         length,
@@ -101,7 +101,7 @@ def command(
         effort=effort,
         device=device,
     )
-    report(found, out, as_argument=as_argument, as_json=as_json)
+    report(result, out, as_argument=as_argument, as_json=as_json)
 
 
 def report(found: Verification, out: Path | None, *, as_argument: bool, as_json: bool) -> None:

@@ -185,13 +185,13 @@ class LayersOnStates:
 
     def _saturated(self, z: Floats, low: np.float32, middle: np.float32) -> Floats:
         high = np.float32(1)
-        found: Floats = np.where(z > FAR, high, np.where(z < -FAR, low, middle)).astype(np.float32)
-        if ((np.abs(z) <= FAR) & (z != 0)).any() or np.isnan(found).any():
+        result: Floats = np.where(z > FAR, high, np.where(z < -FAR, low, middle)).astype(np.float32)
+        if ((np.abs(z) <= FAR) & (z != 0)).any() or np.isnan(result).any():
             raise LimitExceeded(
                 "the kernel's proofs need gates that are saturated (beyond ±110) or at 0; "
                 "this network has others"
             )
-        return found
+        return result
 
     def _affine(self, x: Floats, weight: str, bias: str) -> Floats:
         ones = np.ones((len(x), 1), np.float32)

@@ -135,9 +135,9 @@ class _Proposed:
 
 
 def _recurrent(network: StoredNetwork) -> _Proposed:
-    found = explore(network)
-    order = "any order" if found.any_order else "order from left to right"
-    return _Proposed(certificate_text(network, found), order, len(found.hints), found.right)
+    result = explore(network)
+    order = "any order" if result.any_order else "order from left to right"
+    return _Proposed(certificate_text(network, result), order, len(result.hints), result.right)
 
 
 def _transformer(network: StoredTransformer) -> _Proposed:

@@ -68,15 +68,15 @@ def variables_of(network: CompiledNetwork, turn: Matrix) -> list[Variable]:
     """The registers that depend on the word and that the stream holds at some moment, each at its first."""
     if network.program is None:
         return []
-    found, blocks, written = dict[str, Variable](), standard_blocks(network.transformer), set[str]()
+    result, blocks, written = dict[str, Variable](), standard_blocks(network.transformer), set[str]()
     for moment, channels in enumerate(network.layout.moments):
         place, moved = _place(network, blocks, moment)
         written |= _written(network.program, moment)
         for name in dict.fromkeys(channel.register for channel in channels if channel.register):
-            if name not in found and name in written:
+            if name not in result and name in written:
                 held = [moved.get(c, c) for c, each in enumerate(channels) if each.register == name]
-                found[name] = Variable(name, moment, place, turn[held])
-    return list(found.values())
+                result[name] = Variable(name, moment, place, turn[held])
+    return list(result.values())
 
 
 def _written(program: Program, moment: int) -> set[str]:

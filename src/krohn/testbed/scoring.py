@@ -118,10 +118,10 @@ class Known:
         import pyarrow.parquet as pq
 
         try:
-            made = [_counterfactual(row) for row in pq.read_table(self.folder / PAIRS).to_pylist()]
+            result = [_counterfactual(row) for row in pq.read_table(self.folder / PAIRS).to_pylist()]
         except (OSError, pa.ArrowException, TypeError, KeyError) as error:
             raise InvalidFile(f"{self.folder / PAIRS} must hold counterfactuals; {error}") from error
-        return [one for one in made if one.split == split]
+        return [one for one in result if one.split == split]
 
 
 def _counterfactual(row: dict[str, Any]) -> Counterfactual:

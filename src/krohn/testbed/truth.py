@@ -225,9 +225,9 @@ def _cut_down(graph: Graph, shared: Flags, trial: Trial) -> Flags:
 def _proof(graph: Graph, kept: Flags, trial: Trial, name: str) -> Proof:
     fewer = kept.copy()
     fewer[graph.edges[name]] = False
-    found = trial.change(fewer)
-    assert found is not None, "an edge of a minimal circuit matters"
-    row, letter, after = found
+    result = trial.change(fewer)
+    assert result is not None, "an edge of a minimal circuit matters"
+    row, letter, after = result
     word, other = (tuple(side[row].tolist()) for side in (trial.words, trial.others))
     return Proof(name, word, other, letter, int(trial.answers[row, letter]), after)
 
@@ -235,12 +235,12 @@ def _proof(graph: Graph, kept: Flags, trial: Trial, name: str) -> Proof:
 def _constants(graph: Graph, kept: Flags, shared: Flags, trial: Trial) -> tuple[str, ...]:
     """Edges outside that carry the same value for both words of every pair, but cannot be removed."""
     same = [bool(torch.equal(a, b)) for a, b in zip(trial.clean.written, trial.other.written, strict=True)]
-    found = []
+    result = []
     for name, (reader, writer) in graph.edges.items():
         if shared[reader, writer] and not kept[reader, writer]:
             alone = np.ones_like(kept)
             alone[reader, writer] = False
             changed = bool((trial.without(alone).answers != trial.answers).any())
             if changed and (same[writer] or trial.change(alone) is None):
-                found.append(name)
-    return tuple(found)
+                result.append(name)
+    return tuple(result)

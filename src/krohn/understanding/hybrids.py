@@ -164,7 +164,7 @@ def classes(automaton: Semiautomaton) -> Numbers | None:
         system = series_lift(automaton)
     except KrohnError:
         return None
-    found = np.full(automaton.num_states, -1, dtype=np.int64)
-    found[system.state] = system.coordinates[:, 0]
-    consistent = np.array_equal(found[system.state], system.coordinates[:, 0])
-    return found if consistent and 1 < len(np.unique(found)) < automaton.num_states else None
+    result = np.full(automaton.num_states, -1, dtype=np.int64)
+    result[system.state] = system.coordinates[:, 0]
+    consistent = np.array_equal(result[system.state], system.coordinates[:, 0])
+    return result if consistent and 1 < len(np.unique(result)) < automaton.num_states else None

@@ -86,17 +86,17 @@ def state_moved(
     dimension = min(dimension, stages.dim)
     words = subject.draw(seed, 2 * pairs, letters).reshape(2, pairs, letters)
     half = pairs // 2
-    found, judge = (
+    result, judge = (
         Side.of(stages, *(Readings(subject.automaton, side[part]) for side in words))
         for part in (slice(half), slice(half, None))
     )
     basis = torch.from_numpy(random_start(stages.dim, dimension, seed)).to(stages.embedding.dtype)
-    learned = _aligned(stages, found, layer, positions, basis, steps, rate)
-    stream = torch.cat([side.streams[layer][:, -letters:] for side in (found.passed, found.other)])
-    states = np.concatenate([side.states for side in (found.base, found.source)])
+    learned = _aligned(stages, result, layer, positions, basis, steps, rate)
+    stream = torch.cat([side.streams[layer][:, -letters:] for side in (result.passed, result.other)])
+    states = np.concatenate([side.states for side in (result.base, result.source)])
     ridged = [one[:, :dimension] for one in directions(*Spread(stream).scatters(states), *RIDGES)]
-    target = found.source.states[:, -1]
-    linear = max(ridged, key=lambda one: int((_said(stages, found, layer, positions, one) == target).sum()))
+    target = result.source.states[:, -1]
+    linear = max(ridged, key=lambda one: int((_said(stages, result, layer, positions, one) == target).sum()))
     everything = torch.eye(stages.dim, dtype=torch.float64)
     bases = {"das": learned, "linear": linear, "everything": everything}
     bases["random"] = random_directions(stages.dim, dimension, seed + 1)

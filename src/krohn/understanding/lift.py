@@ -63,8 +63,8 @@ class Lift:
     def numbers(self, rows: Numbers) -> Numbers:
         """Numbers of tuples [n, place], −1 for those that no word leads to."""
         known, where = np.unique(rows, axis=0, return_inverse=True)
-        found = [self._number.get(tuple(row), -1) for row in known.tolist()]
-        return np.array(found, dtype=np.int64)[where.reshape(-1)]
+        result = [self._number.get(tuple(row), -1) for row in known.tolist()]
+        return np.array(result, dtype=np.int64)[where.reshape(-1)]
 
     def during(self, place: int) -> Numbers:
         """[tuple, letter, value]: the state if the coordinate were different already before the letter.
@@ -113,7 +113,7 @@ class Lift:
 
 def lifts(automaton: Semiautomaton) -> tuple[list[Lift], list[str]]:
     """Every coordinate system that is not too large, and notes on those left out."""
-    found, notes = [], []
+    result, notes = [], []
     makers: dict[str, Callable[[Semiautomaton], Lift]] = {
         "series": series_lift,
         "plan": plan_lift,
@@ -121,10 +121,10 @@ def lifts(automaton: Semiautomaton) -> tuple[list[Lift], list[str]]:
     }
     for name, make in makers.items():
         try:
-            found.append(make(automaton))
+            result.append(make(automaton))
         except KrohnError as error:
             notes.append(f"no coordinates by {name}: {error}")
-    return found, notes
+    return result, notes
 
 
 def holonomy_lift(automaton: Semiautomaton) -> Lift:

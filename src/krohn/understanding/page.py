@@ -63,10 +63,10 @@ def _cell(canvas: Canvas, x: float, y: float, row: Finding) -> None:
     """The shade is the causal share; a frame marks held variables; grey: a probe only."""
     height = 1.4 * ROW - 3
     share = None if row.causal is None else row.causal.value
-    found = status(row)
+    result = status(row)
     fill = "#f2f2f2" if share is None else _blue(share)
-    strong = found in ("held", "with the state")
-    dash = {"stroke_dasharray": "4 2"} if found == "with the state" else {}
+    strong = result in ("held", "with the state")
+    dash = {"stroke_dasharray": "4 2"} if result == "with the state" else {}
     edge = {"stroke": "#cc3311", "stroke_width": 2} if strong else {"stroke": "white"}
     canvas.rect(x + 1, y, CELL - 3, height, fill=fill, **edge, **dash)
     canvas.title(_described(row))

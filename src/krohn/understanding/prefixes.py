@@ -279,12 +279,12 @@ def _rows(hits: Flags, asked: Flags) -> list[float | None]:
 
 def _known_from(kept: list[int], shares: list[float | None]) -> int | None:
     """The least number of kept positions from which every share is high."""
-    found = None
+    result = None
     for count, share in zip(reversed(kept), reversed(shares), strict=True):
         if share is not None and share < NAMED_FROM:
             break
-        found = count if share is not None else found
-    return found
+        result = count if share is not None else result
+    return result
 
 
 def _named(shares: dict[str, float], layers: list[AfterBlock], length: int) -> tuple[str, str]:

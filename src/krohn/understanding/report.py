@@ -79,9 +79,9 @@ def status(finding: Finding) -> str:
     ``read-out``: swaps follow after the last block, which shows how the state is written, not how it is
     computed.
     """
-    found = _status(finding)
+    result = _status(finding)
     moved = finding.role.startswith("moved")
-    return "read-out" if finding.final and not moved and found in ("held", "partly") else found
+    return "read-out" if finding.final and not moved and result in ("held", "partly") else result
 
 
 def _status(finding: Finding) -> str:
@@ -188,7 +188,7 @@ def _whole(report: Report) -> Iterator[str]:
 def _missing(report: Report) -> Iterator[str]:
     """For each family without a held variable, its best score, and whether a probe reads it."""
     for family, text in FAMILIES.items():
-        rows = [(v, row) for v, found in report.found if v.family == family for row in found]
+        rows = [(v, row) for v, result in report.found if v.family == family for row in result]
         if not rows or any(status(row) in ("held", "with the state", "partly") for _, row in rows):
             continue
         asked = [(v, row) for v, row in rows if row.causal is not None and not row.final]

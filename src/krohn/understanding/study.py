@@ -54,8 +54,8 @@ class Study:
         first, second = sizes[0], sizes[0] + sizes[1]
         parts = (drawn[:first], drawn[first:second], drawn[second:])
         self.fit, self.tune, self.judge = (Readings(subject.automaton, letters) for letters in parts)
-        found, notes = candidates(subject.automaton, length)
-        self.variables, more = distinct(found, self.fit)
+        result, notes = candidates(subject.automaton, length)
+        self.variables, more = distinct(result, self.fit)
         self.notes = [*notes, *more]
         self._probes: dict[tuple[int, int], LinearProbe] = {}
         self.stages = subject.stages
@@ -173,10 +173,10 @@ class Study:
         probe = self._probes.get((layer, first))
         if probe is None:
             probe = self._probes[layer, first] = LinearProbe(self._letters(self.fitted, layer)[:, first:])
-        found, control = (probe.judge(torch.from_numpy(one[:, first:] + shift)) for one in (values, mixed))
+        result, control = (probe.judge(torch.from_numpy(one[:, first:] + shift)) for one in (values, mixed))
         words = len(values) - len(values) // 2
-        share = Share(found.accuracy, *wilson(round(found.accuracy * words), words))
-        return share, found.baseline, found.accuracy - control.accuracy
+        share = Share(result.accuracy, *wilson(round(result.accuracy * words), words))
+        return share, result.baseline, result.accuracy - control.accuracy
 
     def _letters(self, passed: Passed, layer: int) -> Tensor:
         return passed.streams[layer][:, len(self.stages.prompt) :]

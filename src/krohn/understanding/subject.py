@@ -66,10 +66,10 @@ def subject_of_compiled(network: CompiledNetwork) -> Subject:
 
 def subject_of_export(directory: Path) -> Subject:
     """A directory that ``krohn export --to hf`` wrote."""
-    found = read_export(directory)
-    if found.target != "state":
+    result = read_export(directory)
+    if result.target != "state":
         raise Unsupported(NO_STATES)
-    return subject_of_decoder(found.decoder, found.automaton, "GPT-2 export")
+    return subject_of_decoder(result.decoder, result.automaton, "GPT-2 export")
 
 
 def subject_of_decoder(decoder: Decoder, automaton: Semiautomaton, kind: str) -> Subject:
@@ -88,16 +88,16 @@ def subject_of_run(directory: Path) -> Subject:
     config = read_config(directory)
     if config.task.target != "state":
         raise Unsupported(NO_STATES)
-    found = decoder_of_run(directory)
-    task = Task(config.task, found.automaton, torch.device("cpu"))
+    result = decoder_of_run(directory)
+    task = Task(config.task, result.automaton, torch.device("cpu"))
 
     def draw(seed: int, count: int, length: int) -> Numbers:
         # Its own seed: disjoint from the training words and the validation set.
         words: Numbers = task.held_out((1 << 44) + seed, count)[0][0].numpy()[:, :length]
         return words.astype(np.int64)
 
-    made = subject_of_decoder(found.decoder, found.automaton, f"trained, replicate {found.replicate}")
-    return Subject(made.title, "trained", made.automaton, made.stages, draw)
+    built = subject_of_decoder(result.decoder, result.automaton, f"trained, replicate {result.replicate}")
+    return Subject(built.title, "trained", built.automaton, built.stages, draw)
 
 
 def drawing(automaton: Semiautomaton) -> Draw:

@@ -69,9 +69,9 @@ def _largest(between: Tensor, vectors: Tensor, within: Tensor) -> Tensor:
     """Directions by (between / within), both in the basis ``vectors``, where ``within`` is diagonal."""
     # Rounding: a difference of sums may be slightly negative.
     root = within.clamp_min(float(within.max()) * 1e-14).rsqrt()
-    sizes, found = torch.linalg.eigh(root[:, None] * between * root)
-    found = found[:, sizes > 1e-9 * sizes[-1].clamp_min(1e-300)].flip(1)
-    columns = vectors @ (root[:, None] * found)
+    sizes, result = torch.linalg.eigh(root[:, None] * between * root)
+    result = result[:, sizes > 1e-9 * sizes[-1].clamp_min(1e-300)].flip(1)
+    columns = vectors @ (root[:, None] * result)
     basis: Tensor = torch.linalg.qr(columns / columns.norm(dim=0).clamp_min(1e-300))[0]
     return basis
 

@@ -49,7 +49,7 @@ def understand(
     study = Study(subject, seed=seed, amount=Amount.of(effort), length=letters)
     passed = subject.stages.run(study.judge.letters[:HEAD_WORDS], attention=True)
     heads = classified(subject.stages, passed, study.heard(HEAD_WORDS))
-    found = all_findings(study)
+    result = all_findings(study)
     return Report(
         network=subject.title,
         kind=subject.kind,
@@ -60,7 +60,7 @@ def understand(
         seed=seed,
         effort=effort,
         accuracy=study.accuracy,
-        found=tuple(zip(study.variables, map(tuple, found), strict=True)),
+        found=tuple(zip(study.variables, map(tuple, result), strict=True)),
         whole=tuple(study.whole()),
         heads=tuple(heads),
         notes=tuple(study.notes),

@@ -46,18 +46,18 @@ class Variable:
 def candidates(automaton: Semiautomaton, length: int) -> tuple[list[Variable], list[str]]:
     """All variables for words of that length, and notes on what was left out."""
     systems, notes = lifts(automaton)
-    found = [state_variable(), letter_variable()]
-    found += windows(automaton, length, notes)
+    result = [state_variable(), letter_variable()]
+    result += windows(automaton, length, notes)
     for system in systems:
-        found += [*coordinates(system), *unreduced(system)]
-    found += [
+        result += [*coordinates(system), *unreduced(system)]
+    result += [
         *counts(automaton, length),
         *sums(automaton),
         *resets(automaton),
         *look_backs(length),
         *walls(automaton),
     ]
-    return found, notes
+    return result, notes
 
 
 def state_variable() -> Variable:

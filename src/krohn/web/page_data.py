@@ -91,15 +91,15 @@ def _plan(network: CompiledNetwork) -> dict[str, Any]:
     """The origin of this network's depth: the cascade it was built from, or what its heads look for."""
     automaton = network.automaton
     try:
-        found = decompose(automaton) if network.method == "cascade" else None
+        result = decompose(automaton) if network.method == "cascade" else None
     except KrohnError:
-        found = None
-    if found is None:
+        result = None
+    if result is None:
         return {"method": network.method, "levels": 0, "components": [], "heads": head_words(network)}
     return {
         "method": network.method,
         "heads": [],
-        "levels": found.levels,
+        "levels": result.levels,
         "components": [
             {
                 "level": part.level,
@@ -108,7 +108,7 @@ def _plan(network: CompiledNetwork) -> dict[str, Any]:
                 "factors": list(part.factors),
                 "kind": part.kind,
             }
-            for part in found.components
+            for part in result.components
         ],
     }
 

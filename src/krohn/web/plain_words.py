@@ -118,8 +118,8 @@ class _Words:
 
     def _wheel(self, prefix: str, section: int, modulus: int, number: str | None) -> tuple[str, str, str]:
         """A counter that the letter moves depending on the counters before: a coset, once all are known."""
-        found = [c for c in map(re.compile(COUNTER).fullmatch, self.names) if c and c[4] == "count"]
-        moduli = [(int(c[3]), int(c[5])) for c in found if c[2] == prefix]
+        result = [c for c in map(re.compile(COUNTER).fullmatch, self.names) if c and c[4] == "count"]
+        moduli = [(int(c[3]), int(c[5])) for c in result if c[2] == prefix]
         here = sum(number == section for number, _ in moduli)
         kind = "switch" if modulus == 2 else f"wheel of {modulus}"
         this = f"{kind} {number}" if number else f"the {kind}"
@@ -146,13 +146,13 @@ class _Words:
             return f"how often {placed[1]} {'came out of turn' if wrong else 'has come where it is counted'}"
         if placed := re.fullmatch(r"place \d+ for (.+)", name):
             reader = re.compile(rf"sum of is (.+) where {re.escape(name)}")
-            letter = next(found[1] for found in map(reader.fullmatch, self.names) if found)
+            letter = next(result[1] for result in map(reader.fullmatch, self.names) if result)
             wrong = placed[1] == "wrong letters"
             return f"1 where {letter} would be out of turn" if wrong else f"1 where {letter} is counted"
         for pattern, one, many in CLASSES:
-            if found := re.fullmatch(pattern, name):
-                letters, phrase = self._class(found[1])
-                return found.expand(one.format(letters) if letters else many.format(phrase))
+            if result := re.fullmatch(pattern, name):
+                letters, phrase = self._class(result[1])
+                return result.expand(one.format(letters) if letters else many.format(phrase))
         return None
 
     def _class(self, label: str) -> tuple[str, str]:
@@ -191,8 +191,8 @@ class _Words:
 def _rewritten(text: str, rules: Rules) -> str | None:
     """By the first rule that matches the whole text."""
     for pattern, words in rules:
-        if found := re.fullmatch(pattern, text):
-            return found.expand(words)
+        if result := re.fullmatch(pattern, text):
+            return result.expand(words)
     return None
 
 

@@ -77,8 +77,8 @@ def packed(machines: dict[str, dict[str, Any]]) -> str:
 
 def unpacked(text: str) -> dict[str, dict[str, Any]]:
     """The inverse of ``packed``."""
-    found: dict[str, dict[str, Any]] = json.loads(zlib.decompress(base64.b64decode(text)))
-    return found
+    result: dict[str, dict[str, Any]] = json.loads(zlib.decompress(base64.b64decode(text)))
+    return result
 
 
 if __name__ == "__main__":
