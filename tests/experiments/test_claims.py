@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from claim_evidence import Gain
 
 from krohn.experiments.recipes.indirect import COLUMNS
 from krohn.experiments.recipes.variants import NO_POSITIONS_BOS, RECENCY, SHIFTED_BOS
@@ -98,7 +99,7 @@ def untrained(claims: dict[str, Any]) -> Told:
     low |= {"uniform_score": 0.9, "uniform": "1.1", "left_score": 0.9, "right_score": 0.9, "both_heads": 0}
     low |= {"before_the_wall": "0.1–0.2"}
     models = ("GPT", "LSTM", RECENCY, SHIFTED_BOS, NO_POSITIONS_BOS, "scratchpad")
-    gain = claims["Gain"]
+    gain = Gain
     values = {"EMA": claims["stability"].EMA, "dropout": (0.1,), "patience": (2,)}
     values["long training"] = ("residual and attention .1", "residual .1")
     gains = {
@@ -219,7 +220,7 @@ def test_only_a_learned_task_can_be_unlearned_again(verdict: Judge) -> None:
 
 
 def test_gains_count_where_the_task_is_learned(claims: dict[str, Any], verdict: Judge) -> None:
-    gain = claims["Gain"]
+    gain = Gain
 
     def gains(factor: str, values: Iterable[Any], **of: tuple[float, float]) -> dict[Any, Any]:
         named = {name.replace("Dyck", "Dyck4,2"): pair for name, pair in of.items()}
@@ -377,7 +378,7 @@ def test_linear_positions(verdict: Judge) -> None:
 
 
 def test_a_difference_counts_from_two_standard_errors(claims: dict[str, Any]) -> None:
-    gain = claims["Gain"]
+    gain = Gain
     assert gain("D8", 1.0, 0.4, 5, 6, 1.0).helps
     assert not gain("D8", 1.0, 0.6, 5, 6, 1.0).helps
     assert gain("D8", -1.0, 0.4, 0, 6, 1.0).hurts

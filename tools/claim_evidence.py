@@ -1,0 +1,167 @@
+"""What verdicts on claims rest on: records, least depths, gains, and how the parts of a claim are weighed."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from krohn.experiments.all_experiments import EXPERIMENTS
+from krohn.experiments.experiment import Cell, Row, cells_of
+from krohn.experiments.recipes import stability
+from krohn.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, WHOLE
+from krohn.experiments.scale import Scale
+from krohn.experiments.settings import TASKS
+from krohn.experiments.store import Store
+from krohn.experiments.summary import SOLVED, mean_and_error
+
+REPRODUCED, PARTLY, CONTRADICTED, NOT_REACHED = "reproduced", "partly", "contradicted", "not reached"
+ABELIAN = tuple(task for task in TASKS if task.startswith("C"))
+MEMORIES = ("Dyck4,2", "Grid9")
+SHEETS = (MUON, WHOLE)  # recipes that are the same for all cells, on whole words
+
+
+class Missing(Exception):
+    """A run that a claim hangs on is not among the records."""
+
+
+@dataclass
+class Records:
+    """The published records, as the rows and cells of the experiments."""
+
+    store: Store
+    _cells: dict[str, list[Cell]] = field(default_factory=dict)
+
+    def rows(self, name: str) -> list[Row]:
+        return EXPERIMENTS[name].table(self.cells(name))
+
+    def cells(self, name: str) -> list[Cell]:
+        if name not in self._cells:
+            self._cells[name] = cells_of(self.store, name, Scale.SMALL)
+        return self._cells[name]
+
+    def row(self, name: str, **where: object) -> Row:
+        for row in self.rows(name):
+            if all(row.get(key) == value for key, value in where.items()):
+                return row
+        raise Missing(f"{name} {where}")
+
+    @cached_property
+    def maps(self) -> list[Row]:
+        """Cells of the depth map at 100 letters, on whole words."""
+        return [row for row in self.rows("depth") if row["length"] == 100 and row["sheet"] != CURRICULUM]
+
+    def gain(self, task: str, factor: str, value: float | str) -> "Gain":
+        """What a factor of `stability` changes, paired, in points."""
+        found = {(cell.label["task"], cell.label["factor"], cell.label["value"]): cell for cell in
+                 self.cells("stability")}  # fmt: skip
+        try:
+            cell, without = found[task, factor, value], found[task, factor, stability.OFF[factor]]
+        except KeyError as error:
+            raise Missing(f"stability {error}") from None
+        points = stability.gains(cell, without)
+        mean, error = mean_and_error(points)
+        best = max(float(record.accuracy) for one in (cell, without) for record in one.records)
+        return Gain(task, mean, error, sum(one > 0 for one in points), len(points), best)
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A paired difference; it counts when it is more than two standard errors from zero.
+
+    ``best`` is the accuracy of the best replicate with or without: below 99% the task was not learned.
+    """
+
+    task: str
+    mean: float
+    error: float
+    better: int
+    count: int
+    best: float
+
+    def __str__(self) -> str:
+        digits = 1 if abs(self.mean) >= 1 else 2
+        size = f"{self.mean:+.{digits}f} ± {self.error:.{digits}f}".replace("-", "−")
+        untested = "" if self.learned else f"; untested, for the best has {per_cent(self.best)}"
+        return f"{self.task} {size} ({self.better} of {self.count} gain{untested})"
+
+    @property
+    def learned(self) -> bool:
+        return self.best >= SOLVED
+
+    @property
+    def helps(self) -> bool:
+        return self.mean > 2 * self.error
+
+    @property
+    def hurts(self) -> bool:
+        return -self.mean > 2 * self.error
+
+
+def per_cent(share: float) -> str:
+    return f"{100 * share:.{2 if share > 0.99 else 1}f}%"
+
+
+def among(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def weigh(parts: Iterable[bool | None]) -> str:
+    """The verdict on a claim of several parts, each of which holds, fails, or was not tested (None)."""
+    known = list(parts)
+    if all(part is True for part in known):
+        return REPRODUCED
+    if any(part is True for part in known):
+        return PARTLY
+    return CONTRADICTED if all(part is False for part in known) else NOT_REACHED
+
+
+@dataclass(frozen=True)
+class Least:
+    """Between which depths of the map a task's least depth lies: ``deepest`` is None if none was enough."""
+
+    shallowest: int
+    deepest: int | None
+
+
+def least(rows: Iterable[Row], task: str) -> Least:
+    own = {int(row["depth"]): bool(row["solved"]) for row in rows if row["task"] == task}
+    solved = min((depth for depth, passed in own.items() if passed), default=None)
+    failed = max((depth for depth in own if solved is None or depth < solved), default=0)
+    deeper = (depth for depth in DEPTHS[Scale.SMALL] if depth > failed)
+    return Least(next(deeper, failed + 1), solved)
+
+
+def needs_more(rows: Sequence[Row], one: str, other: str) -> bool | None:
+    """Whether one task needs more layers than another by the same recipe; None while that is open."""
+    here, there = least(rows, one), least(rows, other)
+    if here.deepest is not None and there.deepest is not None and here.shallowest > there.deepest:
+        return True
+    if here.deepest is not None and there.deepest is not None and here.deepest <= there.shallowest:
+        return False
+    return None
+
+
+def by_recipe(found: Records, judge: Callable[[Sequence[Row]], bool | None]) -> bool | None:
+    """The answer of the first recipe of the map that has one."""
+    for sheet in SHEETS:
+        answer = judge([row for row in found.maps if row.get("sheet") == sheet])
+        if answer is not None:
+            return answer
+    return None
+
+
+def depths_of(found: Records, tasks: Iterable[str]) -> str:
+    """For example ``A5 8 (AdamW, 1 of 6, not 4)``: the replicates that pass there, and where none does."""
+    words = []
+    for task in tasks:
+        for sheet in SHEETS:
+            rows = [row for row in found.maps if (row["task"], row.get("sheet")) == (task, sheet)]
+            place = least(rows, task)
+            if rows:
+                failed = max((row["depth"] for row in rows if not row["solved"]), default=None)
+                passed = "no depth" if place.deepest is None else str(place.deepest)
+                least_row = next((row for row in rows if row["depth"] == place.deepest), {})
+                few = (
+                    f", {least_row['reached']} of {least_row['replicates']}" if "reached" in least_row else ""
+                )
+                words.append(f"{task} {passed} ({COLUMN[sheet]}{few}{f', not {failed}' if failed else ''})")
+    return "; ".join(words) or "not tried"
