@@ -119,3 +119,9 @@ def test_a_setting_in_which_bytes_differ_is_red(tmp_path: Path, monkeypatch: pyt
     good, printed, _ = portable.run(portable.Setting("spoiled"), 200, tmp_path)
     assert not good
     assert "differs: krohn " in printed
+
+
+def test_the_tests_that_are_run_under_other_settings_exist() -> None:
+    for test in portable.TESTS:
+        file, _, name = test.partition("::")
+        assert f"def {name}" in (ROOT / file).read_text()
