@@ -1,6 +1,6 @@
 """Soundness of the certificate: ten thousand changed networks, each judged by a forward pass of its own.
 
-    python research/compiled_mutants.py [--times 1] [--kinds KIND …] [--log FILE] [--out FILE]
+    python research/compiled_mutants.py [--times 1] [--kinds KIND …] [--jobs 1] [--log FILE] [--out FILE]
 
 `--out docs/generated/mutants.md` writes the page.
 
@@ -16,6 +16,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,7 @@ def main() -> int:
     parser.add_argument("--kinds", nargs="*", help="these kinds only")
     parser.add_argument("--only", default="", help="networks whose name begins so")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument(
         "--log", type=Path, help="a line per network and kind; what is there is not run again"
     )
@@ -95,13 +97,16 @@ def read_log(path: Path | None) -> dict[tuple[str, str], Row]:
 
 def run_all(options: argparse.Namespace, known: dict[tuple[str, str], Row]) -> Iterator[Row]:
     """Kind by kind, so that a part of the run has all networks in it."""
-    for kind in options.kinds or CHANGES:
-        for number, (spec, length, method, count, dtypes) in enumerate(NETWORKS):
-            for dtype in dtypes:
-                name = f"{spec} {method} T={length} {dtype}"
-                if (name, kind) not in known and name.startswith(options.only):
-                    turns = range(max(1, round(count * options.times)))
-                    yield judged(turns, (options.seed, number), name, kind, dtype)
+    asked = [
+        (range(max(1, round(count * options.times))), (options.seed, number), name, kind, dtype)
+        for kind in options.kinds or CHANGES
+        for number, (spec, length, method, count, dtypes) in enumerate(NETWORKS)
+        for dtype in dtypes
+        if ((name := f"{spec} {method} T={length} {dtype}"), kind) not in known
+        and name.startswith(options.only)
+    ]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        yield from pool.map(judged, *zip(*asked, strict=True)) if asked else ()
 
 
 def judged(turns: range, seeds: tuple[int, int], name: str, kind: str, dtype: str) -> Row:

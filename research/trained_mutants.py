@@ -1,6 +1,6 @@
 """Mutants of proved recurrent networks: how many are still proved, and whether any of those is wrong.
 
-    python research/trained_mutants.py [--count 40] [--write] FOLDER …
+    python research/trained_mutants.py [--count 40] [--jobs 1] [--write] FOLDER …
 
 Kinds: one weight moved by up to some hundreds; noise on a whole matrix; a class of the read-out that copies
 another; a unit cut off; two units exchanged in the recurrence; a letter that acts as another; a gate that
@@ -14,6 +14,8 @@ import argparse
 import re
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -115,8 +117,10 @@ def outcome(
     return f"{'proved' if proved else 'refused'}, {judged}"
 
 
-def mutants(folder: Path, count: int, tally: dict[str, Counter[str]]) -> None:
-    """So many mutants of each kind of one network."""
+def mutants(folder: Path, count: int) -> dict[str, Counter[str]]:
+    """So many mutants of each kind of one network, by change and outcome."""
+    torch.set_num_threads(1)
+    tally: dict[str, Counter[str]] = {change.__name__: Counter() for change in CHANGES}
     trained = trained_states(folder)
     claim = meant(trained, trained.automaton, "all")
     found = contexts(claim)
@@ -134,6 +138,7 @@ def mutants(folder: Path, count: int, tally: dict[str, Counter[str]]) -> None:
             weights = {name: torch.tensor(value)[None] for name, value in whole.items()}
             mutant = TrainedStates(trained.network, weights, trained.task, 0)
             tally[change.__name__][outcome(mutant, boxes, claim, found, words, wanted)] += 1
+    return tally
 
 
 def table(tally: dict[str, Counter[str]]) -> str:
@@ -146,13 +151,15 @@ def table(tally: dict[str, Counter[str]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("folders", type=Path, nargs="+")
     asked = parser.parse_args()
-    torch.set_num_threads(1)
     tally: dict[str, Counter[str]] = {change.__name__: Counter() for change in CHANGES}
-    for folder in asked.folders:
-        mutants(folder, asked.count, tally)
+    with ProcessPoolExecutor(asked.jobs) as pool:
+        for counted in pool.map(partial(mutants, count=asked.count), asked.folders):
+            for name, outcomes in counted.items():
+                tally[name].update(outcomes)
     print(table(tally))
     if asked.write:
         text = PAGE.read_text()
