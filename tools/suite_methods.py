@@ -1,16 +1,20 @@
 """Stock interpretability methods on the suite: which finds the known circuit, which the known variables.
 
-    python tools/suite_methods.py run SUITE --out results/understand/suite.jsonl [--only NAME,…]
+    python tools/suite_methods.py run SUITE --out results/understand/suite.jsonl [--only NAME,…] [--jobs N]
     python tools/suite_methods.py write results/understand/suite.jsonl docs/suite.md
 
-``run`` scores every method on every network of a folder that ``krohn suite build`` made, one JSON line each;
-lines that are there already are not measured again. ``write`` puts the tables into the page. The limit: a
-method costs as many passes as it has edges (exact patching), six (EAP-IG) or two (EAP); seconds are given.
+``run`` scores every method on every network of a folder that ``krohn suite build`` made, one JSON line each,
+the largest networks first; networks that are there already, as this version of the suite has them, are not
+measured again. ``write`` puts the tables into the page. The limit: a method costs as many passes as it has
+edges (exact patching), six (EAP-IG) or two (EAP); processor seconds are given.
 """
 
 import argparse
 import json
 import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -29,31 +33,49 @@ VARIABLES = 3
 SUBSPACE_METHODS = ("true", "DAS", "most variance")
 
 
-def measure(folder: Path) -> list[dict[str, object]]:
+Rows = list[dict[str, object]]
+Part = tuple[str, str]
+"""A method that ranks edges, or ``VARIABLE`` and the name of one."""
+VARIABLE = "variable"
+
+
+def parts_of(folder: Path) -> list[Part]:
+    """What is measured of a network, the most expensive first."""
     known = Known(folder)
-    rows: list[dict[str, object]] = []
-    for method, find in CIRCUIT_METHODS.items():
-        started = time.process_time()
-        circuit = find(known.trial(PAIRS))
-        seconds = time.process_time() - started
-        score = scored(known, circuit)
-        rows.append(
-            {
-                "kind": "circuit",
-                "method": method,
-                "auroc": round(score.auroc, 4),
-                "cmd": round(score.cmd, 4),
-                "seconds": round(seconds, 2),
-            }
-        )
-    train, test = known.counterfactuals(TRAIN), known.counterfactuals(TEST)
-    asked = {one.variable for one in train} & {one.variable for one in test}
-    for variable in spread([one for one in known.facts["variables"] if one["name"] in asked]):
-        rows += subspaces(known, variable, train, test)
+    asked = set.intersection(*({one.variable for one in known.counterfactuals(s)} for s in (TRAIN, TEST)))
+    variables = spread([one for one in known.facts["variables"] if one["name"] in asked])
+    return [
+        *(("circuit", method) for method in reversed(CIRCUIT_METHODS)),
+        *((VARIABLE, str(one["name"])) for one in variables),
+    ]
+
+
+def measure(folder: Path, part: Part) -> Rows:
+    torch.set_num_threads(1)
+    known, (kind, name) = Known(folder), part
+    if kind == VARIABLE:
+        (variable,) = (one for one in known.facts["variables"] if one["name"] == name)
+        rows = subspaces(known, variable, *(known.counterfactuals(split) for split in (TRAIN, TEST)))
+    else:
+        rows = [ranking(known, name)]
     about = {
         key: known.facts[key] for key in ("name", "automaton", "algorithm", "disguise", "edges", "in_graph")
     } | {"suite": known.facts["krohn suite"]}
     return [{**about, **row} for row in rows]
+
+
+def ranking(known: Known, method: str) -> dict[str, object]:
+    trial, started = known.trial(PAIRS), time.process_time()
+    circuit = CIRCUIT_METHODS[method](trial)
+    seconds = time.process_time() - started
+    score = scored(known, circuit)
+    return {
+        "kind": "circuit",
+        "method": method,
+        "auroc": round(score.auroc, 4),
+        "cmd": round(score.cmd, 4),
+        "seconds": round(seconds, 2),
+    }
 
 
 def spread(variables: list[dict[str, object]]) -> list[dict[str, object]]:
@@ -62,7 +84,7 @@ def spread(variables: list[dict[str, object]]) -> list[dict[str, object]]:
     return [variables[place] for place in places]
 
 
-def subspaces(known: Known, variable: dict[str, object], train: list, test: list) -> list[dict[str, object]]:
+def subspaces(known: Known, variable: dict[str, object], train: list, test: list) -> Rows:
     from safetensors.numpy import load_file
 
     name, place, size = str(variable["name"]), str(variable["place"]), int(str(variable["dimension"]))
@@ -97,26 +119,55 @@ def subspaces(known: Known, variable: dict[str, object], train: list, test: list
 
 
 def cost(folder: Path) -> tuple[int, str]:
-    """The smallest networks first: edges times layers is what exact patching takes."""
+    """The largest networks first: edges times layers is what exact patching takes."""
     facts = json.loads((folder / "suite.json").read_text())
-    return facts["edges"] * facts["layers"], folder.name
+    return -facts["edges"] * facts["layers"], folder.name
 
 
-def run(suite: Path, out: Path, only: set[str]) -> None:
-    lines = out.read_text().splitlines() if out.exists() else []
-    done = {json.loads(line)["name"] for line in lines}
+def run(suite: Path, out: Path, only: set[str], jobs: int) -> None:
+    rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    done = {str(row["name"]) for row in rows if version(row) == VERSION}
     folders = [path.parent for path in suite.glob("*/suite.json")]
-    for folder in sorted(folders, key=cost):
-        if folder.name in done or (only and folder.name not in only):
-            continue
-        rows = measure(folder)
-        with out.open("a") as stream:
-            stream.writelines(json.dumps(row) + "\n" for row in rows)
-        print(
-            folder.name,
-            *(f"{row['method']} {row['auroc']}" for row in rows if row["kind"] == "circuit"),
-            flush=True,
-        )
+    wanted = [
+        folder
+        for folder in sorted(folders, key=cost)
+        if folder.name not in done and (not only or folder.name in only)
+    ]
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        parts = [(folder, part) for folder in wanted for part in parts_of(folder)]
+        tasks = {pool.submit(measure, folder, part): folder.name for folder, part in parts}
+        open_parts, results = Counter(tasks.values()), dict[str, Rows]()
+        for task in as_completed(tasks):
+            name = tasks[task]
+            if error := task.exception():  # the other networks go on
+                print(f"{name} failed: {error!r}", flush=True)
+                continue
+            results.setdefault(name, []).extend(task.result())
+            open_parts[name] -= 1
+            if not open_parts[name]:
+                rows = [row for row in rows if row["name"] != name] + results[name]
+                out.write_text("".join(json.dumps(row) + "\n" for row in in_order(rows)))
+                print(
+                    name,
+                    *(f"{row['method']} {row['auroc']}" for row in results[name] if "auroc" in row),
+                    flush=True,
+                )
+
+
+def in_order(rows: Rows) -> Rows:
+    """As the suite and the methods are listed."""
+    names = [entry.name for entry in entries()]
+    methods = [*CIRCUIT_METHODS, *SUBSPACE_METHODS]
+    return sorted(
+        rows,
+        key=lambda row: (
+            names.index(str(row["name"])),
+            row["kind"] != "circuit",
+            str(row.get("place", "")),
+            str(row.get("variable", "")),
+            methods.index(str(row["method"])),
+        ),
+    )
 
 
 def tables(rows: list[dict[str, object]]) -> dict[str, str]:
@@ -218,9 +269,10 @@ if __name__ == "__main__":
     parser.add_argument("page", type=Path, nargs="?")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, each on one core")
     given = parser.parse_args()
     torch.set_num_threads(1)
     if given.what == "run":
-        run(given.source, given.out, {name for name in given.only.split(",") if name})
+        run(given.source, given.out, {name for name in given.only.split(",") if name}, given.jobs)
     else:
         write(given.source, given.page)

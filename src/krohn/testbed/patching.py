@@ -102,16 +102,21 @@ class EdgeModel:
     def _attention(self, layer: int, readers: "_Readers") -> Tensor:
         """What each head writes: [head, word, position, d]."""
         name, heads, width = f"transformer.h.{layer}", self.graph.heads, self.decoder.width
-        seen = torch.stack([readers.read() for _ in range(3 * heads)])
-        normed = self._normed(f"{name}.ln_1", seen).view(3, heads, *seen.shape[1:])
-        weight = self.tensors[f"{name}.attn.c_attn.weight"].view(-1, 3, heads, width).permute(1, 2, 0, 3)
-        bias = self.tensors[f"{name}.attn.c_attn.bias"].view(3, heads, 1, 1, width)
-        query, key, value = torch.einsum("chbtd,chdw->chbtw", normed, weight) + bias
+        weight, bias = (self.tensors[f"{name}.attn.c_attn.{part}"] for part in ("weight", "bias"))
+        if readers.alike:
+            flat = self._normed(f"{name}.ln_1", readers.read(3 * heads)) @ weight + bias
+            query, key, value = flat.unflatten(-1, (3, heads, width)).permute(2, 3, 0, 1, 4)
+        else:
+            seen = torch.stack([readers.read() for _ in range(3 * heads)])
+            normed = self._normed(f"{name}.ln_1", seen).view(3, heads, *seen.shape[1:])
+            split = weight.view(-1, 3, heads, width).permute(1, 2, 0, 3)
+            parts = torch.einsum("chbtd,chdw->chbtw", normed, split)
+            query, key, value = parts + bias.view(3, heads, 1, 1, width)
         scores = query @ key.mT / math.sqrt(width)
         places = torch.arange(scores.shape[-1])
         scores = scores.masked_fill(places > places[:, None], float("-inf"))
-        output = self.tensors[f"{name}.attn.c_proj.weight"].view(heads, 1, width, -1)
-        mixed: Tensor = (scores.softmax(-1) @ value) @ output
+        output = self.tensors[f"{name}.attn.c_proj.weight"].view(heads, width, -1)
+        mixed: Tensor = torch.einsum("hbtw,hwd->hbtd", scores.softmax(-1) @ value, output)
         return mixed
 
     def _mlp(self, layer: int, x: Tensor) -> Tensor:
@@ -159,9 +164,14 @@ class _Readers:
         self.write(mlp)
         self.at += 3 * len(heads) + 1
 
-    def read(self) -> Tensor:
-        """What the next reader sees."""
-        x, reader, self.at = self.stream, self.at, self.at + 1
+    @property
+    def alike(self) -> bool:
+        """Whether all readers at one place see the same stream."""
+        return self.other is None and self.tap is None
+
+    def read(self, count: int = 1) -> Tensor:
+        """What the next reader sees; or the next ``count``, if they see the same."""
+        x, reader, self.at = self.stream, self.at, self.at + count
         if self.other is not None:
             x = self._mixed(self.other.written, self.other.kept[reader, : self.graph.earlier[reader]])
         return x if self.tap is None else self.tap(reader, x)
