@@ -105,7 +105,7 @@ class EdgeModel:
         weight, bias = (self.tensors[f"{name}.attn.c_attn.{part}"] for part in ("weight", "bias"))
         if readers.alike:
             flat = self._normed(f"{name}.ln_1", readers.read(3 * heads)) @ weight + bias
-            query, key, value = flat.unflatten(-1, (3, heads, width)).permute(2, 3, 0, 1, 4)
+            query, key, value = flat.view(*flat.shape[:2], 3, heads, width).permute(2, 3, 0, 1, 4)
         else:
             seen = torch.stack([readers.read() for _ in range(3 * heads)])
             normed = self._normed(f"{name}.ln_1", seen).view(3, heads, *seen.shape[1:])
