@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from krohn.evaluate.trained_states import trained_states
-from krohn.trained.exact import count
+from krohn.study.exact import count
+from krohn.training.trained_states import trained_states
 
 PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
 NETWORKS = Path(__file__).parents[1] / "results" / "networks"

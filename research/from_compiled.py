@@ -21,10 +21,10 @@ import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.from_compiled import decoder_of_compiled
-from krohn.understanding.findings import Amount
-from krohn.understanding.stages import stages_of_decoder
-from krohn.understanding.study import Study
-from krohn.understanding.subject import subject_of_decoder
+from krohn.study.findings import Amount
+from krohn.study.stages import stages_of_decoder
+from krohn.study.subject import subject_of_decoder
+from krohn.study.understand import Study
 
 NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
     "C2, cascade": ("C2", {"method": "cascade", "objective": "blocks"}),

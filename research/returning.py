@@ -9,8 +9,8 @@ import torch
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.exporting.decoder import Decoder, Tensor
-from krohn.understanding.readings import Numbers
-from krohn.understanding.stages import decoder_tensors, stages_of_tensors
+from krohn.study.readings import Numbers
+from krohn.study.stages import decoder_tensors, stages_of_tensors
 
 
 @dataclass(frozen=True, kw_only=True)

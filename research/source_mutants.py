@@ -70,10 +70,10 @@ MUTANTS = [
         "tests/depth/test_block_schemes.py",
     ),
     (
-        "evaluate/intervals.py",
+        "study/findings.py",
         "square / (2 * trials)",
         "square / (3 * trials)",
-        "tests/evaluate/test_intervals.py",
+        "tests/study/test_intervals.py",
     ),
     (
         "network/forward.py",
@@ -160,13 +160,13 @@ MUTANTS = [
         "check/boxes.py",
         "if not (leads > 0).all():",
         "if not (leads > -9).all():",
-        "tests/trained/test_checker_inside.py",
+        "tests/study/test_checker_inside.py",
     ),
     (
         "check/boxes.py",
         "(boxes.low[0] <= 0) & (boxes",
         "(boxes.low[0] <= 0) | (boxes",
-        "tests/trained/test_checker_inside.py",
+        "tests/study/test_checker_inside.py",
     ),
     (
         "check/balls.py",

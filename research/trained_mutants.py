@@ -24,11 +24,10 @@ import torch
 from krohn.automata.simulation import simulate
 from krohn.check.boxes import Boxes, Words, boxes_from, check
 from krohn.check.claim import read_certificate
-from krohn.evaluate.trained_states import TrainedStates, trained_states
-from krohn.trained.box_certificate import NAME
-from krohn.trained.box_search import Contexts, contexts, search
-from krohn.trained.proving import cell_of, meant, tensors_of
-from krohn.trained.sampled import habitual, uniform
+from krohn.study.box_search import Contexts, contexts, search
+from krohn.study.examined import habitual, uniform
+from krohn.study.proving import NAME, cell_of, meant, tensors_of
+from krohn.training.trained_states import TrainedStates, trained_states
 
 PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
 LONG, SHORT = 200, 30

@@ -45,15 +45,15 @@ ELSEWHERE: dict[str, str] = {
     "verify.as_argument": "krohn.certify.argument:explain",
     "verify.out": "krohn:Verification.save",
     "explain.out": "krohn.network.word_view:write_view",
-    "understand.out": "krohn.understanding.page:write_page",
-    "understand.prefixes": "krohn.understanding.prefixes:patch_prefixes",
+    "understand.out": "krohn.study.page:write_page",
+    "understand.prefixes": "krohn.study.prefixes:patch_prefixes",
     "run.device": "krohn:CompiledNetwork.to_torch",
     "simulate.observe": "krohn:Semiautomaton.observe",
     "sample.out": "krohn.automata.datasets:write_dataset",
     "sample.export": "krohn.exporting.token_words:token_sampler",
     "train.config": "krohn:RunConfig",
     "train.out": "krohn:train",  # directory=
-    "train.provable": "krohn.trained.provable_run:make_provable",
+    "train.provable": "krohn.study.provable_run:make_provable",
     "extract.out": "krohn:dump_automaton",
     "explore.gallery": "krohn:explore",  # of all names of the zoo
     "explore.results": "krohn.web.trained_results:results_view",

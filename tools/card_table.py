@@ -160,7 +160,7 @@ def work(task: tuple[Cell, dict[str, Any]]) -> dict[str, Any]:
     """The row of a cell; an error is one line in it."""
     import torch
 
-    from krohn.evaluate.card import card
+    from krohn.study.card import card
 
     torch.set_num_threads(1)
     sys.path.insert(0, str(Path(__file__).parent))
@@ -277,8 +277,8 @@ def _conflicts(cells: list[str]) -> str:
 def can(layer: str, task: str) -> str:
     """What the theorems say, as of now."""
     from krohn.automata.zoo import parse_spec
-    from krohn.evaluate.card import theorem
-    from krohn.evaluate.layers import find_layer
+    from krohn.study.card import theorem
+    from krohn.study.layers import find_layer
 
     sys.path.insert(0, str(Path(__file__).parent))
     return str(theorem(parse_spec(task), find_layer(layer, 32))["can"])

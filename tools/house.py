@@ -40,10 +40,13 @@ LATER = {
     "recurrent architectures: verdicts, weights, proofs, training": "recurrent cli.recurrent "
     "models.recurrent_stack models.architectures.deltaproduct models.architectures.diagonal "
     "models.architectures.gru models.architectures.rankone models.kernels.delta_* models.kernels.linear_scan "
-    "models.kernels.linear_loop experiments.recipes.expressivity evaluate.recurrent_modules",
-    "what trained networks compute: counts, proofs, extraction": "trained cli.extract "
-    "experiments.recipes.networks experiments.recipes.sample",
-    "understanding networks by interventions": "understanding cli.understand",
+    "models.kernels.linear_loop experiments.recipes.expressivity study.recurrent_modules",
+    "what trained networks compute: counts, proofs, extraction": "study.answers study.box_* "
+    "study.code_training study.exact study.examined study.extraction study.fine_tune study.prov* "
+    "study.trained_verdict cli.extract experiments.recipes.networks experiments.recipes.sample",
+    "understanding networks by interventions": "study.findings study.heads study.hybrids study.learned "
+    "study.lift study.page study.prefixes study.readings study.report study.stages study.subject "
+    "study.subspace study.swaps study.understand study.variables cli.understand",
     "least depth: features, lower bounds, the atlas": "construct.features depth construct.depth_bounds "
     "cli.atlas algebra.varieties automata.small",
     "the explorer": "web cli.explore",
@@ -51,7 +54,7 @@ LATER = {
     "circuits and word problems (Theorem 4)": "cli.circuit construct.threshold_* construct.word_problem",
     "proofs and cards of exports, networks of others as automata": "exporting.card exporting.reading "
     "exporting.token_words exporting.export_proof automata.dfa",
-    "cards of layers": "evaluate.harness evaluate.layers evaluate.card* cli.card cli.bench",
+    "cards of layers": "study.harness study.layers study.card* cli.card cli.bench",
     "the first hour: doctor, strict JSON, budgets, notebooks": "cli.doctor cli.process "
     "strict_json budget notebook automata.diagram_layout",
 }

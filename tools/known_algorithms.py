@@ -21,13 +21,13 @@ import torch
 import krohn
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.network.compiled import CompiledNetwork
+from krohn.study.findings import Amount, Finding
+from krohn.study.readings import Numbers, Readings
+from krohn.study.stages import stages_of_decoder
+from krohn.study.subject import subject_of_decoder
+from krohn.study.understand import Study
+from krohn.study.variables import candidates
 from krohn.testbed.disguise import disguised
-from krohn.understanding.findings import Amount, Finding
-from krohn.understanding.readings import Numbers, Readings
-from krohn.understanding.stages import stages_of_decoder
-from krohn.understanding.study import Study
-from krohn.understanding.subject import subject_of_decoder
-from krohn.understanding.variables import candidates
 
 LENGTH = {"Grid5": 8, "D6": 6}
 RIGHT, NEAR = 0.99, 0.25

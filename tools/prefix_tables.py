@@ -28,14 +28,14 @@ from understand_tables import ROOT, STORE, markdown, rounded
 import krohn
 from krohn.automata.sampling import sample
 from krohn.exporting.from_run import decoder_of_run
+from krohn.study.hybrids import ONE_STEP
+from krohn.study.learned import state_moved
+from krohn.study.prefixes import PAIRS, patch_prefixes
+from krohn.study.readings import Readings
+from krohn.study.stages import stages_of_decoder
+from krohn.study.subject import subject_of, subject_of_decoder
 from krohn.testbed.catalogue import NETWORKS
 from krohn.testbed.disguise import NONE, ROTATED, disguise
-from krohn.understanding.hybrids import ONE_STEP
-from krohn.understanding.learned import state_moved
-from krohn.understanding.prefixes import PAIRS, patch_prefixes
-from krohn.understanding.readings import Readings
-from krohn.understanding.stages import stages_of_decoder
-from krohn.understanding.subject import subject_of, subject_of_decoder
 
 KNOWN, TRAINED = STORE / "prefixes-known.jsonl", STORE / "prefixes-trained.jsonl"
 LEARNED = STORE / "learned.jsonl"

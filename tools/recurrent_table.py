@@ -7,11 +7,11 @@ import numpy as np
 import torch
 
 from krohn.automata.zoo import parse_spec
-from krohn.evaluate.recurrent_modules import in_training
 from krohn.recurrent.closure import close
 from krohn.recurrent.horizon import certified_horizon
 from krohn.recurrent.recurrent_weights import WEIGHTS
 from krohn.recurrent.running import logits_of
+from krohn.study.recurrent_modules import in_training
 
 PROVED = [
     *(("deltaproduct", name) for name in ("S5", "T3", "Dyck4,2")),

@@ -20,10 +20,10 @@ import torch
 from certify_all import PAPER
 
 from krohn.automata.zoo import parse_spec
-from krohn.trained.box_certificate import NAME
-from krohn.trained.box_search import contexts, words_of
-from krohn.trained.codes import code_of
-from krohn.trained.provable_run import FOLDER, make_provable
+from krohn.study.box_search import contexts, words_of
+from krohn.study.code_training import code_of
+from krohn.study.provable_run import FOLDER, make_provable
+from krohn.study.proving import NAME
 from krohn.training.loop import train
 
 PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"

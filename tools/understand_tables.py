@@ -17,9 +17,9 @@ from typing import Any
 import torch
 from known_algorithms import ALGORITHMS, cells, variables_of
 
-from krohn.understanding.page import write_page
-from krohn.understanding.report import Report
-from krohn.understanding.understand import understand
+from krohn.study.page import write_page
+from krohn.study.report import Report
+from krohn.study.understand import understand
 
 ROOT = Path(__file__).parents[1]
 STORE = ROOT / "results" / "understand"

@@ -27,9 +27,9 @@ from krohn.web.page_data import LENGTH, build_machine
 from krohn.web.standalone_page import render_page
 
 if TYPE_CHECKING:
-    from krohn.evaluate.trained_states import TrainedStates
     from krohn.experiments.reproduction import Reproduction
-    from krohn.trained.extraction import Extracted
+    from krohn.study.extraction import Extracted
+    from krohn.training.trained_states import TrainedStates
 
 Network = CompiledNetwork | str | Path
 """A compiled network, or the directory that holds one."""
@@ -51,7 +51,7 @@ def load(directory: str | Path) -> "CompiledNetwork | RecurrentNetwork | Trained
     if storage.is_recurrent(Path(directory)):
         return recurrent_files.load(directory)
     if storage.is_run(Path(directory)):
-        from krohn.evaluate.trained_states import trained_states
+        from krohn.training.trained_states import trained_states
 
         return trained_states(Path(directory))
     return storage.load(directory)
@@ -113,8 +113,8 @@ def extract(
     network: str | Path, length: int, *, max_states: int = 100, effort: float = 1.0, device: str = "cpu"
 ) -> "Extracted":
     """The automaton that the network in a directory computes, compared on all words of up to ``length``."""
-    from krohn.trained.answers import answers_of
-    from krohn.trained.extraction import extract as learned
+    from krohn.study.answers import answers_of
+    from krohn.study.extraction import extract as learned
 
     return learned(answers_of(Path(network), effort, device), length, max_states)
 

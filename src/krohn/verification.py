@@ -212,7 +212,7 @@ def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Sem
         from krohn.recurrent.recurrent_files import load
 
         return net, load(network).automaton
-    from krohn.evaluate.trained_states import trained_states
+    from krohn.training.trained_states import trained_states
 
     return net, trained_states(Path(network)).automaton
 
@@ -226,7 +226,7 @@ def _recurrent(network: Any, asked: Question) -> Verification:
 
 
 def _trained(network: Any, asked: Question) -> Verification:
-    from krohn.trained.trained_verdict import verify_trained
+    from krohn.study.trained_verdict import verify_trained
 
     wanted = asked.dtype, asked.length, asked.automaton
     return verify_trained(

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from krohn.evaluate.across import AccuracyByLength
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.scale import Scale
 from krohn.experiments.summary import summary
 from krohn.models.architectures.gpt import GptConfig
+from krohn.study.evaluation import AccuracyByLength
 from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig
 

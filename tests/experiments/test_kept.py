@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from experiments.quick_experiment import quick_run
-from krohn.evaluate.trained_states import trained_states
 from krohn.experiments.single_run import keep
 from krohn.training.directory import read_config, read_weights
 from krohn.training.loop import train
 from krohn.training.metrics import HeldOut
 from krohn.training.sections import TEST_SEED
+from krohn.training.trained_states import trained_states
 
 
 def test_the_best_replicate_is_kept_in_half_the_bytes_and_read_as_any_run(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from experiments.made_up_records import record
-from krohn.evaluate.intervals import wilson
 from krohn.experiments.experiment import Cell
 from krohn.experiments.record import Record
 from krohn.experiments.summary import given_up, marks_of, remarks_on, success_text, summary
+from krohn.study.findings import wilson
 
 
 def cell(*, halving: bool = False, status: str = "done") -> Cell:

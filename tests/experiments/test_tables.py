@@ -9,12 +9,12 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments.made_up_records import record
-from krohn.evaluate.attention_scores import pack_shares
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Cell
 from krohn.experiments.recipes.curves import largest_drop
 from krohn.experiments.recipes.variants import GPT, LSTM
 from krohn.figures.saving import save
+from krohn.study.attention import pack_shares
 
 
 def cell(

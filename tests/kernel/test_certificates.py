@@ -16,7 +16,6 @@ from krohn.automata.zoo import parse_spec
 from krohn.check.cells import Cell
 from krohn.cli.app import run
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsupported
-from krohn.evaluate.recurrent_modules import states_in_training
 from krohn.kernel.certificate_text import HEAD, certificate_text, definitions
 from krohn.kernel.coq import check_text, output_of
 from krohn.kernel.exploring import Exploration, explore
@@ -25,6 +24,7 @@ from krohn.kernel.verdict import kernel_verdict
 from krohn.recurrent.closure import close
 from krohn.recurrent.recurrent_files import CELLS, RecurrentNetwork, load, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
+from krohn.study.recurrent_modules import states_in_training
 
 Stored = Callable[[str, str], StoredNetwork]
 STRICTER = {

@@ -13,13 +13,13 @@ from tests.kernel.scalar_network import ScalarNetwork
 from tests.recurrent.naive_stacks import random_stack
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.evaluate.recurrent_modules import in_training
 from krohn.kernel.certificate_text import HEAD, definitions
 from krohn.kernel.coq import ORDER, SOURCES, STATEMENTS, assumptions_in, output_of
 from krohn.kernel.stored import StoredNetwork, stored_network
 from krohn.kernel.transformer_text import HEAD as TRANSFORMER_HEAD
 from krohn.recurrent.recurrent_files import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
+from krohn.study.recurrent_modules import in_training
 
 DOCS = Path(__file__).parents[2] / "docs" / "kernel.md"
 FLOATS = """From Flocq Require Import BinarySingleNaN.

@@ -13,7 +13,6 @@ from krohn.check.format import FORMATS
 from krohn.check.real import point
 from krohn.check.sums import Notes
 from krohn.check.verdict import Budget
-from krohn.evaluate.recurrent_modules import in_training
 from krohn.models.kernels import delta_scan
 from krohn.recurrent.closure import checkable, close
 from krohn.recurrent.delta_weights import in_columns
@@ -22,6 +21,7 @@ from krohn.recurrent.one_step import with_one_step
 from krohn.recurrent.recurrent_files import RecurrentNetwork
 from krohn.recurrent.recurrent_weights import WEIGHTS, deltaproduct, diagonal
 from krohn.recurrent.running import PlainSums, logits_of
+from krohn.study.recurrent_modules import in_training
 
 STACKS = [("deltaproduct", "T3"), ("diagonal", "D8"), ("diagonal", "D6")]
 

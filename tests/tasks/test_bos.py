@@ -6,13 +6,13 @@ import numpy as np
 import torch
 
 from krohn.automata.zoo import parse_spec
-from krohn.evaluate.trained_states import trained_states
 from krohn.models.registry import model_config
 from krohn.tasks.batches import Task
 from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import CurriculumConfig, EvaluationConfig, OptimizerConfig, RunConfig
 from krohn.training.loop import train
 from krohn.training.metrics import HeldOut
+from krohn.training.trained_states import trained_states
 
 CPU = torch.device("cpu")
 C2 = parse_spec("C2")

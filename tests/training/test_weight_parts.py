@@ -14,10 +14,10 @@ import krohn
 from krohn.check.folder import read_net, weight_files
 from krohn.cli.app import run
 from krohn.errors import InvalidFile
-from krohn.evaluate.trained_states import trained_states
 from krohn.experiments.single_run import keep
 from krohn.training.directory import read_weights, write_weights
 from krohn.training.loop import train
+from krohn.training.trained_states import trained_states
 from training.small_runs import small_run
 
 ROOT = Path(__file__).parents[2]

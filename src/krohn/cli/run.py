@@ -63,7 +63,7 @@ def _forward(network: CompiledNetwork | RecurrentNetwork, dtype: str, device: st
     if isinstance(network, RecurrentNetwork):
         if device == "numpy":
             return network.run
-        from krohn.evaluate.recurrent_modules import states_in_training
+        from krohn.study.recurrent_modules import states_in_training
 
         return states_in_training(network.cell, device)
     if device == "numpy":

@@ -96,14 +96,14 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
 
 
 def _provable_reasons(run: "RunConfig", automaton: "Semiautomaton") -> list[str]:
-    from krohn.trained.provable_run import provable_reasons
+    from krohn.study.provable_run import provable_reasons
 
     return provable_reasons(run, automaton)
 
 
 def _made_provable(out: Path) -> dict[str, Any]:
     """Fine-tunes the trained network, and reports how far the boxes are from closing."""
-    from krohn.trained.provable_run import make_provable
+    from krohn.study.provable_run import make_provable
 
     def tell(step: int, violation: float) -> None:
         if step % 500 == 0:

@@ -10,7 +10,7 @@ from krohn.cli.output import emit, json_option, note, table
 from krohn.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from krohn.understanding.prefixes import PrefixReport
+    from krohn.study.prefixes import PrefixReport
 
 WIDTH = 98
 
@@ -56,8 +56,8 @@ def command(
             )
         _prefixes(directory, length, seed, effort, as_json)
         return
-    from krohn.understanding.page import check_page, write_page
-    from krohn.understanding.understand import understand
+    from krohn.study.page import check_page, write_page
+    from krohn.study.understand import understand
 
     if out is not None:
         check_page(out)  # fail early
@@ -70,7 +70,7 @@ def command(
 
 
 def _prefixes(directory: Path, length: int | None, seed: int, effort: float, as_json: bool) -> None:
-    from krohn.understanding.prefixes import PAIRS, patch_prefixes
+    from krohn.study.prefixes import PAIRS, patch_prefixes
 
     report = patch_prefixes(directory, length=length, seed=seed, pairs=round(PAIRS * effort))
     emit(report.to_json(), as_json=as_json, text=lambda: _prefix_text(report))

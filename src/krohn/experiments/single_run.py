@@ -12,10 +12,10 @@ import torch
 import krohn
 from krohn import atomic
 from krohn.errors import LimitExceeded
-from krohn.evaluate.evaluation import Trained
 from krohn.experiments.engines import Job
 from krohn.experiments.record import Record
 from krohn.models.network import Network, Weights
+from krohn.study.evaluation import Trained
 from krohn.tasks.batches import Task
 from krohn.training.device import choose_device, choose_precision, environment
 from krohn.training.directory import CONFIG, RESULT, write_weights

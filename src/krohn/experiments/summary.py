@@ -5,9 +5,9 @@ from math import sqrt
 from statistics import fmean, median, stdev
 from typing import Any
 
-from krohn.evaluate.intervals import wilson
 from krohn.experiments.experiment import Cell, Row
 from krohn.experiments.record import Record
+from krohn.study.findings import wilson
 
 SOLVED = 0.99  # token accuracy: the paper's threshold
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from statistics import median
 
 from krohn.errors import InvalidInput
-from krohn.evaluate.evaluation import Evaluation
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.engines import Engine, Job, Outcome, Work, run_local, run_on_ray
 from krohn.experiments.experiment import Experiment, PlannedRun
@@ -17,6 +16,7 @@ from krohn.experiments.scale import Scale
 from krohn.experiments.selection import Selection
 from krohn.experiments.single_run import work as train_and_evaluate
 from krohn.experiments.store import Store
+from krohn.study.evaluation import Evaluation
 
 ENGINES: dict[str, Engine] = {"local": run_local, "ray": run_on_ray}
 

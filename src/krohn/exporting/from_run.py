@@ -15,7 +15,6 @@ import torch
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import Unsupported
-from krohn.evaluate.trained_states import best_replicate
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.reference import logits
 from krohn.exporting.vocabulary import Vocabulary, vocabulary_of
@@ -24,6 +23,7 @@ from krohn.models.stock import Single, transformer_state
 from krohn.tasks.batches import Task
 from krohn.training.config import RunConfig
 from krohn.training.directory import read_config, read_weights
+from krohn.training.trained_states import best_replicate
 
 Matrix = npt.NDArray[np.float64]
 

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from krohn.study.subspace import descend
 from krohn.testbed.causal import Counterfactual
 from krohn.testbed.graph import Circuit, Graph, Scores
 from krohn.testbed.interchange import interchanged, swapped_in
 from krohn.testbed.patching import EdgeModel, Run
 from krohn.testbed.truth import Trial
-from krohn.understanding.subspace import descend
 
 STEPS = 5
 """Points on the way from one word to the other."""

@@ -5,14 +5,20 @@ from typing import Any
 
 import numpy as np
 
-from krohn.evaluate.attention_scores import AttentionHeads, score_from_row, unpack_shares
-from krohn.evaluate.gridworld_heads import HeadScore, best_heads, telling_words
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.record import Record
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import gpt, run
 from krohn.figures.attention_map import AttentionMap, attention_maps
 from krohn.figures.saving import Figure
+from krohn.study.attention import (
+    AttentionHeads,
+    HeadScore,
+    best_heads,
+    score_from_row,
+    telling_words,
+    unpack_shares,
+)
 from krohn.tasks.task_config import TaskConfig
 
 LENGTH = {Scale.SMOKE: 16, Scale.SMALL: 128, Scale.PAPER: 128}

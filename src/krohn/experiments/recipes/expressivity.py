@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from krohn.evaluate.across import AccuracyByLength
-from krohn.evaluate.harness import reach
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import run
@@ -15,6 +13,8 @@ from krohn.figures.saving import Figure
 from krohn.models.network import ModelConfig
 from krohn.models.registry import model_config
 from krohn.recurrent.capability import capability
+from krohn.study.evaluation import AccuracyByLength
+from krohn.study.harness import reach
 from krohn.tasks.task_config import TaskConfig
 
 

@@ -4,12 +4,11 @@ The out-of-distribution and the length experiment use the same C2 networks; each
 evaluation, so that whichever runs first serves the other.
 """
 
-from krohn.evaluate.across import AccuracyByLength, AccuracyByOnes, AccuracyByProbability
-from krohn.evaluate.evaluation import Evaluation
 from krohn.experiments.experiment import PlannedRun
 from krohn.experiments.scale import Scale
 from krohn.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
 from krohn.models.network import ModelConfig
+from krohn.study.evaluation import AccuracyByLength, AccuracyByOnes, AccuracyByProbability, Evaluation
 from krohn.tasks.task_config import TaskConfig
 
 GPT, SHIFTED, NO_POSITIONS = "GPT", "GPT, shifted positions", "GPT, no positions"

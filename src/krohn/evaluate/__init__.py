@@ -1,1 +1,0 @@
-"""What trained networks do: accuracy by length and distribution, attention heads, linear probes."""

@@ -1,0 +1,1 @@
+"""What networks do: measured, counted and proved; their automata extracted, their variables intervened on."""

@@ -1,0 +1,116 @@
+"""Linear probes, of activations for the state and for the coordinates of the Krohn–Rhodes cascade."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from krohn.cascade.holonomy import Cascade, holonomy_cascade
+from krohn.errors import InvalidInput
+from krohn.study.attention import trace
+from krohn.study.evaluation import Trained
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """Held-out accuracy of the probe, and of always guessing the most common value."""
+
+    accuracy: float
+    baseline: float
+
+    @property
+    def gain(self) -> float:
+        """The share of the baseline's errors that the probe removes; 1 is all, 0 none."""
+        return (self.accuracy - self.baseline) / (1 - self.baseline) if self.baseline < 1 else 0.0
+
+
+class LinearProbe:
+    """Activations ``[word, t, dim]``, split by words: the first half for fitting, the second for evaluation.
+
+    The probe is ridge regression onto one-hot labels, solved exactly in float64: no learning rate, no seed.
+    What depends on the activations alone is cached.
+    """
+
+    def __init__(self, activations: Tensor, *, ridge: float = 1e-3) -> None:
+        if activations.dim() != 3 or len(activations) < 2:
+            raise InvalidInput(
+                "a probe needs activations [word, t, dim] of at least two words, to fit and to judge; "
+                f"got {tuple(activations.shape)}"
+            )
+        self.shape, half = activations.shape[:2], len(activations) // 2
+        features = _standardised(activations, half)
+        self._fit, self._judge = features[:half].flatten(0, 1), features[half:].flatten(0, 1)
+        eye = torch.eye(self._fit.shape[1], dtype=torch.float64, device=features.device)
+        self._factor = torch.linalg.cholesky(self._fit.T @ self._fit + ridge * len(self._fit) * eye)
+
+    def judge(self, labels: Tensor) -> ProbeResult:
+        """Fits and evaluates a probe of ``labels[word, t]``."""
+        if labels.shape != self.shape:
+            given = f"{tuple(self.shape)} and {tuple(labels.shape)}"
+            raise InvalidInput(f"a probe needs one label for each activation [word, t, dim]; got {given}")
+        half = len(labels) // 2
+        fit, judge = labels[:half].flatten(), labels[half:].flatten()
+        targets = torch.nn.functional.one_hot(fit, int(labels.max()) + 1).to(torch.float64)
+        weights = torch.cholesky_solve(self._fit.T @ targets, self._factor)
+        accuracy = ((self._judge @ weights).argmax(dim=1) == judge).double().mean().item()
+        commonest = targets.sum(dim=0).argmax()
+        return ProbeResult(accuracy, (judge == commonest).double().mean().item())
+
+
+def linear_probe(activations: Tensor, labels: Tensor, *, ridge: float = 1e-3) -> ProbeResult:
+    """Fits a probe of ``labels[word, t]`` on the first half of the words, evaluates on the second."""
+    return LinearProbe(activations, ridge=ridge).judge(labels)
+
+
+def _standardised(activations: Tensor, fitted: int) -> Tensor:
+    """Standardised by the fitted half, with a constant column for the intercept."""
+    values = activations.to(torch.float64)
+    known = values[:fitted].flatten(0, 1)
+    values = (values - known.mean(dim=0)) / known.std(dim=0).clamp_min(1e-9)
+    return torch.cat([values, torch.ones_like(values[..., :1])], dim=-1)
+
+
+def coordinates_along(cascade: Cascade, words: Tensor) -> Tensor:
+    """The cascade's coordinates [level, word, t] after each letter of ``words`` [word, t]."""
+    rows = []
+    for word in words.tolist():
+        current = cascade.initial
+        row = []
+        for letter in word:
+            current = cascade.step(current, letter)
+            row.append(current)
+        rows.append(row)
+    return torch.tensor(rows).permute(2, 0, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CascadeProbe:
+    """Linear probes of every layer for the state and for every coordinate, evaluated on held-out words.
+
+    A replicate's result holds, for each target, the accuracy after the embedding and after each block, and
+    that of guessing the most common value.
+    """
+
+    words: int = 64
+    seed: int = 2**43
+    name: str = "cascade"
+
+    def measure(self, trained: Trained) -> list[dict[str, Any]]:
+        """See :class:`krohn.study.evaluation.Evaluation`."""
+        words, batch = trained.task_with().held_out(self.seed, self.words)
+        coordinates = coordinates_along(holonomy_cascade(trained.automaton), words[0].cpu())
+        targets = {"state": batch.targets[0].long()}
+        targets |= {f"level {level}": values for level, values in enumerate(coordinates)}
+        streams = trace(trained, words[0]).residual
+        return [self._probe(streams[replicate], targets) for replicate in range(trained.replicates)]
+
+    def _probe(self, streams: Tensor, targets: dict[str, Tensor]) -> dict[str, Any]:
+        outcome: dict[str, Any] = {}
+        for name, labels in targets.items():
+            results = [linear_probe(stream, labels.to(stream.device)) for stream in streams]
+            outcome[name] = {
+                "accuracy": [round(result.accuracy, 4) for result in results],
+                "baseline": round(results[0].baseline, 4),
+            }
+        return outcome

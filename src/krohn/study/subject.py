@@ -1,0 +1,109 @@
+"""The network under study: a run of ``krohn train``, a compiled network, an export as GPT-2."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from krohn.automata.sampling import sample
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.errors import InvalidFile, Unsupported
+from krohn.exporting.decoder import Decoder
+from krohn.exporting.reading import is_export, read_export
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.storage import is_recurrent, is_run, load
+from krohn.study.readings import Numbers
+from krohn.study.stages import Stages, stages_of_decoder, stages_of_transformer
+
+NO_STATES = "a network can be understood if it outputs states; this one outputs observations"
+
+Draw = Callable[[int, int, int], Numbers]
+"""Seed, number of words, letters of a word → words."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A network, the automaton it should compute, and the words it is meant for."""
+
+    title: str
+    kind: str
+    automaton: Semiautomaton
+    stages: Stages
+    draw: Draw
+
+    @property
+    def length(self) -> int:
+        """The longest word it is meant for."""
+        return self.stages.length
+
+
+def subject_of(directory: Path) -> Subject:
+    """The network in a directory, whichever command wrote it."""
+    if is_run(directory):
+        return subject_of_run(directory)
+    if is_export(directory):
+        return subject_of_export(directory)
+    if not directory.is_dir():
+        raise InvalidFile(f"{directory} must be a directory with a run, a compiled network or a GPT-2 export")
+    if is_recurrent(directory):
+        raise Unsupported(
+            f"understand swaps positions of a Transformer; {directory} holds a recurrent network: "
+            "compile a Transformer with --length, or train one"
+        )
+    return subject_of_compiled(load(directory))
+
+
+def subject_of_compiled(network: CompiledNetwork) -> Subject:
+    """A compiled network as the paper writes it."""
+    if network.automaton.outputs != tuple(range(network.automaton.num_states)):
+        raise Unsupported(NO_STATES)
+    name = f"{network.automaton.name or 'an automaton'}, compiled by method {network.method}"
+    stages = stages_of_transformer(network.transformer)
+    return Subject(name, "compiled", network.automaton, stages, drawing(network.automaton))
+
+
+def subject_of_export(directory: Path) -> Subject:
+    """A directory that ``krohn export --to hf`` wrote."""
+    result = read_export(directory)
+    if result.target != "state":
+        raise Unsupported(NO_STATES)
+    return subject_of_decoder(result.decoder, result.automaton, "GPT-2 export")
+
+
+def subject_of_decoder(decoder: Decoder, automaton: Semiautomaton, kind: str) -> Subject:
+    """A decoder in GPT-2's names; in float64 where that is cheap."""
+    dtype = torch.float64 if decoder.dim <= 100 else torch.float32
+    name = f"{automaton.name or 'an automaton'}, {kind}"
+    return Subject(name, kind, automaton, stages_of_decoder(decoder, dtype), drawing(automaton))
+
+
+def subject_of_run(directory: Path) -> Subject:
+    """The best replicate of a run, with the words it was trained on."""
+    from krohn.exporting.from_run import decoder_of_run
+    from krohn.tasks.batches import Task
+    from krohn.training.directory import read_config
+
+    config = read_config(directory)
+    if config.task.target != "state":
+        raise Unsupported(NO_STATES)
+    result = decoder_of_run(directory)
+    task = Task(config.task, result.automaton, torch.device("cpu"))
+
+    def draw(seed: int, count: int, length: int) -> Numbers:
+        # Its own seed: disjoint from the training words and the validation set.
+        words: Numbers = task.held_out((1 << 44) + seed, count)[0][0].numpy()[:, :length]
+        return words.astype(np.int64)
+
+    built = subject_of_decoder(result.decoder, result.automaton, f"trained, replicate {result.replicate}")
+    return Subject(built.title, "trained", built.automaton, built.stages, draw)
+
+
+def drawing(automaton: Semiautomaton) -> Draw:
+    """Words of the automaton's usual distribution."""
+
+    def draw(seed: int, count: int, length: int) -> Numbers:
+        return sample(automaton, length=length, count=count, seed=seed).letters.astype(np.int64)
+
+    return draw

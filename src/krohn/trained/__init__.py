@@ -1,1 +1,0 @@
-"""What a trained network computes: exact counts, proofs for every length, the automaton it learned."""

@@ -1,0 +1,26 @@
+"""Intervals of a share against their definitions."""
+
+from math import comb
+
+import pytest
+
+from krohn.certify.examination import clopper_pearson
+from krohn.study.findings import wilson
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(1, 7), (3, 9), (8, 9), (20, 50)])
+def test_each_end_leaves_a_fortieth_to_its_tail(successes: int, trials: int) -> None:
+    def chance(counts: range, p: float) -> float:
+        return sum(comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in counts)
+
+    low, high = clopper_pearson(successes, trials, 0.95)
+    assert chance(range(successes, trials + 1), low) == pytest.approx(0.025, abs=1e-9)
+    assert chance(range(successes + 1), high) == pytest.approx(0.025, abs=1e-9)
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(0, 5), (1, 7), (3, 9), (9, 9), (20, 50)])
+def test_wilson_ends_where_the_share_is_as_far_as_the_quantile_allows(successes: int, trials: int) -> None:
+    share = successes / trials
+    for end in wilson(successes, trials):
+        if 0 < end < 1:
+            assert (share - end) ** 2 == pytest.approx(1.959963984540054**2 * end * (1 - end) / trials)

@@ -1,0 +1,90 @@
+"""Networks laid open say what they say elsewhere, run on from the middle, and stay the same in disguise."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import krohn
+from krohn.errors import InvalidFile
+from krohn.exporting.reading import read_export
+from krohn.study.stages import Past, Stages, stages_of_decoder, stages_of_transformer
+from krohn.study.subject import subject_of
+from krohn.testbed.disguise import disguised
+
+KEPT = Path(__file__).parents[2] / "results" / "networks"
+
+
+def words(letters: int, length: int, count: int = 40) -> np.ndarray:
+    return np.random.default_rng(0).integers(letters, size=(count, length))
+
+
+@pytest.mark.parametrize(
+    ("spec", "options"),
+    [("Grid4", {"mask": "strict"}), ("C3", {"activation": "sin"}), ("D6", {}), ("S3", {"method": "scan"})],
+)
+def test_a_compiled_network_gives_its_states(spec: str, options: dict[str, str]) -> None:
+    network = krohn.compile(spec, length=6, **options)
+    drawn = words(network.automaton.num_letters, 6)
+    assert (stages_of_transformer(network.transformer).run(drawn).said == network.run(drawn)).all()
+
+
+def test_a_trained_run_gives_its_own_logits() -> None:
+    from krohn.training.trained_states import trained_states
+
+    run = KEPT / "grid9-gpt"
+    drawn = words(2, 40, 64)
+    same = subject_of(run).stages.run(drawn).said == trained_states(run).forward(drawn)
+    assert same.mean() > 0.999  # ties may fall otherwise
+
+
+@pytest.fixture(scope="module")
+def hidden() -> tuple[krohn.CompiledNetwork, Stages]:
+    network = krohn.compile("D6", length=6)
+    return network, stages_of_decoder(disguised(network, seed=0), torch.float64)
+
+
+def test_a_disguise_changes_no_state(hidden: tuple[krohn.CompiledNetwork, Stages]) -> None:
+    network, stages = hidden
+    drawn = words(2, 6)
+    assert (stages.run(drawn).said == network.run(drawn)).all()
+    plain = stages_of_transformer(network.transformer)
+    assert stages.dim > plain.dim
+    assert len(stages.blocks[0].query) > len(plain.blocks[0].query)
+
+
+def test_running_on_from_the_middle_is_the_pass_itself(hidden: tuple[krohn.CompiledNetwork, Stages]) -> None:
+    stages = hidden[1]
+    passed = stages.run(words(2, 6))
+    rows, at = torch.arange(40), torch.arange(40) % 6
+    for layer, stream in enumerate(passed.streams):
+        place = at + len(stages.prompt)
+        said = stages.resume(layer, stream[rows, place][:, None], Past.of(passed, rows, place))[:, 0]
+        assert (said.numpy() == passed.said[rows, at]).all()
+        assert (stages.finish(layer, stream).numpy() == passed.said).all()
+
+
+def test_a_whole_position_of_another_word_gives_that_words_state_if_nothing_is_attended_to_any_more(
+    hidden: tuple[krohn.CompiledNetwork, Stages],
+) -> None:
+    stages = hidden[1]
+    passed = stages.run(words(2, 6))
+    rows, at = torch.arange(40), torch.full((40,), 5 + len(stages.prompt))
+    other = rows.flip(0)
+    last = len(stages.blocks)
+    said = stages.resume(last, passed.streams[last][other, at][:, None], Past.of(passed, rows, at))[:, 0]
+    assert (said.numpy() == passed.said[other, 5]).all()
+
+
+def test_an_export_is_read_back(tmp_path: Path) -> None:
+    network = krohn.compile("C3", length=6)
+    krohn.export(network, tmp_path / "hf")
+    drawn = words(3, 6)
+    assert (subject_of(tmp_path / "hf").stages.run(drawn).said == network.run(drawn)).all()
+    (tmp_path / "hf" / "config.json").write_text('{"model_type": "gpt2", "n_layer": 99}')
+    with pytest.raises(InvalidFile, match="must have the field"):
+        read_export(tmp_path / "hf")
+    (tmp_path / "hf" / "config.json").unlink()
+    with pytest.raises(InvalidFile, match="--to hf"):
+        read_export(tmp_path / "hf")
