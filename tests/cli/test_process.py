@@ -118,3 +118,28 @@ def test_a_full_disk_in_an_export_leaves_nothing_behind(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "error: [Errno 27] File too large")
     assert done.stderr.count("error") == 1
     assert not out.exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts threads as Linux lists them")
+@pytest.mark.parametrize(("chosen", "threads"), [(None, 1), ("2", min(2, os.cpu_count() or 1))])
+def test_a_proof_starts_no_threads_of_blas_unless_they_are_asked_for(
+    tmp_path: Path, chosen: str | None, threads: int
+) -> None:
+    """OpenBLAS keeps as many threads as it may use, and those that wait take as much processor time."""
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    environment |= {} if chosen is None else {"OPENBLAS_NUM_THREADS": chosen}
+    save(compile(zoo("C2"), 4), tmp_path / "net")
+    net, file = str(tmp_path / "net"), str(tmp_path / "c.json")
+    count = "import os, threading; [thread.join(9) for thread in threading.enumerate()[1:]]; "
+    count += "print(len(os.listdir('/proc/self/task')))"
+    lines = {
+        "krohn.cli.process": f"krohn.cli.process.run_as_process(); {count}",
+        "krohn.check.__main__": f"krohn.check.__main__.main(sys.argv[2:]); {count}",
+    }
+    for module, line in lines.items():
+        words = ["verify", net, "--out", file] if "cli" in module else ["check", net, file]
+        code = f"import sys; import {module}; {line}"
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, text=True, env=environment, check=True
+        )
+        assert int(done.stdout.split()[-1]) == threads

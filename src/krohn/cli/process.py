@@ -16,10 +16,15 @@ BROKEN = 2
 COMPLETION = "_KROHN_COMPLETE"
 """The variable by which a shell asks; click's name for a program called krohn."""
 
+PROOFS = ("verify", "export", "suite")
+"""Commands that multiply many small matrices: threads of BLAS wait longer than they work."""
+
 
 def run_as_process() -> int:
     """Runs the command line of this process and returns its exit status."""
     _open_streams()
+    if sys.argv[1:2] and sys.argv[1] in PROOFS:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read once, when numpy is imported
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
     for number in (signal.SIGTERM, signal.SIGHUP) if os.name == "posix" else (signal.SIGTERM,):
