@@ -175,16 +175,22 @@ def test_a_composition_that_adds_a_second_value_is_refused() -> None:
 
 
 def test_rounding_noise_in_a_position_code_is_refused() -> None:
-    """A head adds a·m − a·m to the code of the next layer: 0 on paper, a rounding error in reality."""
+    """A head adds a·m + b·m − (a + b)·m to the code of the next layer: 0 on paper, rounding errors in fact.
+
+    Each product is rounded as a value of the head, and its output adds the three as they are, so that a
+    processor with fused multiplication and addition makes the same errors as one without.
+    """
     scan = build_scan(ROTATE, 7).transformer
     code = int(np.flatnonzero(scan.positions.any(axis=0))[0])
-    factor = float(np.float32(1e9 / 3))
+    factors = np.array([333333344.0, 142857152.0, 476190496.0])
+    assert factors[0] + factors[1] == factors[2]
+    assert (factors.astype(np.float32) == factors).all()
 
     def noisy(head: Head) -> Head:
-        value = np.concatenate([factor * head.value[:, -1:], head.value], axis=1)
-        output = np.concatenate([np.zeros((1, scan.dim)), head.output])
+        value = np.concatenate([factors * head.value[:, -1:], head.value], axis=1)
+        output = np.concatenate([np.zeros((3, scan.dim)), head.output])
         if head.value[:, -1].any():
-            output[0, code], output[-1, code] = 1.0, -factor
+            output[:3, code] = 1.0, 1.0, -1.0
         return Head(head.query, head.key, value, output)
 
     network = replace(

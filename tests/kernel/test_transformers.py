@@ -243,7 +243,9 @@ def test_random_networks_give_the_logits_of_torch(coq: Path, tmp_path: Path) -> 
     assert compared >= 15
 
 
-def test_other_heads_are_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_heads_are_refused_in_one_line(
+    coq: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, missing in (("FlipFlop", "heads all count"), ("Q8", "each channel depends on one counter")):
         net = str(tmp_path / name)
         assert run(["compile", name, "--length", "4", "--out", net]) == 0

@@ -1,6 +1,7 @@
 """Architectures from elsewhere: registered from Python, or named by an installed package."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -51,9 +52,10 @@ def install(folder: Path, entry: str, module: str, source: str) -> None:
 
 
 def krohn(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    sources = filter(None, [os.environ.get("PYTHONPATH")])  # of a run without an installation
     return subprocess.run(
         [sys.executable, "-m", "krohn", *arguments],
-        env={"PYTHONPATH": str(folder), "PATH": "/usr/bin:/bin"},
+        env={"PYTHONPATH": os.pathsep.join([str(folder), *sources]), "PATH": "/usr/bin:/bin"},
         cwd=folder,
         capture_output=True,
         text=True,
