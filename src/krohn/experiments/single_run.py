@@ -26,7 +26,16 @@ from krohn.training.metrics import trained_steps
 
 
 # Parts that a trained network and its evaluation depend on; a change elsewhere changes no result.
-PARTS = ("automata", "models", "tasks", "training", "evaluate", "random_streams.py")
+PARTS = (
+    "automata",
+    "models",
+    "tasks",
+    "training",
+    "study/evaluation.py",
+    "study/attention.py",
+    "study/harness.py",
+    "random_streams.py",
+)
 
 
 @cache
