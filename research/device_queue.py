@@ -1,6 +1,6 @@
 """Runs a list of cells on a GPU that is lent for minutes: in order, each result saved as soon as it is there.
 
-Run: python research/device_queue.py QUEUE --seconds 560 --out FOLDER [--scale small] [--device cuda]
+Run: python research/device_queue.py QUEUE --seconds 560 --out FOLDER [--scale small] [--replicates 5]
 
 QUEUE is a file with one line for each group of cells: the experiment and parts of the label, for example
 
@@ -9,7 +9,8 @@ QUEUE is a file with one line for each group of cells: the experiment and parts 
 Cells that FOLDER/QUEUE.sqlite or the files after --known hold with test words are not run again. A cell of
 the map is skipped once two shallower ones of its row are solved by most survivors, one of `sample` once a
 shallower one is solved. A cell that would not end before the deadline, by the pace of those before it, lets a
-cheaper one go first. `networks` are kept, and so is what solves a cell of a depth map.
+cheaper one go first. `networks` are kept, and so is what solves a cell of a depth map: the best replicate,
+and with --replicates 5 up to four others that solve it, in folders beside it.
 """
 
 import argparse
@@ -134,7 +135,9 @@ def folder(name: str, run: PlannedRun) -> str:
 def make(name: str, run: PlannedRun, options: argparse.Namespace, store: Store, deadline: float) -> float:
     """Runs a cell, stores its records, and says so; gives the billions of letters it read."""
     best = options.out / "networks" / folder(name, run) if name in KEPT else None
-    job = Job(run=run, directory=None, device=options.device, deadline=deadline, best=best)
+    job = Job(
+        run=run, directory=None, device=options.device, deadline=deadline, best=best, kept=options.replicates
+    )
     began = time.time()
     records = work(job)
     member = Member(experiment=name, scale=str(options.scale), run_id=run.config.run_id, label=run.label)
@@ -143,7 +146,8 @@ def make(name: str, run: PlannedRun, options: argparse.Namespace, store: Store, 
     seen = sum(record.sequences for record in records)
     chosen_one = max(records, key=lambda record: record.metrics["accuracy"])
     if best is not None and name != "networks" and chosen_one.accuracy < SOLVED:
-        shutil.rmtree(best)
+        for path in best.parent.glob(f"{best.name}*"):
+            shutil.rmtree(path)
     words = ", ".join(f"{key} {value}" for key, value in run.label.items())
     print(
         f"{name}: {words}: {records[0].status}, test {chosen_one.accuracy:.4f}, "
@@ -165,6 +169,9 @@ def main() -> None:
     parser.add_argument("--scale", type=parse_scale, default=Scale.SMALL)
     parser.add_argument("--device")
     parser.add_argument("--known", type=Path, nargs="*", default=[], help="text files of results made before")
+    parser.add_argument(
+        "--replicates", type=int, default=1, help="how many replicates that solve a cell to keep"
+    )
     parser.add_argument(
         "--partial", action="store_true", help="begin what may not end in time; its results say so"
     )

@@ -24,7 +24,8 @@ class Job:
         device: cpu or cuda.
         deadline: Unix time by which to stop training.
         keep: whether to keep the weights in ``directory`` once the run is finished.
-        best: a folder for the best replicate alone, in bf16; none to leave it out.
+        best: a folder for the best replicate, in bf16; none to leave it out.
+        kept: how many replicates to keep there: the best, and beside it others that solve the task.
         progress: whether to show a bar on stderr.
     """
 
@@ -35,6 +36,7 @@ class Job:
     keep: bool = False
     progress: bool = False
     best: Path | None = None
+    kept: int = 1
 
     def seconds_left(self) -> float | None:
         """Time until the deadline, never negative; none without a deadline."""

@@ -14,6 +14,7 @@ from krohn import atomic
 from krohn.errors import LimitExceeded
 from krohn.experiments.engines import Job
 from krohn.experiments.record import Record
+from krohn.experiments.summary import SOLVED
 from krohn.models.network import Network, Weights
 from krohn.study.evaluation import Trained
 from krohn.tasks.batches import Task
@@ -60,9 +61,21 @@ def digest_of(root: Path, parts: tuple[str, ...] = PARTS) -> str:
 # the run, ``weights.safetensors`` holds the one replicate that was kept, ``result.json`` what it reached.
 
 
-def keep(result: TrainResult, folder: Path) -> Path:
-    """Writes the replicate selected on the validation set."""
-    number = result.best
+def keep(result: TrainResult, folder: Path, most: int = 1) -> Path:
+    """Writes the best replicate on the validation set, and beside it others that solve the task there.
+
+    The best goes to ``folder``, replicate 3 to the folder of this name with ``-replicate-3`` after it; no
+    more than ``most`` together.
+    """
+    accuracy = [entry["accuracy"] for entry in result.replicates]
+    first, *rest = sorted(range(len(accuracy)), key=lambda number: -accuracy[number])
+    _keep_one(result, folder, first)
+    for number in [number for number in rest if accuracy[number] >= SOLVED][: most - 1]:
+        _keep_one(result, folder.with_name(f"{folder.name}-replicate-{number}"), number)
+    return folder
+
+
+def _keep_one(result: TrainResult, folder: Path, number: int) -> None:
     weights = {
         name: value[number : number + 1].to(torch.bfloat16).cpu() for name, value in result.weights.items()
     }
@@ -79,7 +92,6 @@ def keep(result: TrainResult, folder: Path) -> Path:
             "finished": result.finished,
         },
     )
-    return folder
 
 
 # A checkpoint holds five copies of all weights: gigabytes for the deep networks that only a GPU trains.
@@ -112,7 +124,7 @@ def work(job: Job) -> tuple[Record, ...]:
             f"{dict(job.run.label)}; it does not: free the GPU or use a larger one"
         ) from error
     if job.best is not None:
-        keep(result, job.best)
+        keep(result, job.best, job.kept)
     records = _records(result, started)
     del result
     _free()
