@@ -26,24 +26,19 @@ import torch
 from understand_tables import ROOT, STORE, markdown, rounded
 
 import krohn
-from krohn.automata.sampling import sample
-from krohn.exporting.from_run import decoder_of_run
+from krohn.study.beyond import LENGTHS, beyond
 from krohn.study.hybrids import ONE_STEP
 from krohn.study.learned import state_moved
 from krohn.study.prefixes import PAIRS, patch_prefixes
-from krohn.study.readings import Readings
-from krohn.study.stages import stages_of_decoder
-from krohn.study.subject import subject_of, subject_of_decoder
+from krohn.study.subject import subject_of, subject_of_decoder, subject_of_run
 from krohn.testbed.catalogue import NETWORKS
 from krohn.testbed.disguise import NONE, ROTATED, disguise
+from krohn.training.directory import read_config
 
 KNOWN, TRAINED = STORE / "prefixes-known.jsonl", STORE / "prefixes-trained.jsonl"
 LEARNED = STORE / "learned.jsonl"
 MECHANISM = {"scan": "scan", "grid": "counts", "counter": "counts", "features": ONE_STEP}
 """What an algorithm of the suite is; the others are cascades. A network of one block has one step."""
-BEYOND = (1.0, 1.1, 1.25, 1.5, 2.0, 4.0)
-"""Lengths of words, as multiples of those of training."""
-BEYOND_WORDS = 24
 
 
 def known() -> None:
@@ -76,7 +71,7 @@ def trained(folders: list[str]) -> None:
             continue
         begun = process_time()
         report = patch_prefixes(folder, pairs=pairs)
-        row = {"name": folder.name, **report.to_json(), **beyond(folder, report.length)}
+        row = {"name": folder.name, **report.to_json(), **beyond_of(folder)}
         with TRAINED.open("a") as file:
             file.write(
                 json.dumps(rounded({**row, "seconds": process_time() - begun}), ensure_ascii=False) + "\n"
@@ -84,34 +79,16 @@ def trained(folders: list[str]) -> None:
         print(folder.name, report.verdict, row["beyond"], flush=True)
 
 
-def beyond(folder: Path, length: int) -> dict[str, Any]:
-    """Right states among the letters behind those of training (at once all letters, for the first length).
-
-    ``first_wrong`` has the first wrong letter of each word, from 1; 0 if there is none.
-    """
-    longest = round(max(BEYOND) * length)
-    found = decoder_of_run(folder, length=longest)
-    letters = sample(found.automaton, length=longest, count=BEYOND_WORDS, seed=1 << 20).letters.astype(
-        np.int64
-    )
-    stages = stages_of_decoder(found.decoder, torch.float32)
-    said = np.concatenate([stages.run(part).said for part in np.split(letters, 4)])
-    right = said == Readings(found.automaton, letters).states
-    ends = [round(part * length) for part in BEYOND]
-    starts = [0, *ends[:-1]]
-    sections = [
-        {"from": start + 1, "to": end, "right": float(right[:, start:end].mean())}
-        for start, end in zip(starts, ends, strict=True)
-    ]
-    first = np.where(right.all(axis=1), 0, right.argmin(axis=1) + 1)
-    return {"beyond": sections, "first_wrong": first.tolist()}
+def beyond_of(folder: Path) -> dict[str, Any]:
+    length = read_config(folder).task.length
+    return beyond(subject_of_run(folder, round(LENGTHS[-1] * length)), length).to_json()
 
 
 def beyond_again(folders: list[str]) -> None:
     for folder in (Path(name) for name in folders):
         rows = rows_of(TRAINED)
         (row,) = (row for row in rows if row["name"] == folder.name)
-        row |= rounded(beyond(folder, row["length"]))
+        row |= rounded(beyond_of(folder))
         TRAINED.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
         print(folder.name, row["beyond"], row["first_wrong"], flush=True)
 

@@ -12,19 +12,20 @@ import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
+from krohn.study.carrying import follow_letter, letter_pairs, patched
 from krohn.study.hybrids import Hybrids, classes, counts, left_to_right, scans
 from krohn.study.prefixes import (
     NONE,
     QUOTIENT,
-    first_letter_pairs,
+    SOME_CUT,
     judged,
     kept_counts,
     patch_prefixes,
-    patched,
     prefix_counts,
 )
 from krohn.study.readings import Readings
 from krohn.study.stages import stages_of_transformer
+from krohn.study.subject import subject_of_compiled
 from network.naive_transformer import random_transformer
 
 
@@ -77,8 +78,10 @@ def test_compiled_networks_are_named(spec: str, options: Any, mechanism: str, st
     assert report.mechanism == mechanism
     assert [row.fits[mechanism].stage for row in report.layers] == stages
     assert report.shares[mechanism] == 1.0
-    others = [share for name, share in report.shares.items() if name != mechanism and mechanism != "one step"]
-    assert all(share < 0.9 for share in others)
+    others = {name: share for name, share in report.shares.items() if name not in (mechanism, "one step")}
+    joined = others.pop(SOME_CUT)
+    assert (joined == 1.0) == (mechanism in ("scan", "one step"))  # a cascade's answers are no joined words'
+    assert mechanism == "one step" or all(share < 0.9 for share in others.values())
     assert report.layers[-1].known_from == 1
     assert report.layers[0].known_from is None
 
@@ -164,6 +167,31 @@ def test_a_wave_from_the_left_is_named() -> None:
     assert report.shares["scan"] < 0.9
 
 
+class Blocks(Wave):
+    """Blocks of 1, 2, 4, … letters from the first on: each position has the letters since its block began."""
+
+    def __call__(self, side: Readings, layer: int) -> list[list[tuple[int, ...]]]:  # type: ignore[override]
+        width, words = 2**layer, side.letters.tolist()
+        return [[tuple(word[t - t % width : t + 1]) for t in range(len(word))] for word in words]
+
+    def answer(self, held: list[tuple[int, ...]], layer: int) -> int:  # type: ignore[override]
+        at, word = len(held) - 1, ()
+        while at >= 0:
+            word, at = held[at] + word, at - len(held[at])
+        return super().answer([("letter", letter) for letter in word], layer)
+
+
+def test_blocks_from_the_first_letter_are_no_scan_but_some_cut() -> None:
+    hybrids, kept = pairs_of(krohn.zoo("A5"), 13), list(range(1, 13))
+    report = judged("blocks", hybrids, kept, said_by(Blocks(hybrids.base.automaton), hybrids, kept, layers=4))
+    assert report.mechanism == SOME_CUT
+    assert report.shares[SOME_CUT] == 1.0
+    for layer, row in enumerate(report.layers):
+        assert row.cuts == [(13 - count) // 2**layer * 2**layer for count in kept]
+    assert report.layers[2].fits[SOME_CUT].stage == "0 to 3 letters back"
+    assert "some cut" in report.verdict
+
+
 def test_parity_before_the_state_is_named() -> None:
     automaton = krohn.zoo("S4")
     parity = classes(automaton)
@@ -234,13 +262,25 @@ def test_the_first_letter_is_found_where_the_scan_has_carried_it() -> None:
 
 def test_words_that_differ_in_the_first_letter_alone() -> None:
     automaton = krohn.zoo("D6")
-    pairs = first_letter_pairs(pairs_of(automaton, 9, count=20).base, 30)
+    pairs = letter_pairs(pairs_of(automaton, 9, count=20).base, 0, 30)
     assert len(pairs.base.letters) == 20  # two letters: one other first letter for each word
     assert (pairs.base.letters[:, 1:] == pairs.source.letters[:, 1:]).all()
     assert (pairs.base.letters[:, 0] != pairs.source.letters[:, 0]).all()
     assert (pairs.base.states[:, -1] != pairs.source.states[:, -1]).all()
-    reset = first_letter_pairs(Readings(krohn.zoo("FlipFlop"), np.full((4, 6), 1)), 8)
+    reset = letter_pairs(Readings(krohn.zoo("FlipFlop"), np.full((4, 6), 1)), 0, 8)
     assert not len(reset.base.letters)  # the last letters decide
+
+
+@pytest.mark.parametrize("place", [1, 2, 3, 5])
+def test_a_letter_is_found_where_the_scan_has_carried_it(place: int) -> None:
+    """Windows of w letters end at T, T − w, …; the letter is in the first that ends at it or behind it."""
+    result = follow_letter(subject_of_compiled(krohn.compile("D6", length=8, method="scan")), place, pairs=16)
+    for width, within in zip((1, 2, 4), result.within, strict=False):
+        wanted = min(end for end in range(8, 0, -width) if end >= place) - place + 1
+        assert within == min((count for count in result.patched if count >= wanted), default=None)
+    assert result.within[-1] is None
+    with pytest.raises(InvalidInput, match="one of 1–7"):
+        follow_letter(subject_of_compiled(krohn.compile("D6", length=8, method="scan")), 8)
 
 
 def test_patched_answers_of_layer_zero_are_those_of_the_joined_words() -> None:

@@ -3,7 +3,8 @@
 Distributed alignment search (DAS): gradient descent on a subspace such that moving the last positions of a
 word along it, to where another word has them, makes the network answer the other word's state. Baselines, on
 the same words and of the same dimension: the directions that separate the states (linear discriminants), a
-random subspace, and all directions.
+random subspace, and all directions. The search starts from random directions, and once more from the linear
+ones.
 """
 
 from dataclasses import asdict, dataclass
@@ -23,13 +24,18 @@ from krohn.study.swaps import dealt
 
 @dataclass(frozen=True)
 class Moved:
-    """Shares of swaps after which the answer is the source's state; ``chance``: DAS's answers permuted."""
+    """Shares of swaps after which the answer is the source's state, by subspace.
+
+    ``das`` starts from random directions, ``refined`` from the linear ones; ``chance``: the answers of
+    ``refined`` permuted.
+    """
 
     layer: int
     positions: int
     dimension: int
     pairs: int
     das: float
+    refined: float
     linear: float
     random: float
     everything: float
@@ -90,21 +96,22 @@ def state_moved(
         Side.of(stages, *(Readings(subject.automaton, side[part]) for side in words))
         for part in (slice(half), slice(half, None))
     )
-    basis = torch.from_numpy(random_start(stages.dim, dimension, seed)).to(stages.embedding.dtype)
+    basis = torch.from_numpy(random_start(stages.dim, dimension, seed)).to(stages.embedding)
     learned = _aligned(stages, result, layer, positions, basis, steps, rate)
     stream = torch.cat([side.streams[layer][:, -letters:] for side in (result.passed, result.other)])
     states = np.concatenate([side.states for side in (result.base, result.source)])
     ridged = [one[:, :dimension] for one in directions(*Spread(stream).scatters(states), *RIDGES)]
     target = result.source.states[:, -1]
     linear = max(ridged, key=lambda one: int((_said(stages, result, layer, positions, one) == target).sum()))
+    refined = _aligned(stages, result, layer, positions, linear.to(basis), steps, rate)
     everything = torch.eye(stages.dim, dtype=torch.float64)
-    bases = {"das": learned, "linear": linear, "everything": everything}
+    bases = {"das": learned, "refined": refined, "linear": linear, "everything": everything}
     bases["random"] = random_directions(stages.dim, dimension, seed + 1)
     before, wanted = (side.states[:, -1] for side in (judge.base, judge.source))
     asked = before != wanted
     said = {name: _said(stages, judge, layer, positions, one)[asked] for name, one in bases.items()}
     shares = {name: float((one == wanted[asked]).mean()) for name, one in said.items()}
-    chance = dealt(said["das"], wanted[asked], before[asked])
+    chance = dealt(said["refined"], wanted[asked], before[asked])
     return Moved(layer, positions, dimension, int(asked.sum()), chance=chance, **shares)
 
 
@@ -117,7 +124,7 @@ def _aligned(
     stages: Stages, side: Side, layer: int, positions: int, start: Tensor, steps: int, rate: float
 ) -> Tensor:
     """By Adam on the cross-entropy of the source's state."""
-    wanted = torch.from_numpy(side.source.states[:, -1].copy())
+    wanted = torch.from_numpy(side.source.states[:, -1].copy()).to(start.device)
 
     def loss(basis: Tensor) -> Tensor:
         return torch.nn.functional.cross_entropy(side.logits(stages, layer, positions, basis), wanted)
@@ -127,5 +134,5 @@ def _aligned(
 
 @torch.inference_mode()
 def _said(stages: Stages, side: Side, layer: int, positions: int, basis: Tensor) -> Any:
-    wide = basis.to(stages.embedding.dtype)
-    return side.logits(stages, layer, positions, wide).argmax(-1).numpy()
+    wide = basis.to(stages.embedding)
+    return side.logits(stages, layer, positions, wide).argmax(-1).cpu().numpy()

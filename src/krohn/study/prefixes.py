@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
+from krohn.study.carrying import letter_pairs, patched
 from krohn.study.hybrids import (
     LETTERS,
     ONE_STEP,
@@ -28,7 +29,6 @@ from krohn.study.hybrids import (
     stages_between,
 )
 from krohn.study.readings import Numbers, Readings
-from krohn.study.stages import Stages
 from krohn.study.subject import Subject
 from krohn.study.swaps import dealt
 from krohn.study.understand import subject_from
@@ -38,7 +38,7 @@ NAMED_FROM = 0.9
 """From this share on, after every block, a mechanism is said to be the network's."""
 EARLY = 0.25
 """A quotient is found early if this share of the word, kept, has its class."""
-NONE, QUOTIENT = "none of these", "quotient first"
+NONE, QUOTIENT, SOME_CUT = "none of these", "quotient first", "some cut"
 
 Flags = npt.NDArray[np.bool_]
 
@@ -68,7 +68,8 @@ class AfterBlock:
         first_letter: for each number of patched positions, the share of the answers that follow the source
             where the two words differ only in the first letter.
         first_within: least number of patched positions from which nine of ten do.
-        fits: by mechanism.
+        fits: by mechanism; under ``SOME_CUT`` the best cut for each number of kept positions.
+        cuts: these cuts: the answer is that of the source's first letters, so many, and the base's others.
     """
 
     layer: int
@@ -80,6 +81,7 @@ class AfterBlock:
     first_letter: list[float | None]
     first_within: int | None
     fits: dict[str, Fit]
+    cuts: list[int]
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ def patch_prefixes(
     hybrids = Hybrids(*(Readings(subject.automaton, side) for side in (words[:pairs], words[pairs:])))
     kept, prefixes = kept_counts(letters), prefix_counts(letters)
     said = patched(subject.stages, hybrids, kept)
-    first = first_letter_pairs(hybrids.base, max(8, pairs // 4))
+    first = letter_pairs(hybrids.base, 0, max(8, pairs // 4))
     moved = patched(subject.stages, first, [letters - count for count in prefixes])
     return judged(subject.title, hybrids, kept, said, (first, prefixes, moved), seed)
 
@@ -159,31 +161,6 @@ def prefix_counts(length: int) -> list[int]:
         list(range(1, length))
         if length <= 16
         else [*(2**n for n in range(20) if 2**n < length - 1), length - 1]
-    )
-
-
-def first_letter_pairs(base: Readings, count: int) -> Hybrids:
-    """The base's words, and the same with another first letter, where the last states differ."""
-    letters, number = base.letters, base.automaton.num_letters
-    words = np.repeat(letters, number - 1, axis=0)
-    others = words.copy()
-    others[:, 0] = (words[:, 0] + np.tile(np.arange(1, number), len(letters))) % number
-    one, other = Readings(base.automaton, words), Readings(base.automaton, others)
-    order = np.argsort(
-        np.tile(np.arange(number - 1), len(letters)), kind="stable"
-    )  # each word once, then again
-    chosen = order[(one.states[:, -1] != other.states[:, -1])[order]][:count]
-    return Hybrids(*(Readings(base.automaton, side.letters[chosen]) for side in (one, other)))
-
-
-def patched(stages: Stages, hybrids: Hybrids, kept: Sequence[int]) -> Numbers:
-    """[layer, kept, pair]: the predicted state at the last letter."""
-    base, source = (stages.run(side.letters) for side in (hybrids.base, hybrids.source))
-    return np.array(
-        [
-            [stages.answer(layer, stream[:, -count:], source).numpy() for count in kept]
-            for layer, stream in enumerate(base.streams)
-        ]
     )
 
 
@@ -208,6 +185,7 @@ def judged(
     layers = []
     for layer, answers in enumerate(said):
         fits = {name: _best(stages, answers, asked) for name, stages in by_mechanism.items()}
+        fits[SOME_CUT], cuts = _best_cuts(hybrids, kept, answers, asked)
         whole = _rows(answers == after, asked)
         known = None
         if group is not None:
@@ -223,9 +201,10 @@ def judged(
                 first[layer],
                 _known_from(prefixes, first[layer]),
                 fits,
+                cuts,
             )
         )
-    shares = {name: min(row.fits[name].share for row in layers) for name in by_mechanism}
+    shares = {name: min(row.fits[name].share for row in layers) for name in layers[0].fits}
     mechanism, nearest = _named(shares, layers, hybrids.length)
     number = None if group is None else len(np.unique(group))
     size = len(hybrids.base.letters)
@@ -263,8 +242,30 @@ def _predicted(stage: Stage, hybrids: Hybrids, kept: Sequence[int]) -> Numbers:
 def _best(stages: list[tuple[str, Numbers]], answers: Numbers, asked: Flags) -> Fit:
     """The stage with the highest share on the first half of the pairs, evaluated on the second."""
     half = answers.shape[1] // 2
-    tuned, judge = asked[:, :half], asked[:, half:]
+    tuned = asked[:, :half]
     name, predicted = max(stages, key=lambda one: int((one[1] == answers)[:, :half][tuned].sum()))
+    return _evaluated(name, predicted, answers, asked)
+
+
+def _best_cuts(hybrids: Hybrids, kept: list[int], answers: Numbers, asked: Flags) -> tuple[Fit, list[int]]:
+    """The same for any way of joining the two words, chosen for each number of kept positions by itself.
+
+    ``letters``, ``whole word``, ``scan`` and ``left to right`` are cases of it. Tie-breaker: the latest cut.
+    """
+    half, cuts = answers.shape[1] // 2, []
+    for count, row, ask in zip(kept, answers[:, :half], asked[:, :half], strict=True):
+        first = hybrids.length - count
+        hits = (hybrids.cut[:half, : first + 1] == row[:, None])[ask].sum(axis=0)
+        cuts.append(first - int(hits[::-1].argmax()))
+    back = [hybrids.length - count - cut for count, cut in zip(kept, cuts, strict=True)]
+    predicted = np.array([hybrids.cut[:, cut] for cut in cuts])
+    return _evaluated(f"{min(back)} to {max(back)} letters back", predicted, answers, asked), cuts
+
+
+def _evaluated(name: str, predicted: Numbers, answers: Numbers, asked: Flags) -> Fit:
+    """On the second half of the pairs."""
+    half = answers.shape[1] // 2
+    judge = asked[:, half:]
     row = np.broadcast_to(np.arange(len(answers))[:, None], asked.shape)[:, half:][judge]
     there, wanted = answers[:, half:][judge], predicted[:, half:][judge]
     if not len(row):
@@ -289,11 +290,15 @@ def _known_from(kept: list[int], shares: list[float | None]) -> int | None:
 
 def _named(shares: dict[str, float], layers: list[AfterBlock], length: int) -> tuple[str, str]:
     """The simplest mechanism that explains every layer, or none; and the closest one."""
-    mean = {name: float(np.mean([row.fits[name].share for row in layers])) for name in shares}
+    mean = {
+        name: float(np.mean([row.fits[name].share for row in layers])) for name in shares if name != SOME_CUT
+    }
     nearest = max(mean, key=lambda name: mean[name])
-    explains = [name for name, share in shares.items() if share >= NAMED_FROM]
+    explains = [name for name in mean if shares[name] >= NAMED_FROM]
     if explains:
         return (ONE_STEP if ONE_STEP in explains else max(explains, key=lambda name: mean[name])), nearest
+    if shares[SOME_CUT] >= NAMED_FROM:
+        return SOME_CUT, nearest
     early = [row for row in layers[1:-1] if _quotient_only(row, length)]
     return (QUOTIENT if early else NONE), nearest
 

@@ -6,9 +6,10 @@ apply to each of them.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -127,15 +128,24 @@ class Stages:
 
     def hidden(self, at: Tensor, count: int) -> Tensor:
         """[…, key]: the positions that queries at ``at`` must not see."""
-        places = torch.arange(count)
+        places = torch.arange(count, device=at.device)
         unseen = places > at[..., None] - int(self.strict)
         return unseen & ~((at[..., None] == 0) & (places == 0))
+
+    def _hidden_from(self, first: int, stream: Tensor) -> Tensor:
+        """[query, key], for the queries from ``first`` on."""
+        count = stream.shape[1]
+        return self.hidden(torch.arange(first, count, device=stream.device), count)
+
+    def to(self, device: str) -> "Stages":
+        """The same network on another device."""
+        return cast(Stages, _on(device, self))
 
     @torch.inference_mode()
     def run(self, letters: npt.NDArray[np.integer], *, attention: bool = False) -> "Passed":
         """A whole pass that keeps the stream before the first block and after each."""
         stream = self.embed(letters)
-        hidden = self.hidden(torch.arange(stream.shape[1]), stream.shape[1])
+        hidden = self._hidden_from(0, stream)
         streams, offered, seen = [stream], [], []
         for block in self.blocks:
             keys, values = block.keys_values(stream)
@@ -146,7 +156,7 @@ class Stages:
             if attention:
                 seen.append(weights)
         logits = self.read(stream[:, len(self.prompt) :])
-        return Passed(tuple(streams), tuple(offered), tuple(seen), logits.argmax(-1).numpy())
+        return Passed(tuple(streams), tuple(offered), tuple(seen), logits.argmax(-1).cpu().numpy())
 
     @torch.inference_mode()
     def resume(self, layer: int, x: Tensor, past: "Past") -> Tensor:
@@ -171,9 +181,8 @@ class Stages:
         ``suffix`` is the stream after ``layer`` blocks; all positions before it are as in the pass. They do
         not see the suffix, so only its own positions are recomputed.
         """
-        count, x = passed.streams[0].shape[1], suffix
-        first = count - x.shape[1]
-        hidden = self.hidden(torch.arange(first, count), count)
+        x, first = suffix, passed.streams[0].shape[1] - suffix.shape[1]
+        hidden = self._hidden_from(first, passed.streams[0])
         for block, (keys, values) in zip(self.blocks[layer:], passed.offered[layer:], strict=True):
             key, value = block.keys_values(x)
             keys = torch.cat([keys[:, :, :first], key], dim=2)
@@ -184,7 +193,7 @@ class Stages:
     @torch.inference_mode()
     def finish(self, layer: int, stream: Tensor) -> Tensor:
         """Predicted states at every letter, from ``stream`` after ``layer`` blocks."""
-        hidden = self.hidden(torch.arange(stream.shape[1]), stream.shape[1])
+        hidden = self._hidden_from(0, stream)
         for block in self.blocks[layer:]:
             keys, values = block.keys_values(stream)
             stream = block.advance(stream, block.attend(stream, keys, hidden), values)
@@ -193,7 +202,7 @@ class Stages:
     def logits(self, letters: npt.NDArray[np.integer]) -> Tensor:
         """Logits of the states at every letter, with gradients."""
         stream = self.embed(letters)
-        hidden = self.hidden(torch.arange(stream.shape[1]), stream.shape[1])
+        hidden = self._hidden_from(0, stream)
         for block in self.blocks:
             keys, values = block.keys_values(stream)
             stream = block.advance(stream, block.attend(stream, keys, hidden), values)
@@ -331,6 +340,17 @@ def _paper_block(layer: Layer, dtype: torch.dtype) -> Block:
         ),
         activations=tuple(torch.from_numpy(code == SIN) for code in layer.mlp.activations),
     )
+
+
+def _on(device: str, value: object) -> object:
+    """Every tensor inside, moved."""
+    if isinstance(value, Tensor):
+        return value.to(device)
+    if isinstance(value, tuple):
+        return tuple(_on(device, one) for one in value)
+    if isinstance(value, Stages | Block):
+        return replace(value, **{one.name: _on(device, getattr(value, one.name)) for one in fields(value)})  # type: ignore[arg-type]
+    return value
 
 
 def _norm(tensors: Tensors, name: str) -> Norm:

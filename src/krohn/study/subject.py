@@ -1,7 +1,7 @@
 """The network under study: a run of ``krohn train``, a compiled network, an export as GPT-2."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +37,17 @@ class Subject:
     def length(self) -> int:
         """The longest word it is meant for."""
         return self.stages.length
+
+    def to(self, device: str) -> "Subject":
+        """The same on another device; prefixes, carried letters and learned subspaces are measured there."""
+        return replace(self, stages=self.stages.to(device))
+
+    def until(self, length: int) -> "Subject":
+        """The same for words of at most ``length`` letters."""
+        stages = self.stages
+        return replace(
+            self, stages=replace(stages, positions=stages.positions[: len(stages.prompt) + length])
+        )
 
 
 def subject_of(directory: Path) -> Subject:
@@ -79,8 +90,8 @@ def subject_of_decoder(decoder: Decoder, automaton: Semiautomaton, kind: str) ->
     return Subject(name, kind, automaton, stages_of_decoder(decoder, dtype), drawing(automaton))
 
 
-def subject_of_run(directory: Path) -> Subject:
-    """The best replicate of a run, with the words it was trained on."""
+def subject_of_run(directory: Path, length: int | None = None) -> Subject:
+    """The best replicate of a run, with the words it was trained on; for words up to ``length``, if given."""
     from krohn.exporting.from_run import decoder_of_run
     from krohn.tasks.batches import Task
     from krohn.training.directory import read_config
@@ -88,7 +99,7 @@ def subject_of_run(directory: Path) -> Subject:
     config = read_config(directory)
     if config.task.target != "state":
         raise Unsupported(NO_STATES)
-    result = decoder_of_run(directory)
+    result = decoder_of_run(directory, length=length)
     task = Task(config.task, result.automaton, torch.device("cpu"))
 
     def draw(seed: int, count: int, length: int) -> Numbers:

@@ -37,7 +37,7 @@ class Spread:
 
     def scatters(self, values: Numbers) -> tuple[Tensor, Tensor]:
         """Scatter [d, d] between and within cells (position, value); −1 is no value."""
-        kept = torch.from_numpy(values >= 0)
+        kept = torch.from_numpy(values >= 0).to(self.centred.device)
         length, dim = self.centred.shape[1:]
         some = kept.any(dim=0)
         if bool((kept.all(dim=0) == some).all()):
@@ -49,10 +49,10 @@ class Spread:
             total = torch.einsum("wtd,wte->de", centred, centred)
         full = bool(kept.all())
         rows = centred.flatten(0, 1) if full else centred[kept]
-        cells = torch.from_numpy(values * length + np.arange(length))
+        cells = torch.from_numpy(values * length + np.arange(length)).to(self.centred.device)
         cells = cells.flatten() if full else cells[kept]
         number, counts = torch.unique(cells, return_inverse=True, return_counts=True)[1:]
-        sums = torch.zeros(len(counts), dim, dtype=rows.dtype).index_add_(0, number, rows)
+        sums = rows.new_zeros(len(counts), dim).index_add_(0, number, rows)
         between = (sums / counts[:, None]).T @ sums
         return between / len(rows), (total - between) / len(rows)
 

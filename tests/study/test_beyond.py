@@ -1,0 +1,60 @@
+"""How far a network holds, on networks that hold by construction, and on one that is broken at a position."""
+
+from dataclasses import fields, replace
+
+import torch
+
+import krohn
+from krohn.study.beyond import SHIFTS, WORDS, beyond
+from krohn.study.stages import Block, Stages
+from krohn.study.subject import Subject, subject_of_compiled
+
+
+def scan_of(length: int) -> Subject:
+    return subject_of_compiled(krohn.compile("D6", length=length, method="scan"))
+
+
+def test_a_compiled_network_holds_as_far_as_it_was_compiled() -> None:
+    result = beyond(scan_of(32), 8)
+    assert result.first_wrong == [0] * WORDS
+    assert [(part["from"], part["to"]) for part in result.beyond] == [
+        (1, 8), (9, 9), (10, 10), (11, 12), (13, 16), (17, 32)
+    ]  # fmt: skip
+    assert all(part["right"] == 1.0 for part in result.beyond)
+    assert [part["shift"] for part in result.shifts] == list(SHIFTS)
+
+
+def test_a_network_without_later_positions_fails_where_they_begin() -> None:
+    whole = scan_of(32)
+    positions = whole.stages.positions.clone()
+    positions[len(whole.stages.prompt) + 10 :] = 0.0
+    result = beyond(replace(whole, stages=replace(whole.stages, positions=positions)), 8)
+    assert all(letter == 0 or letter > 10 for letter in result.first_wrong)
+    assert sum(letter > 10 for letter in result.first_wrong) > WORDS // 2
+    assert [part["right"] for part in result.beyond[:3]] == [1.0, 1.0, 1.0]
+    assert result.beyond[-1]["right"] < 0.9
+
+
+def test_a_shorter_subject_is_the_same_network() -> None:
+    whole = scan_of(16)
+    short = whole.until(5)
+    assert short.length == 5
+    words = short.draw(3, 20, 5)
+    assert (short.stages.run(words).said == whole.stages.run(words).said).all()
+
+
+def test_every_tensor_moves() -> None:
+    """A device without numbers, so that one tensor left behind would be seen."""
+
+    def devices(value: object) -> set[str]:
+        if isinstance(value, torch.Tensor):
+            return {value.device.type}
+        if isinstance(value, tuple):
+            return set().union(*map(devices, value))
+        if isinstance(value, Stages | Block):
+            return set().union(*(devices(getattr(value, one.name)) for one in fields(value)))
+        return set()
+
+    stages = scan_of(8).stages
+    assert devices(stages) == {"cpu"}
+    assert devices(stages.to("meta")) == {"meta"}
