@@ -24,9 +24,9 @@ from pathlib import Path
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.engines import Job
 from krohn.experiments.experiment import PlannedRun
+from krohn.experiments.names import Scale, parse_scale
 from krohn.experiments.recipes.networks import folder_of
 from krohn.experiments.record import Member
-from krohn.experiments.scale import Scale, parse_scale
 from krohn.experiments.single_run import work
 from krohn.experiments.store import Store
 from krohn.experiments.summary import SOLVED, best_of, given_up

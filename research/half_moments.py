@@ -16,9 +16,9 @@ from torch import Tensor
 
 from krohn.experiments.engines import Job
 from krohn.experiments.experiment import PlannedRun
+from krohn.experiments.names import Scale, parse_scale
 from krohn.experiments.recipes import stability
 from krohn.experiments.record import Record
-from krohn.experiments.scale import Scale, parse_scale
 from krohn.experiments.single_run import work
 from krohn.experiments.summary import mean_and_error
 from krohn.experiments.text_form import parse_text

@@ -6,9 +6,9 @@ from functools import cached_property
 
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Cell, Row, cells_of
+from krohn.experiments.names import Scale
 from krohn.experiments.recipes import stability
 from krohn.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, WHOLE
-from krohn.experiments.scale import Scale
 from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
 from krohn.experiments.summary import SOLVED, mean_and_error

@@ -20,9 +20,9 @@ from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Row, cells_of
+from krohn.experiments.names import Scale
 from krohn.experiments.recipes.depth import MUON, WHOLE
 from krohn.experiments.recipes.sample import COUNT, specs
-from krohn.experiments.scale import Scale
 from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
 from krohn.experiments.text_form import import_text

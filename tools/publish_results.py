@@ -13,9 +13,9 @@ from itertools import product
 from pathlib import Path
 
 from krohn.experiments.all_experiments import EXPERIMENTS
+from krohn.experiments.names import Scale
 from krohn.experiments.record import Member, conflict_lines
 from krohn.experiments.reproduction import reproduce
-from krohn.experiments.scale import Scale
 from krohn.experiments.store import Store
 from krohn.experiments.text_form import export_text, import_text
 

@@ -22,9 +22,9 @@ import krohn
 from krohn.cli.reproduce import command as reproduce
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Row, cells_of
+from krohn.experiments.names import Scale
 from krohn.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, SHEETS, WHOLE
 from krohn.experiments.record import Record
-from krohn.experiments.scale import Scale
 from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
 from krohn.experiments.summary import best_of, marks_of, success_text

@@ -14,9 +14,9 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 
 from krohn.experiments.experiment import Cell, cells_of
+from krohn.experiments.names import Scale
 from krohn.experiments.recipes.depth import DEPTHS, MUON, WHOLE
 from krohn.experiments.record import Record
-from krohn.experiments.scale import Scale
 from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
 from krohn.experiments.summary import SOLVED

@@ -15,9 +15,8 @@ from size_table import PAPER_AUTOMATA, SizeTable
 
 import krohn
 from krohn.depth.block_scheme import BlockScheme
-from krohn.depth.layer_size import BITS, LayerSize
+from krohn.depth.layer_size import BITS, LayerSize, heads_needed
 from krohn.depth.lower_bound import Witness, find_witness
-from krohn.depth.wide_layer import heads_needed
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "generated" / "width.md"
@@ -230,8 +229,7 @@ def draw(points: list[Point]) -> None:
     """Ten panels: nine automata for which width is traded against length, and those that count."""
     from matplotlib.figure import Figure
 
-    from krohn.figures.saving import save
-    from krohn.figures.style import PALETTE, house_style
+    from krohn.figures.style import PALETTE, house_style, save
 
     lengths = sorted({round(10 ** (k / 8)) for k in range(3, 49)})
     with house_style():

@@ -5,7 +5,7 @@ from collections import Counter
 
 from every import every
 from krohn.algebra.analysis import analyze
-from krohn.algebra.eggbox import eggbox_text
+from krohn.algebra.green import eggbox_text
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import product_of_word
 from krohn.algebra.transition_semigroup import TransitionSemigroup

@@ -3,7 +3,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from algebra.golden_cases import CASES, letters_of
-from krohn.algebra.eggbox import eggbox_svg, eggbox_text
+from krohn.algebra.green import eggbox_svg, eggbox_text
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.errors import LimitExceeded
 

@@ -10,7 +10,7 @@ import pytest
 from algebra.golden_cases import CASES, Letters, NaiveGreen, letters_of, naive_elements, times
 from every import every
 from krohn.algebra.analysis import analyze
-from krohn.algebra.eggbox import eggbox_svg, eggbox_text
+from krohn.algebra.green import eggbox_svg, eggbox_text
 from krohn.algebra.image_orbit import ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.r_classes import BatchSearch, ListedSearch

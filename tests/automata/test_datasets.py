@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
-from krohn.automata.datasets import write_dataset
-from krohn.automata.npz import NpzStream
+from krohn.automata.datasets import NpzStream, write_dataset
 from krohn.automata.sampling import Sample, Sampler, sample
 from krohn.automata.zoo import zoo
 from krohn.errors import InvalidInput

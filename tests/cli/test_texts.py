@@ -17,7 +17,7 @@ from krohn.cli.app import run
 from krohn.cli.compile import merged_texts, number_text, shortened
 from krohn.cli.explain import WIDTH, first_items, item_lines
 from krohn.cli.output import MAX_ERROR, emit, error_line, table
-from krohn.cli.trained_verdict import proof_text
+from krohn.cli.verify import proof_text
 from krohn.experiments.store import Store
 from krohn.recurrent.recurrent_files import RecurrentNetwork
 from krohn.recurrent.recurrent_files import save as save_recurrent

@@ -16,8 +16,7 @@ from krohn.automata.zoo import zoo
 from krohn.budget import Budget
 from krohn.construct.features.counts import Count
 from krohn.construct.features.feature import Feature
-from krohn.construct.features.latest import Latest
-from krohn.construct.features.place import Place
+from krohn.construct.features.one_head import Latest, Place
 from krohn.construct.features.plans import (
     first_layers,
     letters_by_place,

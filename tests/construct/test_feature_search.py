@@ -17,8 +17,7 @@ from krohn.construct.features.catalogue import moduli
 from krohn.construct.features.cheapest_set import MOST_FEATURES, Pairs, cheapest, choose, unbeaten
 from krohn.construct.features.counts import Count
 from krohn.construct.features.feature import Feature, common_rhythm, folded
-from krohn.construct.features.latest import Latest
-from krohn.construct.features.place import Place
+from krohn.construct.features.one_head import Latest, Place
 from krohn.construct.features.product import Determined, annotate, determine
 from krohn.construct.features.source import exact_length_period, exchange_conflict
 from krohn.construct.request import MAX_LENGTH, Request

@@ -14,10 +14,8 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
 from krohn.automata.zoo import parse_spec
-from krohn.depth.layer_size import BITS, LayerSize
-from krohn.depth.lower_bound import Witness, find_two_layer_witness
-from krohn.depth.two_words import find_two_words
-from krohn.depth.wide_layer import longest_word
+from krohn.depth.layer_size import BITS, LayerSize, longest_word
+from krohn.depth.lower_bound import Witness, find_two_layer_witness, find_two_words
 from krohn.errors import Unsupported
 from krohn.network.compiled import CompiledNetwork
 

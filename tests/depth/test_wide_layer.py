@@ -7,8 +7,7 @@ from itertools import product
 import pytest
 
 from krohn.automata.zoo import zoo
-from krohn.depth.layer_size import LayerSize
-from krohn.depth.wide_layer import WideLayer, best_share, heads_needed, longest_word
+from krohn.depth.layer_size import LayerSize, WideLayer, best_share, heads_needed, longest_word
 
 
 @pytest.mark.parametrize(

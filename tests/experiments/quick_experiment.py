@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
-from krohn.experiments.scale import Scale
+from krohn.experiments.names import Scale
 from krohn.experiments.summary import summary
 from krohn.models.architectures.gpt import GptConfig
 from krohn.study.evaluation import AccuracyByLength

@@ -19,8 +19,8 @@ from krohn.cli.app import run
 from krohn.errors import InvalidInput
 from krohn.experiments.engines import RETRIES, Job, submit
 from krohn.experiments.experiment import Experiment, PlannedRun
+from krohn.experiments.names import Scale
 from krohn.experiments.record import Record
-from krohn.experiments.scale import Scale
 from krohn.experiments.single_run import work
 from krohn.experiments.store import Store
 from krohn.experiments.sweep import SweepOptions, sweep

@@ -9,7 +9,7 @@ import pytest
 
 from every import every
 from krohn.cli.app import run
-from krohn.experiments import committed
+from krohn.experiments import stored_runs
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.names import ENGINE_NAMES, EXPERIMENT_NAMES
 from krohn.experiments.sweep import ENGINES
@@ -44,7 +44,7 @@ def test_an_installed_package_says_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(committed, "FOLDERS", (Path("results"),))
+    monkeypatch.setattr(stored_runs, "FOLDERS", (Path("results"),))
     assert run(["reproduce", "curves", "--scale", "small", "--show"]) == 2
     line = capsys.readouterr().err
     assert line.startswith("error: there must be results to show; there is no store runs/results.sqlite and")

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.made_up_records import record
 from krohn.experiments.all_experiments import EXPERIMENTS
-from krohn.experiments.scale import Scale
+from krohn.experiments.names import Scale
 from krohn.experiments.store import Store
 
 SCRIPT = Path(__file__).parents[2] / "research" / "device_queue.py"

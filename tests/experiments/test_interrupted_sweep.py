@@ -7,8 +7,8 @@ import pytest
 
 from experiments.quick_experiment import QUICK
 from krohn.errors import Interrupted
+from krohn.experiments.names import Scale
 from krohn.experiments.record import Record
-from krohn.experiments.scale import Scale
 from krohn.experiments.store import Store
 from krohn.experiments.sweep import SweepOptions, sweep
 from krohn.training.step import Stepper

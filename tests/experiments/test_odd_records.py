@@ -15,9 +15,9 @@ from krohn.cli.app import run as krohn
 from krohn.errors import InvalidFile, InvalidInput, UnknownName
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Cell, PlannedRun, cells_of
+from krohn.experiments.names import Scale
 from krohn.experiments.record import Record, survivor
 from krohn.experiments.reproduction import caption_of
-from krohn.experiments.scale import Scale
 from krohn.experiments.selection import Selection
 from krohn.experiments.store import Store
 from krohn.experiments.summary import best_of, mean_and_error, mean_series

@@ -7,8 +7,8 @@ import pytest
 
 from experiments.made_up_records import record
 from krohn.experiments.all_experiments import EXPERIMENTS
+from krohn.experiments.names import Scale
 from krohn.experiments.record import Member
-from krohn.experiments.scale import Scale
 from krohn.experiments.store import Store
 from krohn.experiments.text_form import parse_text
 

@@ -12,9 +12,9 @@ from krohn.automata.zoo import parse_spec
 from krohn.errors import UnknownName
 from krohn.experiments.all_experiments import EXPERIMENTS, experiment
 from krohn.experiments.experiment import PlannedRun
+from krohn.experiments.names import Scale, parse_scale
 from krohn.experiments.recipes import depth, indirect, variants
 from krohn.experiments.recipes.depth import solved_letters
-from krohn.experiments.scale import Scale, parse_scale
 from krohn.experiments.settings import TASKS
 from krohn.experiments.text_form import parse_text
 from krohn.models.architectures.gpt import GptConfig

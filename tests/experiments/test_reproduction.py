@@ -16,7 +16,7 @@ from krohn.cli.reproduce import cell_text, split_names
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.engines import Job, Outcome, Work
 from krohn.experiments.experiment import Experiment, PlannedRun
-from krohn.experiments.scale import Scale
+from krohn.experiments.names import Scale
 from krohn.experiments.store import Store
 from krohn.experiments.sweep import ENGINES
 

@@ -16,8 +16,8 @@ from krohn.errors import InvalidInput, UnknownName
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.engines import Job, claim
 from krohn.experiments.experiment import PlannedRun, cells_of
+from krohn.experiments.names import Scale
 from krohn.experiments.record import Conflict, Member, Record
-from krohn.experiments.scale import Scale
 from krohn.experiments.selection import Selection
 from krohn.experiments.single_run import work
 from krohn.experiments.store import Store, StoreUnwritable

@@ -13,7 +13,7 @@ from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Cell
 from krohn.experiments.recipes.curves import largest_drop
 from krohn.experiments.recipes.variants import GPT, LSTM
-from krohn.figures.saving import save
+from krohn.figures.style import save
 from krohn.study.attention import pack_shares
 
 

@@ -24,9 +24,8 @@ from krohn.exporting.hugging_face import hugging_face_files
 from krohn.exporting.onnx_graph import onnx_files
 from krohn.exporting.reference import logits
 from krohn.exporting.standard_blocks import twinned
-from krohn.exporting.tokenizer import tokenizer_files
 from krohn.exporting.transformer_lens import transformer_lens_files
-from krohn.exporting.vocabulary import vocabulary_of
+from krohn.exporting.vocabulary import tokenizer_files, vocabulary_of
 
 LENGTH = 12
 

@@ -19,8 +19,7 @@ from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.exporting.reading import read_export
 from krohn.exporting.reference import logits
 from krohn.exporting.token_words import IGNORED, facts_of_export, token_sampler
-from krohn.exporting.tokenizer import tokenizer_files
-from krohn.exporting.vocabulary import vocabulary_of
+from krohn.exporting.vocabulary import tokenizer_files, vocabulary_of
 
 SPACES = [" ", "\t", "\n", "\u00a0", "\u2003", "\u2028", "\x85", "\u3000"]
 

@@ -15,8 +15,7 @@ from krohn.exporting import from_compiled
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.from_compiled import Checked, check_rounding, decoder_of_compiled, measured
 from krohn.exporting.lowering import Measured, lowered, power_of_two
-from krohn.exporting.reference import Array, Plain, Words, logits
-from krohn.exporting.rounding import Amplified, OneAfterAnother, rounded_logits
+from krohn.exporting.reference import Amplified, Array, OneAfterAnother, Plain, Words, logits, rounded_logits
 from krohn.exporting.standard_blocks import standard_blocks
 from krohn.exporting.vocabulary import vocabulary_of
 

@@ -15,8 +15,7 @@ from krohn.figures.attention_map import AttentionMap, attention_maps, picture
 from krohn.figures.bars import Bar, bar_chart
 from krohn.figures.heat_map import HeatMap, heat_map, percent
 from krohn.figures.lines import Line, Panel, line_chart
-from krohn.figures.saving import save
-from krohn.figures.style import looks
+from krohn.figures.style import looks, save
 
 TABLE = HeatMap(
     title="maximum",

@@ -12,8 +12,7 @@ from krohn.figures.attention_map import FRAMES, AttentionMap, attention_maps, pi
 from krohn.figures.bars import Bar, bar_chart
 from krohn.figures.heat_map import HeatMap, heat_map, shade
 from krohn.figures.lines import Line, Panel, line_chart
-from krohn.figures.saving import save
-from krohn.figures.style import looks
+from krohn.figures.style import looks, save
 
 
 def table(**changes: Any) -> HeatMap:

@@ -17,11 +17,9 @@ from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent import one_step, stack_weights
 from krohn.recurrent.capability import capability
 from krohn.recurrent.delta_weights import Columns, DeltaCode, in_columns, moved
-from krohn.recurrent.diagonal_weights import DiagonalCode, root_of_unity
-from krohn.recurrent.elementary import components
+from krohn.recurrent.letter_maps import components, on_blocks, small_action
 from krohn.recurrent.one_step import block_length, composed_action, elementary, with_one_step
-from krohn.recurrent.recurrent_weights import WEIGHTS
-from krohn.recurrent.small_action import on_blocks, small_action
+from krohn.recurrent.recurrent_weights import WEIGHTS, DiagonalCode, root_of_unity
 from krohn.recurrent.stack_weights import Cascaded, all_actions
 from krohn.recurrent.verdicts import derived_steps, idempotent_pair, two_series, verdicts
 

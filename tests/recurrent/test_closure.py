@@ -16,9 +16,9 @@ from krohn.check.verdict import Budget
 from krohn.models.kernels import delta_scan
 from krohn.recurrent.closure import checkable, close
 from krohn.recurrent.delta_weights import in_columns
-from krohn.recurrent.horizon import certified_horizon
 from krohn.recurrent.one_step import with_one_step
 from krohn.recurrent.recurrent_files import RecurrentNetwork
+from krohn.recurrent.recurrent_verdict import certified_horizon
 from krohn.recurrent.recurrent_weights import WEIGHTS, deltaproduct, diagonal
 from krohn.recurrent.running import PlainSums, logits_of
 from krohn.study.recurrent_modules import in_training

@@ -14,7 +14,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.check.cells import Cell, Gated
 from krohn.check.stacks import DeltaStack, DiagonalStack
 from krohn.recurrent.closure import close
-from krohn.recurrent.horizon import certified_horizon
+from krohn.recurrent.recurrent_verdict import certified_horizon
 from krohn.recurrent.recurrent_weights import WEIGHTS
 from recurrent.judge import gated_logits, right, stack_logits
 

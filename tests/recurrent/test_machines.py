@@ -22,8 +22,8 @@ from krohn.check.verdict import Budget, Refused
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.network.storage import MODEL, is_recurrent
 from krohn.recurrent.closure import Closure, checkable, close
-from krohn.recurrent.horizon import certified_horizon, horizon_of
 from krohn.recurrent.recurrent_files import MEANING, RecurrentNetwork, load, run_all, save
+from krohn.recurrent.recurrent_verdict import certified_horizon, horizon_of
 from krohn.recurrent.recurrent_weights import WEIGHTS, diagonal, lstm
 
 KINDS = [*WEIGHTS]

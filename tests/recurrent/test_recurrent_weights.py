@@ -13,12 +13,11 @@ from krohn.check.cells import Gru, Lstm
 from krohn.check.stacks import RankOneStack
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded
 from krohn.recurrent.closure import close
-from krohn.recurrent.elementary import components, swaps_and_merges
-from krohn.recurrent.horizon import certified_horizon
+from krohn.recurrent.letter_maps import components, small_action, swaps_and_merges
 from krohn.recurrent.recurrent_files import CELLS, RecurrentNetwork
+from krohn.recurrent.recurrent_verdict import certified_horizon
 from krohn.recurrent.recurrent_weights import WEIGHTS, deltaproduct, diagonal, gru, lstm, rankone
 from krohn.recurrent.running import logits_of
-from krohn.recurrent.small_action import small_action
 from krohn.study.recurrent_modules import in_training
 
 # Write a or b if empty, clear, idle: the smallest automaton that one contracting layer cannot hold apart.

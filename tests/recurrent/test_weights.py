@@ -15,9 +15,7 @@ from krohn.check.real import point
 from krohn.recurrent import verdicts as rows_module
 from krohn.recurrent.capability import capability
 from krohn.recurrent.delta_weights import DeltaCode, moved
-from krohn.recurrent.diagonal_weights import DiagonalCode
-from krohn.recurrent.rankone_weights import HEADS, RankOneCode, rankone
-from krohn.recurrent.recurrent_weights import WEIGHTS, gru, lstm
+from krohn.recurrent.recurrent_weights import HEADS, WEIGHTS, DiagonalCode, RankOneCode, gru, lstm, rankone
 from krohn.recurrent.running import PlainSums, logits_of
 from krohn.recurrent.verdicts import verdicts
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from krohn.cli import train
 from krohn.experiments.all_experiments import EXPERIMENTS
-from krohn.experiments.scale import Scale
+from krohn.experiments.names import Scale
 from krohn.experiments.text_form import parse_text
 from krohn.training.config import RunConfig
 

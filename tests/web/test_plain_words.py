@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import krohn
-from krohn.web.automaton_words import about
-from krohn.web.plain_words import head_words, register_words
+from krohn.web.plain_words import about, head_words, register_words
 from krohn.web.small_machines import LETTER_SIGNS, STATE_SIGNS, unpacked
 from krohn.web.standalone_page import small_text
 

@@ -18,8 +18,7 @@ import krohn
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
 from krohn.web import page_data
-from krohn.web.jobs import Jobs
-from krohn.web.page_request import MAX_BYTES, MachineRequest, read_request
+from krohn.web.jobs import MAX_BYTES, Jobs, MachineRequest, read_request
 from krohn.web.server import Guard, is_loopback
 from krohn.web.worker import answer
 

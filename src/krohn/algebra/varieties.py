@@ -1,10 +1,170 @@
-"""The varieties a small automaton belongs to, from the elements of its transition semigroup."""
+"""The varieties of an automaton, and whether words of one length contain a group.
 
-from collections.abc import Sequence
+Groups in words of one length separate AC⁰ from the rest of ACC⁰.
+A regular language is in AC⁰ if and only if for no t the maps of all words of exactly t letters contain a
+non-trivial group (its morphism is then called quasi-aperiodic; Barrington, Compton, Straubing and Thérien,
+Regular languages in NC¹, 1992). For the states of an automaton the maps of its states decide: two words have
+one map if and only if they are syntactically equal for every language {w : w leads to q}, and quasi-aperiodic
+morphisms are closed under products and quotients.
 
-from krohn.algebra.image_orbit import ImageOrbit
-from krohn.algebra.one_length import group_of_one_length
+Decided without listing elements. Words that take an image set P to itself permute it, each with its length;
+these pairs (permutation, length) generate a subgroup of G × ℤ. Two words of one length that permute P
+differently exist if and only if some (g, 0) with g ≠ 1 lies in it: an inverse is a power, and powers can be
+made arbitrarily long in steps of one length. So no length has a group at P exactly if the permutation is
+a function of the length there, that is if all pairs are powers of one of the least positive length.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from krohn.algebra.image_orbit import ImageComponent, ImageOrbit
+from krohn.algebra.permutation import Permutation, compose, order, power, prime_factors
+from krohn.algebra.subgroups import idempotent_onto
+from krohn.algebra.transformation import Row
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
+from krohn.errors import LimitExceeded
+
+Reached = dict[int, dict[Row, tuple[int, Row, int]]]
+"""By set: maps P → set of words of one length, each with the set, map and letter before."""
+
+MOST_STEPS = 1_000_000
+"""Image sets visited, length by length, in the search for two words of one length."""
+
+
+@dataclass(frozen=True)
+class OneLength:
+    """Words of one length whose maps form a group of prime order: each a power of the second one's.
+
+    Attributes:
+        states: the states that the group permutes.
+        words: one word for each element, the identity first; empty if the search for them was too long.
+    """
+
+    states: tuple[int, ...]
+    words: tuple[tuple[int, ...], ...]
+
+    @property
+    def length(self) -> int | None:
+        """The common length of the words."""
+        return len(self.words[0]) if self.words else None
+
+    def to_json(self, letter_names: Sequence[str], state_names: Sequence[str]) -> dict[str, Any]:
+        """With the names of letters and states."""
+        number = len(self.words)
+        return {
+            "length": self.length,
+            "group": {"name": f"C{number}", "order": number} if self.words else None,
+            "states": [state_names[state] for state in self.states],
+            "words": [[letter_names[letter] for letter in word] for word in self.words],
+        }
+
+
+def group_of_one_length(orbit: ImageOrbit) -> OneLength | None:
+    """Words of one length that form a group; ``None`` if no length has any: quasi-aperiodic."""
+    unknown = None
+    for component in sorted(orbit.components, key=lambda component: -component.rank):
+        if component.rank == 1 or component.group.is_trivial or _follows_length(component):
+            continue
+        result = _witness(component)
+        if result is not None and result.words:
+            return result
+        unknown = unknown or result
+    return unknown
+
+
+def _follows_length(component: ImageComponent) -> bool:
+    """Whether the permutations of P are a function of the length of the words that induce them."""
+    loops = set(_loops(component))
+    least, shortest = 0, tuple(range(component.rank))
+    for action, length in loops:  # Euclid's algorithm, on lengths and permutations at once
+        while length:
+            times = least // length
+            least, length = length, least - times * length
+            shortest, action = action, compose(shortest, power(action, -times))
+    return all(action == power(shortest, length // least if least else 0) for action, length in loops)
+
+
+def _loops(component: ImageComponent) -> Iterable[tuple[Permutation, int]]:
+    """(permutation of P's places, length) for every edge, closed by the tree: they generate all loops."""
+    orbit, sequence, distance = component.orbit, component.sequence, component.distance
+    send, tables, matching = orbit.rows.send, orbit.tables, orbit.rows.matching
+    place = {point: number for number, point in enumerate(component.base)}
+    for index, start in sequence.items():
+        for letter, target in enumerate(orbit.successors[index]):
+            if target in sequence:
+                end = send(start, tables[letter])
+                loop = send(end, matching(sequence[target], component.base))
+                yield tuple(place[point] for point in loop), distance[index] + 1 - distance[target]
+
+
+def _witness(component: ImageComponent) -> OneLength | None:
+    """``None`` if P is not the image of an idempotent: then another component has the group, too."""
+    states = tuple(component.base)
+    try:
+        identity: tuple[int, ...] = ()
+        if component.rank < len(component.orbit.letters[0]):
+            idempotent = idempotent_onto(component)
+            if idempotent is None:
+                return None
+            identity = idempotent.word * idempotent.exponent
+        words = sorted(_two_words(component), key=lambda word: order(_action(component, word)))
+    except LimitExceeded:
+        return OneLength(states, ())
+    steady, other = words
+    turns = order(_action(component, steady))
+    rest, moving = steady * turns, other + steady * (turns - 1)
+    full = order(_action(component, moving))
+    prime = min(prime_factors(full))
+    part = full // prime
+    result = tuple(
+        identity + moving * (part * power) + rest * (part * (prime - 1 - power)) for power in range(prime)
+    )
+    return OneLength(states, result)
+
+
+def _action(component: ImageComponent, word: Sequence[int]) -> Permutation:
+    letters, base = component.orbit.letters, list(component.base)
+    place, points = {point: number for number, point in enumerate(base)}, base
+    for letter in word:
+        points = [letters[letter][point] for point in points]
+    return tuple(place[point] for point in points)
+
+
+def _two_words(component: ImageComponent) -> tuple[tuple[int, ...], ...]:
+    """Shortest two words of equal length that permute P differently.
+
+    Length by length every set keeps two different maps P → set, if it has them: maps that differ stay
+    different along every path, since all of these are bijections.
+    """
+    orbit, root = component.orbit, component.members[0]
+    inside, send, tables = set(component.members), orbit.rows.send, orbit.tables
+    levels: list[Reached] = [{root: {component.base: (-1, component.base, -1)}}]
+    steps = 0
+    while len(levels[-1].get(root, ())) < 2:
+        reached: Reached = {}
+        for index, maps in levels[-1].items():
+            steps += len(orbit.letters)
+            for letter, target in enumerate(orbit.successors[index]):
+                if target in inside:
+                    known = reached.setdefault(target, {})
+                    for row in maps:
+                        image = send(row, tables[letter])
+                        if len(known) < 2:
+                            known.setdefault(image, (index, row, letter))
+        levels.append(reached)
+        if steps > MOST_STEPS:
+            raise LimitExceeded(f"at most {MOST_STEPS:,} image sets are visited for two words of one length")
+    return tuple(_traced(levels, root, row) for row in levels[-1][root])
+
+
+def _traced(levels: list[Reached], index: int, row: Row) -> tuple[int, ...]:
+    word = []
+    for level in reversed(levels[1:]):
+        index, row, letter = level[index][row]
+        word.append(letter)
+    return tuple(reversed(word))
+
 
 MOST_ELEMENTS = 5_000
 

@@ -1,17 +1,236 @@
-"""Regular expressions as automata: positions (Glushkov), subsets, minimisation.
+"""Regular expressions as automata: positions, subsets, minimisation.
 
-The tests compare every automaton with the one that automata-lib builds from the same expression.
+A state of the position automaton (Glushkov 1961, McNaughton and Yamada 1960) is a position in the unfolded
+expression that reads a letter; ``follow`` says which can come next. There are no ε-moves, and all moves into
+a position read the same letters. Sets of positions are integers, one bit per position, so that unions are
+single operations. The tests compare every automaton with the one that automata-lib builds from the same
+expression.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.automata.pattern_tokens import MAX_ALPHABET, letters_of, tokens
-from krohn.automata.position_automaton import Part, Positions, bits, parse
+from krohn.automata.pattern_tokens import MAX_ALPHABET, Atom, Repeat, Token, letters_of, tokens
 from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, LimitExceeded
+
+MAX_POSITIONS = 20_000
+MAX_LINKS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the expression: its positions from ``begin`` to ``end``, where it starts and stops."""
+
+    begin: int
+    end: int
+    first: int = 0
+    last: int = 0
+    empty: bool = True
+
+
+class Positions:
+    """Builds an expression part by part."""
+
+    def __init__(self, alphabet: set[str]) -> None:
+        self.alphabet = frozenset(alphabet)
+        self.letters: list[frozenset[str]] = []
+        self.follow: list[int] = []
+        self._links = 0
+
+    def _add(self, letters: frozenset[str], follow: int = 0) -> int:
+        if len(self.letters) == MAX_POSITIONS:
+            raise LimitExceeded(
+                f"a pattern may unfold to at most {MAX_POSITIONS:,} positions; this one has more: "
+                "use smaller repetition counts or fewer & and ^"
+            )
+        self.letters.append(letters)
+        self.follow.append(follow)
+        return len(self.letters) - 1
+
+    def atom(self, atom: Atom) -> Part:
+        """A pattern that reads one letter of a set."""
+        place = self._add(self.alphabet - atom.letters if atom.negated else atom.letters)
+        return Part(place, place + 1, 1 << place, 1 << place, empty=False)
+
+    def nothing(self) -> Part:
+        """The empty word."""
+        return Part(len(self.letters), len(self.letters))
+
+    def concatenate(self, left: Part, right: Part) -> Part:
+        """``left`` then ``right``."""
+        self._link(left.last, right.first)
+        first = left.first | (right.first if left.empty else 0)
+        last = right.last | (left.last if right.empty else 0)
+        return Part(left.begin, right.end, first, last, left.empty and right.empty)
+
+    def _link(self, last: int, first: int) -> None:
+        self._links += last.bit_count()
+        if self._links > MAX_LINKS:
+            raise LimitExceeded(
+                f"a pattern may join its positions at most {MAX_LINKS:,} times; this one needs more: use "
+                "smaller repetition counts"
+            )
+        for place in bits(last):
+            self.follow[place] |= first
+
+    def repeat(self, part: Part, times: Repeat) -> Part:
+        """Copies of ``part`` in sequence; those beyond the least count are optional."""
+        copies = [part]
+        wanted = max(1, times.least if times.most is None else times.most)
+        while len(copies) < wanted:
+            copies.append(self._copy(part))
+        if times.most == 0:
+            return Part(part.begin, part.end)
+        if times.most is None:
+            self._link(copies[-1].last, copies[-1].first)
+        whole = self._optional(copies[0], times.least < 1)
+        for number, copy in enumerate(copies[1:], 2):
+            whole = self.concatenate(whole, self._optional(copy, number > times.least))
+        return whole
+
+    @staticmethod
+    def _optional(part: Part, optional: bool) -> Part:
+        return Part(part.begin, part.end, part.first, part.last, part.empty or optional)
+
+    def _copy(self, part: Part) -> Part:
+        shift = len(self.letters) - part.begin
+        for place in range(part.begin, part.end):
+            self._add(self.letters[place], self.follow[place] << shift)
+        return Part(
+            part.begin + shift, part.end + shift, part.first << shift, part.last << shift, empty=part.empty
+        )
+
+    def combine(self, operator: str, left: Part, right: Part) -> Part:
+        """Union, intersection or shuffle."""
+        if operator == "|":
+            first, last = left.first | right.first, left.last | right.last
+            return Part(left.begin, right.end, first, last, left.empty or right.empty)
+        return _Product(self, left, right, shuffle=operator == "^").part()
+
+
+class _Product:
+    """Pairs of positions, in a shuffle also which of the two moved last; ``None`` for one not yet started."""
+
+    def __init__(self, positions: Positions, left: Part, right: Part, *, shuffle: bool) -> None:
+        self.positions, self.left, self.right, self.shuffle = positions, left, right, shuffle
+        self.place: dict[tuple[int | None, int | None, int], int] = {}
+        self.waiting: list[tuple[int | None, int | None, int]] = []
+
+    def part(self) -> Part:
+        begin = len(self.positions.letters)
+        first = self._reach(None, None)
+        for pair in self.waiting:  # grows while it is read
+            self.positions.follow[self.place[pair]] = self._reach(pair[0], pair[1])
+        last = sum(
+            1 << place
+            for (one, other, _), place in self.place.items()
+            if _stops(self.left, one) and _stops(self.right, other)
+        )
+        return Part(begin, len(self.positions.letters), first, last, self.left.empty and self.right.empty)
+
+    def _reach(self, one: int | None, other: int | None) -> int:
+        mine, others = self._next(self.left, one), self._next(self.right, other)
+        letters = self.positions.letters
+        result = 0
+        if self.shuffle:
+            for place in mine:
+                result |= self._visit((place, other, 0), letters[place])
+            for place in others:
+                result |= self._visit((one, place, 1), letters[place])
+            return result
+        for place in mine:
+            for partner in others:
+                result |= self._visit((place, partner, 0), letters[place] & letters[partner])
+        return result
+
+    def _next(self, part: Part, place: int | None) -> list[int]:
+        return list(bits(part.first if place is None else self.positions.follow[place]))
+
+    def _visit(self, pair: tuple[int | None, int | None, int], letters: frozenset[str]) -> int:
+        if not letters:
+            return 0
+        if pair not in self.place:
+            self.place[pair] = self.positions._add(letters)
+            self.waiting.append(pair)
+        return 1 << self.place[pair]
+
+
+def _stops(part: Part, place: int | None) -> bool:
+    return part.empty if place is None else bool(part.last >> place & 1)
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The members of a set of positions."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+@dataclass
+class _Level:
+    """Parser state inside one pair of parentheses: ``left operator sequence atom``."""
+
+    left: Part | None = None
+    operator: str = ""
+    sequence: Part | None = None
+    atom: Part | None = None
+
+
+def parse(tokens: list[Token], positions: Positions) -> Part:
+    """The whole expression. ``| & ^`` bind weakest and associate to the left; repetitions bind tightest."""
+    levels = [_Level()]
+    before: Token = ""
+    for token in tokens:
+        if isinstance(token, Atom):
+            _append(levels[-1], positions.atom(token), positions)
+        elif token == "(":
+            levels.append(_Level())
+        elif token == ")":
+            if len(levels) == 1:
+                raise InvalidInput("a ) has no ( before it")
+            inner = levels.pop()
+            _append(levels[-1], positions.nothing() if before == "(" else _close(inner, positions), positions)
+        elif isinstance(token, Repeat):
+            level = levels[-1]
+            if level.atom is None:
+                raise InvalidInput("a repetition needs something before it")
+            level.atom = positions.repeat(level.atom, token)
+        else:
+            levels[-1] = _Level(_close(levels[-1], positions), token)
+        before = token
+    if len(levels) > 1:
+        raise InvalidInput("a ( is never closed")
+    if not tokens:
+        return positions.nothing()
+    return _close(levels[0], positions)
+
+
+def _append(level: _Level, part: Part, positions: Positions) -> None:
+    _settle(level, positions)
+    level.atom = part
+
+
+def _settle(level: _Level, positions: Positions) -> None:
+    """Appends the latest atom to the sequence once no repetition can follow."""
+    if level.atom is not None:
+        before = level.sequence
+        level.sequence = level.atom if before is None else positions.concatenate(before, level.atom)
+        level.atom = None
+
+
+def _close(level: _Level, positions: Positions) -> Part:
+    _settle(level, positions)
+    if level.sequence is None:
+        raise InvalidInput(f"{level.operator or 'an expression'} must have something on both sides; use ()")
+    if level.left is None:
+        return level.sequence
+    return positions.combine(level.operator, level.left, level.sequence)
+
 
 MAX_PATTERN = 2_000
 MAX_SUBSETS = 50_000

@@ -26,13 +26,13 @@ from krohn.automata.families import (
     memory,
     parity,
     quaternion,
+    rubik,
     write_once,
 )
 from krohn.automata.files import automaton_from_payload, load_automaton
 from krohn.automata.permutations import alternating, permutation_reset, symmetric
 from krohn.automata.products import direct_product
 from krohn.automata.regular import from_regex
-from krohn.automata.rubik import rubik
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName, counted
 from krohn.notebook import Rows

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from krohn.algebra.analysis import Analysis, analyze
-from krohn.algebra.eggbox import eggbox_svg, eggbox_text
+from krohn.algebra.green import eggbox_svg, eggbox_text
 from krohn.algebra.subgroups import Subgroup
 from krohn.algebra.transition_semigroup import MAX_CLASSES, MAX_IMAGES, TransitionSemigroup
 from krohn.atomic import check_output, write_text

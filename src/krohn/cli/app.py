@@ -12,8 +12,7 @@ from importlib import import_module
 import click
 
 from krohn import __version__
-from krohn.cli.output import error_line, note, refuse, silence
-from krohn.cli.status_line import OWN, Elapsed
+from krohn.cli.output import OWN, Elapsed, error_line, note, refuse, silence
 from krohn.errors import Interrupted, KrohnError, missing
 
 TRACEBACK = "KROHN_TRACEBACK"

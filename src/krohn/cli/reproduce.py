@@ -11,8 +11,7 @@ from click.core import ParameterSource
 from krohn.cli.output import emit, json_option, note, table
 from krohn.cli.search_options import Finite
 from krohn.errors import InvalidInput
-from krohn.experiments.names import check_engine, check_experiment
-from krohn.experiments.scale import parse_scale
+from krohn.experiments.names import check_engine, check_experiment, parse_scale
 
 if TYPE_CHECKING:
     from krohn.experiments.reproduction import Reproduction
@@ -119,7 +118,7 @@ def _from_store(
 
 def _committed(name: str, scale: str, missing: Path, figures: Path | None) -> "Reproduction":
     """The committed results, unchanged; figures are redrawn only on request."""
-    from krohn.experiments.committed import committed_figures, committed_results, store_of
+    from krohn.experiments.stored_runs import committed_figures, committed_results, store_of
 
     file = committed_results(name, scale, missing)
     from krohn.experiments.reproduction import reproduce

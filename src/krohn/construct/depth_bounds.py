@@ -8,9 +8,8 @@ from krohn.algebra.varieties import varieties
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.compiling import SOURCES, proposals
 from krohn.construct.request import DEFAULT_EFFORT, MAX_LENGTH, Request
-from krohn.depth.layer_size import LayerSize
+from krohn.depth.layer_size import LayerSize, longest_word
 from krohn.depth.lower_bound import Witness, find_witness
-from krohn.depth.wide_layer import longest_word
 from krohn.errors import LimitExceeded, Unsupported, counted
 
 USUAL = LayerSize()

@@ -1,16 +1,176 @@
-"""The best lower bound found: two layers by one of two kinds of schemes, one layer by two words."""
+"""The best lower bound found: two layers by one of two kinds of schemes, one layer by two words.
 
-from itertools import combinations
+Two words of equal length and equal last letter that lead to different states: some layer is needed.
+Without a layer the output is a function of the position and the letter there, whatever the embedding and the
+read-out are. If there are no such words, that function suffices.
+
+A last-block scheme: the witness that one layer needs ever more heads, where no bits can be counted.
+Words are a prefix and then letters a and b. Two words that agree after some block, which is b … b a … a, and
+are filled there in the two ways, lead to different states whatever stands before. Then additive sums of few
+bits cannot tell two such words apart, and few heads cannot be made to look at the right place (statement and
+proof: docs/depth.md). The check reads only the transition table.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations, product
+from typing import Any
 
 import numpy as np
 
 from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import Budget, BudgetSpent
-from krohn.depth.block_scheme import BlockScheme
+from krohn.depth.block_scheme import BlockScheme, Word
 from krohn.depth.block_search import MOST_STATES, UNITS, distinct_letters, find_block_scheme, words_to_states
-from krohn.depth.last_block import LastBlockScheme, find_last_block_scheme
-from krohn.depth.two_words import TwoWords, find_two_words
+from krohn.depth.layer_size import LayerSize
+
+Table = Sequence[Sequence[int]]
+
+MOST_PAIRS = 200_000
+
+
+@dataclass(frozen=True)
+class TwoWords:
+    """The shortest pair."""
+
+    words: tuple[Word, Word]
+    layers = 1
+
+    def beyond(self, size: LayerSize, letters: int = 0, states: int = 1) -> int:
+        """The longest word not excluded for a network without layers, however wide."""
+        return len(self.words[0]) - 1
+
+    def to_json(self, letter_names: tuple[str, ...]) -> dict[str, Any]:
+        """With the names of letters."""
+        return {"kind": "two words", "words": [[letter_names[x] for x in word] for word in self.words]}
+
+    def describe(self, letter_names: tuple[str, ...]) -> str:
+        """A one-line description."""
+        one, two = (" ".join(letter_names[x] for x in word) for word in self.words)
+        return f"'{one}' and '{two}' end alike and lead to different states"
+
+
+def find_two_words(table: Table, start: int, shown: Sequence[int] | None = None) -> TwoWords | None:
+    """Breadth-first over the pairs of states reached by words that differ in one position; ``None`` if none.
+
+    One position suffices: if words that differ in more do it, so does one of the single changes between them.
+
+    ``shown`` are the observations of the states, if they are the output instead of the state.
+    """
+    letters, seen = range(len(table[0])), range(len(table)) if shown is None else shown
+    came: dict[tuple[int, int], tuple[Word, Word]] = {(start, start): ((), ())}
+    for p, q in (queue := [(start, start)]):
+        one, two = came[p, q]
+        for x in letters:
+            if seen[table[p][x]] != seen[table[q][x]]:
+                return TwoWords(((*one, x), (*two, x)))
+        for x in letters:
+            for y in letters if p == q else (x,):
+                after = (table[p][x], table[q][y])
+                if after not in came:
+                    came[after] = ((*one, x), (*two, y))
+                    queue.append(after)
+        if len(queue) > MOST_PAIRS:
+            return None
+    return None
+
+
+LONGEST = 4
+
+Pairs = frozenset[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class LastBlockScheme:
+    """``after`` are b, which follows the block, and a, which then stands to the end."""
+
+    prefix: Word
+    fillings: tuple[Word, Word]
+    after: tuple[int, int]
+    layers = 2
+
+    def beyond(self, size: LayerSize, letters: int = 0, states: int = 1) -> int:
+        """The longest word not excluded for one layer of that size; for states only, not observations."""
+        assert states == 1
+        heads, length = size.heads, len(self.fillings[0])
+        segments = heads**2 + 1
+        return size.largest(
+            lambda bits: (
+                len(self.prefix) + segments * length * (heads * (size.head_dim + 1) * bits + 1 + heads) + 1
+            )
+        )
+
+    def to_json(self, letter_names: tuple[str, ...]) -> dict[str, Any]:
+        """With the names of letters."""
+        words = (self.prefix, *self.fillings, self.after)
+        prefix, *fillings, after = ([letter_names[x] for x in word] for word in words)
+        return {"kind": "last-block scheme", "prefix": prefix, "fillings": fillings, "after": after}
+
+    def describe(self, letter_names: tuple[str, ...]) -> str:
+        """A one-line description."""
+        named = [" ".join(letter_names[x] for x in word) for word in (self.prefix, *self.fillings)]
+        between, end = (letter_names[x] for x in self.after)
+        start = f"after {named[0]}, " if self.prefix else ""
+        rest = f"before any number of {between} and then of {end}"
+        return f"{start}whether the last block {rest} was {named[1]} or {named[2]} decides"
+
+
+def check_last_block_scheme(table: Table, start: int, scheme: LastBlockScheme) -> str | None:
+    """The fault of a scheme, ``None`` if it holds for words of every length."""
+    fault = next(_faults(table, start, scheme), None)
+    if fault is not None:
+        return fault
+    between, end = scheme.after
+    reached = {_run(table, start, scheme.prefix)}
+    for state in (queue := sorted(reached)):
+        fresh = {table[state][between], table[state][end]} - reached
+        reached |= fresh
+        queue += sorted(fresh)
+    one, two = ([_run(table, state, word) for state in reached] for word in scheme.fillings)
+    pairs = set(product(one, two))
+    for letter in scheme.after:
+        for p, q in (waiting := sorted(pairs)):
+            following = (table[p][letter], table[q][letter])
+            if following not in pairs:
+                pairs.add(following)
+                waiting.append(following)
+    return "the two fillings may lead to one state" if any(p == q for p, q in pairs) else None
+
+
+def _faults(table: Table, start: int, scheme: LastBlockScheme) -> Iterator[str]:
+    states, letters = len(table), len(table[0])
+    if not 0 <= start < states or any(not 0 <= q < states for row in table for q in row):
+        yield "the table names a state that is not there"
+    if any(not 0 <= x < letters for word in (scheme.prefix, scheme.after) for x in word):
+        yield "a letter of the scheme is not one of the automaton's"
+    if len(set(scheme.after)) != 2:
+        yield "two different letters must follow the block"
+    one, two = scheme.fillings
+    if len(one) != len(two) or not one or not {*one, *two} <= set(scheme.after):
+        yield "the fillings must be words of one length, of the letters that follow"
+
+
+def _run(table: Table, state: int, word: Sequence[int]) -> int:
+    for letter in word:
+        state = table[state][letter]
+    return state
+
+
+def find_last_block_scheme(
+    table: Table, start: int, prefixes: dict[int, Word], letters: Sequence[int], budget: Budget
+) -> LastBlockScheme | None:
+    """Short blocks first, all pairs of letters and fillings, after every state; the check decides."""
+    for length in range(1, LONGEST + 1):
+        for after in permutations(letters, 2):
+            for fillings in combinations(product(after, repeat=length), 2):
+                for prefix in prefixes.values():
+                    budget.spend(3 * len(table) ** 2)
+                    scheme = LastBlockScheme(prefix, fillings, after)
+                    if check_last_block_scheme(table, start, scheme) is None:
+                        return scheme
+    return None
+
 
 Witness = TwoWords | BlockScheme | LastBlockScheme
 """Each has ``layers``, the layers that are needed, and ``beyond(size)``, from which length on."""

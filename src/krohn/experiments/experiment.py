@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from krohn.errors import InvalidFile
-from krohn.experiments.names import FORMER
+from krohn.experiments.names import FORMER, Scale
 from krohn.experiments.record import Member, Record, canonical
-from krohn.experiments.scale import Scale
 from krohn.experiments.store import Store
-from krohn.figures.saving import Figure
+from krohn.figures.style import Figure
 from krohn.strict_json import shown
 from krohn.study.evaluation import Evaluation
 from krohn.training.config import RunConfig

@@ -1,6 +1,7 @@
-"""The names of experiments and engines, without importing torch: a wrong one is refused at once."""
+"""The names of experiments, engines and scales, without importing torch: a wrong one is refused at once."""
 
 from difflib import get_close_matches
+from enum import StrEnum
 from importlib.util import find_spec
 
 from krohn.errors import MissingDependency, UnknownName
@@ -32,3 +33,18 @@ def check_engine(name: str) -> None:
         raise UnknownName(f"an engine must be one of {', '.join(ENGINE_NAMES)}; got {name[:60]!r}")
     if name == "ray" and find_spec("ray") is None:
         raise MissingDependency("--engine ray needs Ray: pip install 'krohn[cluster]'")
+
+
+class Scale(StrEnum):
+    """Smoke proves that everything runs (minutes on a CPU), small fits one GPU, paper is the paper's own."""
+
+    SMOKE = "smoke"
+    SMALL = "small"
+    PAPER = "paper"
+
+
+def parse_scale(text: str) -> Scale:
+    """The scale of that name; an unknown one is refused with the list of the known."""
+    if text not in set(Scale):
+        raise UnknownName(f"a scale must be one of {', '.join(Scale)}; got {text!r}")
+    return Scale(text)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from krohn.errors import counted
 from krohn.experiments.all_experiments import experiment as find
 from krohn.experiments.experiment import Cell, Row, cells_of
-from krohn.experiments.scale import Scale, parse_scale
+from krohn.experiments.names import Scale, parse_scale
 from krohn.experiments.settings import DEPARTURES
 from krohn.experiments.store import Store
 from krohn.experiments.sweep import SweepOptions, SweepReport, is_done, is_untested, sweep
-from krohn.figures.saving import save
+from krohn.figures.style import save
 from krohn.notebook import frame
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from krohn.experiments.scale import Scale
+from krohn.experiments.names import Scale
 from krohn.models.architectures.gpt import GptConfig
 from krohn.models.architectures.lstm import LstmConfig
 from krohn.models.network import ModelConfig

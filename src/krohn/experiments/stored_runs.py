@@ -1,19 +1,58 @@
-"""``krohn.results``: what a store holds; stores joined, written as text, read back."""
+"""``krohn.results``: what a store holds; stores joined, written as text, read back.
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+Results committed as text in a checkout are shown without importing them into a store first.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from krohn.errors import InvalidInput, UnknownName
+from krohn.errors import InvalidFile, InvalidInput, UnknownName
 from krohn.experiments.record import Conflict, Member
 from krohn.experiments.store import Store
-from krohn.experiments.text_form import export_text, parse_text
+from krohn.experiments.text_form import export_text, import_text, parse_text
 from krohn.notebook import Rows
 
 if TYPE_CHECKING:
     from krohn.notebook import DataFrame
+
+FOLDERS = (Path("results"), Path(__file__).parents[3] / "results")
+"""Where a checkout keeps them: below the current folder, or beside the sources that run."""
+
+
+def committed_results(name: str, scale: str, missing: Path) -> Path:
+    """The file of an experiment's results; if there is none, the error says what to do."""
+    wanted = f"{name}-{scale}.jsonl"
+    for folder in FOLDERS:
+        if (folder / wanted).is_file():
+            return folder / wanted
+    scales = ("small", "paper")
+    there = [other for other in scales for folder in FOLDERS if (folder / f"{name}-{other}.jsonl").is_file()]
+    do = f"add --scale {there[0]}, which this checkout holds" if there else "krohn results import FILE"
+    raise InvalidFile(
+        f"there must be results to show; there is no store {missing} and no results/{wanted}: "
+        f"run krohn reproduce {name} --scale {scale}, or {do}"
+    )
+
+
+def committed_figures(file: Path, name: str, scale: str) -> list[Path]:
+    """The figures beside the results."""
+    return sorted(path for path in file.parent.glob(f"{name}*-{scale}.*g") if path.suffix in (".svg", ".png"))
+
+
+@contextmanager
+def store_of(file: Path) -> Iterator[Store]:
+    """A temporary store of the results in a file."""
+    with (
+        tempfile.TemporaryDirectory(prefix="krohn-results-") as folder,
+        Store(Path(folder) / "results.sqlite") as store,
+    ):
+        import_text(store, file)
+        yield store
+
 
 STORE = Path("runs/results.sqlite")
 Files = str | Path | Sequence[str | Path]
@@ -102,7 +141,7 @@ class Results:
     ) -> int:
         """Writes results as text that can be committed, and returns how many records it holds."""
         from krohn.experiments.all_experiments import experiment as find
-        from krohn.experiments.scale import parse_scale
+        from krohn.experiments.names import parse_scale
 
         if experiment is not None:
             find(experiment)

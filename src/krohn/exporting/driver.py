@@ -23,7 +23,7 @@ from krohn.exporting.from_compiled import (
     decoder_of_compiled,
 )
 from krohn.exporting.ground_truth import meaning_of
-from krohn.exporting.rounding import SAFETY
+from krohn.exporting.reference import SAFETY
 from krohn.nearest_float import at_least
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import is_run, load

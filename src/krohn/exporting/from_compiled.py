@@ -13,8 +13,7 @@ from krohn.automata.simulation import right_outputs
 from krohn.certify.search import all_words, candidates
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.lowering import Measured, lowered
-from krohn.exporting.reference import Array, Plain, Words, logits
-from krohn.exporting.rounding import rounded_logits
+from krohn.exporting.reference import Array, Plain, Words, logits, rounded_logits
 from krohn.exporting.standard_blocks import StandardBlocks, standard_blocks
 from krohn.exporting.vocabulary import vocabulary_of
 from krohn.nearest_float import few_bits

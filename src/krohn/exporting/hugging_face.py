@@ -5,7 +5,7 @@ from typing import Any
 
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.exporting.export_files import Files, tensor_file, text_file
-from krohn.exporting.tokenizer import tokenizer_files
+from krohn.exporting.vocabulary import tokenizer_files
 
 LOADING = """```python
 import warnings

@@ -17,8 +17,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.check.stacks import DeltaStack
-from krohn.recurrent.elementary import swaps_and_merges
-from krohn.recurrent.small_action import small_action
+from krohn.recurrent.letter_maps import small_action, swaps_and_merges
 from krohn.recurrent.stack_weights import (
     Action,
     Array,

@@ -15,7 +15,7 @@ from krohn.cascade.holonomy import holonomy_cascade
 from krohn.check.stacks import DeltaStack
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent.delta_weights import Columns, Places, in_columns, moved
-from krohn.recurrent.elementary import swaps_and_merges
+from krohn.recurrent.letter_maps import swaps_and_merges
 from krohn.recurrent.reflected_counters import reflected
 from krohn.recurrent.stack_weights import Action, Cascaded, Values, all_actions
 

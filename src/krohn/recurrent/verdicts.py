@@ -23,10 +23,9 @@ from krohn.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent.delta_weights import in_columns
-from krohn.recurrent.elementary import components
+from krohn.recurrent.letter_maps import components, small_action
 from krohn.recurrent.one_step import block_length
 from krohn.recurrent.reflected_counters import reflected
-from krohn.recurrent.small_action import small_action
 
 MAX_STATES = 300
 """Most states for which the cascade is built to count layers."""

@@ -17,8 +17,7 @@ from krohn.errors import KrohnError, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
 from krohn.verification import verify
-from krohn.web.automaton_words import about
-from krohn.web.plain_words import head_words, register_words
+from krohn.web.plain_words import about, head_words, register_words
 
 LENGTH = 64
 """The longest word of a page unless the user says otherwise: long enough to see, short enough to draw."""

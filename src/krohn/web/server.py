@@ -17,8 +17,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from krohn.errors import InvalidInput, KrohnError
-from krohn.web.jobs import Jobs
-from krohn.web.page_request import MAX_BYTES, read_request
+from krohn.web.jobs import MAX_BYTES, Jobs, read_request
 
 # Access control: pages of this server only, and beyond loopback only with the token.
 

@@ -5,8 +5,8 @@ import sys
 from typing import Any
 
 from krohn.errors import KrohnError
+from krohn.web.jobs import read_request
 from krohn.web.page_data import build_machine
-from krohn.web.page_request import read_request
 
 MAX_MEMORY = 4 << 30
 MAX_SECONDS = 120

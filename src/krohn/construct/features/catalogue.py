@@ -5,12 +5,10 @@ from itertools import combinations, permutations
 from typing import Literal
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.features.back import Back
 from krohn.construct.features.counts import Count, PlaceCount
 from krohn.construct.features.feature import Feature
-from krohn.construct.features.latest import Latest
+from krohn.construct.features.one_head import Back, EndPlace, Latest, Place
 from krohn.construct.features.order import LaterPlace, Mark, Order
-from krohn.construct.features.place import EndPlace, Place
 from krohn.construct.features.product import Annotated
 
 MAX_MODULUS = 12

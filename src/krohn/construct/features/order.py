@@ -11,7 +11,7 @@ from itertools import product
 from typing import Literal
 
 from krohn.construct.features.feature import Symbols, Value, folded
-from krohn.construct.features.place import place_register
+from krohn.construct.features.one_head import place_register
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.network.position_maps import Row
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import Budget, BudgetSpent
-from krohn.construct.features.back import Back
 from krohn.construct.features.catalogue import (
     compared_positions,
     letter_classes,
@@ -29,8 +28,7 @@ from krohn.construct.features.catalogue import (
 from krohn.construct.features.cheapest_set import A_STATE, Choice, Pairs, choose
 from krohn.construct.features.counts import Count, PlaceCount
 from krohn.construct.features.feature import Feature
-from krohn.construct.features.latest import Latest
-from krohn.construct.features.place import EndPlace, Place
+from krohn.construct.features.one_head import Back, EndPlace, Latest, Place
 from krohn.construct.features.product import Annotated, Determined, annotate, determine
 from krohn.construct.features.writing import FeatureLayers
 from krohn.errors import LimitExceeded

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.experiments.names import Scale
 from krohn.experiments.record import Record
-from krohn.experiments.scale import Scale
 from krohn.experiments.settings import gpt, run
 from krohn.figures.attention_map import AttentionMap, attention_maps
-from krohn.figures.saving import Figure
+from krohn.figures.style import Figure
 from krohn.study.attention import (
     AttentionHeads,
     HeadScore,

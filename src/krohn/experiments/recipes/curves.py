@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.experiments.names import Scale
 from krohn.experiments.recipes import depth
-from krohn.experiments.scale import Scale
 from krohn.experiments.settings import SOLVED_STOP, gpt, run
 from krohn.experiments.summary import marks_of, note_on, summary
 from krohn.figures.lines import Line, Panel, line_chart
-from krohn.figures.saving import Figure
+from krohn.figures.style import Figure
 from krohn.tasks.task_config import TaskConfig
 
 # The text gives the tasks and the ten replicates; the depths are ours.

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
-from krohn.experiments.scale import Scale
+from krohn.experiments.names import Scale
 from krohn.experiments.settings import SOLVED_STOP, TASKS, gpt, run
 from krohn.experiments.summary import SOLVED, marks_of, note_on, summary
 from krohn.figures.heat_map import HeatMap, heat_map
-from krohn.figures.saving import Figure
+from krohn.figures.style import Figure
 from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import CurriculumConfig, HalvingConfig, RunConfig
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
-from krohn.experiments.scale import Scale
+from krohn.experiments.names import Scale
 from krohn.experiments.settings import run
 from krohn.experiments.summary import mean_series, series_at, summary
 from krohn.figures.lines import Line, Panel, line_chart
-from krohn.figures.saving import Figure
+from krohn.figures.style import Figure
 from krohn.models.network import ModelConfig
 from krohn.models.registry import model_config
 from krohn.recurrent.capability import capability

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.experiments.names import Scale
 from krohn.experiments.recipes.variants import (
     DEPARTURES,
     GPT,
@@ -14,10 +15,9 @@ from krohn.experiments.recipes.variants import (
     SHIFTED_BOS,
     variant,
 )
-from krohn.experiments.scale import Scale
 from krohn.experiments.summary import SOLVED, mean_series, series_at, summary
 from krohn.figures.lines import Line, Panel, line_chart
-from krohn.figures.saving import Figure
+from krohn.figures.style import Figure
 
 SHOWN = (LSTM, RECENCY, GPT, SHIFTED, SHIFTED_BOS, NO_POSITIONS_BOS)
 

@@ -9,12 +9,12 @@ from functools import cache
 
 from krohn.automata.small import sampled_automata
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.experiments.names import Scale
 from krohn.experiments.recipes import depth
-from krohn.experiments.scale import Scale
 from krohn.experiments.settings import SOLVED_STOP, run
 from krohn.experiments.summary import SOLVED, marks_of, note_on, summary
 from krohn.figures.heat_map import HeatMap, heat_map
-from krohn.figures.saving import Figure
+from krohn.figures.style import Figure
 from krohn.models.architectures.gpt import GptConfig
 from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import HalvingConfig

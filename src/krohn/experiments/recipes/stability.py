@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.experiments.names import Scale
 from krohn.experiments.record import Record
-from krohn.experiments.scale import Scale
 from krohn.experiments.settings import gpt, run
 from krohn.experiments.summary import marks_of, mean_and_error, note_on, summary
 from krohn.figures.bars import Bar, bar_chart
-from krohn.figures.saving import Figure
+from krohn.figures.style import Figure
 from krohn.tasks.task_config import TaskConfig
 
 TASKS = ("D8", "Q8", "Dyck4,2", "Grid9")

@@ -5,7 +5,7 @@ evaluation, so that whichever runs first serves the other.
 """
 
 from krohn.experiments.experiment import PlannedRun
-from krohn.experiments.scale import Scale
+from krohn.experiments.names import Scale
 from krohn.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
 from krohn.models.network import ModelConfig
 from krohn.study.evaluation import AccuracyByLength, AccuracyByOnes, AccuracyByProbability, Evaluation

@@ -1,6 +1,7 @@
-"""Folded positions, exact at first, then modulo a period: here, or at an end of a class.
+"""Features that one head finds: the symbol some positions back, the latest of a class, a folded position.
 
-The position itself needs no head; that of the latest or earliest member of a class needs one.
+The latest position of a class takes a head that prefers members, and among them the latest. Folded positions
+are exact at first, then modulo a period: here, which needs no head, or at the earliest or latest of a class.
 """
 
 from dataclasses import dataclass
@@ -9,6 +10,92 @@ from typing import Literal
 from krohn.construct.features.feature import Symbols, Value, folded
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.network.position_maps import Row
+
+
+@dataclass(frozen=True)
+class Back:
+    """The symbol ``distance`` positions back; where the word is shorter, ``before`` if given, else BOS."""
+
+    distance: int
+    num_symbols: int
+    before: int | None = None
+    early: int = 1
+    period: int = 1
+    masked: bool = False
+
+    @property
+    def start(self) -> tuple[int, ...]:
+        """Only what precedes the word."""
+        return (self.num_symbols if self.before is None else self.before,) * (self.distance + 1)
+
+    @property
+    def name(self) -> str:
+        """The display name."""
+        return f"{self.distance} back"
+
+    @property
+    def cost(self) -> float:
+        """One head, with one more position code than others."""
+        return 1.0 + 0.02 * self.distance
+
+    def step(self, value: Value, symbol: int, place: int) -> Value:
+        """A queue of the last symbols."""
+        assert isinstance(value, tuple)
+        return (*value[1:], symbol)
+
+    def show(self, value: Value) -> Row:
+        """The oldest in the queue."""
+        assert isinstance(value, tuple)
+        return (value[0],)
+
+    def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
+        """A look-back of the symbol's number."""
+        numbers = {symbol: symbol for symbol in symbols.number.values()}
+        at_bos = symbols.bos if self.before is None else self.before
+        held = symbols.label(draft, numbers, at_bos, "symbol")
+        return (draft.look_back(held, self.distance),)
+
+
+@dataclass(frozen=True)
+class Latest:
+    """``labels`` gives a small number to every member; before the first member the value is their count."""
+
+    labels: tuple[tuple[int, int], ...]
+    label: str
+    early: int = 1
+    period: int = 1
+    masked: bool = True
+
+    @property
+    def start(self) -> int:
+        """No member yet."""
+        return len({number for _, number in self.labels})
+
+    @property
+    def name(self) -> str:
+        """The display name."""
+        return f"latest[{self.label}]"
+
+    @property
+    def cost(self) -> float:
+        """One head of its own."""
+        return 1.0 + 0.01 * len(self.labels)
+
+    def step(self, value: Value, symbol: int, place: int) -> Value:
+        """Members replace the value."""
+        return dict(self.labels).get(symbol, value)
+
+    def show(self, value: Value) -> Row:
+        """The label."""
+        assert isinstance(value, int)
+        return (value,)
+
+    def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
+        """A memory of labels, written where the flag is 1."""
+        labels = dict(self.labels)
+        flag = symbols.flag(draft, labels.keys(), 1, f"writes {self.label}")
+        held = symbols.label(draft, labels, self.start, f"label of {self.label}")
+        return (draft.latest_write(flag, held, self.name),)
 
 
 @dataclass(frozen=True)
