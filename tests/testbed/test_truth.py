@@ -12,9 +12,10 @@ from transformers import AutoModelForCausalLM
 
 import krohn
 from krohn.exporting.reading import ReadExport, read_export
+from krohn.exporting.standard_blocks import standard_blocks
 from krohn.testbed.building import search_for
 from krohn.testbed.catalogue import entries
-from krohn.testbed.disguise import disguise
+from krohn.testbed.disguise import DECOY_UNITS, DECOYS, disguise
 from krohn.testbed.patching import EdgeModel, Other
 from krohn.testbed.truth import Search, Trial, search, truth_of, unfaithful, word_pairs
 from testbed.naive_patching import naive_pass
@@ -169,3 +170,25 @@ def swap(layer, basis, model, export, rows, prompt, states) -> None:  # type: ig
         assert answer[row["letter"] :].tolist() == row["answers"][row["letter"] :]
         if row["telling"]:
             assert row["answers"] != list(export.automaton.run(row["base"]))
+
+
+def test_decoy_units_are_active_and_nothing_reads_them() -> None:
+    network = krohn.compile("D6", length=8, method="cascade")
+    letter = standard_blocks(network.transformer).dim
+    unread = slice(letter + 1, letter + 4)  # behind the decoys' letter: a channel for each decoy head
+    without, decoder = (disguise(network, DECOYS, 7, units=units).decoder for units in (0, DECOY_UNITS))
+    words = np.random.default_rng(3).integers(network.automaton.num_letters, size=(40, 8))
+    written = EdgeModel(decoder).run(words).written
+    for block in range(decoder.layers):
+        name = f"transformer.h.{block}"
+        assert not without.tensors[f"{name}.mlp.c_proj.weight"][:, unread].any()
+        out = decoder.tensors[f"{name}.mlp.c_proj.weight"]
+        decoys = out[:, unread].any(axis=1)
+        assert decoys.sum() == DECOY_UNITS
+        assert not np.delete(out[decoys], np.r_[unread], axis=1).any()
+        assert written[(block + 1) * (decoder.heads + 1)][..., unread].abs().max() > 0.1  # they do write
+        for reader in ("attn.c_attn", "mlp.c_fc"):
+            assert not decoder.tensors[f"{name}.{reader}.weight"][unread].any()
+    assert not decoder.tensors["lm_head.weight"][:, unread].any()
+    right = np.array([network.automaton.run(word) for word in words.tolist()])
+    assert (EdgeModel(decoder).run(words).answers.numpy() == right).all()

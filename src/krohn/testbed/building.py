@@ -17,11 +17,11 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.strict_json import read_json
 from krohn.testbed.catalogue import Entry, entries
 from krohn.testbed.causal import Counterfactual, Variable, causal_model, counterfactuals, variables_of
-from krohn.testbed.disguise import NONE, ROTATED, disguise
+from krohn.testbed.disguise import DECOY_UNITS, NONE, ROTATED, disguise
 from krohn.testbed.graph import circuit_of
 from krohn.testbed.truth import Search, Truth, search, truth_of
 
-VERSION = 2
+VERSION = 3
 SUITE = "suite.json"
 """Written last: a folder without it is not finished."""
 CIRCUIT, TRUTH, CAUSAL = "circuit.json", "truth.json", "causal_model.json"
@@ -86,7 +86,7 @@ def _refuse_foreign(folder: Path) -> None:
 def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
     """Everything that the folder of a network holds, and the facts about it."""
     network = compile_network(entry.automaton, length=entry.length, **entry.options)
-    shown = disguise(network, entry.disguise, entry.seed)
+    shown = disguise(network, entry.disguise, entry.seed, units=DECOY_UNITS)
     truth = truth_of(shown.plain, shown.decoder, search_for(entry.automaton, entry.algorithm))
     variables = variables_of(network, shown.turn)
     pairs = counterfactuals(network, variables, seed=entry.seed)
@@ -217,9 +217,9 @@ def _page(entry: Entry, facts: dict[str, Any], card: str) -> str:
     """The model card, with the suite's additions."""
     head, _, rest = card.partition("\n## ")
     hidden = {
-        ROTATED: "Decoy heads and a rotation of the residual stream hide what its channels mean.",
+        ROTATED: "Decoy heads and units and a rotation of the residual stream hide what its channels mean.",
         NONE: "Every channel of its residual stream has a meaning.",
-    }.get(entry.disguise, "Decoy heads write what nothing reads.")
+    }.get(entry.disguise, "Decoy heads and units write what nothing reads.")
     part = f"""
 ## What is known about it
 

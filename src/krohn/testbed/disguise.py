@@ -1,7 +1,7 @@
-"""Known networks made hard to recognise: decoy heads, GPT-2 form, a rotation of the stream.
+"""Known networks made hard to recognise: decoy heads and units, GPT-2 form, a rotation of the stream.
 
 Function and algorithm stay the same. Decoys hold what the algorithm does not use: averages of the letters,
-earlier letters, in channels that are never read. A probe finds all of that.
+earlier letters, functions of the letter, in channels that are never read. A probe finds all of that.
 """
 
 from dataclasses import dataclass, replace
@@ -24,6 +24,8 @@ ROUNDS = 4
 """Rounds of mixing in a rotation: 4⁴ channels can reach each other."""
 NONE, DECOYS, ROTATED = "plain", "decoys", "rotated"
 DISGUISES = (NONE, DECOYS, ROTATED)
+DECOY_UNITS = 4
+"""Hidden units of each MLP in the suite that do nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +43,17 @@ class Disguised:
     turn: Matrix
 
 
-def disguise(network: CompiledNetwork, kind: str, seed: int, *, decoys: int = 3) -> Disguised:
-    """The network as a GPT-2: unchanged, with decoys, or with decoys and a rotation."""
+def disguise(network: CompiledNetwork, kind: str, seed: int, *, decoys: int = 3, units: int = 0) -> Disguised:
+    """The network as a GPT-2: unchanged, with decoys (heads and hidden units), or with decoys and a rotation.
+
+    Units have a random stream of their own, so that heads and rotation are the same with and without them.
+    """
     rng = np.random.default_rng(seed)
     blocks = standard_blocks(network.transformer)
     if kind != NONE:
+        letter = blocks.dim  # the first channel that decoys add
         blocks = with_decoys(blocks, decoys, rng)
+        blocks = with_decoy_units(blocks, letter, units, np.random.default_rng([seed, 1]))
     automaton = network.automaton
     names = vocabulary_of(automaton.letter_names, automaton.output_names, network.transformer.num_padding)
     plain = lowered(blocks, names, measured(blocks, network), normalized=True)
@@ -84,6 +91,26 @@ def with_decoys(blocks: StandardBlocks, count: int, rng: np.random.Generator) ->
             for block in blocks.blocks
         ),
     )
+
+
+def with_decoy_units(
+    blocks: StandardBlocks, letter: int, count: int, rng: np.random.Generator
+) -> StandardBlocks:
+    """Each MLP gets ``count`` units that read the decoys' letter and write to the unread channels behind."""
+
+    def wider(block: StandardBlock) -> StandardBlock:
+        into, out = np.zeros((blocks.dim, count)), np.zeros((count, blocks.dim))
+        into[letter] = rng.integers(-32, 33, size=count) / 32
+        out[:, letter + 1 :] = rng.integers(-8, 9, size=out[:, letter + 1 :].shape) / 32
+        return replace(
+            block,
+            into=np.concatenate([block.into, into], axis=1),
+            into_bias=np.concatenate([block.into_bias, rng.integers(-32, 33, size=count) / 32]),
+            out=np.concatenate([block.out, out]),
+            roles=(*block.roles, *["idle"] * count),
+        )
+
+    return replace(blocks, blocks=tuple(map(wider, blocks.blocks))) if count else blocks
 
 
 def _decoy(old: int, letter: int, target: int, kind: int, rng: np.random.Generator, dim: int) -> Head:
