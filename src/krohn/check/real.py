@@ -198,8 +198,8 @@ def _sum(left: Array, right: Array, towards: float) -> Array:
     total = left + right
     part = total - left
     missed = (left - (total - part)) + (right - part)
-    step = missed < 0 if towards < 0 else missed > 0
-    return _stepped(total, step | np.isnan(missed), towards)
+    enough = missed >= 0 if towards < 0 else missed <= 0  # false where something is NaN
+    return _stepped(total, ~enough, towards)
 
 
 def _stepped(values: Array, some: Flags, towards: float) -> Array:

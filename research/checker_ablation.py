@@ -1,0 +1,229 @@
+"""What each part of the checker is for: networks that are proved, and are not once a part is taken out.
+
+    python research/checker_ablation.py [--jobs 1] [--only TEXT] [--parts PART …] [--out FILE]
+
+``--out docs/generated/ablation.md`` writes the page. A part is taken out by replacing its function: a bound
+by a weaker one, a rule by a refusal. So nothing wrong can be proved; what is counted is what is lost. A part
+without which nothing is lost should go.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+import krohn
+from krohn.certify import witness_search
+from krohn.certify.proof import attempt
+from krohn.certify.verification import arithmetic
+from krohn.check import affine, checker, chunks, closure, composition, head_rules, layer_norm, mlp, race, scan
+from krohn.check import format as formats
+from krohn.check.verdict import Refused
+from krohn.errors import KrohnError
+from krohn.exporting.export_proof import prove
+from krohn.exporting.from_compiled import decoder_of_compiled
+
+PAPER = (
+    *("C2", "C3", "C4", "C5", "C6", "C7", "C8", "C2xC2", "C2xC2xC2"),
+    *("D6", "D8", "Q8", "A4", "S4", "A5", "S5", "Grid4", "Grid9", "Dyck4,2"),
+)
+FORMS = ("C6", "D8", "S4", "abab", "Grid4", "FlipFlop")
+HALVES = ("C2", "C3", "C6", "S4", "FlipFlop", "Memory3", "abab", "Grid4", "Add")
+FEATURES = ("Dyck2,2", "Add", "abab", "regex:d*(es?d*)?", "regex:b*a[ab]*", "T3", "C2xC2", "WriteOnce2")
+RECURRENT = {
+    "deltaproduct": "C2 C5 S3 abab Grid4",
+    "diagonal": "FlipFlop Grid4 C3 C2 C5",
+    "rankone": "C2 S3 abab",
+    "lstm": "C2 S3 abab",
+    "gru": "C2 S3 abab",
+}
+Case = tuple[str, str, int, str, tuple[tuple[str, Any], ...]]
+"""Group, automaton, length, dtype (or architecture, or format of an export), options."""
+
+
+def cases() -> Iterator[Case]:
+    """Networks of every kind that the checker knows, slow ones first."""
+    yield from (("export", spec, 64, to, ()) for spec in PAPER[::-1] for to in ("hf", "plain"))
+    for method in ("scan", "paper", "grid", "cascade"):
+        yield from ((method, spec, 32, "float32", (("method", method),)) for spec in FORMS)
+    yield from (("default", spec, 128, "float32", ()) for spec in PAPER)
+    yield from (("half", spec, 16, dtype, ()) for spec in HALVES for dtype in ("float16", "bfloat16"))
+    yield from (("features", spec, 8, "float64", (("method", "features"),)) for spec in FEATURES)
+    yield from (("strict", spec, 16, "float32", (("mask", "strict"),)) for spec in FORMS)
+    yield from (("sine", spec, 16, "float64", (("activation", "sin"),)) for spec in ("C5", "Q8", "S4"))
+    yield from (("one layer", spec, 8, "float32", (("method", "wide"),)) for spec in ("D6", "abab", "S3"))
+    for kind, names in RECURRENT.items():
+        yield from (("recurrent", spec, 0, kind, ()) for spec in names.split())
+
+
+def refuse(*given: Any, **options: Any) -> Any:
+    raise Refused("taken out")
+
+
+def plain(self: affine.Affine) -> affine.Affine:
+    """The box alone says what a unit holds: nothing is shared."""
+    made = affine.entering(self.box)
+    own = made.tied.sum(axis=0)
+    return affine.Affine(self.box, made.centre, np.zeros((0, *own.shape)), own)
+
+
+def no_clock(along: Any) -> Any:
+    return READINGS(np.zeros_like(along))
+
+
+def deep_sums(self: Any, count: Any, reach: Any, additions: Any) -> Any:
+    return WEIGHT_ERROR(self, count, reach, np.broadcast_to(count, np.shape(additions)))
+
+
+def any_tree(self: Any, size: Any, largest: Any, count: Any, terms: float) -> Any:
+    return self.inner.error(size, terms + 1.0, terms)
+
+
+def any_moments(fmt: Any, most: Any) -> Any:
+    return fmt.inner.error(most.sum(), float(len(most)), 0.0)
+
+
+def every_letter(look: Any) -> head_rules.Counted:
+    sizes = (look.moment.classes,), (look.length,), (len(look.keys), look.length)
+    return head_rules.Counted(*(np.ones(size, dtype=bool) for size in sizes))
+
+
+def no_slope(self: Any, strand: Any, box: Any, terms: Any, left: Any) -> Any:
+    return ADDED(self, strand, box, terms, [])
+
+
+def long_gains(*given: Any) -> Any:
+    with patch.object(layer_norm, "replace", lambda own, bits: own):
+        return SCALED(*given)
+
+
+READINGS, WEIGHT_ERROR = checker.readings_of, formats.Format.weight_error
+ADDED, SCALED = composition.Adding.added, layer_norm.scaled
+none_exact = {"_exact": lambda self, box, weight, offset, size: np.zeros(size.shape, dtype=bool)}
+Part = tuple[tuple[Any, str, Callable[..., Any]], ...]
+PARTS: dict[str, Part] = {
+    "affine forms": ((affine.Affine, "shared", plain), (affine.Affine, "opened", lambda self: self)),
+    "pairs of opposite units": ((mlp, "mirrors", lambda into, out: np.zeros((0, 2), dtype=np.int64)),),
+    "errors of the left number that cancel": ((composition.Adding, "added", no_slope),),
+    "exact sums": ((formats.Format, "_exact", none_exact["_exact"]),),
+    "grain of sums that are cut": ((affine.Affine, "grain", lambda self, weight: np.zeros(weight.shape[1])),),
+    "strands run as one": ((mlp.Block, "gathered", lambda self, chain, found: found),),
+    "units cut by counters": ((mlp.Block, "cut", refuse),),
+    "clocks": ((checker, "readings_of", no_clock), (witness_search, "readings_of", no_clock)),
+    "sums over some letters": ((head_rules, "counted_by", every_letter),),
+    "depth of the terms of softmax": ((formats.Format, "weight_error", deep_sums),),
+    "averages by partial sums": ((formats.Format, "averaged", any_tree),),
+    "weights that are exactly 0 and 1": ((formats.Format, "certain", lambda self, gap: False),),
+    "races": ((race, "race", refuse),),
+    "rounds of a scan": ((scan, "_require_cut", refuse),),
+    "LayerNorm: few large squares": ((layer_norm, "positive_sum", any_moments),),
+    "LayerNorm: short gains": ((layer_norm, "scaled", long_gains),),
+    "states of a layer merged": ((closure.Mealy, "forgetting", lambda self: self),),
+    "chunks": ((chunks, "_fits", lambda size, unit: False),),
+}
+
+
+@contextmanager
+def without(part: Part) -> Iterator[None]:
+    with ExitStack() as stack:
+        for place, name, instead in part:
+            stack.enter_context(patch.object(place, name, instead))
+        yield
+
+
+def prover(case: Case) -> Callable[[], str] | None:
+    """How the network of a case is proved, to what it proves; ``None`` if it is not built."""
+    group, spec, length, kind, options = case
+    try:
+        if group == "recurrent":
+            recurrent = krohn.compile(spec, architecture=kind)
+            return lambda: _recurrent(recurrent)
+        dtype = "float32" if group == "export" else kind
+        network = krohn.compile(spec, length, dtype=dtype, **dict(options))
+    except KrohnError:
+        return None
+    if group == "export":
+        decoder = decoder_of_compiled(network, normalized=kind == "hf", dtype="float32")
+        return lambda: "yes" if prove(decoder, network).certified else ""
+    ask = network.transformer, network.automaton, length, arithmetic(kind)
+    return lambda: "yes" if attempt(*ask)[1] is None else ""
+
+
+def _recurrent(network: Any) -> str:
+    found = krohn.verify(network)
+    if found.certified:
+        return f"every length, {found.claim.order}"
+    return f"{found.largest} letters" if found.largest else ""
+
+
+def measured(case: Case, parts: tuple[str, ...]) -> tuple[Case, dict[str, tuple[str, float]]]:
+    """What is proved, and in how many seconds: with all parts, and without each."""
+    ask, found = prover(case), dict[str, tuple[str, float]]()
+    if ask is None:
+        return case, found
+    for name in ("", *parts):
+        start = time.process_time()
+        with without(PARTS.get(name, ())):
+            proved = ask()
+        found[name] = proved, time.process_time() - start
+        if not proved and not name:
+            break  # nothing to lose
+    return case, found
+
+
+def report(rows: list[tuple[Case, dict[str, tuple[str, float]]]], parts: tuple[str, ...]) -> str:
+    kept = [(case, found) for case, found in rows if found and found[""][0]]
+    lines = [
+        "# What each part of the checker is for",
+        "",
+        f"Written by `research/checker_ablation.py`: {len(kept)} networks that are proved, each proved again "
+        "without one part at a\ntime, which is replaced by a weaker bound or by a refusal. *Slower*: "
+        "processor time of what is still proved, in proportion.",
+        "",
+        "| without | lost | slower | which |",
+        "|---|---:|---:|---|",
+    ]
+    for part in parts:
+        lost = [_named(case) for case, found in kept if found[part][0] != found[""][0]]
+        same = [found for _, found in kept if found[part][0] == found[""][0]]
+        ratio = sum(found[part][1] for found in same) / max(1e-9, sum(found[""][1] for found in same))
+        shown = "; ".join(lost[:8]) + (f"; and {len(lost) - 8} more" if len(lost) > 8 else "")
+        lines.append(f"| {part} | {len(lost)} | {ratio:.2f} | {shown} |")
+    return "\n".join(lines) + "\n"
+
+
+def _named(case: Case) -> str:
+    group, spec, length, kind, _ = case
+    return f"{spec} ({group}, {kind}{f', T = {length}' if length else ''})".replace("|", "\\|")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--only", default="", help="cases whose group and automaton contain this")
+    parser.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    chosen = [case for case in cases() if options.only in f"{case[0]} {case[1]}"]
+    parts = tuple(options.parts)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        rows = list(pool.map(measured, chosen, [parts] * len(chosen)))
+    text = report(rows, parts)
+    print(text)
+    refused = [_named(case) for case, found in rows if not found or not found[""][0]]
+    print("not built or not proved:", "; ".join(refused))
+    if options.out:
+        options.out.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
