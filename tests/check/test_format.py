@@ -1,5 +1,6 @@
 """Computed numbers lie in their boxes: every number of a toy format, and real runs in all orders."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -30,15 +31,24 @@ def inside(made: Box, values: Array) -> bool:
     return bool(((made.part.lo <= values) & (values <= made.part.hi)).all())
 
 
-@pytest.mark.parametrize(("name", "kind"), [("float32", np.float32), ("float16", np.float16)])
-def test_rounding_is_that_of_the_hardware(name: str, kind: type) -> None:
-    rounding = FORMATS[name].outer
-    dice = np.random.default_rng(0)
-    values = dice.standard_normal(4000) * 2.0 ** dice.integers(
-        -30 if name == "float16" else -152, 15, size=4000
-    )
-    assert (rounding.cast(values) == values.astype(kind).astype(np.float64)).all()
+def test_rounding_to_float16_is_that_of_numpy() -> None:
+    rounding, dice = FORMATS["float16"].outer, np.random.default_rng(0)
+    values = dice.standard_normal(4000) * 2.0 ** dice.integers(-30, 15, size=4000)
+    assert (rounding.cast(values) == values.astype(np.float16).astype(np.float64)).all()
     assert np.isinf(rounding.cast(np.array([1e39])))
+
+
+def test_rounding_to_float32_is_to_the_nearest_of_24_bits_ties_to_even() -> None:
+    """Judged by exact fractions: subnormals, ties, both signs, and what is too large."""
+    rounding, dice = FORMATS["float32"].outer, np.random.default_rng(0)
+    values = dice.standard_normal(2000) * 2.0 ** dice.integers(-152, 127, size=2000)
+    ties = (dice.integers(2**23, 2**24, size=500) + 0.5) * 2.0 ** dice.integers(-149, 100, size=500)
+    values = np.concatenate([values, ties, -ties, np.array([0.0, 2.0**-150, 1.5 * 2.0**-149, 2.0**-149])])
+    for value, got in zip(values.tolist(), rounding.cast(values).tolist(), strict=True):
+        exponent = max(math.frexp(value)[1] - 24, -149)
+        steps = round(Fraction(value) / Fraction(2) ** exponent)  # Python rounds ties to even
+        assert got == float(steps * Fraction(2) ** exponent)
+    assert rounding.cast(np.array([3.5e38, -1e300])).tolist() == [np.inf, -np.inf]
 
 
 def test_rounding_to_bfloat16_is_that_of_torch() -> None:

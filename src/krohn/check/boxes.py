@@ -91,15 +91,10 @@ class BoxCell:
         error = error + 2 * fmt.rounding(size + error)
         least = np.full(len(low), np.inf)
         for answer in np.unique(right):
-            rows = right == answer
-            for other in range(len(bias)):
-                if other == answer:
-                    continue
-                lead = (h[rows] @ (weight[:, [answer]] - weight[:, [other]])).lo[:, 0]
-                apart = (
-                    (point(bias[answer]) - point(bias[other])).lo - error[rows, answer] - error[rows, other]
-                )
-                least[rows] = np.minimum(least[rows], lead + apart)
+            rows, others = right == answer, np.arange(len(bias)) != answer
+            lead = (h[rows] @ (weight[:, [answer]] - weight[:, others])).lo
+            apart = (point(bias[answer]) - point(bias[others])).lo - error[rows, answer, None]
+            least[rows] = (lead + apart - error[rows][:, others]).min(axis=1, initial=np.inf)
         return least
 
 

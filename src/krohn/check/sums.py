@@ -84,9 +84,8 @@ class Sums:
         """The stream after a part of a block; no channel may overflow, read or not."""
         if self.notes is not None:
             total = self.notes.reached(block, x)
-            fits = (block == 0) | (
-                1.01 * total < self.fmt.outer.largest
-            )  # sums of a block are checked as made
+            # sums of a block are checked as made
+            fits = (block == 0) | (1.01 * total < self.fmt.outer.largest)
             require(fits, "a channel of the stream can overflow", TOO_LARGE)
         return x
 
