@@ -5,12 +5,19 @@ runs in bfloat16, for it refuses float32; ours keeps memories in float32, and it
 too. Without gates: on Hopper theirs refuses their gradient with Triton 3.4 to 3.7.0, and one line says
 what it answered here. A way that fails is named with its message, and the others go on.
 
-Run: python benchmarks/bench_fla.py [--length 128] [--rows 2560] [--head 16] [--steps 1 2 4] [--repeat 5]
+With --letters the number of rows falls as words grow. The loop, and its float64 form that errors are measured
+against, keep every memory; --no-loop leaves them out.
+
+Run: python benchmarks/bench_fla.py [--lengths 128] [--rows 2560 | --letters 524288] [--head 16]
+                                    [--steps 1 2 4] [--repeat 5] [--no-loop] [--out FILE.jsonl]
 """
 
 import argparse
+import json
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import torch
@@ -128,31 +135,40 @@ def layer(rows: int, length: int, steps: int, head: int, device: str) -> dict[st
         ).to(device, torch.bfloat16)
         ways[THEIRS] = (lambda x, *_: theirs(x)[0], [stream, *theirs.parameters()])
     except Exception as error:  # whatever its import does on this machine
-        print(f"layer: {THEIRS} failed: {said(error)}", flush=True)
+        print(f"layer: {THEIRS} failed: {message(error)}", flush=True)
     return ways
 
 
-def said(error: Exception) -> str:
+def message(error: Exception) -> str:
     """Its kind and the beginning of its message."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
-def measured(name: str, ways: dict[str, Way], repeat: int) -> None:
+def measured(name: str, ways: dict[str, Way], repeat: int) -> dict[str, Any]:
     """One line: the times, ratios to ours, and how far the results are from the loop in float64."""
     exact = ways.pop("exact", None)
     wanted = None if exact is None else [part.detach().double() for part in passes(exact)]
     taken: dict[str, float] = {}
-    far: list[str] = []
+    far: dict[str, float] = {}
+    failed: dict[str, str] = {}
     for way, both in ways.items():
         try:
             taken[way] = seconds(both, repeat)
-            far += [] if wanted is None else [f"{way} {furthest(both, wanted):.1e}"]
+            if wanted is not None:
+                far[way] = furthest(both, wanted)
         except Exception as error:  # a kernel that does not compile, or a refusal
-            print(f"{name}: {way} failed: {said(error)}", flush=True)
+            failed[way] = message(error)
+            print(f"{name}: {way} failed: {failed[way]}", flush=True)
     words = [f"{way} {time_of * 1e3:.2f} ms" for way, time_of in taken.items()]
     others = [way for way in taken if OURS in taken and way != OURS]
     words += [f"{way} / ours {taken[way] / taken[OURS]:.1f}" for way in others]
-    print(f"{name}: {', '.join(words)}; error {', '.join(far) or 'not compared'}", flush=True)
+    errors = ", ".join(f"{way} {share:.1e}" for way, share in far.items()) or "not compared"
+    print(f"{name}: {', '.join(words)}; error {errors}", flush=True)
+    return {
+        "milliseconds": {way: 1e3 * time_of for way, time_of in taken.items()},
+        "error": far,
+        "failed": failed,
+    }
 
 
 def gated(length: int, steps: int, head: int, device: str) -> None:
@@ -168,26 +184,46 @@ def gated(length: int, steps: int, head: int, device: str) -> None:
         far = furthest(theirs, passes(exact))
         print(f"gated, {steps} steps: {THEIRS} is {far:.1e} from the loop", flush=True)
     except Exception as error:  # its refusal is what is asked for
-        print(f"gated, {steps} steps: {THEIRS} failed: {said(error)}", flush=True)
+        print(f"gated, {steps} steps: {THEIRS} failed: {message(error)}", flush=True)
 
 
 def main() -> None:
-    """Two lines for each number of steps."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Two lines for each length and number of steps."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--length", type=int, default=128)
-    parser.add_argument("--rows", type=int, default=2560, help="sequences × heads")
+    parser.add_argument("--lengths", type=int, nargs="+", default=[128])
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--rows", type=int, default=2560, help="sequences × heads")
+    sizes.add_argument("--letters", type=int, help="rows × length")
     parser.add_argument("--head", type=int, default=16, help="numbers in a key and in a value")
     parser.add_argument("--steps", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--no-loop", action="store_true", help="leave out the loop and the errors")
+    parser.add_argument("--out", type=Path, help="a file to append a JSON line for each measurement to")
     asked = parser.parse_args()
-    print(f"rows {asked.rows}, length {asked.length}, head {asked.head}", flush=True)
-    for steps in asked.steps:
-        torch.manual_seed(0)
-        sizes = asked.rows, asked.length, steps, asked.head, asked.device
-        measured(f"recurrence, {steps} steps", recurrence(*sizes), asked.repeat)
-        measured(f"layer, {steps} steps", layer(*sizes), asked.repeat)
-    gated(asked.length, asked.steps[-1], asked.head, asked.device)
+    for length in asked.lengths:
+        rows = max(HEADS, asked.letters // length) if asked.letters else asked.rows
+        print(f"rows {rows}, length {length}, head {asked.head}", flush=True)
+        for steps in asked.steps:
+            for what, ways_of in (("recurrence", recurrence), ("layer", layer)):
+                torch.manual_seed(0)
+                ways = ways_of(rows, length, steps, asked.head, asked.device)
+                if asked.no_loop:
+                    ways = {name: way for name, way in ways.items() if name not in (LOOP, "exact")}
+                line = {"what": what, "steps": steps, "length": length, "rows": rows, "head": asked.head}
+                line |= measured(f"{what}, {steps} steps", ways, asked.repeat) | versions(asked.device)
+                if asked.out is not None:
+                    with asked.out.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(line) + "\n")
+    gated(asked.lengths[0], asked.steps[-1], asked.head, asked.device)
+
+
+def versions(device: str) -> dict[str, str]:
+    """Of torch and the machine."""
+    name = torch.cuda.get_device_name() if device == "cuda" else device
+    return {"torch": torch.__version__, "device": name}
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
 """The table of stock layers: a card for each, cell by cell, several processes at once; then a page of all.
 
-Run: python tools/card_table.py run --out FOLDER [--workers 15] [--seconds 500] [--known FILE.jsonl]
-     python tools/card_table.py gather FILE.jsonl ...
+Run: python tools/card_table.py run --out FILE.jsonl [--workers 15] [--seconds 500] [--known FILE.jsonl …]
+     python tools/card_table.py gather FILE.jsonl …
      python tools/card_table.py page
 
-`run` appends a line to FOLDER/cards.jsonl for every cell (layer, automaton, optimiser) as soon as it is done;
-what --known holds is not run again. First every cell with AdamW; then, with Muon, cells that no seed learned
-although no theorem is against it; then ten seeds where three disagree. Layers of flash-linear-attention are
-those of `stock_layers.py`, so its package must be on the path. `gather` keeps of each cell the line with the
-most seeds, in results/cards/cards.jsonl; `page` writes docs/generated/card-table.md from it.
+`run` appends a line to FILE.jsonl for every network as soon as it is done; what the results, --known or FILE
+hold is not run again, so a run can be continued. First every cell (layer, automaton) with three seeds of
+AdamW; then, with Muon, cells that no seed learned although no theorem is against it; then ten seeds where
+three disagree. Layers of flash-linear-attention are those of `stock_layers.py`, so its package must be on the
+path. `gather` adds networks to results/cards/cards.jsonl, a line for each cell and optimiser; `page` writes
+docs/generated/card-table.md from it.
 """
 
 import argparse
@@ -16,8 +17,10 @@ import json
 import multiprocessing as mp
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 LAYERS = {
@@ -26,6 +29,7 @@ LAYERS = {
     "lstm": "LSTM",
     "gru": "GRU",
     "stock_layers:mamba2": "Mamba-2",
+    "stock_layers:mamba3": "Mamba-3",
     "stock_layers:gla": "GLA",
     "stock_layers:hgrn2": "HGRN2",
     "stock_layers:mlstm": "mLSTM",
@@ -44,8 +48,10 @@ LAYERS = {
 """By the name that ``krohn card`` takes."""
 
 NOT_RUN = {
-    "Mamba-3": "flash-linear-attention 0.6.0 has no reference form of it, and its layer refuses to run "
-    "without the kernels of the package `mamba_ssm` (`krohn card fla:Mamba3` says so in one line)",
+    "Mamba-3 with its own kernels": "flash-linear-attention 0.6.0 has no reference form of it, and its layer "
+    "refuses to run without the package `mamba_ssm` (`krohn card fla:Mamba3` says so in one line); the row "
+    "is the recurrence of its authors, with one input and output a head, on the library's scalar-gated "
+    "reference",
     "xLSTM": "not in flash-linear-attention 0.6.0; the row mLSTM is its matrix memory by the library's "
     "recurrence with one gate a head, with a normaliser and the input gate cut off at e⁵",
     "The library's layers with their own kernels (`krohn card fla:GatedDeltaNet` and others)": "tried on an "
@@ -128,15 +134,17 @@ the result is not: one seed of three passes at T with four steps, none at 4T (tr
 
 
 class Cell(NamedTuple):
-    """One run of ``krohn card``."""
+    """A layer, an automaton and an optimiser: a line of the results."""
 
     layer: str
     task: str
     optimizer: str = "adamw"
-    seeds: int = 3
 
 
-def first_cells() -> Iterator[Cell]:
+Rows = dict[Cell, dict[str, Any]]
+
+
+def cells() -> Iterator[Cell]:
     """All with AdamW, the automata that tell most first."""
     for task in TASKS[:2]:
         yield from (Cell(layer, task) for layer in LAYERS)
@@ -145,92 +153,151 @@ def first_cells() -> Iterator[Cell]:
         yield from (Cell(layer, task) for layer in LAYERS)
 
 
-def next_cell(row: dict[str, Any]) -> Cell | None:
-    """What a finished cell asks for: ten seeds where three disagree, Muon where AdamW failed."""
-    cell = Cell(row["layer"], row["task"], row["optimizer"])
-    passed, seeds = row["learned"]["4T"], row["seeds"]
-    if 0 < passed < seeds == 3:
-        return cell._replace(seeds=10)
-    if not passed and row["can"] != "no" and row["optimizer"] == "adamw" and seeds == 3:
-        return cell._replace(optimizer="muon")
-    return None
+def wanted(rows: Rows) -> Iterator[tuple[Cell, int]]:
+    """The networks that are missing, most wanted first: a cell and a seed.
+
+    Three seeds of every cell with AdamW; three with Muon where none of these passes at 4T although no theorem
+    is against it; ten where three disagree, at T or at 4T.
+    """
+    for cell in cells():
+        yield from ((cell, seed) for seed in range(trained_seeds(rows, cell), 3))
+    failed = [cell for cell in cells() if asks_for_muon(cell, rows.get(cell))]
+    for cell in (cell._replace(optimizer="muon") for cell in failed):
+        yield from ((cell, seed) for seed in range(trained_seeds(rows, cell), 3))
+    for cell, row in rows.items():
+        if disagree(row):
+            yield from ((cell, seed) for seed in range(row["seeds"], 10))
 
 
-def work(task: tuple[Cell, dict[str, Any]]) -> dict[str, Any]:
-    """The row of a cell; an error is one line in it."""
+def trained_seeds(rows: Rows, cell: Cell) -> int:
+    return int(rows[cell]["seeds"]) if cell in rows else 0
+
+
+def asks_for_muon(cell: Cell, row: dict[str, Any] | None) -> bool:
+    """Whether AdamW was tried with three seeds and failed at 4T where no theorem says that it must."""
+    if row is None or row["seeds"] < 3 or any(share >= 0.99 for share in row["accuracy"]["4T"][:3]):
+        return False
+    return can(cell.layer, cell.task) != "no"
+
+
+def disagree(row: dict[str, Any]) -> bool:
+    """Whether some but not all of the first three seeds pass, at T or at 4T."""
+    shares = (row["accuracy"][length][:3] for length in ("T", "4T"))
+    return row["seeds"] >= 3 and any(0 < sum(one >= 0.99 for one in three) < 3 for three in shares)
+
+
+def work(task: tuple[Cell, int, dict[str, Any]]) -> dict[str, Any]:
+    """The row of one network; an error is one line in it."""
     import torch
 
     from krohn.study.card import card
 
     torch.set_num_threads(1)
     sys.path.insert(0, str(Path(__file__).parent))
-    cell, options = task
+    cell, seed, options = task
     begin = time.monotonic()
-    kept = cell._asdict()
+    kept = cell._asdict() | {"seed": seed}
     try:
-        found = card(cell.layer, [cell.task], seeds=cell.seeds, optimizer=cell.optimizer, **options)
+        result = card(cell.layer, [cell.task], seeds=1, first_seed=seed, optimizer=cell.optimizer, **options)
     except Exception as error:
         return kept | {"error": f"{type(error).__name__}: {error}"[:300]}
-    whole = {"remark": found.remark, "stopped": found.stopped, "wall": round(time.monotonic() - begin, 1)}
-    return kept | dict(found.rows[0]) | whole | {"settings": dict(found.settings), "task": cell.task}
+    whole = {"remark": result.remark, "wall": round(time.monotonic() - begin, 1)}
+    return kept | dict(result.rows[0]) | whole | {"settings": dict(result.settings), "task": cell.task}
 
 
 def run(arguments: argparse.Namespace) -> None:
     end = time.monotonic() + arguments.seconds
-    known = {}
-    for path in arguments.known:
-        known |= {key_of(row): row for row in read(path)}
     out = Path(arguments.out)
-    out.mkdir(parents=True, exist_ok=True)
-    waiting = [cell for cell in first_cells() if cell not in known]
-    later: list[Cell] = [more for row in known.values() if (more := next_cell(row)) and more not in known]
-    if arguments.only:
-        waiting = [cell for cell in waiting if cell.layer in arguments.only and cell.task in arguments.tasks]
-    context, running = mp.get_context("spawn"), []
-    with context.Pool(arguments.workers) as pool, open(out / "cards.jsonl", "a") as stream:
-        while (waiting or later or running) and time.monotonic() < end:
-            while len(running) < arguments.workers and (waiting or later):
-                cell = waiting.pop(0) if waiting else later.pop(0)
-                left = (end - time.monotonic()) / 60
-                options = {"steps": arguments.steps, "minutes": max(0.01, left - 0.1)}
-                running.append(pool.apply_async(work, ((cell, options),)))
-            for done in [each for each in running if each.ready()]:
-                running.remove(done)
-                row = done.get()
-                stream.write(json.dumps(row) + "\n")
-                stream.flush()
-                print(f"{row['layer']} {row['task']} {row.get('learned', row.get('error'))}", flush=True)
-                if "error" not in row and not row["stopped"] and (more := next_cell(row)):
-                    later.append(more)
-            time.sleep(0.05)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    files = [*([] if arguments.afresh else [RESULTS]), *arguments.known, out]
+    out.touch()
+    rows = merged(files)
+    running: dict[tuple[Cell, int], Any] = {}
+    tried: set[tuple[Cell, int]] = set()
+    context = mp.get_context("spawn")
+    with context.Pool(arguments.workers) as pool, out.open("a", encoding="utf-8") as stream:
+        while time.monotonic() < end:
+            for one in wanted(rows):
+                if len(running) >= arguments.workers:
+                    break
+                if one not in tried and (
+                    not arguments.only or one[0].layer.startswith(tuple(arguments.only))
+                ):
+                    options = {"steps": arguments.steps, "minutes": (end - time.monotonic()) / 60}
+                    tried.add(one)
+                    running[one] = pool.apply_async(work, ((*one, options),))
+            if not running:
+                break
+            for one in [one for one, result in running.items() if result.ready()]:
+                row = running.pop(one).get()
+                if "error" in row or row["seeds"]:
+                    stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+                    stream.flush()
+                    rows = merged(files)
+                print(*one[0], one[1], row.get("accuracy", row.get("error")), flush=True)
+            time.sleep(0.2)
         pool.terminate()
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """The cells of a file that are whole: all seeds were trained."""
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    return [row for row in rows if "error" in row or row["seeds"] == row["settings"]["seeds"]]
+def merged(paths: Sequence[Path]) -> Rows:
+    """Of each cell the seeds 0, 1, … up to the first that is missing.
+
+    Of a network that is there twice the last counts.
+    """
+    networks: dict[Cell, dict[int, dict[str, Any]]] = {}
+    for path in paths:
+        for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+            cell = Cell(row["layer"], row["task"], row["optimizer"])
+            for seed, network in enumerate(() if "error" in row else split(row), row.get("seed", 0)):
+                networks.setdefault(cell, {})[seed] = network
+    result = {}
+    for cell, of_cell in sorted(networks.items()):
+        count = next(seed for seed in range(len(of_cell) + 1) if seed not in of_cell)
+        if count:
+            result[cell] = joined([of_cell[seed] for seed in range(count)])
+    return result
 
 
-def key_of(row: dict[str, Any]) -> Cell:
-    return Cell(row["layer"], row["task"], row["optimizer"], row["seeds"])
+def split(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each network; seconds and wall time are known for all of them together only."""
+    count = row["seeds"]
+    plain = {key: value for key, value in row.items() if key not in ("seed", "stopped")}
+    plain |= {"seeds": 1, "wall": row["wall"] / count if count else 0}
+    return [
+        plain
+        | {"holds": [row["holds"][at]], "first_step": [row["first_step"][at]]}
+        | {"accuracy": {length: [row["accuracy"][length][at]] for length in ("T", "4T")}}
+        for at in range(count)
+    ]
+
+
+def joined(networks: list[dict[str, Any]]) -> dict[str, Any]:
+    """The row of a cell from those of its networks."""
+    accuracy = {length: [one["accuracy"][length][0] for one in networks] for length in ("T", "4T")}
+    torches = sorted({one["settings"]["torch"] for one in networks})
+    return networks[0] | {
+        "seeds": len(networks),
+        "learned": {length: sum(one >= 0.99 for one in shares) for length, shares in accuracy.items()},
+        "holds": [one["holds"][0] for one in networks],
+        "accuracy": accuracy,
+        "first_step": [one["first_step"][0] for one in networks],
+        "seconds": median(one["seconds"] for one in networks),
+        "wall": round(sum(one["wall"] for one in networks), 1),
+        "settings": networks[0]["settings"] | {"seeds": len(networks), "torch": ", ".join(torches)},
+    }
 
 
 def gather(arguments: argparse.Namespace) -> None:
-    """Of each cell the line with the most seeds; cells of which no network was finished are left out."""
-    best: dict[Cell, dict[str, Any]] = {}
-    for path in (RESULTS, *arguments.files):
-        for line in path.read_text().splitlines() if path.exists() else ():
-            row = json.loads(line)
-            key = Cell(row["layer"], row["task"], row["optimizer"])
-            if (
-                row.get("seeds")
-                and "error" not in row
-                and row["seeds"] > best.get(key, {"seeds": 0})["seeds"]
-            ):
-                best[key] = row
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(best[key], ensure_ascii=False) + "\n" for key in sorted(best)]
+    """All networks of the results and of the files, with the verdicts of today."""
+    from krohn.automata.zoo import parse_spec
+    from krohn.study.card import conflict, theorem
+    from krohn.study.layers import find_layer
+
+    sys.path.insert(0, str(Path(__file__).parent))
+    lines = []
+    for cell, row in merged([RESULTS, *arguments.files]).items():
+        row |= theorem(parse_spec(cell.task), find_layer(cell.layer, 32))
+        lines.append(json.dumps(row | {"conflict": conflict(row)}, ensure_ascii=False) + "\n")
     RESULTS.write_text("".join(lines), encoding="utf-8")
 
 
@@ -268,12 +335,7 @@ def page_text() -> str:
     )
 
 
-def _conflicts(cells: list[str]) -> str:
-    if not cells:
-        return "No layer that cannot, by theorem, passes at 4T."
-    return f"Layers that cannot, by theorem, and pass at 4T: {'; '.join(cells)}."
-
-
+@cache
 def can(layer: str, task: str) -> str:
     """What the theorems say, as of now."""
     from krohn.automata.zoo import parse_spec
@@ -329,8 +391,8 @@ def main() -> None:
     runner.add_argument("--seconds", type=float, default=3600)
     runner.add_argument("--steps", type=int, default=1000)
     runner.add_argument("--known", type=Path, nargs="*", default=[])
-    runner.add_argument("--only", nargs="*", help="these layers")
-    runner.add_argument("--tasks", nargs="*", default=list(TASKS))
+    runner.add_argument("--only", nargs="*", help="layers that begin so")
+    runner.add_argument("--afresh", action="store_true", help="train also what the results hold")
     runner.set_defaults(do=run)
     gatherer = commands.add_parser("gather")
     gatherer.add_argument("files", type=Path, nargs="+")

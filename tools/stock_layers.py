@@ -116,6 +116,55 @@ class Mamba2(Mixer):
         return naive_recurrent_simple_gla(q, k, v * width[..., None], gates, scale=1.0)[0] + self.skip * v
 
 
+class Mamba3(Mixer):
+    """One input and output a head, in the recurrent form of its authors (arXiv 2603.15569).
+
+    Half of the numbers of queries and keys turn, two by two, by angles that add up from letter to letter;
+    a letter is written in part (trapezoidal rule) together with the next one. Decay and turn share one step
+    size Δ: |a| = exp(AΔ) with A ≤ −10⁻⁴, the turn at most πΔ.
+    """
+
+    conv = False
+
+    def prepare(self) -> None:
+        self.rate = nn.Linear(self.width, HEADS)
+        self.shrink, self.share = (nn.Linear(self.width, HEADS, bias=False) for _ in range(2))
+        self.turn = nn.Linear(self.width, self.head // 4, bias=False)
+        size = torch.empty(HEADS).uniform_(-6.9, -2.3).exp()
+        self.rate.bias.data = size + (-torch.expm1(-size)).log()  # softplus of it is size
+        self.norms = nn.ModuleList(nn.RMSNorm(self.head, eps=1e-5) for _ in range(2))
+        self.biases = nn.Parameter(torch.ones(2, HEADS, self.head))
+        self.skip = nn.Parameter(torch.ones(HEADS, 1))
+        self.norm = nn.Identity()
+
+    def recurrence(self, x: Tensor, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        from fla.ops.simple_gla.naive import naive_recurrent_simple_gla
+
+        q, k = (norm(part) + bias for norm, part, bias in zip(self.norms, (q, k), self.biases, strict=True))
+        size = functional.softplus(self.rate(x))
+        turns = (torch.tanh(self.turn(x)) * torch.pi)[:, :, None] * size[..., None]
+        angles = turns.double().cumsum(1)
+        q, k = (turned(part, angles) for part in (q, k))
+        gates = -functional.softplus(self.shrink(x)).clamp(min=1e-4) * size
+        now = self.share(x).sigmoid()
+        fresh, late = v * (now * size)[..., None], before(v) * ((1 - now) * size * gates.exp())[..., None]
+        both = [torch.cat(pair) for pair in ((q, q), (k, before(k)), (fresh, late), (gates, gates))]
+        return sum(naive_recurrent_simple_gla(*both, scale=1.0)[0].chunk(2)) + self.skip * v
+
+
+def turned(x: Tensor, angles: Tensor) -> Tensor:
+    """The first numbers of x in pairs, each turned by its angle."""
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    pairs, rest = x[..., : 2 * angles.shape[-1]].unflatten(-1, (-1, 2)), x[..., 2 * angles.shape[-1] :]
+    one, two = pairs.unbind(-1)
+    return torch.cat([torch.stack([one * cos - two * sin, one * sin + two * cos], -1).flatten(-2), rest], -1)
+
+
+def before(x: Tensor) -> Tensor:
+    """x of the letter before; 0 at the first."""
+    return torch.cat([torch.zeros_like(x[:, :1]), x[:, :-1]], 1)
+
+
 class Mlstm(Mixer):
     """Not in the library: its scalar-gated recurrence, with the normaliser as one more column."""
 
@@ -247,6 +296,12 @@ REMEMBERS, UP_TO_ONE = "diagonal [0, 1]", "DeltaNet [0, 1]"
 gla = _factory(Gla, family=REMEMBERS)
 hgrn2 = _factory(Hgrn2, family=REMEMBERS)
 mamba2 = _factory(Mamba2, family=REMEMBERS)
+mamba3 = _factory(
+    Mamba3,
+    family="diagonal complex",
+    remark=f"{NAIVE}, after the form of Mamba-3's authors; its decay stays below 1 where it turns, and the "
+    "theorem's yes supposes a decay of 1",
+)
 mlstm = _factory(
     Mlstm, family=REMEMBERS, remark="not in fla 0.6.0; its simple_gla reference recurrence with a normaliser"
 )

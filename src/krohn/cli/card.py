@@ -16,6 +16,13 @@ from krohn.cli.search_options import Finite
     "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Networks for each automaton."
 )
 @click.option(
+    "--first-seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the first; the others follow.",
+)
+@click.option(
     "--length", "-T", type=click.IntRange(min=2), default=16, show_default=True, help="Letters in training."
 )
 @click.option(

@@ -20,6 +20,7 @@ from krohn.errors import InvalidInput
 from krohn.recurrent.capability import capability
 from krohn.recurrent.verdicts import Verdict, verdicts
 from krohn.study import card_files
+from krohn.study.certified_letters import certified_letters
 from krohn.study.harness import (
     Effort,
     Factory,
@@ -86,6 +87,7 @@ def card(
     tasks: Sequence[AutomatonLike] = TASKS,
     *,
     seeds: int = 3,
+    first_seed: int = 0,
     length: int = 16,
     steps: int = 400,
     width: int = 32,
@@ -97,11 +99,14 @@ def card(
 ) -> Card:
     """Trains ``seeds`` networks on each automaton, and tests them on words of up to 100,000 letters.
 
+    Their seeds are ``first_seed``, ``first_seed`` + 1, …, so a card can be continued.
+
     ``layer`` is a name (``"lstm"``, ``"gpt,positions=none"``, ``"pkg:factory"``) or a factory. After
     ``minutes`` nothing more is started; the card says what is missing. ``tell`` gets lines of progress; the
     folder ``out`` is written after each automaton.
     """
-    effort = Effort(length=length, steps=steps, seeds=seeds, width=width, optimizer=optimizer)  # type: ignore[arg-type]
+    sizes = {"length": length, "steps": steps, "seeds": seeds, "first_seed": first_seed, "width": width}
+    effort = Effort(**sizes, optimizer=optimizer)  # type: ignore[arg-type]
     outcome = find_layer(layer, width)
     automata = [as_automaton(task) for task in tasks]
     if not automata:
@@ -162,17 +167,19 @@ def _row(
     device: str,
     clock: _Clock,
 ) -> dict[str, Any]:
-    done: list[tuple[Trained, FirstWrong | None]] = []
+    done: list[tuple[Trained, dict[str, Any] | None]] = []
     name = automaton.name or "automaton"
     try:
-        for seed in range(effort.seeds):
+        for seed in range(effort.first_seed, effort.first_seed + effort.seeds):
             one = trained(layer.factory, automaton, effort, seed, device, clock.check)
-            far = None
+            held = None
             if one.right >= PASSES:
                 longest = max(layer.longest, 4 * effort.length)
                 far = first_wrong(one.module, automaton, longest, device, clock.check)
-            done.append((one._replace(module=torch.nn.Identity()), far))
-            clock.say(f"{name}, seed {seed}: {_in_words(one, far)}")
+                proof = certified_letters(one.module, automaton, 4 * effort.length, clock.check)
+                held = _held(far, proof)
+            done.append((one._replace(module=torch.nn.Identity()), held))
+            clock.say(f"{name}, seed {seed}: {_in_words(one, held)}")
     except OutOfTime:
         clock.say(f"{name}: out of time after {len(done)} of {effort.seeds} seeds")
     learned = {
@@ -184,7 +191,7 @@ def _row(
         **known,
         "learned": learned,
         "seeds": len(done),
-        "holds": [None if far is None else _held(far) for _, far in done],
+        "holds": [held for _, held in done],
         "accuracy": {"T": [one.right for one, _ in done], "4T": [one.right_at_4 for one, _ in done]},
         "first_step": [one.first_step for one, _ in done],
         "steps": effort.steps,
@@ -194,18 +201,20 @@ def _row(
     return row | {"conflict": conflict(row)}
 
 
-def _held(far: FirstWrong) -> dict[str, Any]:
+def _held(far: FirstWrong, certified: int | None) -> dict[str, Any]:
     right = far.tested if far.letter is None else far.letter - 1
-    return {"letters": right, "first_wrong": far.letter, "word": far.word, "tested": far.tested}
+    seen = {"letters": right, "first_wrong": far.letter, "word": far.word, "tested": far.tested}
+    return seen | {"certified": certified}
 
 
-def _in_words(one: Trained, far: FirstWrong | None) -> str:
+def _in_words(one: Trained, held: dict[str, Any] | None) -> str:
     shares = f"{one.right:.2%} of the letters right at T, {one.right_at_4:.2%} at 4T"
-    if far is None:
+    if held is None:
         return shares
-    if far.letter is None:
-        return f"{shares}; none wrong in {far.tested:,}"
-    return f"{shares}; first wrong letter {far.letter:,} ({far.word})"
+    proved = "" if held["certified"] is None else f"; every word of {held['certified']} letters proved"
+    if held["first_wrong"] is None:
+        return f"{shares}; none wrong in {held['tested']:,}{proved}"
+    return f"{shares}; first wrong letter {held['first_wrong']:,} ({held['word']}){proved}"
 
 
 def conflict(row: Mapping[str, Any]) -> str:

@@ -41,6 +41,7 @@ class Effort:
         batch: words in a step.
         lr: initial learning rate.
         seeds: networks trained, one after the other.
+        first_seed: seed of the first; the others follow.
         width: width d of a layer.
         tested: size of the test set of each length.
         optimizer: AdamW, or Muon for the matrices and AdamW for the rest.
@@ -51,13 +52,17 @@ class Effort:
     batch: int = 64
     lr: float = 3e-3
     seeds: int = 3
+    first_seed: int = 0
     width: int = 32
     tested: int = 256
     optimizer: Literal["adamw", "muon"] = "adamw"
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if name != "optimizer" and not value > 0:
+            if name == "first_seed":
+                if value < 0:
+                    raise InvalidInput(f"first_seed must be 0 or more; got {value}")
+            elif name != "optimizer" and not value > 0:
                 raise InvalidInput(f"{name} must be above 0; got {value}")
         if self.optimizer not in _OPTIMIZERS:
             raise InvalidInput(f"optimizer must be one of {', '.join(_OPTIMIZERS)}; got {self.optimizer!r}")
