@@ -8,9 +8,10 @@ import pytest
 
 import krohn
 from krohn.cli.app import run
+from krohn.errors import InvalidFile
 from krohn.testbed.graph import Circuit, Graph, circuit_of
 from krohn.testbed.methods import attribution, exact_patching
-from krohn.testbed.scoring import Known, auroc, scored
+from krohn.testbed.scoring import SHARES, Known, auroc, scored, top
 
 
 def test_the_true_circuit_scores_one(folder: Path) -> None:
@@ -56,6 +57,42 @@ def test_a_file_of_scores_alone_is_a_ranking(
     ):
         assert run(["suite", "score", str(folder), "--circuit", str(path)]) == 0
         assert says in capsys.readouterr().out.splitlines()[0]
+
+
+def test_circuits_of_several_sizes_have_the_curve_of_the_ranking_that_they_come_from(
+    folder: Path, tmp_path: Path
+) -> None:
+    known = Known(folder)
+    graph = known.graph
+    ranking = Circuit(
+        graph, np.random.default_rng(8).random(graph.possible.shape), np.zeros_like(graph.possible)
+    )
+    sizes = [size for size in (int(share * len(graph.edges)) for share in SHARES) if size]
+    for size in sizes:
+        kept = top(graph, ranking.ranking, size)
+        (tmp_path / f"{size}.json").write_text(json.dumps(circuit_of(graph, kept).to_json()))
+    several, one = krohn.suite.score(folder, circuit=tmp_path), krohn.suite.score(folder, circuit=ranking)
+    assert several.curve == one.curve
+    assert several.cpr == one.cpr
+    assert several.claimed == max(sizes)
+    assert several.auroc == auroc(
+        np.array(
+            [
+                sum(top(graph, ranking.ranking, size)[place] for size in sizes)
+                for place in graph.edges.values()
+            ],
+            dtype=float,
+        ),
+        np.array([known.truth.kept[place] for place in graph.edges.values()]),
+    )
+
+
+def test_a_directory_without_circuits_gets_one_line(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidFile, match=r"one \.json file for each size"):
+        krohn.suite.score(folder, circuit=tmp_path)
+    (tmp_path / "a.json").write_text('{"edges": {}}')
+    with pytest.raises(InvalidFile, match="it marks none"):
+        krohn.suite.score(folder, circuit=tmp_path)
 
 
 def test_scores_become_data_frames(folder: Path) -> None:

@@ -66,7 +66,11 @@ def build_networks(out: Path, only: tuple[str, ...], as_json: bool) -> None:
 
 @command.command("score")
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--circuit", type=click.Path(path_type=Path), help="A circuit in MIB's JSON format.")
+@click.option(
+    "--circuit",
+    type=click.Path(path_type=Path),
+    help="A circuit in MIB's JSON format, or a directory with one for each size.",
+)
 @click.option("--subspace", type=click.Path(path_type=Path), help="JSON: variable, place, basis.")
 @json_option
 def score_hypothesis(folder: Path, circuit: Path | None, subspace: Path | None, as_json: bool) -> None:

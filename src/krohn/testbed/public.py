@@ -8,6 +8,7 @@ from krohn.errors import InvalidInput
 from krohn.notebook import Rows
 from krohn.testbed.building import Built, build
 from krohn.testbed.catalogue import Entry, entries
+from krohn.testbed.graph import Circuit
 from krohn.testbed.scoring import CircuitScore, SubspaceScore, score_circuit, score_subspace
 
 
@@ -24,9 +25,13 @@ class Suite:
         return Rows(build(out, only), Built.to_json)
 
     def score(
-        self, folder: str | Path, *, circuit: str | Path | None = None, subspace: str | Path | None = None
+        self,
+        folder: str | Path,
+        *,
+        circuit: str | Path | Circuit | None = None,
+        subspace: str | Path | None = None,
     ) -> CircuitScore | Rows[SubspaceScore]:
-        """Scores a circuit file in MIB's format, or subspaces of variables, against the ground truth."""
+        """Scores a circuit (MIB's file, a directory of them, an object), or subspaces, against the truth."""
         if (circuit is None) == (subspace is None):
             raise InvalidInput("give a circuit or a subspace, one of the two")
         if circuit is not None:

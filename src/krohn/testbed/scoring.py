@@ -9,7 +9,7 @@ state less that of the other word's state is compared with the whole network (1)
 CPR is the area under the curve over the share of edges, CMD the area between the curve and 1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,19 +130,58 @@ def _counterfactual(row: dict[str, Any]) -> Counterfactual:
 
 
 def score_circuit(folder: str | Path, circuit: str | Path | Circuit) -> CircuitScore:
-    """Compares a circuit file, or a circuit, with the true one of a network of the suite."""
+    """Compares a circuit with the true one of a network of the suite.
+
+    A circuit is a file, a directory with one file for each size (MIB's nine), or an object.
+    """
     known = Known(folder)
-    given = circuit if isinstance(circuit, Circuit) else read_circuit(Path(circuit), known.graph)
-    return scored(known, given)
+    if isinstance(circuit, Circuit):
+        return scored(known, circuit)
+    path = Path(circuit)
+    if path.is_dir():
+        return scored_by_size(known, _circuits(path, known.graph))
+    return scored(known, read_circuit(path, known.graph))
+
+
+def _circuits(directory: Path, graph: Graph) -> list[Circuit]:
+    files = sorted(directory.glob("*.json"))
+    if not files:
+        raise InvalidFile(f"{directory} must hold circuits, one .json file for each size; it holds none")
+    circuits = [read_circuit(path, graph) for path in files]
+    for path, one in zip(files, circuits, strict=True):
+        if not one.kept.any():
+            raise InvalidFile(
+                f"{path} must mark edges as in_graph to be one circuit of several; it marks none"
+            )
+    return circuits
 
 
 def scored(known: Known, given: Circuit) -> CircuitScore:
     """Ranking and faithfulness; a file with only ``in_graph`` is a ranking with two values."""
-    truth, places, ranking = known.truth.kept, known.graph.possible, given.ranking
-    precision, recall = overlap(truth, given.kept)
-    curve = _curve(known, ranking)
+    graph, ranking = known.graph, given.ranking
+    return _score(known, ranking, given.kept, lambda count: top(graph, ranking, count))
+
+
+def scored_by_size(known: Known, given: Sequence[Circuit]) -> CircuitScore:
+    """Circuits of several sizes, of which each share of the edges gets the largest that fits.
+
+    An edge ranks by the number of circuits that have it; precision and recall are those of the largest.
+    """
+    kept = sorted((one.kept & known.graph.possible for one in given), key=lambda one: int(one.sum()))
+    nothing = np.zeros_like(known.graph.possible)
+
+    def largest(count: int) -> Flags:
+        return next((one for one in reversed(kept) if one.sum() <= count), nothing)
+
+    return _score(known, np.sum(kept, axis=0).astype(np.float64), kept[-1], largest)
+
+
+def _score(known: Known, ranking: Scores, kept: Flags, choose: Callable[[int], Flags]) -> CircuitScore:
+    truth, places = known.truth.kept, known.graph.possible
+    precision, recall = overlap(truth, kept)
+    curve = _curve(known, choose)
     areas = curve_areas([*curve.share, 1.0], [*curve.faithfulness, 1.0])
-    claimed = int((given.kept & places).sum())
+    claimed = int((kept & places).sum())
     return CircuitScore(auroc(ranking[places], truth[places]), claimed, precision, recall, *areas, curve)
 
 
@@ -176,13 +215,14 @@ def top(graph: Graph, ranking: Scores, count: int) -> Flags:
     return kept
 
 
-def _curve(known: Known, ranking: Scores) -> Curve:
+def _curve(known: Known, choose: Callable[[int], Flags]) -> Curve:
+    """``choose`` gives a circuit of at most so many edges."""
     graph, truth, trial = known.graph, known.truth.kept, known.trial()
     whole = _lead(trial, np.ones_like(truth))
     nothing = _lead(trial, np.zeros_like(truth))
     right, wrong, faithful = [], [], []
     for share in SHARES:
-        kept = top(graph, ranking, int(share * len(graph.edges)))
+        kept = choose(int(share * len(graph.edges)))
         right.append(float((kept & truth).sum() / truth.sum()))
         wrong.append(float((kept & ~truth).sum() / (graph.possible & ~truth).sum()))
         lead = _lead(trial, graph.connected(kept))
