@@ -23,6 +23,7 @@ GROUND = {
     "budget",
     "nearest_float",
     "plugins",
+    "folder",
 }
 CORE = GROUND | {"automata", "algebra", "cascade", "network"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -35,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "budget": {"errors"},
     "nearest_float": set(),
     "plugins": {"errors"},
+    "folder": {"errors", "strict_json"},
     "automata": GROUND,
     "algebra": GROUND | {"automata"},
     "cascade": GROUND | {"automata", "algebra"},
@@ -116,7 +118,7 @@ NEVER = {"pickle", "dill", "cloudpickle", "sympy", "libsemigroups_pybind11", "po
 
 # The picture of docs/architecture.md, from the bottom, each row from the left.
 PICTURE = """
-errors nearest_float atomic svg random_streams budget plugins notebook strict_json
+errors nearest_float atomic svg random_streams budget plugins notebook strict_json folder
 automata algebra cascade network check models tasks figures
 depth construct bridge certify recurrent kernel training
 exporting study experiments testbed

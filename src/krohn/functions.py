@@ -17,6 +17,7 @@ from krohn.construct.depth_bounds import atlas as atlas_of
 from krohn.construct.threshold_circuit import threshold_circuit
 from krohn.construct.threshold_gates import Circuit
 from krohn.errors import InvalidInput
+from krohn.folder import COMPILED, RECURRENT, TRAINED, Folder
 from krohn.network import storage
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import Explanation
@@ -48,9 +49,10 @@ def load(directory: str | Path) -> "CompiledNetwork | RecurrentNetwork | Trained
 
     Of a training run it is the replicate with the highest validation accuracy.
     """
-    if storage.is_recurrent(Path(directory)):
+    kind = Folder(Path(directory)).require("load takes", COMPILED, RECURRENT, TRAINED)
+    if kind == RECURRENT:
         return recurrent_files.load(directory)
-    if storage.is_run(Path(directory)):
+    if kind == TRAINED:
         from krohn.training.trained_states import trained_states
 
         return trained_states(Path(directory))
@@ -71,7 +73,7 @@ def circuit(network: AutomatonLike | CompiledNetwork, length: int | None = None)
     """A compiled network, or that of an automaton, as threshold gates for words of one length."""
     if isinstance(network, CompiledNetwork):
         return threshold_circuit(network, length)
-    if isinstance(network, str | Path) and (Path(network) / "krohn.json").is_file():
+    if isinstance(network, str | Path) and Folder(Path(network)).kind == COMPILED:
         return threshold_circuit(storage.load(network), length)
     if length is None:
         raise InvalidInput("a circuit reads words of one length; choose it with length=")

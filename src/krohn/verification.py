@@ -11,20 +11,15 @@ from krohn.certify.certificate import Verification
 from krohn.certify.recheck import recheck_net
 from krohn.check.claim import Certificate, read_certificate
 from krohn.check.folder import read_net
-from krohn.check.net import COMPILED, RECURRENT, TRAINED, Net
-from krohn.errors import InvalidFile, InvalidInput
+from krohn.check.net import Net
+from krohn.errors import InvalidInput
+from krohn.folder import COMPILED, EXPORT, KEYS, RECURRENT, TRAINED, Folder
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import float_name
-from krohn.strict_json import short
 
 if TYPE_CHECKING:
     from krohn.kernel.verdict import KernelVerdict
     from krohn.recurrent.recurrent_files import RecurrentNetwork
-
-EXPORT = "export"
-KINDS = {"krohn.json": COMPILED, "recurrent.json": RECURRENT, "export.json": EXPORT}
-KINDS["weights.safetensors"] = TRAINED
-"""Kinds of folders by the file that identifies them."""
 
 
 @dataclass(frozen=True)
@@ -141,15 +136,7 @@ def kind_of(network: Any) -> str:
         if isinstance(network, RecurrentNetwork):
             return RECURRENT
         raise InvalidInput(f"verify takes a network or its folder; got {type(network).__name__}")
-    result = [kind for name, kind in KINDS.items() if (Path(network) / name).exists()]
-    if not result and not Path(network).exists():
-        raise InvalidFile(f"{short(network)} must exist (the folder of a network); it does not")
-    if not result:
-        raise InvalidFile(
-            f"{short(network)} must be the folder of a network, with one of {', '.join(KINDS)}; it has none: "
-            "krohn compile, export and train write such folders"
-        )
-    return result[0]
+    return Folder(Path(network)).require("verify needs", *KEYS)
 
 
 def _compiled(network: Any, asked: Question) -> Verification:

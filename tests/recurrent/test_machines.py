@@ -20,7 +20,8 @@ from krohn.check.real import Real, between, point
 from krohn.check.sums import ANY, LEFT
 from krohn.check.verdict import Budget, Refused
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
-from krohn.network.storage import MODEL, is_recurrent
+from krohn.folder import Folder
+from krohn.network.storage import MODEL
 from krohn.recurrent.closure import Closure, checkable, close
 from krohn.recurrent.recurrent_files import MEANING, RecurrentNetwork, load, run_all, save
 from krohn.recurrent.recurrent_verdict import certified_horizon, horizon_of
@@ -236,7 +237,7 @@ def test_tensors_that_are_none_are_refused(data: bytes, tmp_path: Path) -> None:
 def test_a_witness_may_be_replaced_but_nothing_else(tmp_path: Path) -> None:
     automaton = parse_spec("C2")
     witness = RecurrentNetwork(lstm(automaton), automaton)
-    assert not is_recurrent(tmp_path)
+    assert Folder(tmp_path).kind is None
     save(witness, tmp_path)
     save(RecurrentNetwork(WEIGHTS["gru"](automaton), automaton), tmp_path)
     assert load(tmp_path).cell.kind == "gru"

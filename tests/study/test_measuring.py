@@ -313,11 +313,12 @@ def test_networks_that_output_observations_are_refused(
     with pytest.raises(Unsupported, match="outputs observations"):
         subject_of_compiled(network)
     read = type("Read", (), {"target": "observation"})
-    monkeypatch.setattr("krohn.study.subject.is_export", lambda path: path.name == "hf")
+    (tmp_path / "hf").mkdir()
+    (tmp_path / "hf" / "export.json").write_text("{}")
     monkeypatch.setattr("krohn.study.subject.read_export", lambda _: read)
     with pytest.raises(Unsupported, match="outputs observations"):
         subject_of(tmp_path / "hf")
-    with pytest.raises(InvalidFile, match="must be a directory"):
+    with pytest.raises(InvalidFile, match="must exist and be a directory"):
         subject_of(tmp_path / "nothing")
 
 

@@ -14,6 +14,7 @@ from krohn.construct.compiling import compile
 from krohn.construct.threshold_circuit import letters_as_bits, threshold_circuit
 from krohn.construct.threshold_gates import Circuit
 from krohn.errors import InvalidInput, counted
+from krohn.folder import COMPILED, Folder
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import load
 
@@ -73,7 +74,7 @@ def command(target: str, length: int | None, seed: int, as_json: bool) -> None:
 
 
 def _network(target: str, length: int | None) -> CompiledNetwork:
-    if (Path(target) / "krohn.json").is_file():
+    if Folder(Path(target)).kind == COMPILED:
         return load(target)
     if length is None:
         raise InvalidInput("a circuit reads words of one length; choose it with --length")

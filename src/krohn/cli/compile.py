@@ -18,8 +18,9 @@ from krohn.construct.paper.bounds import SizeReport, size_report
 from krohn.construct.request import DEFAULT_MAX_ROWS, DEFAULT_MAX_SETS
 from krohn.depth.layer_size import BITS, LayerSize
 from krohn.errors import counted
+from krohn.folder import COMPILED, Folder
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.storage import check_target, save
+from krohn.network.storage import MEANING, MODEL, save
 from krohn.network.transformer import HeadMeaning
 
 WIDTH = 90
@@ -87,7 +88,7 @@ def command(
     if length is None:
         raise click.UsageError("a Transformer is built for words up to a length; choose it with --length")
     if out is not None:
-        check_target(out)  # fail early
+        Folder(out).check_target(COMPILED, (MODEL, MEANING))  # fail early
     network = compile(automaton, length, **options)
     if out is not None:
         save(network, out)

@@ -9,10 +9,11 @@ import click
 import numpy as np
 
 from krohn.cli.output import emit, json_option, note
-from krohn.errors import InvalidInput, counted
+from krohn.errors import counted
+from krohn.folder import COMPILED, Folder
 from krohn.network.meaning import meaning
 from krohn.network.picture import HeadView
-from krohn.network.storage import is_run, load
+from krohn.network.storage import load
 from krohn.network.word_view import WordView, check_name, view_word, write_meaning, write_view
 
 WIDTH, NAME, ROWS = 98, 40, 12
@@ -39,8 +40,7 @@ def command(directory: Path, word: tuple[str, ...], out: Path | None, as_json: b
     """
     if out is not None:
         check_name(out, word=bool(word))  # fail early
-    if is_run(directory):
-        raise InvalidInput(f"explain needs a network of krohn compile; {directory} holds a training run")
+    Folder(directory).require("explain needs", COMPILED)
     network = load(directory)
     if not word:
         about = meaning(network)

@@ -6,7 +6,9 @@ from typing import Any
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import Verification
 from krohn.cli.output import emit, note
-from krohn.recurrent.recurrent_files import RecurrentNetwork, check_target, save
+from krohn.folder import RECURRENT, Folder
+from krohn.network.storage import MODEL
+from krohn.recurrent.recurrent_files import MEANING, RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
 
@@ -15,7 +17,7 @@ def compile_recurrent(
 ) -> None:
     """Builds the weights, proves them, prints sizes and writes them."""
     if out is not None:
-        check_target(out)
+        Folder(out).check_target(RECURRENT, (MODEL, MEANING))
     network = RecurrentNetwork(WEIGHTS[architecture](automaton), automaton)
     if out is not None:
         save(network, out)

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from krohn.cli.output import emit, json_option
 from krohn.cli.words_on_stdin import read_words
 from krohn.errors import InvalidInput
+from krohn.folder import COMPILED, RECURRENT, Folder
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import CASTS
-from krohn.network.storage import is_recurrent, load
+from krohn.network.storage import load
 from krohn.recurrent.recurrent_files import RecurrentNetwork
 from krohn.recurrent.recurrent_files import load as load_recurrent
 
@@ -44,7 +45,8 @@ def command(directory: Path, dtype: str, device: str, as_json: bool) -> None:
     Example:  krohn compile abab --length 16 --out nets/abab
               echo "a b a b" | krohn run nets/abab
     """
-    network = load_recurrent(directory) if is_recurrent(directory) else load(directory)
+    kind = Folder(directory).require("run needs", COMPILED, RECURRENT)
+    network = load_recurrent(directory) if kind == RECURRENT else load(directory)
     forward = _forward(network, dtype, device)
     names = network.automaton.output_names
     longest = math.inf if isinstance(network, RecurrentNetwork) else network.length

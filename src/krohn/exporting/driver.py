@@ -6,13 +6,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from krohn.atomic import json_bytes
 from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import InvalidInput, KrohnError, UnknownName, Unsupported
+from krohn.errors import InvalidInput, UnknownName, Unsupported
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
 from krohn.exporting.card import READ, Card
 from krohn.exporting.decoder import Decoder
-from krohn.exporting.export_files import Files, text_file, write_files
+from krohn.exporting.export_files import Files, write_files
 from krohn.exporting.export_proof import DTYPE, Proof, certificate_of, net_of, prove, unproved
 from krohn.exporting.from_compiled import (
     HALF_TYPES,
@@ -24,11 +25,11 @@ from krohn.exporting.from_compiled import (
 )
 from krohn.exporting.ground_truth import meaning_of
 from krohn.exporting.reference import SAFETY
+from krohn.folder import EXPORT, TRAINED, Folder
 from krohn.nearest_float import at_least
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.storage import is_run, load
+from krohn.network.storage import load
 from krohn.plugins import Plugins, instance_of
-from krohn.strict_json import read_json
 
 NOISE = 2.0**-7
 """What float32 may lose of a lead of logits in another order of sums, with much to spare."""
@@ -157,7 +158,7 @@ def prepare(
         export_format(to)
     if "onnx" in formats:
         onnx_graph.require_onnx()  # fail early
-    if not isinstance(network, CompiledNetwork) and is_run(Path(network)):
+    if not isinstance(network, CompiledNetwork) and Folder(Path(network)).kind == TRAINED:
         if dtype != "float32":
             raise Unsupported("a trained network is exported in float32, the type it was compared in")
         return export_run(Path(network), formats, replicate=replicate, length=length)
@@ -175,30 +176,7 @@ def write(exported: Exported, out: Path) -> None:
 
 def check_target(out: Path, names: Iterable[str] = ()) -> None:
     """Refuses a directory where something other than an export would be overwritten."""
-    if out.exists() and not out.is_dir():
-        raise InvalidInput(f"an export needs a directory; {out} is a file: choose another name")
-    own = [
-        name for name in ("krohn.json", "state.safetensors", "weights.safetensors") if (out / name).exists()
-    ]
-    if own:
-        raise InvalidInput(
-            f"{out} must not hold a network of krohn's own; it has {own[0]}: choose another directory"
-        )
-    foreign = sorted(name for name in NAMES.union(names) if (out / name).exists())
-    if foreign and not _is_export(out):
-        raise InvalidInput(
-            f"{out} must hold no files but those of an export; it has another {foreign[0]}: "
-            "choose another directory"
-        )
-
-
-def _is_export(out: Path) -> bool:
-    """Every export has the automaton, which is written first."""
-    try:
-        payload = read_json(out / "automaton.json")
-    except KrohnError:
-        return False
-    return isinstance(payload, dict) and "krohn" in payload
+    Folder(out).check_target(EXPORT, NAMES.union(names))
 
 
 def export_compiled(
@@ -231,7 +209,7 @@ def _checked(
 ) -> tuple[Card, Files, Proof | None]:
     """Test results of a decoder, the files common to all its formats, and the proof."""
     card, proof = _examined(decoder, network, dtype, asked)
-    return card, {"meaning.json": text_file(meaning_of(network, decoder))}, proof
+    return card, {"meaning.json": json_bytes(meaning_of(network, decoder))}, proof
 
 
 def export_decoder(decoder: Decoder, network: CompiledNetwork, *, proof: bool) -> Exported:
@@ -322,8 +300,8 @@ def _exported(to: str, decoder: Decoder, card: Card, more: Files, proof: Proof |
         certificate = certificate_of(net_of(own, payload["tokens"], card.automaton), card.automaton, proof)
         more = {**more, "certificate.json": f"{json.dumps(certificate.to_json())}\n".encode()}
     files = {
-        "automaton.json": text_file(automaton_payload(card.automaton)),
-        "export.json": text_file(payload),
+        "automaton.json": json_bytes(automaton_payload(card.automaton)),
+        "export.json": json_bytes(payload),
         "README.md": card.page(decoder, chosen.library, chosen.loading).encode(),
         **more,
         **own,

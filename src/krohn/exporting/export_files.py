@@ -1,9 +1,7 @@
 """The files of an export, as bytes by name, and writing them."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +11,6 @@ from krohn.atomic import write_folder
 from krohn.strict_json import with_sorted_metadata
 
 Files = dict[str, bytes]
-
-
-def text_file(payload: Any) -> bytes:
-    """JSON with a final newline."""
-    return (json.dumps(payload, indent=1, allow_nan=False, ensure_ascii=False) + "\n").encode()
 
 
 def tensor_file(tensors: Mapping[str, npt.NDArray[np.float32]], about: Mapping[str, str]) -> bytes:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from krohn.atomic import json_bytes
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
-from krohn.exporting.export_files import Files, tensor_file, text_file
+from krohn.exporting.export_files import Files, tensor_file
 from krohn.exporting.vocabulary import tokenizer_files
 
 LOADING = """```python
@@ -41,9 +42,9 @@ def hugging_face_files(decoder: Decoder, about: Mapping[str, str]) -> Files:
     dtype = about.get("dtype", "float32")
     return {
         "model.safetensors": tensor_file(decoder.tensors, about),
-        **{name: text_file(payload) for name, payload in tokenizer.items()},
-        "generation_config.json": text_file({**_tokens(decoder), "do_sample": False, "max_new_tokens": 1}),
-        "config.json": text_file(
+        **{name: json_bytes(payload) for name, payload in tokenizer.items()},
+        "generation_config.json": json_bytes({**_tokens(decoder), "do_sample": False, "max_new_tokens": 1}),
+        "config.json": json_bytes(
             # Readers before version 5 look for torch_dtype.
             {**_config(decoder), "dtype": dtype, "torch_dtype": dtype, "krohn": dict(about)}
         ),

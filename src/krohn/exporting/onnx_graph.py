@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from krohn.atomic import json_bytes
 from krohn.errors import MissingDependency
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
-from krohn.exporting.export_files import Files, text_file
+from krohn.exporting.export_files import Files
 
 OPSET = 20
 
@@ -37,7 +38,7 @@ def onnx_files(decoder: Decoder, about: Mapping[str, str]) -> Files:
         "states": [tokens[token] for token in decoder.vocabulary.states],
         "length": decoder.length,
     }
-    return {"names.json": text_file(names), "model.onnx": _model(decoder, about)}
+    return {"names.json": json_bytes(names), "model.onnx": _model(decoder, about)}
 
 
 def require_onnx() -> None:

@@ -27,11 +27,6 @@ class ReadExport:
     target: Target
 
 
-def is_export(directory: Path) -> bool:
-    """Whether a directory was written by krohn export."""
-    return (directory / "export.json").exists() and (directory / "automaton.json").exists()
-
-
 def read_export(directory: Path) -> ReadExport:
     """The network of an export as GPT-2; refuses anything that does not fit, in one line."""
     facts = facts_of_export(directory)

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from krohn.atomic import json_bytes
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
-from krohn.exporting.export_files import Files, tensor_file, text_file
+from krohn.exporting.export_files import Files, tensor_file
 from krohn.exporting.vocabulary import tokenizer_files
 
 LOADING = """```python
@@ -33,8 +34,8 @@ def transformer_lens_files(decoder: Decoder, about: Mapping[str, str]) -> Files:
     tokenizer = tokenizer_files(decoder.vocabulary, decoder.context)
     return {
         "model.safetensors": tensor_file(_native(decoder), about),
-        **{name: text_file(payload) for name, payload in tokenizer.items()},
-        "config.json": text_file(_config(decoder)),
+        **{name: json_bytes(payload) for name, payload in tokenizer.items()},
+        "config.json": json_bytes(_config(decoder)),
     }
 
 

@@ -9,6 +9,7 @@ from krohn.atomic import write_text
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.identity import identify
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsupported
+from krohn.folder import COMPILED, RECURRENT, Folder
 from krohn.kernel.certificate_text import MARK, certificate_text
 from krohn.kernel.coq import NO_COQ, CoqVerdict, check_text, coq_version
 from krohn.kernel.counters import NoCounters, counting
@@ -16,7 +17,6 @@ from krohn.kernel.exploring import explore
 from krohn.kernel.stored import StoredNetwork, StoredTransformer, stored_network, stored_transformer
 from krohn.kernel.transformer_text import transformer_text
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.storage import MEANING, is_recurrent
 from krohn.network.storage import save as save_compiled
 from krohn.recurrent.recurrent_files import RecurrentNetwork, save
 from krohn.strict_json import short
@@ -148,9 +148,10 @@ def _transformer(network: StoredTransformer) -> _Proposed:
 def _stored(given: CompiledNetwork | RecurrentNetwork | str | Path) -> StoredNetwork | StoredTransformer:
     if isinstance(given, str | Path):
         folder = Path(given)
-        if is_recurrent(folder):
+        kind = Folder(folder).kind
+        if kind == RECURRENT:
             return stored_network(folder)
-        if not (folder / MEANING).is_file():
+        if kind != COMPILED:
             raise Unsupported("the kernel's proofs cover what krohn compile writes; others are not covered")
         return stored_transformer(folder)
     with tempfile.TemporaryDirectory() as name:

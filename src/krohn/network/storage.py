@@ -16,6 +16,7 @@ from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.semiautomaton import Target, asked
 from krohn.automata.zoo import true_name
 from krohn.errors import InvalidFile, InvalidInput
+from krohn.folder import COMPILED, KEYS, Folder
 from krohn.network.attention_operations import AttentionOperation
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import PositionMap
@@ -174,11 +175,9 @@ def _list(payload: object, what: str) -> list[Any]:
     return payload
 
 
-MODEL, MEANING = "model.safetensors", "krohn.json"
-OF_RUNS = ("weights.safetensors", "state.safetensors")
-RECURRENT = "recurrent.json"
+MODEL, MEANING = "model.safetensors", KEYS[COMPILED]
 VERSION = 1
-KEYS = {"krohn", "automaton", "digest", "method", "length", "mask", "program", "layout", "shape"}
+FIELDS = {"krohn", "automaton", "digest", "method", "length", "mask", "program", "layout", "shape"}
 MAX_NAME = 200
 OUTER = ("embedding", "padding", "positions", "readout", "readout_bias")
 
@@ -192,33 +191,10 @@ def save(network: CompiledNetwork, directory: str | Path) -> None:
     matrices with the wrong meaning.
     """
     folder = Path(directory)
-    check_target(folder)
+    Folder(folder).check_target(COMPILED, (MODEL, MEANING))
     automaton_from_payload(automaton_payload(network.automaton))  # refuse names that a file cannot hold
     files = {MODEL: save_tensors(tensors_of(network.transformer)), MEANING: json_bytes(_meaning(network))}
     write_folder(folder, files, key=MEANING)
-
-
-def check_target(folder: Path) -> None:
-    """Refuses a directory with files that do not belong to a compiled network and would be lost."""
-    for name in OF_RUNS:
-        if (folder / name).exists():
-            raise InvalidInput(
-                f"{folder} must not hold a training run; it has {name}: choose another directory"
-            )
-    there = [name for name in (MODEL, MEANING) if (folder / name).exists()]
-    if there and not _is_ours(folder / MEANING):
-        raise InvalidInput(
-            f"{folder} must hold no {there[0]} but that of a compiled network; krohn compile did not write "
-            "this one: choose another directory"
-        )
-
-
-def _is_ours(meaning: Path) -> bool:
-    try:
-        _read_meaning(meaning)
-    except InvalidFile:
-        return False
-    return True
 
 
 def load(directory: str | Path) -> CompiledNetwork:
@@ -245,16 +221,6 @@ def load(directory: str | Path) -> CompiledNetwork:
         raise InvalidFile(f"{short(folder)}: {error}") from error
     except InvalidInput as error:
         raise InvalidFile(f"{short(folder)}: not a compiled network: {error}") from error
-
-
-def is_recurrent(directory: Path) -> bool:
-    """Whether a directory holds weights of a recurrent network, as krohn recurrent writes them."""
-    return (directory / RECURRENT).is_file()
-
-
-def is_run(directory: Path) -> bool:
-    """Whether a directory was written by krohn train, not by krohn compile."""
-    return (directory / OF_RUNS[0]).exists() and not (directory / MEANING).exists()
 
 
 def tensors_of(network: Transformer) -> Tensors:
@@ -375,7 +341,7 @@ def _lists_of_lists(payload: object, what: str) -> list[list[object]]:
 def _read_meaning(path: Path) -> dict[str, Any]:
     """The file's content, with the right keys and version; the values are checked later, one by one."""
     _must_exist(path)
-    payload = require_keys(read_json(path), KEYS, short(path), optional=("name", "target"))
+    payload = require_keys(read_json(path), FIELDS, short(path), optional=("name", "target"))
     if type(payload["krohn"]) is not int or payload["krohn"] != VERSION:
         raise InvalidFile(f"{short(path)} must have version {VERSION}; got {shown(payload['krohn'])}")
     return payload

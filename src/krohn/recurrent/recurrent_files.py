@@ -15,12 +15,13 @@ from krohn.automata.zoo import true_name
 from krohn.check.cells import Cell, Gru, Lstm, Tensors
 from krohn.check.stacks import DeltaStack, DiagonalStack, RankOneStack
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.network.storage import MODEL, RECURRENT, is_recurrent
+from krohn.folder import KEYS, RECURRENT, Folder
+from krohn.network.storage import MODEL
 from krohn.recurrent.closure import SHORT_WORDS, all_words
 from krohn.recurrent.running import states_of
 from krohn.strict_json import read_json, read_tensors, require_keys, short, shown
 
-MEANING = RECURRENT
+MEANING = KEYS[RECURRENT]
 VERSION = 2
 MAX_NAME = 200
 CELLS: dict[str, type[Cell]] = {
@@ -67,18 +68,10 @@ def run_all(network: RecurrentNetwork, automaton: Semiautomaton, most: int = SHO
     return ExactRun(words.shape[1], len(words), int((network.run(words) != truth).any(axis=1).sum()))
 
 
-def check_target(folder: Path) -> None:
-    """Refuses a directory with files of other kinds that would be lost."""
-    if (folder / MODEL).exists() and not is_recurrent(folder):
-        raise InvalidInput(
-            f"{short(folder)} must hold no {MODEL} but that of a recurrent network: choose another directory"
-        )
-
-
 def save(network: RecurrentNetwork, directory: str | Path) -> None:
     """Writes both files or none; an existing network is replaced."""
     folder = Path(directory)
-    check_target(folder)
+    Folder(folder).check_target(RECURRENT, (MODEL, MEANING))
     meaning = {
         "krohn": VERSION,
         "architecture": network.cell.kind,

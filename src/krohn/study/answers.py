@@ -1,4 +1,4 @@
-"""Any network as a function from words to answers: trained runs, compiled networks, recurrent networks."""
+"""Any network as a function from words to answers: trained runs and compiled networks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,8 @@ from torch import Tensor
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.search import all_words, runner
 from krohn.errors import InvalidInput, LimitExceeded
-from krohn.network.storage import is_run, load
+from krohn.folder import COMPILED, TRAINED, Folder
+from krohn.network.storage import load
 from krohn.study.exact import Level, longest, walk
 from krohn.training.trained_states import TrainedStates, trained_states
 
@@ -42,7 +43,7 @@ class Answers:
 
 def answers_of(directory: Path, effort: float = 1.0, device: str = "cpu") -> Answers:
     """The network in a run directory or a compiled directory."""
-    if is_run(directory):
+    if Folder(directory).require("extract needs", COMPILED, TRAINED) == TRAINED:
         return _of_run(trained_states(directory, device), effort)
     network = load(directory)
     if network.automaton.target != "state":

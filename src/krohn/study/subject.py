@@ -9,11 +9,12 @@ import torch
 
 from krohn.automata.sampling import sample
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import InvalidFile, Unsupported
+from krohn.errors import Unsupported
 from krohn.exporting.decoder import Decoder
-from krohn.exporting.reading import is_export, read_export
+from krohn.exporting.reading import read_export
+from krohn.folder import COMPILED, EXPORT, TRAINED, Folder
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.storage import is_recurrent, is_run, load
+from krohn.network.storage import load
 from krohn.study.readings import Numbers
 from krohn.study.stages import Stages, stages_of_decoder, stages_of_transformer
 
@@ -52,18 +53,10 @@ class Subject:
 
 def subject_of(directory: Path) -> Subject:
     """The network in a directory, whichever command wrote it."""
-    if is_run(directory):
+    kind = Folder(directory).require("understand needs", COMPILED, EXPORT, TRAINED)
+    if kind == TRAINED:
         return subject_of_run(directory)
-    if is_export(directory):
-        return subject_of_export(directory)
-    if not directory.is_dir():
-        raise InvalidFile(f"{directory} must be a directory with a run, a compiled network or a GPT-2 export")
-    if is_recurrent(directory):
-        raise Unsupported(
-            f"understand swaps positions of a Transformer; {directory} holds a recurrent network: "
-            "compile a Transformer with --length, or train one"
-        )
-    return subject_of_compiled(load(directory))
+    return subject_of_export(directory) if kind == EXPORT else subject_of_compiled(load(directory))
 
 
 def subject_of_compiled(network: CompiledNetwork) -> Subject:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from krohn.atomic import json_bytes
 from krohn.construct.compiling import compile as compile_network
 from krohn.errors import InvalidInput, MissingDependency
 from krohn.exporting.driver import export_decoder
-from krohn.exporting.export_files import Files, tensor_file, text_file, write_files
+from krohn.exporting.export_files import Files, tensor_file, write_files
 from krohn.network.compiled import CompiledNetwork
 from krohn.strict_json import read_json
 from krohn.testbed.catalogue import Entry, entries
@@ -99,14 +100,14 @@ def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
     return {
         **exported.files,
         "README.md": page.encode(),
-        CIRCUIT: text_file(circuit_of(truth.graph, truth.kept).to_json()),
-        TRUTH: text_file(_truth(truth)),
-        CAUSAL: text_file(causal_model(network, [v for v in variables if v.name in asked])),
+        CIRCUIT: json_bytes(circuit_of(truth.graph, truth.kept).to_json()),
+        TRUTH: json_bytes(_truth(truth)),
+        CAUSAL: json_bytes(causal_model(network, [v for v in variables if v.name in asked])),
         PAIRS: _parquet(pairs),
         SUBSPACES: tensor_file(
             {f"{v.name} @ {v.place}": v.basis.astype(np.float32) for v in variables if v.name in asked}, {}
         ),
-        SUITE: text_file(facts),
+        SUITE: json_bytes(facts),
     }, facts
 
 
