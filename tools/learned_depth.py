@@ -194,6 +194,7 @@ def interval(task: str, sheet: str, rows: Sequence[Row]) -> Interval | None:
 
 
 ROUNDS = 4_000
+CONVERGED = 1e-7
 LEAST_SPREAD = 0.05
 
 
@@ -207,10 +208,12 @@ def fit(places: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.
     for _ in range(ROUNDS):
         mean = places @ beta
         share, first, second = _inside((low - mean) / spread, (high - mean) / spread)
-        guess = mean + spread * first
+        guess, former = mean + spread * first, (*beta, spread)
         beta = np.linalg.lstsq(places, guess, rcond=None)[0]
         rest = (guess - places @ beta) ** 2 + spread**2 * (second - first**2)
         spread = max(LEAST_SPREAD, float(np.sqrt(rest.mean())))
+        if np.abs(np.subtract(former, (*beta, spread))).max() < CONVERGED:
+            break
     mean = places @ beta
     share, _, _ = _inside((low - mean) / spread, (high - mean) / spread)
     return float(np.log(share).sum())

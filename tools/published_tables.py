@@ -4,11 +4,14 @@ Run: python tools/published_tables.py [--check]
 """
 
 import argparse
+import atexit
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from unittest.mock import patch
@@ -80,13 +83,22 @@ def first_rows(page: str, column: str) -> dict[str, dict[str, str]]:
     return found
 
 
+@cache
+def imported() -> Path:
+    """A store of all published results, removed at exit."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    with Store(folder / "results.sqlite") as store:
+        for file in sorted((ROOT / "results").glob("*.jsonl")):
+            import_text(store, file)
+    return folder / "results.sqlite"
+
+
+@cache
 def depth_rows() -> list[Row]:
     """All cells of the map at 100 letters."""
-    with tempfile.TemporaryDirectory() as folder:
-        store = Store(Path(folder) / "results.sqlite")
-        import_text(store, ROOT / "results" / "depth-small.jsonl")
-        rows = EXPERIMENTS["depth"].table(cells_of(store, "depth", Scale.SMALL))
-        return [row for row in rows if row["length"] == 100]
+    rows = EXPERIMENTS["depth"].table(cells_of(Store(imported()), "depth", Scale.SMALL))
+    return [row for row in rows if row["length"] == 100]
 
 
 def learned() -> str:
@@ -207,16 +219,8 @@ def told(row: Row | None) -> list[str]:
 
 def tables(names: Iterable[str]) -> Mapping[str, str]:
     """Tables as `krohn reproduce NAME --scale small --show --markdown` prints them, NAME-paper at paper."""
-    with tempfile.TemporaryDirectory() as folder:
-        store = Path(folder) / "results.sqlite"
-        import_results(store)
-        scales = {name: "paper" if name.endswith("-paper") else "small" for name in names}
-        return {name: shown(name.removesuffix("-paper"), store, scale) for name, scale in scales.items()}
-
-
-def import_results(store: Path) -> None:
-    for file in sorted((ROOT / "results").glob("*.jsonl")):
-        import_text(Store(store), file)
+    scales = {name: "paper" if name.endswith("-paper") else "small" for name in names}
+    return {name: shown(name.removesuffix("-paper"), imported(), scale) for name, scale in scales.items()}
 
 
 def shown(name: str, store: Path, scale: str = "small") -> str:
@@ -251,13 +255,10 @@ def how_flattered(store: Store) -> str:
 
 def findings() -> Mapping[str, str]:
     """The table of every experiment of the paper, and each claim with its verdict."""
-    with tempfile.TemporaryDirectory() as folder:
-        store = Path(folder) / "results.sqlite"
-        import_results(store)
-        claims, flattered = claims_table(Store(store)), how_flattered(Store(store))
+    store = Store(imported())
     return {
-        "claims": claims,
-        "flattered": flattered,
+        "claims": claims_table(store),
+        "flattered": how_flattered(store),
         "cells": cells(),
         "depths": depths(),
         "ways": ways(),
