@@ -10,7 +10,7 @@ import time
 import click
 import pytest
 
-from krohn.cli import app, status_line
+from krohn.cli import app, output
 from krohn.cli.output import note
 
 
@@ -22,13 +22,13 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     def command() -> None:
         time.sleep(0.3)
         until = time.monotonic() + 60
-        while (line := status_line._current) is not None and not line._shown and time.monotonic() < until:
+        while (line := output._current) is not None and not line._shown and time.monotonic() < until:
             time.sleep(0.01)
         note("a remark")
 
     monkeypatch.setattr(app.CommandTable, "get_command", lambda *_: command)
-    monkeypatch.setattr(status_line, "AFTER", 0.1)
-    monkeypatch.setattr(status_line, "EVERY", 0.05)
+    monkeypatch.setattr(output, "AFTER", 0.1)
+    monkeypatch.setattr(output, "EVERY", 0.05)
 
 
 def read_until(reader: int, end: str) -> str:
@@ -62,7 +62,7 @@ def test_elsewhere_nothing_is_shown(slow: None, capsys: pytest.CaptureFixture[st
 def test_a_pipe_gets_whole_lines_each_after_twice_the_time(
     slow: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(status_line, "FIRST", 0.05)
+    monkeypatch.setattr(output, "FIRST", 0.05)
     reader, writer = os.pipe()
     with os.fdopen(writer, "w") as pipe:
         monkeypatch.setattr(sys, "stderr", pipe)
@@ -74,4 +74,4 @@ def test_a_pipe_gets_whole_lines_each_after_twice_the_time(
 
 
 def test_commands_with_a_bar_of_their_own_show_no_second_one() -> None:
-    assert set(app.COMMANDS) > status_line.OWN
+    assert set(app.COMMANDS) > output.OWN
