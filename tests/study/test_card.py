@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import ClassVar
 from xml.etree import ElementTree
 
 import pytest
@@ -201,6 +202,49 @@ def test_a_stranger_adds_a_layer_by_one_file(tmp_path, monkeypatch, capsys) -> N
 def test_what_is_no_causal_module_is_refused(factory, reason) -> None:
     with pytest.raises(InvalidInput, match=reason):
         krohn.card(factory, ["C2"], **QUICK)
+
+
+def test_a_stranger_whose_layer_looks_ahead_gets_one_line(tmp_path, monkeypatch, capsys) -> None:
+    (tmp_path / "peeking.py").write_text(
+        "from torch import nn\n\nclass Peeks(nn.Linear):\n    def __init__(self, width):\n"
+        "        super().__init__(width, width)\n\n    def forward(self, x):\n"
+        "        return super().forward(x.flip(1))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert run(["card", "peeking:Peeks", "--tasks", "C2", "--out", "card", *TYPED]) == 2
+    line = capsys.readouterr().err
+    assert "must be causal" in line
+    assert line.count("\n") == 1
+    assert not (tmp_path / "card").exists()
+
+
+class Mislabelled(nn.Module):
+    """A GRU that calls itself a diagonal recurrence: the theorem is against it, and it learns."""
+
+    card: ClassVar = {"family": "diagonal [0, 1]", "longest": 300}
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.cell = nn.GRU(width, width, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.cell(x)[0]
+
+
+def test_a_conflict_is_marked_and_explained_on_the_card() -> None:
+    found = krohn.card(Mislabelled, ["C2"], seeds=1, length=8, steps=250, width=16)
+    (row,) = found.rows
+    assert (row["can"], row["learned"]["4T"]) == ("no", 1)
+    assert row["conflict"]
+    assert "no !" in found.text()
+    assert f"C2: conflict: {row['conflict']}." in found.text()
+
+
+def test_progress_is_reported_within_a_network(monkeypatch) -> None:
+    monkeypatch.setattr("krohn.study.card.SILENCE", -1.0)
+    lines: list[str] = []
+    krohn.card("gru", ["C2"], **QUICK, tell=lines.append)
+    assert [line[10:] for line in lines[1:3]] == ["C2, seed 0: step 0 of 2", "C2, seed 0: step 1 of 2"]
 
 
 @pytest.mark.parametrize(

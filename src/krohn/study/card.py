@@ -36,6 +36,8 @@ from krohn.study.layers import Layer, find_layer
 TASKS = ("C2", "C3", "S3", "S5:adjacent", "A5", "FlipFlop", "Grid4", "Dyck4,2")
 PASSES = 0.99
 """The share of letters that must be right for a seed to pass."""
+SILENCE = 10.0
+"""Seconds after which a line says what is being done."""
 
 Tell = Callable[[str], None]
 
@@ -144,19 +146,34 @@ def _families(automaton: Semiautomaton) -> tuple[Verdict, ...]:
 
 
 class _Clock:
-    """Enforces a time limit, and reports progress now and then."""
+    """Enforces a time limit, and reports progress: every result, and every few seconds what is being done."""
 
     def __init__(self, limit: float, tell: Tell) -> None:
         self._begin, self._limit, self._tell = time.monotonic(), limit, tell
+        self._last, self._name, self._steps, self._done = self._begin, "", 0, 0
         self.over = False
 
+    def start(self, name: str, steps: int) -> None:
+        """A network of that name is to be trained for so many steps."""
+        self._name, self._steps, self._done = name, steps, 0
+
     def check(self) -> None:
-        if time.monotonic() - self._begin > self._limit:
+        """Called before every step of training and every pass over long words."""
+        now = time.monotonic()
+        if now - self._begin > self._limit:
             self.over = True
             raise OutOfTime
+        if now - self._last > SILENCE:
+            training = self._done < self._steps
+            self.say(
+                f"{self._name}: "
+                + (f"step {self._done:,} of {self._steps:,}" if training else "trained; reading long words")
+            )
+        self._done += 1
 
     def say(self, line: str) -> None:
-        self._tell(f"{time.monotonic() - self._begin:6.0f} s  {line}")
+        self._last = time.monotonic()
+        self._tell(f"{self._last - self._begin:6.0f} s  {line}")
 
 
 def _row(
@@ -171,6 +188,7 @@ def _row(
     name = automaton.name or "automaton"
     try:
         for seed in range(effort.first_seed, effort.first_seed + effort.seeds):
+            clock.start(f"{name}, seed {seed}", effort.steps)
             one = trained(layer.factory, automaton, effort, seed, device, clock.check)
             held = None
             if one.right >= PASSES:
