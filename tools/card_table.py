@@ -163,11 +163,10 @@ def wanted(rows: Rows) -> Iterator[tuple[Cell, int]]:
     Three seeds of every cell with AdamW; three with Muon where none of these passes at 4T although no theorem
     is against it; ten where three disagree, at T or at 4T.
     """
-    for cell in cells():
-        yield from ((cell, seed) for seed in range(trained_seeds(rows, cell), 3))
-    failed = [cell for cell in cells() if asks_for_muon(cell, rows.get(cell))]
-    for cell in (cell._replace(optimizer="muon") for cell in failed):
-        yield from ((cell, seed) for seed in range(trained_seeds(rows, cell), 3))
+    failed = [cell._replace(optimizer="muon") for cell in cells() if asks_for_muon(cell, rows.get(cell))]
+    for part in (list(cells()), failed):
+        for seed in range(3):  # one network of every cell before the second of any
+            yield from ((cell, seed) for cell in part if trained_seeds(rows, cell) <= seed)
     for cell, row in rows.items():
         if disagree(row):
             yield from ((cell, seed) for seed in range(row["seeds"], 10))
