@@ -19,8 +19,9 @@ from krohn.automata.files import automaton_payload
 from krohn.certify.proof import attempt, checkable_table
 from krohn.certify.verification import arithmetic
 from krohn.check.__main__ import main
-from krohn.check.claim import RULES, Certificate, Claim
+from krohn.check.claim import Certificate, Claim
 from krohn.check.folder import read_net
+from krohn.check.rules import RULES
 from krohn.cli.app import run
 from krohn.network.storage import save, tensors_of
 from krohn.verification import verify

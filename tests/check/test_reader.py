@@ -10,10 +10,10 @@ import pytest
 
 from certify.built_networks import compiled
 from krohn.certify.proof import checkable
-from krohn.check.claim import transformer_of
 from krohn.check.files import read_json, read_tensors
 from krohn.check.folder import read_net
 from krohn.check.reader import Automaton, Network, automaton_of
+from krohn.check.rules import transformer_of
 from krohn.errors import InvalidFile, KrohnError
 from krohn.network.storage import save
 

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 import krohn
-from krohn.check.claim import RULES, Certificate, check_certificate, read_certificate
+from krohn.check.claim import Certificate, read_certificate
 from krohn.check.folder import read_net
 from krohn.check.format import ASSUMPTIONS
 from krohn.check.net import Net
+from krohn.check.rules import RULES, check_certificate
 from krohn.check.sums import ANY, CHUNKS, LEFT
 from krohn.recurrent.recurrent_files import save
 

@@ -123,7 +123,7 @@ PARTS = {
     "the proof of a cascade": (
         "checker verdict real format layer_norm finite machine head_rules strands mlp affine readout"
     ),
-    "files, claims and witnesses": "__main__ claim files folder net reader witness",
+    "files, claims and witnesses": "__main__ claim rules files folder net reader witness",
     "scans, races and exports": "scan composition race supposed gpt2",
     "recurrent networks": "sums cells stacks closure chunks balls boxes recurrent_rules",
 }

@@ -20,8 +20,9 @@ from transformers import AutoModelForCausalLM
 import krohn
 from krohn.certify.search import all_words
 from krohn.check.__main__ import main
-from krohn.check.claim import RULES, Certificate, read_certificate
+from krohn.check.claim import Certificate, read_certificate
 from krohn.check.folder import read_net
+from krohn.check.rules import RULES
 from krohn.cli.app import run
 from krohn.errors import KrohnError
 

@@ -13,9 +13,10 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.check.boxes import Boxes, BoxVerdict, Words, boxes_from, check
-from krohn.check.claim import check_certificate, read_certificate
+from krohn.check.claim import read_certificate
 from krohn.check.folder import read_net
 from krohn.check.format import BEND, FORMATS
+from krohn.check.rules import check_certificate
 from krohn.check.verdict import Refused
 from krohn.cli.app import run
 from krohn.study.box_search import SHORT, contexts, proof_summary, search, shortened

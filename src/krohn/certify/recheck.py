@@ -12,8 +12,9 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import Check, Verification
 from krohn.certify.identity import identify
 from krohn.certify.proof import checkable_table
-from krohn.check.claim import Certificate, check_certificate
+from krohn.check.claim import Certificate
 from krohn.check.net import Net
+from krohn.check.rules import check_certificate
 
 
 def recheck_net(

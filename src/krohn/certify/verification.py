@@ -10,10 +10,11 @@ from krohn.certify.hints import check_hints
 from krohn.certify.identity import Identity, identify
 from krohn.certify.proof import attempt, checkable_table
 from krohn.certify.search import exhaustive, search
-from krohn.check.claim import RULES, Certificate, Claim
+from krohn.check.claim import Certificate, Claim
 from krohn.check.folder import compiled_net
 from krohn.check.format import FORMATS
 from krohn.check.net import Net
+from krohn.check.rules import RULES
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of

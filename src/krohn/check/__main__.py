@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for small matrices threads wait longer than they work
 
-from krohn.check.claim import Certificate, check_certificate, read_certificate
+from krohn.check.claim import Certificate, read_certificate
 from krohn.check.folder import read_net
 from krohn.check.format import ASSUMPTIONS
+from krohn.check.rules import check_certificate
 from krohn.check.verdict import Verdict
 from krohn.errors import KrohnError
 

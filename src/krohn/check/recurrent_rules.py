@@ -1,17 +1,15 @@
 """The three rule sets for recurrent networks: from a claim about a folder to the proof that decides it."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from krohn.check.balls import horizon
 from krohn.check.boxes import BoxCell, Words, boxes_from, check, gated
 from krohn.check.cells import Cell, Gated, Gru, Lstm
 from krohn.check.chunks import same_in_chunks
-from krohn.check.closure import WORK, close
+from krohn.check.claim import Claim
+from krohn.check.closure import WORK, Closure, close
 from krohn.check.format import FORMATS
 from krohn.check.net import RECURRENT, Net
-from krohn.check.reader import Automaton
 from krohn.check.real import Flags
 from krohn.check.stacks import DeltaStack, DiagonalStack, RankOneStack
 from krohn.check.sums import ANY, CHUNKS
@@ -26,19 +24,7 @@ DTYPES = ("float32", "bfloat16")
 """Formats of closures and horizons; boxes are proved in the first."""
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """The parts of a claim that these rules read."""
-
-    automaton: Automaton
-    letters: tuple[str, ...]
-    allowed: tuple[tuple[int, ...], ...] | None
-    up_to: int | None
-    dtype: str
-    order: str
-
-
-def cell_of(net: Net, claim: Asked) -> Cell:
+def cell_of(net: Net, claim: Claim) -> Cell:
     """The network as the rules read it; every field of its configuration must be one they know."""
     letters, states = claim.automaton.table.shape[::-1]
     if net.kind == RECURRENT:
@@ -61,7 +47,7 @@ def cell_of(net: Net, claim: Asked) -> Cell:
     return own
 
 
-def assumed(net: Net, claim: Asked) -> tuple[str, ...]:
+def assumed(net: Net, claim: Claim) -> tuple[str, ...]:
     """The assumptions that a claim must name: of rounding, of sums, and of the functions that are called."""
     cell, coarse = cell_of(net, claim), FORMATS[claim.dtype].coarse if claim.dtype in FORMATS else False
     bent = any(name in ("sigmoid", "tanh") for name in cell.assumptions)
@@ -74,13 +60,18 @@ def assumed(net: Net, claim: Asked) -> tuple[str, ...]:
     )
 
 
-def closure_rules(net: Net, claim: Asked, witness: object, work: float | None) -> Verdict:
+def closure_rules(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
     """All that any word reaches is a finite set, and every answer in it is right; or up to a length."""
     require(claim.allowed is None, "a closure is about all words")
     require(claim.dtype in DTYPES, f"a closure is proved in {' or '.join(DTYPES)}")
     require(witness is None, "a closure needs no witness")
     cell, order = cell_of(net, claim), ANY if claim.order == CHUNKS else claim.order
     found = close(cell, claim.automaton, claim.dtype, order, budget=Budget(work or WORK))
+    return closure_verdict(cell, claim, found)
+
+
+def closure_verdict(cell: Cell, claim: Claim, found: Closure) -> Verdict:
+    """What a search in the claim's format and order says about the claim."""
     if claim.up_to is not None and not found.proved and found.horizon >= claim.up_to:
         require(claim.order != CHUNKS, "up to a length words are read one letter after the other")
         return Verdict(True, 0.0, "")
@@ -93,7 +84,7 @@ def closure_rules(net: Net, claim: Asked, witness: object, work: float | None) -
     return Verdict(True, found.margin, "")
 
 
-def balls_rules(net: Net, claim: Asked, witness: object, work: float | None) -> Verdict:
+def balls_rules(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
     """Up to a length: rounding takes a diagonal stack no further from what short words leave than it may."""
     require(claim.up_to is not None, "a horizon is about words up to a length")
     require(
@@ -108,7 +99,7 @@ def balls_rules(net: Net, claim: Asked, witness: object, work: float | None) -> 
     return Verdict(True, 0.0, "")
 
 
-def boxes_rules(net: Net, claim: Asked, witness: object, work: float | None) -> Verdict:
+def boxes_rules(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
     """Every length: boxes of the state that letters map into each other."""
     require(claim.up_to is None, "boxes are about words of every length")
     require(claim.order == ANY, "boxes hold for any order of sums; the claim must say so")
@@ -122,7 +113,7 @@ def boxes_rules(net: Net, claim: Asked, witness: object, work: float | None) -> 
     return Verdict(False, 0.0, "")
 
 
-def allowed_of(claim: Asked) -> Flags:
+def allowed_of(claim: Claim) -> Flags:
     """The letters that may follow in each state, as flags [state, letter]."""
     allowed = np.zeros(claim.automaton.table.shape, dtype=bool)
     for state, letters in enumerate(claim.allowed or ()):

@@ -16,11 +16,12 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import Check
 from krohn.certify.proof import checkable_table, furthest
 from krohn.certify.verification import RULE_SET, refutation_text
-from krohn.check.claim import RULES, Certificate, Claim
+from krohn.check.claim import Certificate, Claim
 from krohn.check.gpt2 import decoder_of, export_net, token_automaton
 from krohn.check.net import MODEL, Net
 from krohn.check.reader import Automaton, Head, Network
 from krohn.check.real import Array
+from krohn.check.rules import RULES
 from krohn.errors import KrohnError
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.network.compiled import CompiledNetwork

@@ -12,10 +12,11 @@ from krohn.certify.identity import Identity, identify
 from krohn.certify.proof import furthest
 from krohn.certify.search import all_words, candidates, first_wrong
 from krohn.certify.verification import RULE_SET, refutation_text
-from krohn.check.claim import RULES, Certificate, check_certificate, read_certificate, transformer_of
+from krohn.check.claim import Certificate, read_certificate
 from krohn.check.folder import read_net
 from krohn.check.gpt2 import GPT2, LENS, SIZES
 from krohn.check.net import Net
+from krohn.check.rules import RULES, check_certificate, transformer_of
 from krohn.errors import InvalidInput, KrohnError
 from krohn.exporting.export_proof import DTYPE, claim_about, without_norms
 from krohn.exporting.reading import decoder_of_net

@@ -36,6 +36,7 @@ class Closure:
         counterexample: a wrong word with the state it gives, if known; confirmed by a run.
         chunked: whether the chunked form gives the same floats; ``None`` if there is no such form.
         reason: why there is no proof.
+        searched: what the checker's search went through, which is the proof.
     """
 
     every_length: bool
@@ -46,6 +47,7 @@ class Closure:
     counterexample: tuple[tuple[int, ...], int] | None = None
     chunked: bool | None = None
     reason: str = ""
+    searched: closure.Closure | None = None
 
     @property
     def vectors(self) -> int:
@@ -105,7 +107,7 @@ def _searched(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, orde
             result = closure.close(cell, checkable(automaton), dtype, order, limit, budget=Budget(WORK))
     except Refused as refusal:
         return Closure(False, (), 0.0, order, reason=str(refusal))
-    built = Closure(result.proved, result.layers, result.margin, order, result.horizon)
+    built = Closure(result.proved, result.layers, result.margin, order, result.horizon, searched=result)
     if result.proved:
         chunked = order == ANY and same_in_chunks(cell, result.notes) if CHUNKS in cell.orders else None
         return replace(built, horizon=None, order=CHUNKS if chunked else order, chunked=chunked)

@@ -24,12 +24,14 @@ from krohn.check.balls import (
     settled,
 )
 from krohn.check.cells import Cell
-from krohn.check.claim import RULES, Certificate, Claim, check_certificate
+from krohn.check.claim import Certificate, Claim
 from krohn.check.closure import WORK
 from krohn.check.folder import recurrent_net
 from krohn.check.net import Net
+from krohn.check.recurrent_rules import closure_verdict
+from krohn.check.rules import RULES, check_certificate, fitting_rules
 from krohn.check.stacks import DiagonalStack
-from krohn.check.verdict import Budget, Refused
+from krohn.check.verdict import Budget, Refused, Verdict, refusal_of
 from krohn.errors import InvalidInput
 from krohn.recurrent.closure import DTYPES, Closure, checkable, close
 from krohn.recurrent.recurrent_files import RecurrentNetwork, run_all
@@ -195,7 +197,7 @@ def _outcome(
 ) -> Verification:
     """The checker's rules decide where there is something to prove, given by ``net``."""
     claim, automaton = certificate.claim, identity.automaton
-    verdict = None if net is None else check_certificate(net, certificate)
+    verdict = None if net is None else _decided(network, net, certificate, closure)
     done = verdict is not None and verdict.certified
     reached = max(closure.horizon or 0, 0 if horizon is None else horizon.length)
     wrong = None if done or identity.mismatch else _wrong(closure, automaton, claim.up_to)
@@ -223,6 +225,17 @@ def _outcome(
         certificate=certificate if done else None,
         more={"architecture": network.cell.kind, **{name: known.get(name) for name in kept}},
     )
+
+
+def _decided(network: RecurrentNetwork, net: Net, certificate: Certificate, closure: Closure) -> Verdict:
+    """The rules have the last word; a closure has no witness: its search is the proof, and is run once."""
+    if certificate.rules != "closure" or closure.searched is None:
+        return check_certificate(net, certificate)
+    try:
+        fitting_rules(net, certificate)
+        return closure_verdict(network.cell, certificate.claim, closure.searched)
+    except Refused as refusal:
+        return refusal_of(refusal)
 
 
 def _wrong(closure: Closure, automaton: Semiautomaton, up_to: int | None) -> Counterexample | None:

@@ -11,10 +11,11 @@ import numpy.typing as npt
 from krohn.atomic import write_json
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.boxes import CELLS, SIDES, BoxCell, Boxes, BoxVerdict, Words, boxes_from, check, gated
-from krohn.check.claim import ANY, RULES, Certificate, Claim, fitting_rules, read_certificate
+from krohn.check.claim import ANY, Certificate, Claim, read_certificate
 from krohn.check.folder import read_net
 from krohn.check.net import Net
-from krohn.check.recurrent_rules import Asked, allowed_of
+from krohn.check.recurrent_rules import allowed_of
+from krohn.check.rules import RULES, fitting_rules
 from krohn.check.verdict import Refused, require
 from krohn.errors import InvalidFile
 from krohn.nearest_float import stated
@@ -70,8 +71,7 @@ def boxes_about(net: Net, automaton: Semiautomaton, path: Path) -> tuple[Boxes, 
             f"the certificate must be about this network; it is about {claim.network[:12]}, "
             f"this one is {net.digest[:12]}"
         )
-    asked = Asked(claim.automaton, claim.letters, claim.allowed, claim.up_to, claim.dtype, claim.order)
-    words = Words(claim.automaton, allowed_of(asked))
+    words = Words(claim.automaton, allowed_of(claim))
     try:
         fitting_rules(net, certificate)
     except Refused as refusal:

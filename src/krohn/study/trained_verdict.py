@@ -11,8 +11,9 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import Check, SecondOpinion, Verification
 from krohn.certify.identity import Identity, identify
 from krohn.certify.proof import checkable_table
-from krohn.check.claim import RULES, Certificate, Claim
+from krohn.check.claim import Certificate, Claim
 from krohn.check.folder import read_net
+from krohn.check.rules import RULES
 from krohn.check.verdict import Refused
 from krohn.errors import InvalidInput, KrohnError
 from krohn.study.examined import Examined, examine_run

@@ -1,0 +1,130 @@
+"""The rule sets by name, and the one question to them: does a certificate prove its claim?"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from krohn.check.claim import ANY, Certificate, Claim
+from krohn.check.files import shown
+from krohn.check.net import COMPILED, RECURRENT, TRAINED, Net
+from krohn.check.reader import Automaton, Network, network_of
+from krohn.check.verdict import Refused, Verdict, refusal_of, require
+from krohn.errors import LimitExceeded
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """One way to prove claims.
+
+    Attributes:
+        version: of rules and witness; a certificate of another version is refused.
+        kinds: of networks that it can prove.
+        assumptions: what it assumes beyond IEEE arithmetic, for a claim.
+        prove: network, claim, witness and a budget of work to a verdict.
+    """
+
+    version: int
+    kinds: tuple[str, ...]
+    assumptions: Callable[[Net, Claim], tuple[str, ...]]
+    prove: Callable[[Net, Claim, object, float | None], Verdict]
+
+
+def check_certificate(net: Net, certificate: Certificate, work: float | None = None) -> Verdict:
+    """Whether the certificate proves its claim about this very network."""
+    try:
+        with np.errstate(all="ignore"):
+            rules = fitting_rules(net, certificate)
+            return rules.prove(net, certificate.claim, certificate.witness, work)
+    except LimitExceeded:
+        raise
+    except Exception as error:  # whatever a certificate provokes is a refusal
+        return refusal_of(error)
+
+
+def fitting_rules(net: Net, certificate: Certificate) -> RuleSet:
+    """The rule set, if it is one for this network and the claim is about it; raises ``Refused``."""
+    claim, rules = certificate.claim, RULES.get(certificate.rules)
+    if rules is None:
+        raise Refused(
+            f"there is no rule set {shown(certificate.rules)}", f"it must be one of {', '.join(RULES)}"
+        )
+    require(
+        certificate.version == rules.version,
+        f"the witness is for version {certificate.version} of the rules, which are {rules.version} now",
+        "renew it: krohn verify NETWORK --out CERTIFICATE",
+    )
+    require(claim.kind == net.kind, f"the claim is about a {claim.kind} network; this one is {net.kind}")
+    require(net.kind in rules.kinds, f"the rules {certificate.rules} are not for {net.kind} networks")
+    mine, theirs = (json.dumps(dict(one), sort_keys=True) for one in (net.configuration, claim.configuration))
+    differing = [key for key in net.configuration if net.configuration[key] != claim.configuration.get(key)]
+    require(
+        mine == theirs, f"the claim is about another configuration: {', '.join(differing) or 'a field more'}"
+    )
+    require(claim.network == net.digest, "the claim is about other tensors than these")
+    for name, own in (("letters", claim.letters), ("states", claim.states)):
+        held = net.configuration.get(name, list(own))
+        require(held == list(own), f"the claim has other names of {name} than the network")
+    require(
+        net.configuration.get("target", claim.target) == claim.target,
+        f"the claim is about a {claim.target}; the network outputs another target",
+    )
+    require(
+        claim.assumptions == rules.assumptions(net, claim),
+        "the claim must name the assumptions of its rules: " + ", ".join(rules.assumptions(net, claim)),
+    )
+    return rules
+
+
+def _transformer(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
+    from krohn.check.checker import WORK, check
+
+    require(claim.up_to is not None, "a Transformer has positions for words up to a length, not for all")
+    require(claim.allowed is None, "these rules are for all words")
+    require(claim.order == ANY, "these rules hold for any order of sums; the claim must say so")
+    network, automaton = transformer_of(net, claim.automaton)
+    return check(network, automaton, claim.dtype, claim.up_to or 0, witness, work or WORK)
+
+
+def transformer_of(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
+    """The network as the rules read it, and the automaton with what it must show."""
+    if net.kind == COMPILED:
+        return network_of(net.tensors, net.configuration["shape"], net.configuration["mask"]), automaton
+    from krohn.check.gpt2 import export_network  # lazy import: only needed for exports
+
+    return export_network(net, automaton)
+
+
+def _of_transformers(net: Net, claim: Claim) -> tuple[str, ...]:
+    waves = any(name.endswith(".activation") and tensor.any() for name, tensor in net.tensors.items())
+    only = {"half": claim.dtype in HALF, "sine": waves, "root": net.kind != COMPILED}
+    only["layer-norm"] = net.kind == "gpt2"
+    used = ("rounding", "sum", "exp", "softmax", "softmax-kernel")
+    return (*used, *(name for name, applies in only.items() if applies))
+
+
+HALF = ("bfloat16", "float16")
+
+
+def _recurrent(name: str) -> RuleSet:
+    """A rule set of recurrent networks, loaded where it is used."""
+
+    def assumptions(net: Net, claim: Claim) -> tuple[str, ...]:
+        from krohn.check.recurrent_rules import assumed
+
+        return assumed(net, claim)
+
+    def prove(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
+        from krohn.check.recurrent_rules import RULES
+
+        return RULES[name](net, claim, witness, work)
+
+    return RuleSet(1, (RECURRENT, TRAINED) if name == "boxes" else (RECURRENT,), assumptions, prove)
+
+
+RULES: dict[str, RuleSet] = {
+    "transformer": RuleSet(1, (COMPILED, "gpt2", "transformer-lens"), _of_transformers, _transformer),
+    **{name: _recurrent(name) for name in ("closure", "balls", "boxes")},
+}
+"""By the name that a certificate gives."""
