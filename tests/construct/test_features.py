@@ -124,10 +124,14 @@ ONE_LAYER = {
 
 @every("make", ONE_LAYER.values())
 def test_one_layer_is_built_and_certified(make: Callable[[], Semiautomaton]) -> None:
-    assert compile(make(), 12).transformer.depth == 1
     network = compile(make(), 12, method="features")
     assert network.transformer.depth == 1
     assert verify(network, second_opinion=False).certified
+
+
+def test_the_shallowest_is_chosen_where_one_layer_is_enough() -> None:
+    for name in ("abab", "D8"):
+        assert compile(ONE_LAYER[name](), 12).transformer.depth == 1
 
 
 def test_two_layers_over_annotated_letters_are_certified() -> None:

@@ -162,7 +162,7 @@ def test_no_mutant_is_proved_and_wrong(kind) -> None:
         original = WEIGHTS[kind](automaton)
         words = np.array([*itertools.product(range(automaton.num_letters), repeat=5)])
         truth = np.array([automaton.run(word) for word in words])
-        for _ in range(10):
+        for _ in range(6):
             cell = broken(original, rng)
             proof = close(cell, automaton, limit=400)
             wrong = (RecurrentNetwork(cell, automaton).run(words) != truth).any()
@@ -173,7 +173,7 @@ def test_no_mutant_is_proved_and_wrong(kind) -> None:
                 assert run[-1] == got != automaton.run(word)[-1]
                 assert (run[:-1] == automaton.run(word)[:-1]).all()
                 refuted += 1
-    assert refuted >= 7
+    assert refuted >= 4
 
 
 def test_a_network_that_returns_to_the_start_with_a_wrong_answer_is_refuted() -> None:
