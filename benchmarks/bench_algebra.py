@@ -18,8 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from krohn.algebra.element_list import list_elements
-from krohn.algebra.transition_semigroup import TransitionSemigroup
+from krohn.algebra.transition_semigroup import TransitionSemigroup, list_elements
 
 GOLDEN = Path(__file__).parents[1] / "tests" / "algebra" / "golden.json"
 LISTED = 1_000_000  # elements of the largest semigroup to list

@@ -58,13 +58,13 @@ MUTANTS = [
         "tests/cascade/test_covering.py tests/cascade/test_schedules.py",
     ),
     (
-        "depth/block_check.py",
+        "depth/block_scheme.py",
         "apart = differed or s != t",
         "apart = s != t",
         "tests/depth/test_block_schemes.py",
     ),
     (
-        "depth/block_check.py",
+        "depth/block_scheme.py",
         "if apart and all(p == q",
         "if apart and any(p == q",
         "tests/depth/test_block_schemes.py",
@@ -200,12 +200,17 @@ MUTANTS = [
         "tests/test_nearest_float.py",
     ),
     (
-        "construct/tight/clamped_counter.py",
+        "construct/tight/leaf_programs.py",
         "reached[max(count - r // places, 0)]",
         "reached[count - r // places]",
         "tests/construct",
     ),
-    ("construct/tight/stack.py", "act == PUSH and 0 < h <= top", "act == PUSH and 0 < h < top", COMPILED),
+    (
+        "construct/tight/leaf_programs.py",
+        "act == PUSH and 0 < h <= top",
+        "act == PUSH and 0 < h < top",
+        COMPILED,
+    ),
     (
         "recurrent/recurrent_weights.py",
         "automaton.table.reshape(-1)",

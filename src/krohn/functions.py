@@ -24,8 +24,7 @@ from krohn.network.explanation import Explanation
 from krohn.notebook import Rows
 from krohn.recurrent import recurrent_files
 from krohn.recurrent.recurrent_files import RecurrentNetwork
-from krohn.web.page_data import LENGTH, build_machine
-from krohn.web.standalone_page import render_page
+from krohn.web.page_data import LENGTH, build_machine, render_page
 
 if TYPE_CHECKING:
     from krohn.experiments.reproduction import Reproduction

@@ -141,7 +141,7 @@ def kind_of(network: Any) -> str:
 
 def _compiled(network: Any, asked: Question) -> Verification:
     from krohn.certify.verification import verify_compiled
-    from krohn.construct.lowering.again import lowers_again
+    from krohn.construct.lowering.assembly import lowers_again
 
     compiled = _loaded(network)
     return verify_compiled(

@@ -3,9 +3,8 @@ from hypothesis import given, settings
 
 from algebra.golden_cases import CASES, Letters, letters_of, naive_elements, times
 from algebra.test_transition_semigroup import letter_lists
-from krohn.algebra.element_list import ElementList, list_elements
 from krohn.algebra.transformation import product_of_word
-from krohn.algebra.transition_semigroup import TransitionSemigroup
+from krohn.algebra.transition_semigroup import ElementList, TransitionSemigroup, list_elements
 from krohn.errors import InvalidInput, LimitExceeded
 
 

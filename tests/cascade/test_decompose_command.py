@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 import krohn
 from every import every
 from krohn.automata.zoo import parse_spec, zoo, zoo_names
-from krohn.cascade.cascade_picture import cascade_picture, skeleton_picture
+from krohn.cascade.decomposition import cascade_picture, skeleton_picture
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.app import app, run
 from krohn.svg import text_width

@@ -14,7 +14,7 @@ import pytest
 from algebra.named_groups import closure
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.bulk import run_cascade
-from krohn.cascade.cascade_picture import cascade_picture, skeleton_picture
+from krohn.cascade.decomposition import cascade_picture, skeleton_picture
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.cascade.plan import Plan
 from krohn.cascade.plan_leaves import HolonomyPlan

@@ -7,8 +7,7 @@ import pytest
 import krohn
 from certify.built_networks import CEILING, compiled
 from every import every
-from krohn.construct.lowering.again import lowers_again
-from krohn.construct.lowering.assembly import lower
+from krohn.construct.lowering.assembly import lower, lowers_again
 from krohn.network.attention_operations import PrefixSum
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Clamp, Table

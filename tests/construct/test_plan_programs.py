@@ -15,8 +15,8 @@ from krohn.automata.simulation import simulate
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan_leaves import POP, ClampedCounterPlan, HolonomyPlan, recognise_stack
 from krohn.construct.lowering.assembly import lower
-from krohn.construct.tight.clamped_counter import padding_steps
 from krohn.construct.tight.draft import Finite, ProgramDraft, joined
+from krohn.construct.tight.leaf_programs import padding_steps
 from krohn.construct.tight.plan_programs import plan_program
 from krohn.construct.tight.small_scan import fewest_points, scan_program
 from krohn.errors import Unsupported

@@ -10,8 +10,7 @@ from every import every
 from krohn import parse_spec, zoo
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import Budget
-from krohn.depth.block_check import check_block_scheme
-from krohn.depth.block_scheme import BlockScheme
+from krohn.depth.block_scheme import BlockScheme, check_block_scheme
 from krohn.depth.block_search import find_block_scheme
 
 NEED_TWO = ["D6", "Grid4", "Q8", "A4", "S4", "Dyck4,2", "Grid9"]

@@ -14,11 +14,10 @@ from experiments.quick_experiment import quick_run
 from krohn.cli.app import run as krohn
 from krohn.errors import InvalidFile, InvalidInput, UnknownName
 from krohn.experiments.all_experiments import EXPERIMENTS
-from krohn.experiments.experiment import Cell, PlannedRun, cells_of
+from krohn.experiments.experiment import Cell, PlannedRun, Selection, cells_of
 from krohn.experiments.names import Scale
 from krohn.experiments.record import Record, survivor
 from krohn.experiments.reproduction import caption_of
-from krohn.experiments.selection import Selection
 from krohn.experiments.store import Store
 from krohn.experiments.summary import best_of, mean_and_error, mean_series
 from krohn.experiments.text_form import export_text, import_text, parse_text

@@ -15,10 +15,9 @@ from experiments.quick_experiment import QUICK, quick_run
 from krohn.errors import InvalidInput, UnknownName
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.engines import Job, claim
-from krohn.experiments.experiment import PlannedRun, cells_of
+from krohn.experiments.experiment import PlannedRun, Selection, cells_of
 from krohn.experiments.names import Scale
 from krohn.experiments.record import Conflict, Member, Record
-from krohn.experiments.selection import Selection
 from krohn.experiments.single_run import work
 from krohn.experiments.store import Store, StoreUnwritable
 from krohn.experiments.sweep import SweepOptions, SweepReport, is_done, sweep

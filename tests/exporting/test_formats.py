@@ -15,9 +15,8 @@ import krohn
 from exporting.plain_transformer_lens import native_transformer_lens
 from exporting.unproved import without_proof
 from krohn.errors import InvalidInput
-from krohn.exporting.decoder import Decoder
+from krohn.exporting.decoder import Decoder, tensor_file, write_files
 from krohn.exporting.driver import FORMATS, export_compiled
-from krohn.exporting.export_files import tensor_file, write_files
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.exporting.ground_truth import meaning_of
 from krohn.exporting.hugging_face import hugging_face_files

@@ -10,8 +10,7 @@ import torch
 import transformers
 
 import krohn
-from krohn.exporting.decoder import Decoder
-from krohn.exporting.export_files import write_files
+from krohn.exporting.decoder import Decoder, write_files
 from krohn.exporting.from_compiled import check, decoder_of_compiled
 from krohn.exporting.hugging_face import hugging_face_files
 from krohn.exporting.reference import logits

@@ -12,8 +12,8 @@ from onnx.reference import ReferenceEvaluator
 from exporting.plain_transformer_lens import native_transformer_lens
 from krohn.errors import InvalidFile, Unsupported
 from krohn.exporting import from_run
+from krohn.exporting.decoder import write_files
 from krohn.exporting.driver import export_run
-from krohn.exporting.export_files import write_files
 from krohn.exporting.from_run import decoder_of_run, head_without_bias
 from krohn.exporting.reference import logits
 from krohn.exporting.vocabulary import vocabulary_of

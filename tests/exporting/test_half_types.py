@@ -9,7 +9,7 @@ import transformers
 
 import krohn
 from krohn.errors import UnknownName, Unsupported
-from krohn.exporting.export_files import write_files
+from krohn.exporting.decoder import write_files
 from krohn.exporting.from_compiled import check_types, decoder_of_compiled, stored_logits
 from krohn.exporting.hugging_face import hugging_face_files
 

@@ -18,8 +18,8 @@ from krohn.automata.files import automaton_from_payload
 from krohn.automata.jflap import parse_jff
 from krohn.network.forward import run
 from krohn.network.storage import transformer_from
+from krohn.web.page_data import small_text
 from krohn.web.small_machines import in_order, key_of, machine, tables, unpacked
-from krohn.web.standalone_page import small_text
 from web.test_standalone_page import complaints, open_page
 
 SMALL = unpacked(small_text())

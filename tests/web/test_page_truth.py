@@ -11,8 +11,7 @@ from selenium.webdriver.common.by import By
 
 import krohn
 from krohn.cli.app import run
-from krohn.web.page_data import describe
-from krohn.web.standalone_page import render_page
+from krohn.web.page_data import describe, render_page
 from web.test_standalone_page import complaints, open_page
 
 SPECS = ("Grid9", "regex:(a|b)*abb", "S4", "abab", "C2")

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import krohn
+from krohn.web.page_data import small_text
 from krohn.web.plain_words import about, head_words, register_words
 from krohn.web.small_machines import LETTER_SIGNS, STATE_SIGNS, unpacked
-from krohn.web.standalone_page import small_text
 
 LENGTH = 12
 ZOO = [

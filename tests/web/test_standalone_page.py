@@ -15,8 +15,7 @@ import krohn
 from krohn.cli.app import run
 from krohn.network.forward import logits
 from krohn.network.transformer import Transformer
-from krohn.web.page_data import describe
-from krohn.web.standalone_page import render_page
+from krohn.web.page_data import describe, render_page
 from krohn.web.trained_results import GALLERY
 
 SPECS = ("S4", "Dyck4,2", "A5", "regex:(a|b)*abb")

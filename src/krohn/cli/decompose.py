@@ -9,8 +9,7 @@ import click
 from krohn.atomic import check_output, write_text
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.cascade_data import plan_dot
-from krohn.cascade.cascade_picture import cascade_picture, skeleton_picture
-from krohn.cascade.decomposition import Decomposition
+from krohn.cascade.decomposition import Decomposition, cascade_picture, skeleton_picture
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.output import emit, json_option, note, table

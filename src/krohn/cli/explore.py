@@ -13,8 +13,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput, MissingDependency
-from krohn.web.page_data import LENGTH, build_machine
-from krohn.web.standalone_page import render_page
+from krohn.web.page_data import LENGTH, build_machine, render_page
 from krohn.web.trained_results import GALLERY
 
 _file = click.Path(dir_okay=False, path_type=Path)

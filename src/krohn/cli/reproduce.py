@@ -135,7 +135,7 @@ def _is_default(option: str) -> bool:
 
 def _sweep_options(name: str, scale: str, store_path: Path, as_json: bool, options: dict[str, Any]) -> Any:
     from krohn.experiments.all_experiments import experiment
-    from krohn.experiments.selection import Selection
+    from krohn.experiments.experiment import Selection
     from krohn.experiments.sweep import SweepOptions
 
     planned = experiment(name).plan(parse_scale(scale))

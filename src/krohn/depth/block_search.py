@@ -5,8 +5,7 @@ from itertools import combinations, product
 
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.budget import Budget, BudgetSpent
-from krohn.depth.block_check import check_block_scheme
-from krohn.depth.block_scheme import BlockScheme, Word
+from krohn.depth.block_scheme import BlockScheme, Word, check_block_scheme
 
 LONGEST = 6
 MOST_WORDS = 20_000

@@ -1,13 +1,13 @@
 """The best lower bound found: two layers by one of two kinds of schemes, one layer by two words.
 
-Two words of equal length and equal last letter that lead to different states: some layer is needed.
-Without a layer the output is a function of the position and the letter there, whatever the embedding and the
+Two words of equal length and equal last letter that lead to different states: some layer is needed. Without
+a layer the output is a function of the position and the letter there, whatever the embedding and the
 read-out are. If there are no such words, that function suffices.
 
-A last-block scheme: the witness that one layer needs ever more heads, where no bits can be counted.
-Words are a prefix and then letters a and b. Two words that agree after some block, which is b … b a … a, and
-are filled there in the two ways, lead to different states whatever stands before. Then additive sums of few
-bits cannot tell two such words apart, and few heads cannot be made to look at the right place (statement and
+A last-block scheme: the witness that one layer needs ever more heads, where no bits can be counted. Words
+are a prefix and then letters a and b. Two words that agree after some block, which is b … b a … a, and are
+filled there in the two ways, lead to different states whatever stands before. Then additive sums of few bits
+cannot tell two such words apart, and few heads cannot be made to look at the right place (statement and
 proof: docs/depth.md). The check reads only the transition table.
 """
 
@@ -77,8 +77,6 @@ def find_two_words(table: Table, start: int, shown: Sequence[int] | None = None)
 
 
 LONGEST = 4
-
-Pairs = frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True)

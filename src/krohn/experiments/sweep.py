@@ -9,10 +9,9 @@ from statistics import median
 from krohn.errors import InvalidInput
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.engines import Engine, Job, Outcome, Work, run_local, run_on_ray
-from krohn.experiments.experiment import Experiment, PlannedRun
+from krohn.experiments.experiment import Experiment, PlannedRun, Selection
 from krohn.experiments.names import Scale, check_engine
 from krohn.experiments.record import Conflict, Member, Record
-from krohn.experiments.selection import Selection
 from krohn.experiments.single_run import work as train_and_evaluate
 from krohn.experiments.store import Store
 from krohn.study.evaluation import Evaluation

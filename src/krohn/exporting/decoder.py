@@ -1,13 +1,18 @@
-"""A standard causal decoder: GPT-2's blocks and names, with LayerNorm or without."""
+"""A standard causal decoder: GPT-2's blocks and names, with LayerNorm or without, and its files."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from safetensors.numpy import save
 
+from krohn.atomic import write_folder
 from krohn.errors import InvalidInput
 from krohn.exporting.vocabulary import Vocabulary
+from krohn.strict_json import with_sorted_metadata
 
 Tensor = npt.NDArray[np.floating[Any]]
 
@@ -122,3 +127,17 @@ def _shapes(model: Decoder) -> dict[str, tuple[int, ...]]:
     if model.normalized:
         shapes |= {f"{norm}.{part}": (d,) for norm in norms for part in ("weight", "bias")}
     return shapes
+
+
+Files = dict[str, bytes]
+
+
+def tensor_file(tensors: Mapping[str, npt.NDArray[np.float32]], about: Mapping[str, str]) -> bytes:
+    """safetensors, with the metadata that PyTorch readers expect, and ``about``."""
+    whole = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+    return with_sorted_metadata(save(whole, {"format": "pt", **about}))
+
+
+def write_files(directory: Path, files: Files, names: frozenset[str] = frozenset()) -> None:
+    """Writes all files or none, the one that makes a reader accept them last; removes other ``names``."""
+    write_folder(directory, files, key=list(files)[-1], stale=names)

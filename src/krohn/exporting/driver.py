@@ -12,8 +12,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, UnknownName, Unsupported
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
 from krohn.exporting.card import READ, Card
-from krohn.exporting.decoder import Decoder
-from krohn.exporting.export_files import Files, write_files
+from krohn.exporting.decoder import Decoder, Files, write_files
 from krohn.exporting.export_proof import DTYPE, Proof, certificate_of, net_of, prove, unproved
 from krohn.exporting.from_compiled import (
     HALF_TYPES,

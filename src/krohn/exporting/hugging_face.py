@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from krohn.atomic import json_bytes
-from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
-from krohn.exporting.export_files import Files, tensor_file
+from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder, Files, tensor_file
 from krohn.exporting.vocabulary import tokenizer_files
 
 LOADING = """```python

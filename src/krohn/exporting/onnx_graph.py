@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from krohn.atomic import json_bytes
 from krohn.errors import MissingDependency
-from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
-from krohn.exporting.export_files import Files
+from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder, Files
 
 OPSET = 20
 

@@ -2,12 +2,12 @@
 
 The decoder's reference forward pass in numpy: the meaning of the files for any reader.
 
-The forward pass with amplified rounding: a robustness test for exports read by other software.
-Readers choose their own summation order. In one of the worst, one term after another, n equal terms come out
-wrong by up to n·u/3 of their sum (u = 2⁻²⁴); attention over a long word of one letter is such a sum. Here
-every step is computed this way in float32, and in float64 from the same inputs; its output is the exact value
-plus a multiple of the difference. Steps that are exact in float32 stay exact; worst-case bounds over all
-orders (n·u times the sum of absolute values) miss that and reject networks that no reader gets wrong.
+The forward pass with amplified rounding: a robustness test for exports read by other software. Readers
+choose their own summation order. In one of the worst, one term after another, n equal terms come out wrong
+by up to n·u/3 of their sum (u = 2⁻²⁴); attention over a long word of one letter is such a sum. Here every
+step is computed this way in float32, and in float64 from the same inputs; its output is the exact value plus
+a multiple of the difference. Steps that are exact in float32 stay exact; worst-case bounds over all orders
+(n·u times the sum of absolute values) miss that and reject networks that no reader gets wrong.
 """
 
 from collections.abc import Callable

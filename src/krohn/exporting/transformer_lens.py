@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.atomic import json_bytes
-from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
-from krohn.exporting.export_files import Files, tensor_file
+from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder, Files, tensor_file
 from krohn.exporting.vocabulary import tokenizer_files
 
 LOADING = """```python

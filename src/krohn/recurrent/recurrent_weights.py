@@ -1,14 +1,14 @@
 """Explicit weights of recurrent networks that track an automaton on words of every length.
 
-Diagonal layers that track an automaton whose groups are solvable: a layer for each section of each level.
-A level of the cascade (``counted_levels``) is the tile of the last reset, a number p with its square p² that
-a reset writes, and counters, the sections of the derived series; each counter is one number that a letter
+Diagonal layers that track an automaton whose groups are solvable: a layer for each section of each level. A
+level of the cascade (``counted_levels``) is the tile of the last reset, a number p with its square p² that a
+reset writes, and counters, the sections of the derived series; each counter is one number that a letter
 multiplies by a root of unity, and that the first letter sets to 1. Layers lag by a letter
 (``stack_weights``). Signs and quarter turns are exact; other roots are rounded.
 
-Rank-one steps that track any automaton in one layer: each letter as swaps and merges of two states.
-States have the doubled code of ``delta_weights``. With the key k = (code of i − code of j)/2 and rates 2 a
-step swaps i and j; with rates 2 at j and 0 at i it sends j to i and leaves the rest. All numbers are dyadic.
+Rank-one steps that track any automaton in one layer: each letter as swaps and merges of two states. States
+have the doubled code of ``delta_weights``. With the key k = (code of i − code of j)/2 and rates 2 a step
+swaps i and j; with rates 2 at j and 0 at i it sends j to i and leaves the rest. All numbers are dyadic.
 """
 
 import math

@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any
 
 from krohn.algebra.analysis import Analysis
-from krohn.algebra.element_list import list_elements
 from krohn.algebra.permgroup import PermutationGroup
+from krohn.algebra.transition_semigroup import list_elements
 from krohn.automata.quotients import coarsest_congruence, reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import UNITS, Budget

@@ -12,8 +12,8 @@ import numpy as np
 from krohn.atomic import json_bytes
 from krohn.construct.compiling import compile as compile_network
 from krohn.errors import InvalidInput, MissingDependency
+from krohn.exporting.decoder import Files, tensor_file, write_files
 from krohn.exporting.driver import export_decoder
-from krohn.exporting.export_files import Files, tensor_file, write_files
 from krohn.network.compiled import CompiledNetwork
 from krohn.strict_json import read_json
 from krohn.testbed.catalogue import Entry, entries

@@ -1,13 +1,16 @@
 """The assembly: from a program and a length to matrices and the meaning of every channel.
 
-``precision_faults`` lists in advance what a float format is too coarse for.
+``precision_faults`` lists in advance what a float format is too coarse for. ``lowers_again`` checks a
+network's description: its program, lowered again, must give its tensors and layout.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from itertools import product
 from math import sqrt
+from typing import get_args
 
 import numpy as np
 
@@ -26,9 +29,12 @@ from krohn.construct.lowering.mlp_builder import (
     Signal,
     require_positions,
 )
+from krohn.errors import KrohnError
 from krohn.network.attention_operations import AttentionOperation
+from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap, Select, Table
 from krohn.network.program import Program, Readout
+from krohn.network.storage import tensors_of
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer
 
 # Heads whose values are only summed share one channel: the block sums its heads anyway.
@@ -345,3 +351,31 @@ def longest(faults: Faults) -> int:
         else:
             high = middle - 1
     return low
+
+
+WAYS = tuple(product(get_args(Activation), (False, True), (False, True), (False, True)))
+"""Activation; whether wraps are counted in two rounds, steps saturate, look-backs are exact."""
+
+
+def lowers_again(network: CompiledNetwork) -> bool:
+    """Whether some way of lowering the program gives these very tensors and this description."""
+    if network.program is None:
+        return False
+    held = tensors_of(network.transformer)
+    for activation, narrow, saturate, exact in WAYS:
+        try:
+            built, layout = lower(
+                network.program,
+                network.length,
+                activation=activation,
+                narrow=narrow,
+                saturate=saturate,
+                exact=exact,
+            )
+        except (KrohnError, AssertionError, LookupError, ArithmeticError, ValueError):
+            continue  # an untrusted program need not be one that can be lowered
+        result = tensors_of(built)
+        same = built.mask == network.mask and result.keys() == held.keys() and layout == network.layout
+        if same and all(np.array_equal(result[name], held[name]) for name in held):
+            return True
+    return False

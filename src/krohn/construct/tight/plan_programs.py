@@ -15,10 +15,9 @@ from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPla
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.cascade.plan_search import cascade_plans
 from krohn.construct.request import Proposal, Request
-from krohn.construct.tight.clamped_counter import clamped_track, has_unit_steps, padding_steps
 from krohn.construct.tight.draft import Finite, ProgramDraft, Track, joined
 from krohn.construct.tight.holonomy_part import holonomy_track
-from krohn.construct.tight.stack import stack_track
+from krohn.construct.tight.leaf_programs import clamped_track, has_unit_steps, padding_steps, stack_track
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.network.position_maps import Row, Table
 from krohn.network.program import Program

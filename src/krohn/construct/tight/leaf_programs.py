@@ -1,0 +1,245 @@
+"""Programs of two plans without a cascade: a counter that stops at both ends, and a stack of bounded height.
+
+The counter takes two layers (Theorem 3 with heads modulo S + 1). Let z be the sum of the steps, without
+stops, and S + 1 the number of places. With b_j = [last visit to z − j is later than the last visit to z − j
++ S + 1] the place is Σ_{j=1..S} b_j: a step to the right shifts a 1 in, a step to the left shifts a 0 in. So
+the ones come first: b_j = [place ≥ j], and a reader that only needs whether the place has reached j needs
+head j alone. The two values lie in one class mod S + 1 and by continuity the last visit to the class is to
+one of them: head j looks for the latest i with z_i ≡ z − j mod (S + 1). With v = z mod (S + 1)², the sum of
+what the heads find is Σ_j v_j ≡ S·v − S(S+1)/2 + (S + 1)·(S − place) mod (S + 1)², so the place can be read
+off one residue. Fewer heads give the number of ones among theirs in the same way. Padding steps make every
+class visited and the place right before the first letter.
+
+The stack has a sink for errors (Dyck languages) and takes three layers. Layer 1 sums the steps: the height,
+right until the first error. Layer 2 has one head per place of the stack (the latest push that reached this
+height) and one that fetches what a pop removes (the latest push that reached the height just left); all
+compare heights on one circle. Layer 3 looks for an error: any so far leads to the sink. No head needs the
+state, so the depth does not grow with the height, as that of the cascade does.
+"""
+
+from collections.abc import Callable, Sequence
+
+from krohn.cascade.plan_leaves import POP, PUSH, REST, ClampedCounterPlan, Stack, StackPlan
+from krohn.construct.tight.draft import Finite, ProgramDraft, Track
+from krohn.network.position_maps import Row
+
+MANY_PLACES = 4
+
+
+def has_unit_steps(plan: ClampedCounterPlan) -> bool:
+    """Whether all steps are at most 1: the construction needs a walk that visits every value in between."""
+    return all(abs(step) <= 1 for step in plan.steps)
+
+
+def padding_steps(places: int, start: int) -> tuple[int, ...]:
+    """Steps that visit every class and end at the start: against the farther wall, then back."""
+    last = places - 1
+    left = (-1,) * last + (1,) * start
+    right = (1,) * last + (-1,) * (last - start)
+    return (0, *(left if start <= last - start else right))
+
+
+def clamped_track(
+    plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, start: int, name: str, outputs: Sequence[int]
+) -> Track:
+    """The places of the counter as states of the plan's automaton, driven by the register ``letter``.
+
+    States with the same output that are neighbours on the line need not be distinguished.
+    """
+    counter = _Counter(plan, draft, name, outputs)
+    step = _steps(plan, draft, letter, padding_steps(len(plan.line), plan.line[start]), name)
+    total = draft.prefix_sum(step)
+    terms = [(total, 1), *([(step, 1)] if draft.strict else [])]
+    now = counter.now = counter.value(terms, "unclamped place")
+    key = counter.circle(now, terms, "class")
+    after = counter.place(now, key, key, "place")
+    if not draft.strict:
+        return Track(after, after)
+    then = counter.value([(total, 1)], "unclamped place before")
+    asked = counter.circle(then, [(total, 1)], "class before")
+    return Track(after, counter.place(then, asked, key, "place before"))
+
+
+def _steps(
+    plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, pads: tuple[int, ...], name: str
+) -> str:
+    """The steps of the letters, and those of the padding positions, which no letter determines."""
+    pads = (0,) * (draft.num_padding - len(pads)) + pads
+    if letter in draft.sources:
+        letters = [plan.steps[a] for a in draft.sources[letter].letters]
+        return draft.source(draft.fresh(f"{name}step"), letters, pads)
+    none = {len(plan.steps): 0}
+    rows: dict[Row, Row] = {(a,): (step,) for a, step in ({**dict(enumerate(plan.steps)), **none}).items()}
+    stepped, padded = draft.fresh(f"{name}step of letters"), draft.fresh(f"{name}step of padding")
+    draft.table((letter,), (stepped,), rows)
+    draft.source(padded, [0] * draft.num_letters, pads)
+    return draft.linear([(stepped, 1), (padded, 1)], 0, (-1, 1), draft.fresh(f"{name}step"))
+
+
+class _Counter:
+    """Names and moduli of one counter."""
+
+    def __init__(
+        self, plan: ClampedCounterPlan, draft: ProgramDraft, name: str, outputs: Sequence[int]
+    ) -> None:
+        self.plan, self.draft, self.name = plan, draft, name
+        self.places = len(plan.line)
+        self.state = {place: q for q, place in enumerate(plan.line)}
+        shown = [outputs[self.state[place]] for place in range(self.places)]
+        self.steps = [j for j in range(1, self.places) if shown[j] != shown[j - 1]]
+        self.modulus = self.places**2
+        self.now = ""
+
+    def value(self, terms: list[tuple[str, int]], name: str) -> str:
+        """v = z mod (S + 1)²."""
+        return self.draft.modulo(terms, self.modulus, self.draft.fresh(f"{self.name}{name}"))
+
+    def circle(self, value: str, terms: list[tuple[str, int]], name: str) -> str:
+        """z mod (S + 1) on a circle; on a long line by way of the residue, which takes fewer steps."""
+        if self.draft.flat:
+            target = self.draft.fresh(f"{self.name}{name}")
+            return self.draft.modulo(terms, self.places, target, kind="circle")
+        if self.places > MANY_PLACES:
+            residue = self.draft.modulo([(value, 1)], self.places, self.draft.fresh(f"{self.name}{name} mod"))
+            same: dict[Row, int] = {(r,): r for r in range(self.places)}
+            return self.draft.circle_of((residue,), same, self.places, self.draft.fresh(f"{self.name}{name}"))
+        classes: dict[Row, int] = {(v,): v % self.places for v in range(self.modulus)}
+        return self.draft.circle_of((value,), classes, self.places, self.draft.fresh(f"{self.name}{name}"))
+
+    def place(self, value: str, query: str, key: str, name: str) -> Finite:
+        """The state, as a function of the residue of the sum of what the heads find."""
+        draft, places, count = self.draft, self.places, len(self.steps)
+        result = [
+            draft.latest_match(query, key, -j, self.now, f"{self.name}{name} visit {j}") for j in self.steps
+        ]
+        total = draft.linear(
+            [(visit, 1) for visit in result],
+            0,
+            (0, count * (self.modulus - 1)),
+            draft.fresh(f"{self.name}{name} visits"),
+        )
+        residue = draft.modulo(
+            [(total, 1), (value, -count)],
+            self.modulus,
+            draft.fresh(f"{self.name}{name} residue"),
+            offset=sum(self.steps),
+        )
+        # So many zeros: as many of the steps are still to come.
+        reached = [self.state[place] for place in (0, *self.steps)]
+        rows: dict[Row, int] = {(r,): reached[max(count - r // places, 0)] for r in range(self.modulus)}
+        exact: dict[Row, int] = {(r,): rows[r,] for r in range(0, places * (count + 1), places)}
+        return Finite((residue,), exact, {row: q for row, q in rows.items() if row not in exact})
+
+
+ACTS = (POP, PUSH, REST)
+"""The act of a letter as a small number: its index here; BOS leaves the stack unchanged."""
+
+
+def stack_track(plan: StackPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
+    """The states of the stack, driven by the register ``letter``; it must start empty or failed."""
+    stack = plan.stack
+    if start == stack.sink:
+        return Track(Finite((), {(): start}), Finite((), {(): start}))
+    tokens = _Tokens(draft, stack, letter, name)
+    top = stack.height
+    # A key is the height that a push reached, 0 for everything else.
+    keys = tokens.of_height(lambda h, act: h if act == PUSH and 0 < h <= top else 0)
+    key = draft.circle_of((tokens.height, tokens.act), keys, top + 1, draft.fresh(f"{name}key"))
+    after, before = _places(tokens, key, _error(tokens, key))
+    codes: dict[Row, int] = {
+        (*(symbol + 1 for symbol in content), *(0,) * (top - len(content))): state
+        for state, content in stack.content.items()
+    }
+    codes[(-1, *(0,) * (top - 1))] = stack.sink
+    return Track(Finite(after, codes), Finite(before, codes))
+
+
+class _Tokens:
+    """What the letters mean to the stack, and its height, right until the first error."""
+
+    def __init__(self, draft: ProgramDraft, stack: Stack, letter: str, name: str) -> None:
+        self.draft, self.stack, self.name = draft, stack, name
+        meanings: dict[Row, Row] = {
+            (a,): (symbol, ACTS.index(act), act) for a, (act, symbol) in enumerate(stack.acts)
+        }
+        meanings[(len(stack.acts),)] = (0, ACTS.index(REST), 0)
+        self.symbol, self.act, step = (self.named(what) for what in ("symbol", "act", "step"))
+        draft.table((letter,), (self.symbol, self.act, step), meanings)
+        total = draft.prefix_sum(step)
+        terms = [(total, 1), *([(step, 1)] if draft.strict else [])]
+        self.height = draft.clamp(terms, 0, -1, stack.height + 1, self.named("height"))
+        self.heights = range(-1, stack.height + 2)
+        self.symbols = range(stack.num_symbols)
+        self.earlier = (
+            draft.clamp([(total, 1)], 0, -1, stack.height + 1, self.named("height before"))
+            if draft.strict
+            else self.height
+        )
+
+    def named(self, what: str) -> str:
+        """A register of this stack."""
+        return self.draft.fresh(f"{self.name}{what}")
+
+    def of_height(self, function: Callable[[int, int], int]) -> dict[Row, int]:
+        """A function of height and act as rows."""
+        return {(h, n): function(h, act) for h in self.heights for n, act in enumerate(ACTS)}
+
+
+def _error(tokens: _Tokens, key: str) -> str:
+    """1 where a letter is illegal: a push that is too high, a pop of nothing or of another symbol.
+
+    A pop looks for the latest push that reached its own height plus one: what it removes. One that leaves the
+    stack full follows an error; what it finds does not matter, so it looks for a push like the others.
+    """
+    draft, top = tokens.draft, tokens.stack.height
+    wanted: dict[Row, int] = {(h,): h if 0 <= h < top else 0 for h in tokens.heights}
+    query = draft.circle_of((tokens.height,), wanted, top + 1, tokens.named("query"))
+    removed = draft.latest_match(query, key, 1, tokens.symbol, f"{tokens.name}removed")
+    rows: dict[Row, int] = {
+        (h, n, s, r): int((act == PUSH and h > top) or (act == POP and (h < 0 or s != r)))
+        for h in tokens.heights
+        for n, act in enumerate(ACTS)
+        for s in tokens.symbols
+        for r in tokens.symbols
+    }
+    inputs = (tokens.height, tokens.act, tokens.symbol, removed)
+    return Finite(inputs, rows).register(draft, f"{tokens.name}error")
+
+
+def _places(tokens: _Tokens, key: str, error: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The registers of all places after the letter and, under a strict mask, before it."""
+    draft, strict = tokens.draft, tokens.draft.strict
+    now, then = draft.ever(error, tokens.named("failed"))
+    after, before = [], []
+    for level in range(1, tokens.stack.height + 1):
+        result = draft.latest_match("", key, level, tokens.symbol, f"{tokens.name}held at height {level}")
+        latest = _with_own_push(tokens, level, result) if strict else result
+        after.append(_place(tokens, level, (tokens.height, now, latest), "place"))
+        if strict:
+            before.append(_place(tokens, level, (tokens.earlier, then, result), "place before"))
+    return tuple(after), tuple(before if strict else after)
+
+
+def _with_own_push(tokens: _Tokens, level: int, found: str) -> str:
+    """A strict head misses the push of this very position."""
+    rows: dict[Row, int] = {
+        (h, n, s, x): s if act == PUSH and h == level else x
+        for h in tokens.heights
+        for n, act in enumerate(ACTS)
+        for s in tokens.symbols
+        for x in tokens.symbols
+    }
+    inputs = (tokens.height, tokens.act, tokens.symbol, found)
+    return Finite(inputs, rows).register(tokens.draft, f"{tokens.name}held at height {level} now") or found
+
+
+def _place(tokens: _Tokens, level: int, inputs: tuple[str, str, str], what: str) -> str:
+    """0 where the stack is lower, else 1 + symbol; the lowest place says −1 after an error."""
+    sink = -1 if level == 1 else 0
+    rows: dict[Row, int] = {
+        (h, e, x): sink if e else (1 + x if level <= h <= tokens.stack.height else 0)
+        for h in tokens.heights
+        for e in (0, 1)
+        for x in tokens.symbols
+    }
+    return Finite(inputs, rows).register(tokens.draft, f"{tokens.name}{what} {level}")
