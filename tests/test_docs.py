@@ -67,6 +67,8 @@ def typed(command: str, folder: Path) -> None:
             assert run(words[1:]) == 0, command
         return
     scripts = Path(sys.executable).parent
+    if shutil.which("krohn", path=str(scripts)) is None:
+        pytest.skip(f"{scripts} has no command krohn: the package is run from its sources, not installed")
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=folder,

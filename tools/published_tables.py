@@ -104,21 +104,26 @@ def depth_rows() -> list[Row]:
 def learned() -> str:
     """How many of the paper's automata were learned on whole words, and by which optimiser."""
     rows = [row for row in depth_rows() if not by_window(row)]
-    solved = {
-        (row["task"], row["depth"], "Muon" if row["sheet"] == MUON else "AdamW")
-        for row in rows
-        if row["solved"]
+    least: dict[str, dict[str, int]] = {
+        name: {
+            task: min(depths)
+            for task in TASKS
+            if (depths := [row["depth"] for row in own if row["task"] == task and row["solved"]])
+        }
+        for name, sheets in (("Muon", [MUON]), ("AdamW", [sheet for sheet in SHEETS if sheet != MUON]))
+        if (own := [row for row in rows if row["sheet"] in sheets])
     }
-    least = {task: min((depth for own, depth, _ in solved if own == task), default=0) for task in TASKS}
+    learned_ones = {task for own in least.values() for task in own}
     parts = [
-        f"{', '.join(own)} by {name}"
-        for name in ("AdamW", "Muon")
-        if (own := [f"{task} {depth}" for task, depth in least.items() if (task, depth, name) in solved])
+        f"{len(own)} by the recipe with {name}, with this many layers: "
+        + ", ".join(f"{task} {depth}" for task, depth in own.items())
+        for name, own in least.items()
+        if own
     ]
-    text = f"{sum(map(bool, least.values()))} of the paper's 19 automata are learned"
-    text += f", with this many layers: {'; '.join(parts)}." if parts else "."
+    text = f"{len(learned_ones)} of the paper's 19 automata are learned"
+    text += f": {'; '.join(parts)}." if parts else "."
     tried = {row["task"] for row in rows}
-    rest = [task for task in TASKS if not least[task] and task in tried]
+    rest = [task for task in TASKS if task not in learned_ones and task in tried]
     text += f"\nNot learned with 8 layers: {', '.join(rest)}." if rest else ""
     missing = [task for task in TASKS if task not in tried]
     return text + (f"\nNot tried: {', '.join(missing)}." if missing else "")
@@ -185,14 +190,46 @@ def recipes() -> str:
 
 
 def cells() -> str:
-    """How many cells of each sheet are filled."""
-    filled = [row["sheet"] for row in depth_rows()]
+    """How many cells of each sheet are filled, and each blank one of those on whole words with its reason."""
+    rows = depth_rows()
+    filled = [row["sheet"] for row in rows]
     total = len(TASKS) * len(DEPTHS[Scale.SMALL])
     counts = "; ".join(f"{text}: {filled.count(sheet)}" for sheet, text in SHEETS.items())
     return (
-        f"Cells that are filled, of {total} each: {counts}.\nA row ends when two depths next to each other "
-        "are solved by most survivors; the other blank cells had no time."
+        f"Cells that are filled, of {total} each: {counts}. "
+        "The blank ones on whole words, by number of layers:\n\n"
+        + markdown(
+            ["layers", *(f"{COLUMN[sheet]}: {why}" for sheet in (MUON, WHOLE) for why in BLANK)],
+            [
+                [
+                    str(depth),
+                    *(", ".join(blank(rows, sheet, depth, why)) for sheet in (MUON, WHOLE) for why in BLANK),
+                ]
+                for depth in DEPTHS[Scale.SMALL]
+            ],
+        )
     )
+
+
+BLANK = (
+    "shallower than a depth that fails",
+    "could decide the least depth; no GPU time",
+    "deeper than a depth that passes",
+)
+"""Why a cell of the map is blank."""
+
+
+def blank(rows: list[Row], sheet: str, depth: int, why: str) -> list[str]:
+    """The tasks without a cell of this depth."""
+    own = [row for row in rows if row["sheet"] == sheet]
+    found = []
+    for task in TASKS:
+        depths = {row["depth"]: row["solved"] for row in own if row["task"] == task}
+        fails = any(not solved and other > depth for other, solved in depths.items())
+        passes = any(solved and other < depth for other, solved in depths.items())
+        if depth not in depths and why == BLANK[0 if fails else 2 if passes else 1]:
+            found.append(task)
+    return found
 
 
 def by_window(row: Row) -> bool:

@@ -71,3 +71,23 @@ def test_every_cell_that_both_recipes_ran_is_there(script: dict[str, Any]) -> No
     assert ("D6", 8) in pairs
     assert ("C5", 16) not in pairs
     assert all(len(muon.words) == len(adamw.words) for muon, adamw in pairs.values())
+
+
+def test_where_both_pass_the_least_common_depth_counts_once_for_each_task(script: dict[str, Any]) -> None:
+    way, sentence = script["Way"], script["where_both_pass"]
+
+    def one(*words: int | None) -> Any:
+        return way((0.5,) * len(words), words, 1.0)
+
+    pairs = {
+        ("C2", 4): (one(100, 900), one(9000, None)),  # deeper than the next: does not count
+        ("C2", 2): (one(None, 100), one(200, 900)),
+        ("C3", 1): (one(100), one(800)),
+        ("C4", 1): (one(100), one(None)),
+    }
+    text = sentence(pairs)
+    assert "pass for 2 of the 19 tasks" in text
+    half = 12.706 * math.log(4) / 2
+    assert "has read 4.0 times" in text
+    assert f"interval {4 / math.exp(half):.1f} to {4 * math.exp(half):.1f}; smallest 2.0, largest 8.0" in text
+    assert sentence({("C4", 1): pairs["C4", 1]}) == ""
