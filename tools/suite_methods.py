@@ -181,9 +181,12 @@ def tables(rows: list[dict[str, object]]) -> dict[str, str]:
     if older:
         count += f" {older} of them, marked ¹, were measured on an earlier version of the suite."
     whole = complete(rows)
-    number = len({row["name"] for row in whole})
+    number, seconds = len({row["name"] for row in whole}), sum(float(str(row["seconds"])) for row in rows)
+    count += f" {seconds / 60:.0f} minutes of one core in all."
+    if number < len(networks):
+        count += f" The next two tables are of the {number} measured in all three disguises."
     return {
-        "suite-count": f"{count} The next two tables are of the {number} measured in all three disguises.",
+        "suite-count": count,
         "suite-circuits": by_disguise(whole, tuple(CIRCUIT_METHODS), "auroc", "AUROC", "{:.2f}"),
         "suite-variables": by_disguise(
             whole, SUBSPACE_METHODS, "interchange", "interchange accuracy", "{:.0%}"
