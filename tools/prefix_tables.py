@@ -27,6 +27,15 @@ from understand_tables import ROOT, STORE, markdown, rounded
 
 import krohn
 from krohn.study.beyond import LENGTHS, beyond
+from krohn.study.carrying import (
+    AT_ONCE,
+    FROM_THE_LEFT,
+    STEP_BY_STEP,
+    UNDECIDED,
+    follow_letter,
+    places_of,
+    signature,
+)
 from krohn.study.hybrids import ONE_STEP
 from krohn.study.learned import state_moved
 from krohn.study.prefixes import PAIRS, patch_prefixes
@@ -39,6 +48,9 @@ KNOWN, TRAINED = STORE / "prefixes-known.jsonl", STORE / "prefixes-trained.jsonl
 LEARNED = STORE / "learned.jsonl"
 MECHANISM = {"scan": "scan", "grid": "counts", "counter": "counts", "features": ONE_STEP}
 """What an algorithm of the suite is; the others are cascades. A network of one block has one step."""
+
+
+GROUPS = ("C2", "C4", "D6", "D8", "Q8", "A4", "S4", "A5")
 
 
 def known() -> None:
@@ -56,6 +68,8 @@ def known() -> None:
                     row |= {"expected": expected, "named": report.mechanism, "nearest": report.nearest}
                     row |= {"shares": report.shares, "verdict": report.verdict}
                     row |= {"first_within": [layer.first_within for layer in report.layers]}
+                    paths = [follow_letter(subject, place) for place in places_of(length)]
+                    row |= {"letters": signature(paths), "within": [path.within for path in paths]}
                     file.write(json.dumps(rounded(row)) + "\n")
                     file.flush()
 
@@ -150,6 +164,21 @@ def reaches() -> str:
     return markdown(["algorithm", "networks", "first letter within, by block"], body)
 
 
+def going() -> str:
+    """How letters go, counted by algorithm, groups and others apart."""
+    rows = rows_of(KNOWN)
+    kinds = [AT_ONCE, FROM_THE_LEFT, STEP_BY_STEP, UNDECIDED]
+    body = []
+    for group in (True, False):
+        own = [row for row in rows if (row["automaton"] in GROUPS) == group]
+        for expected in dict.fromkeys(row["expected"] for row in own):
+            counted = Counter(row["letters"] for row in own if row["expected"] == expected)
+            body.append(
+                ["groups" if group else "others", expected, *(str(counted[kind] or "") for kind in kinds)]
+            )
+    return markdown(["automata", "algorithm", *kinds], body)
+
+
 def share(row: dict[str, Any]) -> str:
     return f"{100 * row['shares'][row['nearest']]:.0f}"
 
@@ -222,6 +251,7 @@ def write() -> None:
         "prefix-known": confusion,
         "prefix-abstained": abstained,
         "prefix-first": reaches,
+        "prefix-letters": going,
         "prefix-trained": mechanisms,
         "prefix-verdicts": prefix_verdicts,
         "learned": subspaces,

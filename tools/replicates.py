@@ -1,12 +1,15 @@
 """What trained replicates do: every measurement of a network in one JSON file, and the tables made of them.
 
     python tools/replicates.py measure FOLDER … --out DIR [--device cuda] [--jobs N] [--small]
+    python tools/replicates.py shifts FOLDER …
     python tools/replicates.py gather DIR
+    python tools/replicates.py write
 
 A FOLDER is a run directory with the weights of one replicate (`krohn understand` opens it). ``measure``
 patches prefixes, follows letters from four places, swaps subspaces (random, linear, learned) of 1, 8 and 32
-positions, and runs words beyond the trained length. ``gather`` merges DIR into
-results/understand/replicates.jsonl.
+positions, and runs words beyond the trained length. ``shifts`` asks again, of networks measured before, what
+they answer if all positions are later ones. ``gather`` merges DIR into
+results/understand/replicates.jsonl, ``write`` puts the tables into docs/findings-understand.md.
 """
 
 import argparse
@@ -18,16 +21,19 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from understand_tables import STORE, rounded
+import numpy as np
+from understand_tables import ROOT, STORE, markdown, rounded
 
-from krohn.study.beyond import LENGTHS, beyond
-from krohn.study.carrying import follow_letter
+from krohn.automata.sampling import sample
+from krohn.study.beyond import LENGTHS, SEED, beyond, later_positions
+from krohn.study.carrying import LetterPath, follow_letter, places_of, signature
 from krohn.study.learned import state_moved
-from krohn.study.prefixes import patch_prefixes
+from krohn.study.prefixes import SOME_CUT, patch_prefixes
 from krohn.study.subject import Subject, subject_of_run
 from krohn.training.directory import read_config
 
-RECORDS = STORE / "replicates.jsonl"
+RECORDS, SHIFTED = STORE / "replicates.jsonl", STORE / "shifts.jsonl"
+FEW_SHIFTS, FEW_WORDS = (1, 2, 4, 8), 12
 POSITIONS = (1, 8, 32)
 
 
@@ -41,13 +47,12 @@ def measure(folder: Path, out: Path, device: str, small: bool) -> str:
     opened = perf_counter() - began
     subject = whole.until(length).to(device)
     report = patch_prefixes(subject, pairs=16 if small else 64)
-    places = [1 + part * length // 4 for part in range(4)]
     row = {
         "name": folder.name,
         "run": about(folder),
         **report.to_json(),
         "letter_paths": [
-            follow_letter(subject, place, pairs=8 if small else 32).to_json() for place in places
+            follow_letter(subject, place, pairs=8 if small else 32).to_json() for place in places_of(length)
         ],
         "subspaces": [one.to_json() for one in moved(subject, small)],
         **beyond(whole.to(device), length).to_json(),
@@ -95,15 +100,147 @@ def gather(folder: Path) -> None:
     RECORDS.write_text("".join(json.dumps(rows[name], ensure_ascii=False) + "\n" for name in sorted(rows)))
 
 
+def shifts(folders: list[Path]) -> None:
+    for folder in folders:
+        rows = {row["name"]: row for row in rows_of(SHIFTED)} if SHIFTED.exists() else {}
+        if folder.name in rows:
+            continue
+        length = read_config(folder).task.length
+        subject = subject_of_run(folder, length + max(FEW_SHIFTS), compared=4)
+        words = sample(subject.automaton, length=length, count=FEW_WORDS, seed=SEED).letters
+        found = later_positions(subject, words.astype(np.int64), FEW_SHIFTS)
+        rows[folder.name] = {
+            "name": folder.name,
+            "run": about(folder),
+            "automaton": subject.automaton.name,
+            "length": length,
+            "layers": len(subject.stages.blocks),
+            "dim": subject.stages.dim,
+            "words": FEW_WORDS,
+            "shifts": rounded(found),
+        }
+        SHIFTED.write_text("".join(json.dumps(rows[name]) + "\n" for name in sorted(rows)))
+        print(rows[folder.name], flush=True)
+
+
 def rows_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def label(row: dict[str, Any]) -> str:
+    return f"{row['automaton']}, {row['run']['replicate']}"
+
+
+def numbers(values: list[Any]) -> str:
+    return " ".join("·" if value is None else str(value) for value in values)
+
+
+def percents(values: list[float]) -> str:
+    return " ".join(f"{100 * value:.0f}" for value in values)
+
+
+def mechanisms() -> str:
+    """What prefix patching says of each replicate."""
+    body = []
+    for row in rows_of(RECORDS):
+        inner = row["layers"][1:-1]
+        named = [{name: fit for name, fit in layer["fits"].items() if name != SOME_CUT} for layer in inner]
+        best = [max(fits.values(), key=lambda one: one["share"]) for fits in named]
+        body.append(
+            [
+                label(row),
+                f"{100 * row['run']['accuracy']:.2f}",
+                row["mechanism"],
+                percents([one["share"] for one in best]),
+                percents([one["chance"] for one in best]),
+                percents([layer["fits"][SOME_CUT]["share"] for layer in inner]),
+                numbers([layer["known_from"] for layer in row["layers"]]),
+                numbers([layer["class_known_from"] for layer in row["layers"]]) if row["classes"] else "none",
+            ]
+        )
+    head = ["network, replicate", "letters right, %", "named", "best stage by layer, %", "its chance"]
+    return markdown([*head, "some cut, %", "state from", "class from"], body)
+
+
+def letters() -> str:
+    """How far the four letters are carried, by layer."""
+    body = []
+    for row in rows_of(RECORDS):
+        paths = [LetterPath(**path) for path in row["letter_paths"]]
+        body.append([label(row), *(numbers(path.within) for path in paths), signature(paths)])
+    places = [f"letter {path['place']}" for path in rows_of(RECORDS)[0]["letter_paths"]]
+    return markdown(["network, replicate", *places, "letters go"], body)
+
+
+def subspaces() -> str:
+    """The least and the greatest share over the replicates of an automaton."""
+    cells: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
+    for row in rows_of(RECORDS):
+        for one in row["subspaces"]:
+            cells.setdefault((row["automaton"], one["layer"], one["positions"]), []).append(one)
+    kinds = ("das", "refined", "linear", "random", "everything", "chance")
+    body = [
+        [automaton, str(layer), str(positions), str(len(found))]
+        + [f"{100 * min(v):.0f}–{100 * max(v):.0f}" for k in kinds for v in [[one[k] for one in found]]]
+        for (automaton, layer, positions), found in sorted(cells.items())
+    ]
+    head = ["network", "after layer", "positions", "replicates", "DAS", "DAS from linear", "linear", "random"]
+    return markdown([*head, "all directions", "chance"], body)
+
+
+def reach() -> str:
+    """Words beyond the trained length."""
+    body = []
+    for row in rows_of(RECORDS):
+        behind = [letter for letter in row["first_wrong"] if letter > row["length"]]
+        body.append(
+            [
+                label(row),
+                " ".join(f"{100 * part['right']:.1f}" for part in row["beyond"]),
+                f"{min(behind)}–{np.median(behind):.0f}–{max(behind)}",
+                f"{len(behind)} of {len(row['first_wrong'])}",
+                " ".join(f"{100 * part['right']:.1f}" for part in row["shifts"]),
+            ]
+        )
+    head = ["network, replicate", "letters right, %", "first wrong letter", "words", "positions later, %"]
+    return markdown(head, body)
+
+
+def later() -> str:
+    """What the answers are if all positions are later ones."""
+    body = []
+    for row in rows_of(SHIFTED):
+        cells = [
+            " ".join(f"{100 * part[key]:.0f}" for part in row["shifts"])
+            for key in ("right", "twice", "without", "follow")
+        ]
+        size = f"{row['layers']} layers, width {row['dim']}, {row['length']} letters"
+        body.append([label(row), size, *cells])
+    head = ["network, replicate", "size", "right, %", "first letter twice", "without it", "follow"]
+    return markdown(head, body)
+
+
+def write() -> None:
+    page = ROOT / "docs" / "findings-understand.md"
+    text = page.read_text()
+    for name, make in {
+        "replicates": mechanisms,
+        "replicate-letters": letters,
+        "replicate-subspaces": subspaces,
+        "replicate-beyond": reach,
+        "later-positions": later,
+    }.items():
+        head, mark, rest = text.partition(f"<!-- {name} -->\n")
+        assert mark, name
+        text = head + mark + make() + "\n" + rest[rest.index("<!-- end -->") :]
+    page.write_text(text)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["measure", "gather"])
+    parser.add_argument("what", choices=["measure", "shifts", "gather", "write"])
     parser.add_argument("folders", type=Path, nargs="*")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--device", default="cpu")
@@ -112,5 +249,9 @@ if __name__ == "__main__":
     given = parser.parse_args()
     if given.what == "measure":
         measure_all(given.folders, given.out, given.device, given.jobs, given.small)
+    elif given.what == "shifts":
+        shifts(given.folders)
+    elif given.what == "write":
+        write()
     else:
         gather(given.folders[0])

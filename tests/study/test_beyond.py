@@ -2,10 +2,13 @@
 
 from dataclasses import fields, replace
 
+import numpy as np
+import pytest
 import torch
 
 import krohn
-from krohn.study.beyond import SHIFTS, WORDS, beyond
+from krohn.automata.sampling import sample
+from krohn.study.beyond import SEED, SHIFTS, WORDS, beyond
 from krohn.study.stages import Block, Stages
 from krohn.study.subject import Subject, subject_of_compiled
 
@@ -33,6 +36,28 @@ def test_a_network_without_later_positions_fails_where_they_begin() -> None:
     assert sum(letter > 10 for letter in result.first_wrong) > WORDS // 2
     assert [part["right"] for part in result.beyond[:3]] == [1.0, 1.0, 1.0]
     assert result.beyond[-1]["right"] < 0.9
+
+
+def test_what_shifted_positions_do_is_told_apart() -> None:
+    """Counted again letter by letter."""
+    whole = subject_of_compiled(krohn.compile("D6", length=32, method="scan"))
+    shifts = beyond(whole, 8).shifts
+    letters = sample(whole.automaton, length=32, count=WORDS, seed=SEED).letters[:, :8].astype(np.int64)
+    for row in shifts:
+        start = len(whole.stages.prompt) + row["shift"]
+        rest = whole.stages.positions[start : start + 8]
+        positions = torch.cat([whole.stages.positions[: len(whole.stages.prompt)], rest])
+        answers = replace(whole.stages, positions=positions).run(letters).said.tolist()
+        hits = dict.fromkeys(("right", "twice", "without", "follow"), 0)
+        for word, said in zip(letters.tolist(), answers, strict=True):
+            for t in range(8):
+                hits["right"] += said[t] == whole.automaton.run(word[: t + 1])[-1]
+                hits["twice"] += said[t] == whole.automaton.run([word[0], *word[: t + 1]])[-1]
+                hits["without"] += t > 0 and said[t] == whole.automaton.run(word[1 : t + 1])[-1]
+                hits["follow"] += t > 0 and said[t] == whole.automaton.table[said[t - 1], word[t]]
+        counts = {"right": 8, "twice": 8, "without": 7, "follow": 7}
+        for name, hit in hits.items():
+            assert row[name] == pytest.approx(hit / counts[name] / WORDS)
 
 
 def test_a_shorter_subject_is_the_same_network() -> None:

@@ -12,7 +12,18 @@ import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
-from krohn.study.carrying import follow_letter, letter_pairs, patched
+from krohn.study.carrying import (
+    AT_ONCE,
+    FROM_THE_LEFT,
+    STEP_BY_STEP,
+    UNDECIDED,
+    LetterPath,
+    follow_letter,
+    letter_pairs,
+    patched,
+    places_of,
+    signature,
+)
 from krohn.study.hybrids import Hybrids, classes, counts, left_to_right, scans
 from krohn.study.prefixes import (
     NONE,
@@ -281,6 +292,34 @@ def test_a_letter_is_found_where_the_scan_has_carried_it(place: int) -> None:
     assert result.within[-1] is None
     with pytest.raises(InvalidInput, match="one of 1–7"):
         follow_letter(subject_of_compiled(krohn.compile("D6", length=8, method="scan")), 8)
+
+
+def path(place: int, *within: int | None) -> LetterPath:
+    return LetterPath(place, 8, [1, 16 - place], [[1.0, 1.0]] * len(within), list(within))
+
+
+def test_how_letters_are_carried() -> None:
+    """A wave that is 2, 4, 8, 12 letters far after layers 1 to 4; a scan; a sum over all positions."""
+    wave = [path(1, 1, 2, 4, 8, 12, None), path(5, 1, 1, 1, 4, 8, None), path(9, 1, 1, 1, 1, 3, None)]
+    assert signature(wave) == FROM_THE_LEFT
+    scan = [path(1, 1, 2, 4, 8, None), path(5, 1, 2, 4, 4, None), path(9, 1, 2, 4, 8, None)]
+    assert signature(scan) == STEP_BY_STEP
+    assert signature([path(1, 1, 1, None, None), path(5, 1, None, None, None)]) == AT_ONCE
+    assert signature([path(1, 1, 2, 4, None), path(5, 1, 1, 11, None)]) == AT_ONCE  # all that are behind it
+    assert (
+        signature([path(1, 1, 2, None), path(3, 1, 1, None), path(5, 1, 2, None), path(9, 1, 1, None)])
+        == UNDECIDED
+    )
+    assert signature([path(1, 1, 2, 4, None), path(14, 1, 2, 2, None)]) == UNDECIDED  # no room
+
+
+@pytest.mark.parametrize(
+    ("spec", "method", "wanted"),
+    [("D6", "scan", STEP_BY_STEP), ("D6", "cascade", AT_ONCE), ("C4", "cascade", AT_ONCE)],
+)
+def test_letters_of_compiled_networks(spec: str, method: str, wanted: str) -> None:
+    subject = subject_of_compiled(krohn.compile(spec, length=16, method=method))
+    assert signature([follow_letter(subject, place, pairs=16) for place in places_of(16)]) == wanted
 
 
 def test_patched_answers_of_layer_zero_are_those_of_the_joined_words() -> None:

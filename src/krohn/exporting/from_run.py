@@ -50,9 +50,16 @@ class TrainedDecoder:
 
 
 def decoder_of_run(
-    directory: Path, *, replicate: int | None = None, length: int | None = None
+    directory: Path,
+    *,
+    replicate: int | None = None,
+    length: int | None = None,
+    compared: int = COMPARED_WORDS,
 ) -> TrainedDecoder:
-    """A replicate of a run directory, the best unless named, for words up to ``length`` (as trained)."""
+    """A replicate of a run directory, the best unless named, for words up to ``length`` (as trained).
+
+    On so many held-out words it is ``compared`` with the network itself.
+    """
     config = read_config(directory)
     reach = config.task.length if length is None else length
     model = _exportable(config, reach)
@@ -72,16 +79,14 @@ def decoder_of_run(
         vocabulary=names,
         tensors=_tensors(model, weights, names, reach),
     )
-    words, _ = task.held_out(config.evaluation.seed, COMPARED_WORDS)
+    words, _ = task.held_out(config.evaluation.seed, compared)
     with torch.no_grad():
         stacked = {name: value[None] for name, value in weights.items()}
         own = network.logits(stacked, words)[0].numpy()
     ours = logits(decoder, words[0].numpy()[:, :reach])[..., list(names.states)]
     difference = float(np.abs(ours - own[:, :reach]).max())
     scale = float(np.abs(own).max())
-    return TrainedDecoder(
-        decoder, task.automaton, config.task.target, number, COMPARED_WORDS, difference, scale
-    )
+    return TrainedDecoder(decoder, task.automaton, config.task.target, number, compared, difference, scale)
 
 
 def _exportable(config: RunConfig, length: int) -> GptConfig:

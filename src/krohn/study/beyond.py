@@ -1,5 +1,6 @@
 """How far a trained network holds: words longer than those of training, and positions that it never saw."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import torch
 
 from krohn.automata.sampling import sample
-from krohn.study.readings import Readings
+from krohn.study.readings import Numbers, Readings
 from krohn.study.subject import Subject
 
 LENGTHS = (1.0, 1.1, 1.25, 1.5, 2.0, 4.0)
@@ -25,8 +26,10 @@ class Beyond:
         beyond: the share of right states among the letters ``from`` .. ``to``; the first part are the trained
             lengths.
         first_wrong: the first wrong letter of each word, from 1; 0 if there is none.
-        shifts: words of the trained length whose first letter is given the position ``shift`` later: the
-            share of right states by shift. All positions were seen in training but the last ones.
+        shifts: words of the trained length whose first letter is given the position ``shift`` later; all
+            positions but the last were seen in training. By ``shift`` the share of ``right`` answers, of
+            those that are right if the first letter is read ``twice`` or not at all (``without``), and of
+            those that ``follow`` from the answer before by the letter.
     """
 
     beyond: list[dict[str, float]]
@@ -51,10 +54,31 @@ def beyond(subject: Subject, trained: int) -> Beyond:
         for start, end in zip([0, *ends[:-1]], ends, strict=True)
     ]
     first = np.where(right.all(axis=1), 0, right.argmin(axis=1) + 1)
-    prompt, shifts = len(stages.prompt), []
-    for shift in SHIFTS:
-        rest = stages.positions[prompt + shift : prompt + shift + trained]
+    return Beyond(parts, first.tolist(), later_positions(subject, letters[:, :trained]))
+
+
+def later_positions(
+    subject: Subject, letters: Numbers, shifts: Sequence[int] = SHIFTS
+) -> list[dict[str, float]]:
+    """The same words, each letter at a position that is ``shift`` later."""
+    stages, prompt = subject.stages, len(subject.stages.prompt)
+    rows = []
+    for shift in shifts:
+        rest = stages.positions[prompt + shift : prompt + shift + letters.shape[1]]
         later = replace(stages, positions=torch.cat([stages.positions[:prompt], rest]))
-        right = later.run(letters[:, :trained]).said == states[:, :trained]
-        shifts.append({"shift": shift, "right": float(right.mean())})
-    return Beyond(parts, first.tolist(), shifts)
+        rows.append({"shift": shift, **_explained(subject, letters, later.run(letters).said)})
+    return rows
+
+
+def _explained(subject: Subject, letters: Numbers, answers: Numbers) -> dict[str, float]:
+    """What the answers [word, letter] to words at other positions are."""
+    words = {
+        "right": Readings(subject.automaton, letters).states,
+        "twice": Readings(subject.automaton, np.concatenate([letters[:, :1], letters], axis=1)).states[:, 1:],
+        "without": Readings(subject.automaton, letters[:, 1:]).states,
+    }
+    shares = {
+        name: float((answers[:, -states.shape[1] :] == states).mean()) for name, states in words.items()
+    }
+    after = subject.automaton.table[answers[:, :-1], letters[:, 1:]]
+    return {**shares, "follow": float((after == answers[:, 1:]).mean())}

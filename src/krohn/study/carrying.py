@@ -18,6 +18,9 @@ from krohn.study.stages import Stages
 from krohn.study.subject import Subject
 
 HALF = 0.5
+AT_ONCE, STEP_BY_STEP, FROM_THE_LEFT = "at once", "step by step", "from the left"
+UNDECIDED = "undecided"
+LEAST_ROOM = 4
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,39 @@ def follow_letter(subject: Subject, place: int, *, pairs: int = 32, seed: int = 
     answers = patched(subject.stages, hybrids, [length - place + 1 - count for count in counts])
     follow = [[float((row == wanted).mean()) if len(wanted) else 0.0 for row in rows] for rows in answers]
     return LetterPath(place, len(wanted), counts, follow, [reached(counts, row) for row in follow])
+
+
+def places_of(length: int) -> list[int]:
+    """Letters to follow: the first one, and those a quarter, a half and three quarters of the way."""
+    return [1 + part * length // 4 for part in range(4)]
+
+
+def signature(paths: Sequence[LetterPath]) -> str:
+    """How letters are carried, from the paths of the first letter and of others.
+
+    A letter is *on its way* after an inner layer if more positions hold it than its own, but no more than
+    half of those behind it. ``step by step``: at least half of the other letters are on their way at a place
+    that the first one has not come to yet, as in a scan. ``from the left``: they are on their way only
+    later. ``at once``: they never are, as in a cascade. Letters that decide no last state on these words, or
+    that have fewer than four positions behind them, are left out; ``undecided`` if that are all.
+    """
+    first, *others = [path for path in paths if path.pairs and path.patched[-1] >= LEAST_ROOM] or paths
+    inner = range(1, len(first.within) - 1)
+    moving = [[layer for layer in inner if _on_its_way(path, layer)] for path in others]
+    ahead = [
+        any(first.place + (first.within[layer] or path.place) <= path.place for layer in layers)
+        for path, layers in zip(others, moving, strict=True)
+    ]
+    if not others or 0 < 2 * sum(ahead) < len(others):
+        return UNDECIDED
+    if any(ahead):
+        return STEP_BY_STEP
+    return FROM_THE_LEFT if any(moving) else AT_ONCE
+
+
+def _on_its_way(path: LetterPath, layer: int) -> bool:
+    within = path.within[layer]
+    return within is not None and 1 < within <= path.patched[-1] / 2
 
 
 def doubling(most: int) -> list[int]:

@@ -83,8 +83,11 @@ def subject_of_decoder(decoder: Decoder, automaton: Semiautomaton, kind: str) ->
     return Subject(name, kind, automaton, stages_of_decoder(decoder, dtype), drawing(automaton))
 
 
-def subject_of_run(directory: Path, length: int | None = None) -> Subject:
-    """The best replicate of a run, with the words it was trained on; for words up to ``length``, if given."""
+def subject_of_run(directory: Path, length: int | None = None, compared: int = 64) -> Subject:
+    """The best replicate of a run, with the words it was trained on; for words up to ``length``, if given.
+
+    On ``compared`` words its matrices are compared with the run's own network.
+    """
     from krohn.exporting.from_run import decoder_of_run
     from krohn.tasks.batches import Task
     from krohn.training.directory import read_config
@@ -92,7 +95,7 @@ def subject_of_run(directory: Path, length: int | None = None) -> Subject:
     config = read_config(directory)
     if config.task.target != "state":
         raise Unsupported(NO_STATES)
-    result = decoder_of_run(directory, length=length)
+    result = decoder_of_run(directory, length=length, compared=compared)
     task = Task(config.task, result.automaton, torch.device("cpu"))
 
     def draw(seed: int, count: int, length: int) -> Numbers:
