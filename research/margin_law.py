@@ -1,19 +1,24 @@
 """The margin law of write-once cells: measured in trained networks, used to predict their first wrong letter.
 
-    python research/margin_law.py run [--seeds 4] [--layers NAME …]
+    python research/margin_law.py run [--seeds 5] [--layers NAME …]
     python research/margin_law.py write
 
 A write-once cell keeps the first value written and refuses the others until it is cleared. Small networks are
 trained on words of T = 20 letters. Then two words that begin with 1 and with 2 and go on alike, with refused
-writes only, in a pattern that repeats, are run side by side. From their first T letters alone two things are
-measured: r, by which the distance of the two memories shrinks with every letter, and where each memory would
-end if all of its way shrank like that (Aitken's extrapolation). The law says that a memory is then
+writes only, in a pattern that repeats, are run side by side. From the memories after their first T letters
+alone three laws say what the memories will be later; the network's own read-out turns these into answers, and
+so into a first wrong letter:
 
-    end + (memory at T − end) · r^(t − T)        after t letters,
+- one rate: the distance of the two memories shrinks by r with every letter, and so does the way of each to
+  its end (Aitken's extrapolation);
+- the period's map: the change of a memory in one period is a linear function of the change in the period
+  before, fitted by least squares;
+- the letters' maps: the memory after a letter is an affine function of the memory before, for each letter
+  another one, fitted by least squares.
 
-which the network's own read-out turns into answers, and so into a first wrong letter. In one layer of
-DeltaProduct the memory is an affine function of the memory before, so the law can only fail by having one r
-for all directions; for an LSTM nothing says that it should hold. Letters T + 1 to 4,096 are then run.
+In one layer of DeltaProduct the third is true, and can only fail where T letters do not show all directions.
+In an LSTM no letter acts by an affine map; near a cycle the map of a period is nearly one. Letters T + 1 to
+4,096 are then run.
 
 ``run`` appends to results/cards/margins.jsonl; a network that is there is not trained again. ``write`` puts
 the table into docs/proofs.md.
@@ -26,6 +31,7 @@ from time import process_time
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -39,10 +45,14 @@ RECORDS, PAGE = ROOT / "results" / "cards" / "margins.jsonl", ROOT / "docs" / "p
 T, STEPS, WORDS, WIDTH, LONGEST = 20, 600, 64, 16, 4096
 SHARES = np.array([9, 9, 1, 1]) / 20
 """Of the letters 1, 2, clear, idle in training."""
+LAWS = ("one_rate", "period", "letters")
 PATTERNS = {"1": (0,), "2": (1,), "12": (0, 1), "1122": (0, 0, 1, 1)}
 """Refused writes, over and over, after the first letter."""
 STILL = 1 - 1e-5
 """A memory whose distance shrinks less with every letter is said to stay; 4,096 letters cost it 4%."""
+
+DIRECTIONS, HUGE = 1e-4, 1e6
+"""Directions smaller than this share of the greatest are rounding; numbers that are cut off."""
 
 
 class Delta(nn.Module):
@@ -126,48 +136,106 @@ def train(layer: str, seed: int) -> tuple[Any, float]:
 
 @torch.inference_mode()
 def measure(module: Any, pattern: tuple[int, ...]) -> dict[str, Any]:
-    """r for one letter, and the predicted and the real first wrong letter; ``None`` if there is none."""
+    """r for one letter, the first wrong letter by each law, and the real one; ``None`` if there is none."""
     period = len(pattern)
     tail = np.tile(pattern, LONGEST // period + 1)[: LONGEST - 1]
     words = torch.from_numpy(np.stack([np.append(first, tail) for first in (0, 1)]))
-    periods = (T - 1) // period
-    last = 1 + periods * period  # letters read, at most T
-    half = periods // 2
-    seen = {}
-    for count in (last, last - period, last - half * period):
-        seen[count] = module.read(words[:, :count], None)[1]
-    before, near, now = (module.memory(seen[n]) for n in (last - half * period, last - period, last))
-    shrink = (apart(now) / apart(before)) ** (1 / half)
-    letters = torch.arange((LONGEST - last) // period)  # periods read after ``last``
-    rows = torch.arange(2).repeat_interleave(len(letters))
-    ahead = [law(m[rows], n[rows], shrink, letters.repeat(2)) for m, n in zip(now, near, strict=True)]
-    logits, _ = module.read(
-        torch.tensor(pattern).expand(len(rows), period), module.carry(seen[last], ahead, rows)
-    )
-    inside = module.read(words[:, :last], None)[0].argmax(-1)
-    told = torch.cat([inside, logits.argmax(-1).view(2, -1)], 1)
-    real, carry = [], None
-    for part in words.split(256, 1):
-        said, carry = module.read(part, carry)
-        real.append(said.argmax(-1))
+    carry, answers, memories = None, [], []
+    for letter in words[:, :T].split(1, 1):
+        logits, carry = module.read(letter, carry)
+        answers.append(logits.argmax(-1))
+        memories.append(torch.cat([part.flatten(1) for part in module.memory(carry)], 1).double())
+    seen = torch.stack(memories)  # [T, 2, numbers]
+    last = (T - 1) // period * period  # where a period ends, counted from 0
+    ends = seen[: last + 1 : period]
+    half = (len(ends) - 1) // 2
+    shrink = float(apart(ends[-1]) / apart(ends[-1 - half])) ** (1 / half)
+    count = (LONGEST - T) // period
+    by_period = {"one_rate": one_rate(ends, shrink, count), "period": period_map(ends, count)}
+    laws = {name: along(path, seen, last, period) for name, path in by_period.items()}
+    laws["letters"] = letter_maps(seen, tail)
+    inside = torch.cat(answers, 1)
     return {
         "r": shrink ** (1 / period),
-        "predicted": first_wrong(told),
-        "real": first_wrong(torch.cat(real, 1)),
+        **{name: first_wrong(answered(module, carry, path, words, inside)) for name, path in laws.items()},
+        "real": first_wrong(read_all(module, words)),
     }
 
 
-def apart(memory: list[Tensor]) -> float:
+def apart(memory: Tensor) -> Tensor:
     """How far the two words' memories are apart."""
-    return float(sum(((part[0] - part[1]) ** 2).sum() for part in memory)) ** 0.5
+    return (memory[0] - memory[1]).norm()
 
 
-def law(now: Tensor, near: Tensor, shrink: float, periods: Tensor) -> Tensor:
-    """The memory so many periods later."""
+def one_rate(ends: Tensor, shrink: float, count: int) -> Tensor:
+    """Memories [periods, 2, numbers] after each of so many periods more, by the first law."""
+    now, near = ends[-1], ends[-2]
     if shrink >= STILL:
-        return now
+        return now.expand(count, *now.shape)
     end = now + (now - near) * shrink / (1 - shrink)
-    return end + (now - end) * (shrink**periods).view(-1, *[1] * (now.ndim - 1)).to(now.dtype)
+    return end + (now - end) * (shrink ** torch.arange(1, count + 1)).view(-1, 1, 1)
+
+
+def period_map(ends: Tensor, count: int) -> Tensor:
+    """The same by the second law."""
+    changes = ends.diff(dim=0)
+    step = fitted(changes[:-1].flatten(0, 1), changes[1:].flatten(0, 1))
+    place, change, path = ends[-1], changes[-1], []
+    for _ in range(count):
+        change = change @ step
+        place = place + change
+        path.append(place)
+    return torch.stack(path)
+
+
+def along(path: Tensor, seen: Tensor, last: int, period: int) -> Tensor:
+    """Memories after every letter behind T: what a period's end has moved by, its letters have moved by."""
+    inner = seen[last - period + 1 : last + 1]
+    moved = (path - seen[last])[:, None] + inner
+    return moved.flatten(0, 1)[T - 1 - last :]
+
+
+def letter_maps(seen: Tensor, tail: npt.NDArray[np.int64]) -> Tensor:
+    """Memories [letters, 2, numbers] after every letter behind T, by the third law."""
+    centre, size = seen.mean((0, 1)), float(seen.std())
+    known = functional.pad((seen - centre) / size, (0, 1), value=1.0)
+    maps = {}
+    for letter in set(tail[:T].tolist()):
+        at = torch.from_numpy(np.flatnonzero(tail[: T - 1] == letter))
+        maps[letter] = fitted(known[at].flatten(0, 1), known[at + 1].flatten(0, 1))
+    place, path = known[-1], []
+    for letter in tail[T - 1 :].tolist():
+        place = place @ maps[letter]
+        path.append(place)
+    return torch.stack(path)[..., :-1] * size + centre
+
+
+def fitted(before: Tensor, after: Tensor) -> Tensor:
+    """The least matrix M with before · M nearest to after, in the directions that are more than rounding."""
+    return torch.linalg.pinv(before, rtol=DIRECTIONS) @ after
+
+
+def answered(module: Any, carry: Any, path: Tensor, words: Tensor, inside: Tensor) -> Tensor:
+    """Answers [2, letters]: those seen, then those read from predicted memories by the letter after each."""
+    count = min(len(path), words.shape[1] - T - 1)
+    rows = torch.arange(2).repeat_interleave(count)
+    flat = path[:count].transpose(0, 1).flatten(0, 1).nan_to_num().clamp(-HUGE, HUGE)
+    like = module.memory(carry)
+    parts = flat.split([part[0].numel() for part in like], 1)
+    memory = [part.reshape(-1, *of.shape[1:]).to(of.dtype) for part, of in zip(parts, like, strict=True)]
+    following = words[:, T + 1 : T + 1 + count].flatten()[:, None]
+    logits, _ = module.read(following, module.carry(carry, memory, rows))
+    next_one = module.read(words[:, T : T + 1], carry)[0].argmax(-1)  # from the memory that was seen
+    return torch.cat([inside, next_one, logits.argmax(-1).view(2, -1)], 1)
+
+
+def read_all(module: Any, words: Tensor) -> Tensor:
+    """Answers to the whole words."""
+    answers, carry = [], None
+    for part in words.split(256, 1):
+        logits, carry = module.read(part, carry)
+        answers.append(logits.argmax(-1))
+    return torch.cat(answers, 1)
 
 
 def first_wrong(answers: Tensor) -> int | None:
@@ -197,17 +265,24 @@ def records() -> list[dict[str, Any]]:
 
 
 def table() -> str:
-    """A row for each network and pattern."""
-    head = ["network", "seed", "letters right at T", *(f"…{name}…: r; predicted, real" for name in PATTERNS)]
+    """A row for each network and pattern in which an answer is wrong, or is predicted to be."""
+    head = [
+        "network",
+        "seed",
+        "writes",
+        "r",
+        "one rate",
+        "period's map",
+        "letters' maps",
+        "first wrong letter",
+    ]
     lines = [head, ["---"] * len(head)]
     for row in sorted(records(), key=lambda row: (list(LAYERS).index(row["layer"]), row["seed"])):
-        cells = [row["layer"], str(row["seed"]), f"{row['right']:.2%}"]
-        for one in row["patterns"].values():
-            ends = [f"{one[key]:,}" if one[key] else "none" for key in ("predicted", "real")]
-            if one["real"] and one["real"] <= T:
-                ends[0] = "seen"
-            cells.append(f"{one['r']:.4f}; {', '.join(ends)}")
-        lines.append(cells)
+        for name, one in row["patterns"].items():
+            ends = [one[key] for key in (*LAWS, "real")]
+            if any(ends):
+                shown = [f"{end:,}" if end else "none" for end in ends]
+                lines.append([row["layer"], str(row["seed"]), f"…{name}…", f"{one['r']:.4f}", *shown])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -223,7 +298,7 @@ if __name__ == "__main__":
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("what", choices=["run", "write"])
-    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--layers", nargs="*", default=list(LAYERS)[:2])
     given = parser.parse_args()

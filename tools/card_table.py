@@ -98,9 +98,9 @@ what a layer can learn at best. {cells} of {all_cells} cells have at least one f
 ## Can, and learned
 
 *can*: by theorem, for words of every length, under the assumptions of [its row](../can-my-layer.md#can-it); a
-*no* does not exclude words as short as T, and that of a GPT with positions supposes TC⁰ ≠ NC¹. Mamba-3's
-*yes* supposes that a number can turn without getting smaller, which the layer's floor on its decay excludes:
-turning by π takes at least a factor of e^−0.0001. Then the seeds that pass at T and at 4T, of those trained.
+*no* does not exclude words as short as T, and that of a GPT with positions supposes TC⁰ ≠ NC¹. Mamba-3's *no*
+for counters comes from a floor on its decay (turning by π takes a factor of e^−0.0001 at least); without the
+floor C2 and C3 would be *yes*. Then the seeds that pass at T and at 4T, of those trained.
 
 {learned}
 
@@ -130,6 +130,8 @@ Parity comes out as published at T, for the diagonal layers at 4T too; the gated
 4T for one seed of three or none. For S5 by its two generators (`S5:minimal`) the order is as published, and
 the result is not: one seed of three passes at T with four steps, none at 4T (trained on 16 letters for
 1,000 steps, where the paper has 128 letters and up to 100 epochs of 100,000 words).
+Parity with 40 letters and 5,000 steps, where all 20 replicates with negative eigenvalues pass and none other
+keeps 95% beyond 64 letters, is among [the larger runs](../can-my-layer.md#larger-128-letters-on-an-h200).
 
 ## Not run
 

@@ -298,9 +298,9 @@ hgrn2 = _factory(Hgrn2, family=REMEMBERS)
 mamba2 = _factory(Mamba2, family=REMEMBERS)
 mamba3 = _factory(
     Mamba3,
-    family="diagonal complex",
-    remark=f"{NAIVE}, after the form of Mamba-3's authors; its decay stays below 1 where it turns, and the "
-    "theorem's yes supposes a decay of 1",
+    family=REMEMBERS,
+    remark=f"{NAIVE}, after the form of Mamba-3's authors; where it turns its decay stays below 1, so on "
+    "finitely many vectors it only remembers; without that floor it would be complex diagonal",
 )
 mlstm = _factory(
     Mlstm, family=REMEMBERS, remark="not in fla 0.6.0; its simple_gla reference recurrence with a normaliser"
