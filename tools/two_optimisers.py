@@ -111,8 +111,8 @@ def where_both_pass(pairs: dict[tuple[str, int], tuple[Way, Way]]) -> str:
     return (
         f"Both recipes pass for {len(ratios)} of the {len(TASKS)} tasks at one depth or more. At the least "
         f"such depth the first replicate of AdamW's six that passes has read {math.exp(mean):.1f} times as "
-        f"many words as the first of Muon's (geometric mean over these tasks; 95% interval {low:.1f} to {high:.1f}; "
-        f"smallest {min(ratios.values()):.1f}, largest {max(ratios.values()):.1f})."
+        f"many words as the first of Muon's (geometric mean over these tasks; 95% interval {low:.1f} "
+        f"to {high:.1f}; smallest {min(ratios.values()):.1f}, largest {max(ratios.values()):.1f})."
     )
 
 
