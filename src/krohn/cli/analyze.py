@@ -65,9 +65,7 @@ def command(
         write_text(svg, eggbox_svg(parts))
         note(f"wrote {svg}")
     if automaton.num_states > MOST_STATES:
-        note(
-            f"no plan of constant depth is looked for beyond {MOST_STATES} states; krohn compile may find one"
-        )
+        note(f"plans of constant depth are searched up to {MOST_STATES} states; krohn compile may find one")
     depth = depth_bounds(automaton, solvable=analysis.complexity != "NC1-complete")
     families = verdicts(automaton, analysis, transformer_layers=depth.upper)
     payload = {

@@ -57,7 +57,7 @@ def _text(entries: list[AtlasEntry]) -> str:
     counts = Counter((entry.depth.lower, entry.depth.upper or 0) for entry in entries)
     summary = [(low, high or "?", number) for (low, high), number in sorted(counts.items())]
     listing = table(("next states", "depth", "at least", "beyond T", "classes"), rows)
-    size = f"At least so many layers are needed beyond T letters, if they have {LayerSize()}."
+    size = f"at least: layers that words of more than T letters need, if each has {LayerSize()}."
     return f"{listing}\n\n{size}\n\n{table(('at least', 'depth', 'automata'), summary)}"
 
 

@@ -82,7 +82,7 @@ def memory_fault(states: int, length: int, dtype: str) -> str | None:
 
 
 def grid_fault(walls: int, total: int, dtype: str, variant: str, circle: str) -> str | None:
-    """Why the latest visit cannot be told from the one before it, if it cannot."""
+    """Why a head cannot distinguish the latest visit from the one before it; ``None`` if it can."""
     gap, needed = key_gap(walls), 8.0
     recency = gap / total
     if not variant.startswith("mod"):

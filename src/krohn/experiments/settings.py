@@ -33,7 +33,7 @@ DEPARTURES = {
     Scale.SMALL: (
         "bf16; fewer sequences; gradients clipped at 1; learning rate constant, for GPT after 300 steps of "
         "warm-up and with betas (.9, .98); token embeddings start at 1, not 0.02; no dropout on attention "
-        "unless said; linear positions are one column; Dyck has its 32 reachable states as classes"
+        "unless stated; linear positions are one column; Dyck has its 32 reachable states as classes"
     ),
     Scale.PAPER: (
         "bf16; token embeddings start at 1, not 0.02; linear positions are one column; not in the text and "

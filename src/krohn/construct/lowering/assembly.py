@@ -327,7 +327,7 @@ def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]
             if half and isinstance(change, Select):
                 size = 3 * len(change.function) ** 3  # the range of the sums of a composition
                 if size * unit > 1:
-                    yield f"{change.describe()}: not all whole numbers up to {size} are there"
+                    yield f"{change.describe()}: needs all whole numbers up to {size}"
             if isinstance(change, (Modulo, Clamp)):
                 reach = sum(
                     abs(c) * max(map(abs, program.register[n].bounds(codes.count))) for n, c in change.terms
