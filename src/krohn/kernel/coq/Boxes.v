@@ -27,10 +27,12 @@ Fixpoint box_tot (l : list (box * box)) (lo hi size : Z) : Z * Z * Z :=
   end.
 Definition most_terms := 1048576%Z.           (* 2^20 *)
 Definition most_size := (2 ^ 180)%Z.
+(* how much n roundings may change a sum of that size, in multiples of 2^-80 *)
+Definition rounding (n size : Z) : Z := (Z.shiftr (n * size) 23 + 2)%Z.
+Definition has_bound (n size : Z) : bool := (n <=? most_terms)%Z && (size <=? most_size)%Z.
 Definition widened (n : Z) (lo hi size : Z) : option box :=
-  if (n <=? most_terms)%Z && (size <=? most_size)%Z then
-    let r := (Z.shiftr (n * size) 23 + 2)%Z in
-    Some (Z.shiftr (lo - r) 40, - Z.shiftr (- (hi + r)) 40)%Z
+  if has_bound n size then
+    let r := rounding n size in Some (Z.shiftr (lo - r) 40, - Z.shiftr (- (hi + r)) 40)%Z
   else None.
 Definition sum_box (l : list (box * box)) : option box :=
   let '(lo, hi, size) := box_tot l 0 0 0 in widened (Z.of_nat (length l)) lo hi size.
@@ -111,13 +113,11 @@ Qed.
 Lemma u_is : u * IZR (2 ^ 24) = 1.
 Proof. unfold u. change (IZR (2 ^ 24)) with (bpow radix2 24). rewrite <- bpow_plus. reflexivity. Qed.
 
-(* the sum of any list whose total and size are known *)
-Lemma widened_sound m l r lo hi size b : sums l r -> all_finite l -> (length l <= m)%nat ->
-  IZR lo <= at80 (tot l) <= IZR hi -> at80 (Bounds.size l) <= IZR size ->
-  widened (Z.of_nat m) lo hi size = Some b -> inb b r.
+(* the sum of any list whose size is known *)
+Lemma sum_error m l r size : sums l r -> all_finite l -> (length l <= m)%nat -> at80 (Bounds.size l) <= IZR size ->
+  has_bound (Z.of_nat m) size = true -> is_finite r = true /\ Rabs (at80 (B2R r) - at80 (tot l)) <= IZR (rounding (Z.of_nat m) size).
 Proof.
-  intros HS HF Hlen HT HZ. unfold widened. destruct andb eqn:C; [|discriminate]. apply andb_prop in C as [C1 C2].
-  apply Z.leb_le in C1, C2. intros HB. apply some_inj in HB. subst b. set (n := m) in *. set (s := Bounds.size l) in *.
+  intros HS HF Hlen HZ C. apply andb_prop in C as [C1 C2]. apply Z.leb_le in C1, C2. set (n := m) in *. set (s := Bounds.size l) in *.
   pose proof (size_pos l) as S0. fold s in S0. pose proof u_pos. pose proof eta_pos. pose proof grid_pos.
   assert (Hn : INR n <= IZR most_terms) by (rewrite INR_IZR_INZ; now apply IZR_le).
   pose proof (pos_INR n) as Hn0.
@@ -143,10 +143,10 @@ Proof.
       + apply Rle_lt_trans with (4 * bpow radix2 100); [pose proof (bpow_gt_0 radix2 100); lra|].
         change 4 with (bpow radix2 2). rewrite <- bpow_plus. apply bpow_lt. lia. }
   assert (Mono : err (length l) s <= err n s) by (apply err_mono; [exact Hlen|lra]).
-  destruct (any_order_error l r HS HF ltac:(fold s; lra)) as [F E]. split; [exact F|]. cbn [fst snd].
-  set (rr := (Z.shiftr (Z.of_nat n * size) 23 + 2)%Z).
+  destruct (any_order_error l r HS HF ltac:(fold s; lra)) as [F E]. split; [exact F|]. fold s in E.
+  set (rr := rounding (Z.of_nat n) size).
   assert (HR : at80 (err n s) <= IZR rr).
-  { unfold rr. rewrite plus_IZR. pose proof (IZR_shiftr (Z.of_nat n * size) 23 ltac:(lia)) as [_ Q].
+  { unfold rr, rounding. rewrite plus_IZR. pose proof (IZR_shiftr (Z.of_nat n * size) 23 ltac:(lia)) as [_ Q].
     rewrite mult_IZR, <- INR_IZR_INZ in Q. change (IZR (2 ^ 23)) with 8388608 in Q.
     assert (U : u * 16777216 = 1) by exact u_is.
     assert (at80 (err n s) <= 2 * INR n * u * at80 s + 1).
@@ -155,12 +155,18 @@ Proof.
     assert (2 * INR n * u * at80 s <= 2 * INR n * u * IZR size) by (apply Rmult_le_compat_l; [nra|exact HZ]).
     assert (2 * INR n * u * IZR size * 8388608 = INR n * IZR size) by (replace (2 * INR n * u * IZR size * 8388608) with (INR n * IZR size * (u * 16777216)) by ring; rewrite U; ring).
     set (k := IZR (Z.shiftr (Z.of_nat n * size) 23)) in *. lra. }
-  assert (B : IZR (lo - rr) <= at80 (B2R r) <= IZR (hi + rr)).
-  { rewrite minus_IZR, plus_IZR. apply Rabs_le_inv in E. fold s in E.
-    assert (at80 (- err n s) <= at80 (B2R r - tot l) <= at80 (err n s)) by (unfold at80; split; repeat (apply Rmult_le_compat_r; [lra|]); lra).
-    replace (at80 (- err n s)) with (- at80 (err n s)) in * by (unfold at80; ring).
-    replace (at80 (B2R r - tot l)) with (at80 (B2R r) - at80 (tot l)) in * by (unfold at80; ring). lra. }
-  change (at80 (B2R r)) with (at40 (B2R r) * IZR grid) in B.
+  replace (at80 (B2R r) - at80 (tot l)) with (at80 (B2R r - tot l)) by (unfold at80; ring). apply Rabs_le_inv in E. apply Rabs_le.
+  assert (at80 (- err n s) <= at80 (B2R r - tot l) <= at80 (err n s)) by (unfold at80; split; repeat (apply Rmult_le_compat_r; [lra|]); lra).
+  replace (at80 (- err n s)) with (- at80 (err n s)) in * by (unfold at80; ring). lra.
+Qed.
+Lemma widened_sound m l r lo hi size b : sums l r -> all_finite l -> (length l <= m)%nat ->
+  IZR lo <= at80 (tot l) <= IZR hi -> at80 (Bounds.size l) <= IZR size ->
+  widened (Z.of_nat m) lo hi size = Some b -> inb b r.
+Proof.
+  intros HS HF Hlen HT HZ. unfold widened. destruct has_bound eqn:C; [|discriminate]. intros HB. apply some_inj in HB. subst b.
+  destruct (sum_error m l r size HS HF Hlen HZ C) as [F E]. split; [exact F|]. cbn [fst snd]. set (rr := rounding (Z.of_nat m) size) in *.
+  assert (B : IZR (lo - rr) <= at80 (B2R r) <= IZR (hi + rr)) by (rewrite minus_IZR, plus_IZR; apply Rabs_le_inv in E; lra).
+  pose proof grid_pos. change (at80 (B2R r)) with (at40 (B2R r) * IZR grid) in B.
   pose proof (IZR_shiftr (lo - rr) 40 ltac:(lia)) as [L _]. pose proof (IZR_shiftr (- (hi + rr)) 40 ltac:(lia)) as [U _].
   change (2 ^ 40)%Z with grid in *. rewrite opp_IZR in *. split; apply Rmult_le_reg_r with (IZR grid); lra.
 Qed.

@@ -119,21 +119,72 @@ Proof.
     set (y := exp (B2R x)) in *. apply Rabs_le. split; nra.
 Qed.
 
-(* ---------- the read-out ---------- *)
-Definition leads (L : list box) (q : nat) : bool :=
-  (q <? length L)%nat && forallb (fun j => (j =? q)%nat || (snd (nth j L zero_box) <? fst (nth q L zero_box))) (seq 0 (length L)).
-Lemma leads_sound L q y : leads L q = true -> inv L y -> strictly_largest y q.
+(* ---------- the read-out: by differences of logits, so that what both have in common does not count ---------- *)
+Definition minus_boxes (A C : list box) : list box := map (fun p => (fst (fst p) - snd (snd p), snd (fst p) - fst (snd p))) (combine A C).
+Definition terms_box (B : list box) (Cb : list box * box) : list (box * box) := combine B (fst Cb) ++ [(snd Cb, one_box)].
+Definition error_of (l : list (box * box)) : option Z :=
+  let '(_, _, s) := box_tot l 0 0 0 in let n := Z.of_nat (length l) in if has_bound n s then Some (rounding n s) else None.
+Definition leads_by (B : list box) (Q J : list box * box) : bool :=
+  (length (fst Q) =? length B)%nat && (length (fst J) =? length B)%nat &&
+  match error_of (terms_box B Q), error_of (terms_box B J) with
+  | Some r, Some s => let '(lo, _, _) := box_tot (combine (B ++ [one_box]) (minus_boxes (fst Q ++ [snd Q]) (fst J ++ [snd J]))) 0 0 0 in r + s <? lo
+  | _, _ => false end.
+Lemma error_of_sound bs l r e : pairs bs l -> error_of bs = Some e -> sums l r -> is_finite r = true /\ (Rabs (at80 (B2R r) - at80 (tot l)) <= IZR e)%R.
 Proof.
-  unfold leads, strictly_largest. intros H I. apply andb_prop in H as [H1 H2]. apply Nat.ltb_lt in H1. rewrite forallb_forall in H2.
-  rewrite <- (Forall2_len _ _ _ I). split; [exact H1|]. intros j Hj N. specialize (H2 j ltac:(apply in_seq; lia)). apply orb_prop in H2 as [H2|H2]; [apply Nat.eqb_eq in H2; lia|].
-  apply Z.ltb_lt, IZR_lt in H2. destruct (inv_at _ _ j I) as [Fj [_ A]]. destruct (inv_at _ _ q I) as [Fq [B _]]. apply smaller_if; auto.
-  unfold at_channel, at40 in *. pose proof grid_pos. nra.
+  intros HP E HS. unfold error_of in E. destruct (box_tot bs 0 0 0) as [[lo hi] s] eqn:T. destruct has_bound eqn:C; [|discriminate]. apply some_inj in E. subst e.
+  destruct (box_tot_sound l bs 0 0 0 lo hi s 0 0 HP T) as [_ B2]; [unfold at80; lra|unfold at80; lra|]. rewrite Rplus_0_l in B2.
+  apply sum_error; auto; [|rewrite (Forall2_len _ _ _ HP); lia]. clear -HP. unfold all_finite. induction HP; constructor; auto. destruct H as [[H1 _] [H2 _]]. auto.
 Qed.
+Lemma difference_sound B x : inv B x -> forall A a C c lo hi s lo' hi' s' t, inv A a -> inv C c -> length A = length B -> length C = length B ->
+  box_tot (combine B (minus_boxes A C)) lo hi s = (lo', hi', s') -> (IZR lo <= at80 t)%R -> (IZR lo' <= at80 (t + tot (combine x a) - tot (combine x c)))%R.
+Proof.
+  intros H. induction H as [|b y B x Hb HB IH]; intros A a C c lo hi s lo' hi' s' t HA HC LA LC E Ht; destruct HA as [|ab av A a Ha HA]; destruct HC as [|cb cv C c Hc HC]; try discriminate.
+  - injection E as <- <- <-. cbn. replace (t + 0 - 0)%R with t by ring. exact Ht.
+  - cbn [combine minus_boxes map box_tot fst snd] in E. destruct (box_mul b (fst ab - snd cb, snd ab - fst cb)) as [p q] eqn:M.
+    assert (P : (IZR p <= at40 (B2R y) * (at40 (B2R av) - at40 (B2R cv)) <= IZR q)%R).
+    { destruct Hb as [_ Hb], Ha as [_ Ha], Hc as [_ Hc]. eapply box_mul_sound; [exact Hb| |exact M]. cbn [fst snd]. rewrite !minus_IZR. lra. }
+    cbn in LA, LC. pose proof (IH A a C c _ _ _ _ _ _ (t + B2R y * B2R av - B2R y * B2R cv)%R HA HC ltac:(lia) ltac:(lia) E) as G.
+    cbn [combine tot fold_right fst snd]. fold (tot (combine x a)) (tot (combine x c)).
+    replace (t + (B2R y * B2R av + tot (combine x a)) - (B2R y * B2R cv + tot (combine x c)))%R with (t + B2R y * B2R av - B2R y * B2R cv + tot (combine x a) - tot (combine x c))%R by ring.
+    apply G. rewrite plus_IZR. replace (at80 (t + B2R y * B2R av - B2R y * B2R cv)) with (at80 t + at40 (B2R y) * (at40 (B2R av) - at40 (B2R cv)))%R by (unfold at80, at40; ring). lra.
+Qed.
+Lemma combine_end (x c : vec) (y b : f32) : length c = length x -> combine (x ++ [y]) (c ++ [b]) = combine x c ++ [(y, b)].
+Proof. revert c. induction x as [|a x IH]; intros [|d c] L; try discriminate; cbn; [reflexivity|]. rewrite IH; auto. Qed.
+Lemma leads_by_sound B Q J x cq cj bq bj yq yj : leads_by B Q J = true -> inv B x -> inv (fst Q) cq -> inb (snd Q) bq -> inv (fst J) cj -> inb (snd J) bj ->
+  sums (combine x cq ++ [(bq, one)]) yq -> sums (combine x cj ++ [(bj, one)]) yj -> smaller yj yq = true.
+Proof.
+  unfold leads_by. intros H HB HQ Hbq HJ Hbj SQ SJ. apply andb_prop in H as [H H3]. apply andb_prop in H as [H1 H2]. apply Nat.eqb_eq in H1, H2.
+  assert (PT : forall R c b, inv (fst R) c -> inb (snd R) b -> pairs (terms_box B R) (combine x c ++ [(b, one)])).
+  { intros R c b HR Hb. apply Forall2_app; [now apply Forall2_combine|]. constructor; [|constructor]. split; [exact Hb|apply inb_one]. }
+  destruct (error_of (terms_box B Q)) as [r|] eqn:EQ; [|discriminate]. destruct (error_of (terms_box B J)) as [s|] eqn:EJ; [|discriminate].
+  destruct (error_of_sound _ _ _ _ (PT Q cq bq HQ Hbq) EQ SQ) as [FQ DQ]. destruct (error_of_sound _ _ _ _ (PT J cj bj HJ Hbj) EJ SJ) as [FJ DJ].
+  destruct (box_tot _ 0 0 0) as [[lo hi] sz] eqn:T in H3. apply Z.ltb_lt, IZR_lt in H3. rewrite plus_IZR in H3.
+  assert (ends : forall V v (b : box) (z : f32), inv V v -> inb b z -> inv (V ++ [b]) (v ++ [z])) by (intros; apply Forall2_app; [assumption|apply Forall2_cons; [assumption|apply Forall2_nil]]).
+  pose proof (difference_sound (B ++ [one_box]) (x ++ [one]) (ends _ _ _ _ HB inb_one) _ _ _ _ _ _ _ _ _ _ 0%R (ends _ _ _ _ HQ Hbq) (ends _ _ _ _ HJ Hbj)
+    ltac:(rewrite !app_length, H1; reflexivity) ltac:(rewrite !app_length, H2; reflexivity) T ltac:(unfold at80; lra)) as D.
+  pose proof (Forall2_len _ _ _ HB) as LB. pose proof (Forall2_len _ _ _ HQ) as LQ. pose proof (Forall2_len _ _ _ HJ) as LJ.
+  rewrite !combine_end in D by lia. rewrite !tot_app in *. cbn [tot fold_right fst snd] in *.
+  apply smaller_if; auto. apply Rabs_le_inv in DQ, DJ. unfold at80 in *. pose proof grid_pos. assert (0 < IZR grid * IZR grid)%R by nra.
+  destruct (Rlt_le_dec (B2R yj) (B2R yq)) as [|N]; [assumption|exfalso]. assert (B2R yq * IZR grid * IZR grid <= B2R yj * IZR grid * IZR grid)%R by nra. lra.
+Qed.
+Lemma Forall2_nth {A B} (R : A -> B -> Prop) a b da db : Forall2 R a b -> forall i, (i < length a)%nat -> R (nth i a da) (nth i b db).
+Proof. intros H. induction H; intros [|i] Hi; cbn in *; try lia; auto. apply IHForall2. lia. Qed.
 Section Check.
 Variables (T states : nat) (U : list (list box) * list box) (u : matrix * vec) (finals : list nat).
 Hypothesis in_u : inw U u.
-Definition read_fits (X : list (list box)) : bool :=
-  forallb (fun k => match bias_box (nth k X []) U with Some L => (length L =? states)%nat && leads L (nth k finals O) | None => false end) (seq 0 (length X)).
+Definition row_of (j : nat) : list box * box := nth j (combine (fst U) (snd U)) ([], zero_box).
+Definition class_reads (B : list box) (q : nat) : bool :=
+  (length (combine (fst U) (snd U)) =? states)%nat && (q <? states)%nat && forallb (fun j => (j =? q)%nat || leads_by B (row_of q) (row_of j)) (seq 0 states).
+Lemma class_reads_sound B x q y : class_reads B q = true -> inv B x -> with_bias x u y -> length y = states /\ strictly_largest y q.
+Proof.
+  unfold class_reads. intros H HB HY. apply andb_prop in H as [H H3]. apply andb_prop in H as [H1 H2]. apply Nat.eqb_eq in H1. apply Nat.ltb_lt in H2. rewrite forallb_forall in H3.
+  destruct in_u as [I1 I2]. pose proof (Forall2_combine _ _ _ _ _ _ I1 I2) as IC. pose proof (Forall2_len _ _ _ IC) as LC. pose proof (Forall2_len _ _ _ HY) as LY.
+  assert (len : length y = states) by (etransitivity; [symmetry; exact LY|]; etransitivity; [symmetry; exact LC|exact H1]). split; [exact len|]. split; [lia|]. intros j Hj N. specialize (H3 j ltac:(apply in_seq; lia)).
+  apply orb_prop in H3 as [H3|H3]; [apply Nat.eqb_eq in H3; lia|].
+  pose proof (Forall2_nth _ _ _ ([], zero_box) ([], zero) IC q ltac:(lia)) as [Q1 Q2]. pose proof (Forall2_nth _ _ _ ([], zero_box) ([], zero) IC j ltac:(lia)) as [J1 J2].
+  eapply leads_by_sound; [exact H3|exact HB|exact Q1|exact Q2|exact J1|exact J2| |]; apply (Forall2_nth _ _ _ ([], zero) zero HY); lia.
+Qed.
+Definition read_fits (X : list (list box)) : bool := forallb (fun k => class_reads (nth k X []) (nth k finals O)) (seq 0 (length X)).
 Fixpoint layers_fit (ls : list tlayer) (hs : list layer_hint) (P X : list (list box)) : bool :=
   match ls, hs with
   | [], [] => read_fits X
@@ -156,8 +207,7 @@ Lemma layers_sound ex n ys : is_exp ex -> (n <= S T)%nat -> forall ls hs P X cls
 Proof.
   intros HX Hn ls. induction ls as [|l ls IH]; intros [|h hs] P X cls xs HF HP HB HL t Ht y Hy; try discriminate; cbn [layers_fit layers_on] in *.
   - subst ys. destruct (HB t Ht) as [C1 C2]. unfold read_fits in HF. rewrite forallb_forall in HF. specialize (HF (cls t) ltac:(apply in_seq; lia)).
-    destruct (bias_box (nth (cls t) X []) U) as [L|] eqn:E; [|discriminate]. apply andb_prop in HF as [H1 H2]. apply Nat.eqb_eq in H1.
-    pose proof (bias_sound _ _ _ _ _ _ C2 in_u E Hy) as I. split; [rewrite <- (Forall2_len _ _ _ I); exact H1|]. cbn. eapply leads_sound; eauto.
+    cbn. eapply class_reads_sound; eauto.
   - destruct HL as [zs [HL1 HL2]]. destruct (HP ltac:(discriminate)) as [HA HPL]. destruct (box_layer l) as [b|] eqn:EB; [|discriminate]. apply box_layer_sound in EB.
     destruct (all_prepared T P X h b) as [rs|] eqn:ER; [|discriminate]. destruct (results T X h b rs) as [rr|] eqn:ERR; [|discriminate]. cbv zeta in HF.
     apply andb_prop in HF as [HF HF3]. apply andb_prop in HF as [HF1 HF2]. set (X' := gathered h b rr) in *.
