@@ -21,7 +21,17 @@ STATEMENTS = (
 """The files that state what is proved; all others are proofs, and need not be read."""
 PROOFS = (
     *("Fits", "Network", "Closed", "Exists", "Exact", "OneOrder", "Reading", "Certificate"),
-    *("Bounds", "Boxes", "Softmax", "Attention", "Counting", "Layers", "Counted", "TransformerCertificate"),
+    *(
+        "Bounds",
+        "Boxes",
+        "Softmax",
+        "Attention",
+        "Forms",
+        "Counting",
+        "Layers",
+        "Counted",
+        "TransformerCertificate",
+    ),
 )
 ORDER = (*STATEMENTS, *PROOFS)
 """The files of the development, each after those it needs."""

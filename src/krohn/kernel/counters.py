@@ -1,19 +1,22 @@
 """How a Transformer of counting heads computes, as hints for Coq, which checks every one of them.
 
-A head gives each letter the same share, so what it gives is a count of steps, and the MLP takes counts modulo
-something. Before each layer a letter has one of finitely many classes: at first the letter itself, then
-what the class and the residues of the counts make of it. All is read off the weights in float64.
+A head gives each letter that it picks the same share, so what it gives is a count of steps, and the MLP takes
+counts modulo something. Before each layer a letter has one of finitely many classes: at first the letter
+itself with the residue of its position, then what the class and the residues of the counts make of it.
+All is read off the weights in float64.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from math import isfinite
+from math import isfinite, lcm
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import LimitExceeded, Unsupported
+from krohn.errors import LimitExceeded
+from krohn.kernel.cuts import TOLERANCE, best_cut
 from krohn.network.forward import apply_mlp
 from krohn.network.transformer import Layer, Matrix, Transformer
 
@@ -23,10 +26,17 @@ ROUNDING = 2.0**-24
 MOST_PAIRS = 3_000
 MOST_COUNTS = 20_000
 """Each count is a box through the MLP; more would take Coq hours."""
+MOST_PLACES = 64
+MOST_SHORT = 16
+"""Words of at most so many letters may have a class for each place."""
 LATER = 2.0**-14
 """After the first layer a register is off by less, in units."""
-TOLERANCE = 0.01
-"""Channels that hold different values of a register differ by more."""
+UNSEEN = 20.0
+"""Letters whose score is so much lower are not picked."""
+
+
+Places = npt.NDArray[np.int64]
+"""For each class the residue of its position."""
 
 
 @dataclass(frozen=True)
@@ -40,41 +50,72 @@ class Channel:
 
 @dataclass(frozen=True)
 class HeadHint:
-    """The share of a letter with its slack, on the grid, and the values."""
+    """On the grid: the share of a letter, its slack, the most that others have; which places are picked."""
 
     share: int
     slack: int
+    rest: int
+    picks: tuple[bool, ...]
     channels: tuple[Channel, ...]
 
 
 @dataclass(frozen=True)
+class Group:
+    """Counters that are looked at as one: their weights, a modulus, and for each class a coarser one."""
+
+    weights: tuple[int, ...]
+    modulus: int
+    coarse: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class LayerHint:
-    """``Layers.v`` has the same names.
+    """``Counting.v`` has the same names.
 
     Attributes:
         steps: for each counter, what each class adds.
-        moduli: for each counter, after how many steps the MLP's results repeat.
-        owned: for each counter, the channels that depend on no other counter.
-        following: for each class and each list of residues, the class after the layer.
+        places: for each class, the residue of its position.
+        groups: the first is the class itself; the others count.
+        cut, owner, channels: as ``krohn.kernel.cuts`` says.
+        following: for each class and each list of residues, the class after the layer; where no word leads,
+            the number of classes.
         classes: how many there are after the layer.
     """
 
     heads: tuple[HeadHint, ...]
     steps: tuple[tuple[int, ...], ...]
-    moduli: tuple[int, ...]
-    owned: tuple[tuple[int, ...], ...]
-    following: tuple[tuple[int, ...], ...]
-    classes: int
+    places: tuple[int, ...]
+    groups: tuple[Group, ...]
+    cut: int
+    owner: tuple[int, ...]
+    channels: tuple[int, ...]
+    following: tuple[tuple[int, ...], ...] = ()
+    classes: int = 0
+
+    def advanced(self, residues: tuple[int, ...], at: int) -> tuple[int, ...]:
+        """The residues after one more letter of a class."""
+        return tuple(
+            (r + sum(w * self.steps[j][at] for j, w in enumerate(g.weights))) % g.modulus
+            for r, g in zip(residues, self.groups, strict=True)
+        )
+
+    def place(self, residues: tuple[int, ...]) -> int:
+        """Where a list of residues stands in ``following``."""
+        place = 0
+        for group, residue in zip(self.groups, residues, strict=True):
+            place = place * group.modulus + residue
+        return place
 
 
 Residues = tuple[tuple[int, ...], ...]
-"""For each layer the residues of its counters."""
+"""The residue of the position, and for each layer those of its groups."""
 
 
 @dataclass(frozen=True)
 class Counting:
     """All hints: ``states`` is the state of each class at the end, ``known`` what words reach."""
 
+    period: int
     layers: tuple[LayerHint, ...]
     states: tuple[int, ...]
     known: tuple[tuple[Residues, int], ...]
@@ -86,23 +127,56 @@ class NoCounters(Exception):
 
 
 def counting(network: Transformer, automaton: Semiautomaton) -> Counting:
-    """The hints for a network; right or not is for Coq to say."""
-    stream = network.embedding + network.positions[1]
+    """The hints for a network; right or not is for Coq to say.
+
+    In short words neither places nor counts may repeat; then each place is a class of its own.
+    """
+    period = _period_of_places(network.positions[1:])
+    hints = _hints(network, automaton, period)
+    length = network.max_length
+    if not hints.right and length <= MOST_SHORT:
+        hints = _hints(network, automaton, length + 1)
+    return hints
+
+
+def _hints(network: Transformer, automaton: Semiautomaton, period: int) -> Counting:
+    length = network.max_length
+    of_residue = [network.positions[min(r or period, length)] for r in range(period)]
+    stream = np.concatenate([network.embedding + place for place in of_residue])
+    residues: Places = np.repeat(np.arange(period, dtype=np.int64), len(network.embedding))
     places = network.positions.copy()
     places[0] += network.padding[0]
-    layers = []
+    ends = length if period > length else None
+    layers: list[LayerHint] = []
     with np.errstate(all="ignore"):
         for index, layer in enumerate(network.layers):
-            hint, stream = _layer_hint(index, layer, stream, places)
+            last = index + 1 == len(network.layers)
+            hint, effects = _layer_hint(index, layer, stream, residues, places, period)
+            reached = _reached([*layers, hint], period, automaton.num_letters, ends)
+            hint, stream, residues = _followed(hint, reached, layer, stream, effects, residues, last=last)
             layers.append(hint)
             places = places * layer.keep_attention * layer.keep_mlp
         states = (stream @ network.readout + network.readout_bias).argmax(axis=1).tolist()
-    known, right = _reached(layers, states, automaton)
-    return Counting(tuple(layers), tuple(states), known, right)
+    known, right = _known(layers, period, states, automaton, ends)
+    return Counting(period, tuple(layers), tuple(states), known, right)
+
+
+def _period_of_places(positions: Matrix) -> int:
+    """After how many places the integers of their codes repeat; other channels must not matter to letters."""
+    whole = positions[:, (positions == np.rint(positions)).all(axis=0)]
+    period = 1
+    for channel in whole.T:
+        shifts = range(1, len(channel))
+        period = lcm(
+            period, next((p for p in shifts if (channel[p:] == channel[:-p]).all()), len(channel) or 1)
+        )
+    if period > MOST_PLACES:
+        raise NoCounters(f"places must repeat after at most {MOST_PLACES}; here they do after {period}")
+    return min(period, len(positions))
 
 
 def _head_hints(
-    index: int, layer: Layer, stream: Matrix, places: Matrix
+    index: int, layer: Layer, stream: Matrix, residues: Places, places: Matrix, period: int
 ) -> tuple[list[HeadHint], list[tuple[int, ...]], list[Matrix]]:
     """The heads, the steps of all their counters, and what one step of each adds to the stream."""
     heads: list[HeadHint] = []
@@ -111,90 +185,158 @@ def _head_hints(
     length = len(places) - 1
     for head in layer.heads:
         query = places[length] @ head.query
-        letter = np.exp(query @ (stream[0] @ head.key) - query @ (places[0] @ head.key))
-        share = float(letter / (1 + length * letter))
+        first = float(query @ (places[0] @ head.key))
+        scores = stream @ head.key @ query - first
+        of_place = np.array([scores[residues == r].max(initial=-np.inf) for r in range(period)])
+        picks = of_place > of_place.max() - UNSEEN
+        seen = sum(bool(picks[i % period]) for i in range(1, length + 1))
+        letter = float(np.exp(of_place.max()))
+        share = letter / (1 + seen * letter)
+        unseen = float(np.exp(of_place[~picks].max(initial=-np.inf)))
         channels = []
-        for values, out in zip((stream @ head.value).T, head.output, strict=True):
-            if not isfinite(share) or not np.isfinite(values).all():
+        for every, out in zip((stream @ head.value).T, head.output, strict=True):
+            if not isfinite(share) or not np.isfinite(every).all():
                 raise NoCounters("a head's share or value is not a number")
+            values = np.where(picks[residues], every, 0.0)
             size = np.abs(values)
             unit = float(size[size > TOLERANCE].min(initial=np.inf))
             unit = unit if isfinite(unit) else 1.0
             counts = np.rint(values / unit)
-            if length * counts.max() > MOST_COUNTS:
+            if length * np.abs(counts).max() > MOST_COUNTS:
                 raise NoCounters(f"a head counts to more than {MOST_COUNTS:,}")
             rounded = 4 * stream.shape[1] * ROUNDING * size.max() + np.abs(values - unit * counts).max()
             rounded = max(rounded, unit * LATER if index else 0.0)
             channels.append(Channel(len(steps), round(unit * GRID), int(rounded * GRID) + 17))
             steps.append(tuple(int(count) for count in counts))
             effects.append(share * unit * out)
-        slack = 1.25 * (2 * len(places) + 400 + 250 * index) * ROUNDING
-        heads.append(HeadHint(round(share * GRID), int(share * slack * GRID) + 17, tuple(channels)))
+        slack = 1.25 * (2 * len(places) + 200 + 250 * index + 28 * abs(first)) * ROUNDING
+        heads.append(
+            HeadHint(
+                round(share * GRID),
+                int(share * slack * GRID) + 17,
+                int(2 * unseen * GRID) + 17,
+                tuple(picks.tolist()),
+                tuple(channels),
+            )
+        )
     return heads, steps, effects
 
 
-def _layer_hint(index: int, layer: Layer, stream: Matrix, places: Matrix) -> tuple[LayerHint, Matrix]:
-    heads, steps, effects = _head_hints(index, layer, stream, places)
-    if not steps or min(map(min, steps)) < 0:
-        raise NoCounters("a layer must count, and its steps must not be negative")
-
-    def after(counts: Sequence[int]) -> Matrix:
-        mixed = stream * layer.keep_attention
-        for count, effect in zip(counts, effects, strict=True):
-            mixed = mixed + count * effect
-        return np.asarray(mixed * layer.keep_mlp + apply_mlp(layer.mlp, mixed))
-
-    moduli, depends = [], []
-    for counter, ways in enumerate(steps):
-        single = np.eye(len(steps), dtype=int)[counter]
-        rows = np.stack(
-            [after((count * single).tolist()) for count in range((len(places) - 1) * max(ways) + 1)]
-        )
-        moduli.append(_period(rows))
-        depends.append(np.ptp(rows, axis=0).max(axis=0) > TOLERANCE)
-    owners = [np.flatnonzero(column) for column in np.array(depends).T]
-    if any(len(owner) > 1 for owner in owners):
-        raise Unsupported(
-            "the kernel's proofs cover layers where each channel depends on one counter; here one has two"
-        )
-    owner = [int(some[0]) if len(some) else 0 for some in owners]
-    numbers: dict[tuple[int, ...], int] = {}
-    following: list[list[int]] = [[] for _ in stream]
-    kept: list[Matrix] = []
-    for residues in product(*map(range, moduli)):
-        for which, row in enumerate(after(residues)):
-            key = tuple(np.rint(row * 16).astype(np.int64).tolist())
-            if key not in numbers:
-                numbers[key] = len(numbers)
-                kept.append(row)
-            following[which].append(numbers[key])
+def _layer_hint(
+    index: int, layer: Layer, stream: Matrix, residues: Places, places: Matrix, period: int
+) -> tuple[LayerHint, list[Matrix]]:
+    """A layer without the classes that follow, and what one count of each group adds."""
+    heads, steps, effects = _head_hints(index, layer, stream, residues, places, period)
+    weights, sums = _grouped(effects)
+    length = len(places) - 1
+    totals = [np.array(group) @ np.array(steps) for group in weights]
+    spans = [range(length * min(0, *total), length * max(0, *total) + 1) for total in totals]
+    if max(map(len, spans), default=0) > MOST_COUNTS:
+        raise NoCounters(f"a layer counts to more than {MOST_COUNTS:,}")
+    kept = stream * layer.keep_attention
+    _, first, coarse = np.unique(np.rint(kept * 2**20), axis=0, return_index=True, return_inverse=True)
+    cut = best_cut(layer, kept[first], sums, spans)
+    coarse = coarse.reshape(-1)
+    if period > length:  # no letter stands at place 0: its classes stay apart
+        coarse = np.where(residues == 0, coarse.max() + 1, coarse)
+    everyone = (0,) * len(stream)
+    groups = [Group((), 1, tuple(coarse.tolist()))]
+    groups += [Group(w, m, everyone) for w, m in zip(weights, cut.moduli, strict=True)]
     hint = LayerHint(
         tuple(heads),
         tuple(steps),
-        tuple(moduli),
-        tuple(tuple(c for c, j in enumerate(owner) if j == number) for number in range(len(steps))),
-        tuple(map(tuple, following)),
-        len(kept),
+        tuple(residues.tolist()),
+        tuple(groups),
+        cut.place,
+        cut.owner,
+        cut.channels,
     )
-    return hint, np.stack(kept)
+    return hint, sums
 
 
-def _period(rows: Matrix) -> int:
-    for period in range(1, len(rows)):
-        if np.abs(rows[period:] - rows[:-period]).max() < TOLERANCE:
-            return period
-    return len(rows)
+def _grouped(effects: Sequence[Matrix]) -> tuple[list[tuple[int, ...]], list[Matrix]]:
+    """Counters that add multiples of one vector, as weights, and that vector."""
+    groups: list[tuple[Matrix, dict[int, int]]] = []
+    for counter, effect in enumerate(effects):
+        if not effect.any():
+            continue
+        for base, members in groups:
+            weight = round(float(effect @ base) / float(base @ base))
+            if weight and np.abs(effect - weight * base).max() < TOLERANCE**2 * np.abs(effect).max():
+                members[counter] = weight
+                break
+        else:
+            groups.append((effect, {counter: 1}))
+    weights = [tuple(members.get(j, 0) for j in range(len(effects))) for _, members in groups]
+    return weights, [base for base, _ in groups]
 
 
-def _reached(
-    layers: list[LayerHint], states: list[int], automaton: Semiautomaton
+Pairs = list[tuple[int, tuple[int, ...]]]
+
+
+def _reached(layers: list[LayerHint], period: int, letters: int, ends: int | None) -> Pairs:
+    """The classes before the last of these layers, with the residues there, that words lead to.
+
+    Where ``ends`` is given, words end at that place.
+    """
+    pairs: dict[tuple[int, tuple[int, ...]], None] = {}
+    first: Residues = ((0,), *(tuple(0 for _ in layer.groups) for layer in layers))
+    known = {first: None}
+    for state in (waiting := list(known)):
+        for letter in range(0 if state[0] == (ends,) else letters):
+            after, classes = _advanced(layers, period, letters, state, letter)
+            pairs[classes[-1], after[-1]] = None
+            if after not in known:
+                known[after] = None
+                waiting.append(after)
+                if len(known) > MOST_PAIRS:
+                    raise LimitExceeded(f"words reach more than {MOST_PAIRS:,} lists of residues")
+    return list(pairs)
+
+
+def _followed(
+    hint: LayerHint,
+    reached: Pairs,
+    layer: Layer,
+    stream: Matrix,
+    effects: list[Matrix],
+    residues: Places,
+    *,
+    last: bool,
+) -> tuple[LayerHint, Matrix, Places]:
+    """The layer with the classes after it, their stream and the residues of their places."""
+    numbers: dict[tuple[int, ...], int] = {}
+    kept: list[Matrix] = []
+    where: list[int] = []
+    following: dict[tuple[int, tuple[int, ...]], int] = {}
+    for at, counts in reached:
+        mixed = stream[at] * layer.keep_attention
+        for count, effect in zip(counts[1:], effects, strict=True):
+            mixed = mixed + count * effect
+        row = np.asarray(mixed * layer.keep_mlp + apply_mlp(layer.mlp, mixed))
+        place = 0 if last else int(residues[at])
+        key = (place, *np.rint(row * 16).astype(np.int64).tolist())
+        if key not in numbers:
+            numbers[key] = len(numbers)
+            kept.append(row)
+            where.append(place)
+        following[at, counts] = numbers[key]
+    every = list(product(*(range(group.modulus) for group in hint.groups)))
+    table = tuple(
+        tuple(following.get((at, counts), len(kept)) for counts in every) for at in range(len(stream))
+    )
+    return replace(hint, following=table, classes=len(kept)), np.stack(kept), np.array(where, np.int64)
+
+
+def _known(
+    layers: list[LayerHint], period: int, states: list[int], automaton: Semiautomaton, ends: int | None
 ) -> tuple[tuple[tuple[Residues, int], ...], bool]:
-    first: Residues = tuple(tuple(0 for _ in layer.moduli) for layer in layers)
+    first: Residues = ((0,), *(tuple(0 for _ in layer.groups) for layer in layers))
     known, right = {(first, automaton.start): None}, True
-    waiting = list(known)
-    for residues, state in waiting:
-        for letter in range(automaton.num_letters):
-            after, end = _advanced(layers, residues, letter)
+    for residues, state in (waiting := list(known)):
+        for letter in range(0 if residues[0] == (ends,) else automaton.num_letters):
+            after, classes = _advanced(layers, period, automaton.num_letters, residues, letter)
+            end = layers[-1].following[classes[-1]][layers[-1].place(after[-1])]
             target = int(automaton.table[state, letter])
             right &= states[end] == target
             if (after, target) not in known:
@@ -205,13 +347,16 @@ def _reached(
     return tuple(known), right
 
 
-def _advanced(layers: list[LayerHint], residues: Residues, letter: int) -> tuple[Residues, int]:
-    after, at = [], letter
-    for layer, old in zip(layers, residues, strict=True):
-        row = tuple((r + s[at]) % m for r, s, m in zip(old, layer.steps, layer.moduli, strict=True))
-        place = 0
-        for modulus, residue in zip(layer.moduli, row, strict=True):
-            place = place * modulus + residue
-        at = layer.following[at][place]
-        after.append(row)
-    return tuple(after), at
+def _advanced(
+    layers: list[LayerHint], period: int, letters: int, residues: Residues, letter: int
+) -> tuple[Residues, list[int]]:
+    """The residues after one more letter, and its class before each layer."""
+    (place,), *others = residues
+    place = (place + 1) % period
+    after: list[tuple[int, ...]] = [(place,)]
+    classes = [letter + letters * place]
+    for layer, old in zip(layers, others, strict=True):
+        after.append(layer.advanced(old, classes[-1]))
+        if layer.following:
+            classes.append(layer.following[classes[-1]][layer.place(after[-1])])
+    return tuple(after), classes[: len(layers)]

@@ -49,7 +49,7 @@ Definition tensors{tag} : list tensor := [
 {tensors}].
 Definition machine{tag} : automaton := {{| First := {automaton.start}; Letters := {automaton.num_letters};
 Table := {_listed(map(_listed, automaton.table.tolist()))}%nat |}}.
-Definition hints{tag} : transformer_hints := {{|
+Definition hints{tag} : transformer_hints := {{| Period := {hints.period};
 LayerHints := {_listed(map(_layer, hints.layers))};
 Finals := {_listed(hints.states)}%nat;
 Known := {known} |}}.
@@ -61,9 +61,15 @@ def _listed(items: Iterable[object]) -> str:
 
 
 def _layer(layer: LayerHint) -> str:
+    groups = _listed(
+        f"{{| Weights := {_listed(g.weights)}; Modulus := {g.modulus}; Coarse := {_listed(g.coarse)}%nat; "
+        f"Coarses := {max(g.coarse) + 1} |}}"
+        for g in layer.groups
+    )
     return f"""{{| HeadHints := {_listed(map(_head, layer.heads))};
-Steps := {_listed(map(_listed, layer.steps))}; Moduli := {_listed(layer.moduli)};
-Owned := {_listed(map(_listed, layer.owned))}%nat;
+Steps := {_listed(map(_listed, layer.steps))}; PlaceOf := {_listed(layer.places)}%nat;
+Groups := {groups};
+Cut := {layer.cut}; Owner := {_listed(layer.owner)}%nat; OwnerY := {_listed(layer.channels)}%nat;
 NextClass := {_listed(map(_listed, layer.following))}%nat;
 NextClasses := {layer.classes} |}}
 """
@@ -73,4 +79,8 @@ def _head(head: HeadHint) -> str:
     channels = _listed(
         f"{{| Number := {c.counter}; UnitOf := {c.unit}; UnitSlack := {c.slack} |}}" for c in head.channels
     )
-    return f"{{| Share := {head.share}; ShareSlack := {head.slack}; Channels := {channels} |}}"
+    picks = _listed(str(pick).lower() for pick in head.picks)
+    return (
+        f"{{| Share := {head.share}; ShareSlack := {head.slack}; Rest := {head.rest}; Picks := {picks}; "
+        f"Channels := {channels} |}}"
+    )

@@ -56,38 +56,70 @@ Proof.
   rewrite Rabs_R0, Rlt_bool_true in C by apply bpow_gt_0. tauto.
 Qed.
 
-Definition shares (T t : nat) (s0 sl : box) : option (box * box) :=
-  if (snd sl <? fst s0)%Z then
-    match minus_box sl s0 with None => None | Some d =>
-    match device_exp_box d with None => None | Some e =>
-    if (0 <=? fst e)%Z then
-      let k := (Z.of_nat t * grid)%Z in
-      match widened (Z.of_nat (S T)) (grid2 + k * fst e) (grid2 + k * snd e) (grid2 + k * snd e) with None => None | Some total =>
-      match div_box one_box total, div_box e total with Some w0, Some w => Some (w0, w) | _, _ => None end end
-    else None end end
-  else None.
+(* how many of positions 1 to t a head picks *)
+Fixpoint picks_to (pk : nat -> bool) (t : nat) : nat := match t with O => O | S k => (picks_to pk k + (if pk (S k) then 1 else 0))%nat end.
+Lemma picks_le pk t : (picks_to pk t <= t)%nat.
+Proof. induction t; cbn; [lia|]. destruct (pk (S t)); lia. Qed.
+Lemma picks_lt pk t i : (1 <= i <= t)%nat -> pk i = false -> (picks_to pk t < t)%nat.
+Proof.
+  induction t as [|t IH]; intros Hi H; [lia|]. cbn [picks_to]. pose proof (picks_le pk t). destruct (Nat.eq_dec i (S t)) as [->|]; [rewrite H; lia|].
+  specialize (IH ltac:(lia) H). destruct (pk (S t)); lia.
+Qed.
+Lemma Sum_picked (pk : nat -> bool) a b t : Sum (fun i => if pk (S i) then a else b) t = INR (picks_to pk t) * a + INR (t - picks_to pk t) * b.
+Proof.
+  induction t as [|t IH]; [cbn; ring|]. pose proof (picks_le pk t). cbn [Sum picks_to]. rewrite IH. destruct (pk (S t)).
+  - replace (S t - (picks_to pk t + 1))%nat with (t - picks_to pk t)%nat by lia. rewrite plus_INR. cbn [INR]. ring.
+  - rewrite Nat.add_0_r. replace (S t - picks_to pk t)%nat with (S (t - picks_to pk t)) by lia. rewrite S_INR. ring.
+Qed.
+Definition size_of_box (b : box) : Z := Z.max (Z.abs (fst b)) (Z.abs (snd b)).
+Lemma size_of_box_sound b x : inb b x -> Rabs (at40 (B2R x)) <= IZR (size_of_box b).
+Proof. intros [_ [A B]]. unfold size_of_box. rewrite IZR_max, !abs_IZR. unfold Rmax, Rabs; repeat destruct Rle_dec; repeat destruct Rcase_abs; lra. Qed.
+Definition exp_of (s s0 : box) : option box :=
+  if (snd s <? fst s0)%Z then match minus_box s s0 with Some d => device_exp_box d | None => None end else None.
+(* the shares of position 0 and of a position that is picked, and the most that of another may be *)
+Definition shares (T m t : nat) (s0 sl su : box) : option (box * box * Z) :=
+  match exp_of sl s0, (if (m =? t)%nat then Some zero_box else exp_of su s0) with
+  | Some e, Some f =>
+      if (0 <=? fst e)%Z then
+        let a := (Z.of_nat m * grid)%Z in let b := (Z.of_nat (t - m) * grid)%Z in
+        match widened (Z.of_nat (S T)) (grid2 + a * fst e + b * fst f) (grid2 + a * snd e + b * snd f) (grid2 + a * snd e + b * size_of_box f) with None => None | Some total =>
+        match div_box one_box total, div_box e total, abs_div (size_of_box f) total with Some w0, Some w, Some v => Some (w0, w, v) | _, _, _ => None end end
+      else None
+  | _, _ => None end.
 Definition is_null (x : f32) : Prop := is_finite x = true /\ B2R x = 0.
 Lemma grid2_is : IZR grid2 = IZR grid * IZR grid. Proof. rewrite <- mult_IZR. reflexivity. Qed.
-Lemma shares_sound ex T n t s w s0 sl w0 wl : is_exp ex -> (t < n <= S T)%nat -> shares T t s0 sl = Some (w0, wl) ->
-  inb s0 (s O) -> (forall i, (1 <= i <= t)%nat -> inb sl (s i)) -> softmax ex n t s w ->
-  inb w0 (w O) /\ (forall i, (1 <= i <= t)%nat -> inb wl (w i)) /\ (forall i, (t < i)%nat -> is_null (w i)).
+Lemma below_first s s0 x y e : exp_of s s0 = Some e -> inb s x -> inb s0 y -> smaller x y = true.
 Proof.
-  intros HX Hn E H0 HL [m [total [[j [Hj Hm]] [Hmax [HS HW]]]]]. unfold shares in E.
-  destruct (Z.ltb_spec (snd sl) (fst s0)) as [C|]; [|discriminate]. destruct (minus_box sl s0) as [d|] eqn:ED; [|discriminate].
-  destruct (device_exp_box d) as [e|] eqn:EE; [|discriminate]. destruct (Z.leb_spec 0 (fst e)) as [Ce|]; [|discriminate]. cbv zeta in E.
+  unfold exp_of. destruct (Z.ltb_spec (snd s) (fst s0)) as [C|]; [|discriminate]. intros _ [Fx [_ A]] [Fy [B _]]. apply smaller_if; auto.
+  apply IZR_lt in C. unfold at40 in *. pose proof grid_pos. nra.
+Qed.
+Lemma exp_of_sound ex s s0 x y e : is_exp ex -> exp_of s s0 = Some e -> inb s x -> inb s0 y -> inb e (ex (Bminus mode_NE x y)).
+Proof.
+  unfold exp_of. destruct (Z.ltb _ _); [|discriminate]. destruct (minus_box s s0) as [d|] eqn:E; [|discriminate]. intros.
+  eapply device_exp_sound; eauto. eapply minus_box_sound; eauto.
+Qed.
+Lemma shares_sound ex (pk : nat -> bool) T n t s w s0 sl su w0 wl wu : is_exp ex -> (t < n <= S T)%nat -> shares T (picks_to pk t) t s0 sl su = Some (w0, wl, wu) ->
+  inb s0 (s O) -> (forall i, (1 <= i <= t)%nat -> inb (if pk i then sl else su) (s i)) -> softmax ex n t s w ->
+  inb w0 (w O) /\ (forall i, (1 <= i <= t)%nat -> is_finite (w i) = true /\ if pk i then inb wl (w i) else Rabs (at40 (B2R (w i))) <= IZR wu) /\
+  (forall i, (t < i)%nat -> is_null (w i)).
+Proof.
+  intros HX Hn E H0 HL [m [total [[j [Hj Hm]] [Hmax [HS HW]]]]]. unfold shares in E. set (mm := picks_to pk t) in *.
+  destruct (exp_of sl s0) as [e|] eqn:EE; [|discriminate]. destruct (if (mm =? t)%nat then Some zero_box else exp_of su s0) as [f|] eqn:EF; [|discriminate].
+  destruct (Z.leb_spec 0 (fst e)) as [Ce|]; [|discriminate]. cbv zeta in E.
   destruct (widened _ _ _ _) as [tb|] eqn:ET; [|discriminate]. destruct (div_box one_box tb) as [q0|] eqn:E0; [|discriminate].
-  destruct (div_box e tb) as [ql|] eqn:EL; [|discriminate]. injection E as -> ->.
+  destruct (div_box e tb) as [ql|] eqn:EL; [|discriminate]. destruct (abs_div (size_of_box f) tb) as [qu|] eqn:EU; [|discriminate]. injection E as -> -> ->.
+  assert (UF : forall i, (1 <= i <= t)%nat -> pk i = false -> exp_of su s0 = Some f).
+  { intros i Hi Hp. pose proof (picks_lt pk t i Hi Hp). fold mm in H. destruct (Nat.eqb_spec mm t); [lia|exact EF]. }
   assert (M : m = s O).
-  { destruct j as [|j]; [congruence|]. exfalso. pose proof (Hmax O ltac:(lia)) as K. rewrite smaller_if in K; [discriminate| | |].
-    - rewrite <- Hm. apply (HL (S j)). lia.
-    - apply H0.
-    - rewrite <- Hm. destruct (HL (S j) ltac:(lia)) as [_ [_ A]]. destruct H0 as [_ [B _]]. apply IZR_lt in C. unfold at40 in *. pose proof grid_pos. nra. }
+  { destruct j as [|j]; [congruence|]. exfalso. pose proof (Hmax O ltac:(lia)) as K. pose proof (HL (S j) ltac:(lia)) as I. rewrite Hm in I.
+    destruct (pk (S j)) eqn:Ep; [rewrite (below_first _ _ _ _ _ EE I H0) in K; discriminate|].
+    rewrite (below_first _ _ _ _ _ (UF (S j) ltac:(lia) Ep) I H0) in K; discriminate. }
   subst m. rewrite M in *. clear M.
   set (x := exponential ex t (s O) s) in *.
   assert (X0 : x O = one).
   { unfold x, exponential. cbn [Nat.leb]. destruct (minus_self (s O) (proj1 H0)) as [F R]. apply HX; auto. lra. }
-  assert (XL : forall i, (1 <= i <= t)%nat -> inb e (x i)).
-  { intros i Hi. unfold x, exponential. rewrite (proj2 (Nat.leb_le i t)) by lia. eapply device_exp_sound; eauto. eapply minus_box_sound; eauto. }
+  assert (XL : forall i, (1 <= i <= t)%nat -> inb (if pk i then e else f) (x i)).
+  { intros i Hi. unfold x, exponential. rewrite (proj2 (Nat.leb_le i t)) by lia. pose proof (HL i Hi) as I. destruct (pk i) eqn:Ep; eapply exp_of_sound; eauto. }
   assert (XH : forall i, (t < i)%nat -> x i = zero).
   { intros i Hi. unfold x, exponential. rewrite (proj2 (Nat.leb_gt i t)) by lia. reflexivity. }
   destruct one_is as [F1 R1]. pose proof grid_pos. pose proof grid2_is as G2.
@@ -95,26 +127,33 @@ Proof.
   { eapply widened_sound with (m := S T); [exact HS| | | | |exact ET].
     - unfold all_finite. apply Forall_forall. intros p Hp. apply in_map_iff in Hp as [i [<- Hi]]. cbn [fst snd]. split; [|exact F1].
       destruct i as [|i]; [rewrite X0; exact F1|]. destruct (le_lt_dec (S i) t); [apply (XL (S i)); lia|rewrite XH by lia; reflexivity].
-    - rewrite map_length, seq_length. lia.
-    - rewrite tot_positions. rewrite !plus_IZR, !mult_IZR, <- INR_IZR_INZ. rewrite R1.
-      pose proof (Sum_between (fun i => at80 (B2R (x i) * 1)) n t (IZR grid2) (IZR grid2) (fun _ => IZR grid * IZR (fst e)) (fun _ => IZR grid * IZR (snd e))) as SB.
-      cbv beta in SB. rewrite !Sum_const in SB. replace (INR t * IZR grid * IZR (fst e)) with (INR t * (IZR grid * IZR (fst e))) by ring.
-      replace (INR t * IZR grid * IZR (snd e)) with (INR t * (IZR grid * IZR (snd e))) by ring. apply SB; clear SB.
+    - eapply Nat.le_trans; [apply nz_le|]. rewrite map_length, seq_length. lia.
+    - rewrite tot_positions. rewrite !plus_IZR, !mult_IZR, <- !INR_IZR_INZ. rewrite R1.
+      pose proof (Sum_between (fun i => at80 (B2R (x i) * 1)) n t (IZR grid2) (IZR grid2)
+        (fun i => if pk i then IZR grid * IZR (fst e) else IZR grid * IZR (fst f)) (fun i => if pk i then IZR grid * IZR (snd e) else IZR grid * IZR (snd f))) as SB.
+      cbv beta in SB. rewrite !Sum_picked in SB. fold mm in SB.
+      match goal with |- ?A <= _ <= ?B => match type of SB with _ -> _ -> _ -> _ -> ?A' <= _ <= ?B' => replace A with A' by ring; replace B with B' by ring end end. apply SB; clear SB.
       + lia.
       + rewrite X0, R1, G2. unfold at80. lra.
-      + intros i Hi. destruct (XL i Hi) as [_ A]. unfold at80, at40 in *. rewrite Rmult_1_r. split; rewrite (Rmult_comm (IZR grid)); apply Rmult_le_compat_r; lra.
+      + intros i Hi. destruct (XL i Hi) as [_ A]. unfold at80, at40 in *. rewrite Rmult_1_r. destruct (pk i); split; rewrite (Rmult_comm (IZR grid)); apply Rmult_le_compat_r; lra.
       + intros i Hi. rewrite XH by lia. unfold at80. cbn [B2R zero]. ring.
-    - rewrite size_positions. rewrite !plus_IZR, !mult_IZR, <- INR_IZR_INZ. rewrite R1.
-      pose proof (Sum_between (fun i => Rabs (at80 (B2R (x i) * 1))) n t (IZR grid2) (IZR grid2) (fun _ => IZR grid * IZR (fst e)) (fun _ => IZR grid * IZR (snd e))) as SB.
-      cbv beta in SB. rewrite !Sum_const in SB. replace (INR t * IZR grid * IZR (snd e)) with (INR t * (IZR grid * IZR (snd e))) by ring. apply SB; clear SB.
+    - rewrite size_positions. rewrite !plus_IZR, !mult_IZR, <- !INR_IZR_INZ. rewrite R1.
+      pose proof (Sum_between (fun i => Rabs (at80 (B2R (x i) * 1))) n t (IZR grid2) (IZR grid2) (fun _ => 0)
+        (fun i => if pk i then IZR grid * IZR (snd e) else IZR grid * IZR (size_of_box f))) as SB.
+      cbv beta in SB. rewrite !Sum_picked in SB. fold mm in SB.
+      match goal with |- _ <= ?B => match type of SB with _ -> _ -> _ -> _ -> _ <= _ <= ?B' => replace B with B' by ring end end. apply SB; clear SB.
       + lia.
       + rewrite X0, R1, G2. unfold at80. rewrite Rabs_pos_eq by nra. lra.
-      + intros i Hi. destruct (XL i Hi) as [_ A]. apply IZR_le in Ce. unfold at80, at40 in *. rewrite Rmult_1_r. rewrite Rabs_pos_eq by nra.
-        split; rewrite (Rmult_comm (IZR grid)); apply Rmult_le_compat_r; lra.
+      + intros i Hi. split; [apply Rabs_pos|]. pose proof (XL i Hi) as I. replace (at80 (B2R (x i) * 1)) with (at40 (B2R (x i)) * IZR grid) by (unfold at80, at40; ring).
+        rewrite Rabs_mult, (Rabs_pos_eq (IZR grid)) by lra. rewrite Rmult_comm. destruct (pk i).
+        * apply Rmult_le_compat_l; [lra|]. apply IZR_le in Ce. destruct I as [_ I]. rewrite Rabs_pos_eq; lra.
+        * apply Rmult_le_compat_l; [lra|]. now apply size_of_box_sound.
       + intros i Hi. rewrite XH by lia. unfold at80. cbn [B2R zero]. rewrite !Rmult_0_l. apply Rabs_R0. }
   split; [|split].
   - rewrite HW. fold x. rewrite X0. eapply div_box_sound; eauto. apply inb_one.
-  - intros i Hi. rewrite HW. eapply div_box_sound; eauto.
+  - intros i Hi. rewrite HW. change (exponential ex t (s O) s i) with (x i). pose proof (XL i Hi) as I. destruct (pk i).
+    + pose proof (div_box_sound _ _ _ _ _ EL I TB) as D. split; [apply D|exact D].
+    + eapply abs_div_sound; [exact EU|apply I|now apply size_of_box_sound|exact TB].
   - intros i Hi. rewrite HW. change (exponential ex t (s O) s i) with (x i). rewrite XH by lia.
     assert (P : B2R total <> 0).
     { unfold div_box in E0. destruct andb eqn:A in E0; [|discriminate]. repeat (apply andb_prop in A as [A ?]).
@@ -129,62 +168,65 @@ Qed.
 Fixpoint count (steps : nat -> Z) (t : nat) : Z := match t with O => 0%Z | S k => (count steps k + steps (S k))%Z end.   (* positions 1 to t *)
 Lemma count_is c steps t : Sum (fun i => c * IZR (steps (S i))) t = c * IZR (count steps t).
 Proof. induction t; cbn [Sum count]; [ring|]. rewrite IHt, plus_IZR. ring. Qed.
-Definition size_of_box (b : box) : Z := Z.max (Z.abs (fst b)) (Z.abs (snd b)).
-(* share W give or take e, unit G give or take dl, values of size at most V; first weight w0 and value v0; counts from nl to nh *)
-Definition counter_box (T : nat) (W e G dl V w0 v0 nl nh : Z) : option box :=
-  let k := Z.of_nat T in
-  if ((0 <=? W) && (0 <=? e) && (0 <=? G) && (0 <=? dl) && (0 <=? V) && (0 <=? w0) && (0 <=? v0))%Z then
-    let off := (w0 * v0 + k * (e * V + W * dl))%Z in
-    widened (Z.of_nat (S T)) (W * G * nl - off) (W * G * nh + off) (w0 * v0 + k * ((W + e) * V))
-  else None.
-Lemma counter_sound T n t W e G dl V w0 v0 nl nh b (w v : nat -> f32) (steps : nat -> Z) y : (t < n <= S T)%nat ->
-  counter_box T W e G dl V w0 v0 nl nh = Some b -> (nl <= count steps t <= nh)%Z ->
+(* share W give or take e, at most f where nothing is picked; unit G give or take dl; values of size at most V; first weight w0 and value v0 *)
+Definition counter_off (T : nat) (W e f G dl V w0 v0 : Z) : Z := (w0 * v0 + Z.of_nat T * (e * V + W * dl + f * V))%Z.
+Definition counter_size (T : nat) (W e f V w0 v0 : Z) : Z := (w0 * v0 + Z.of_nat T * ((W + e + f) * V))%Z.
+Lemma counter_sound (pk : nat -> bool) T n t W e f G dl V w0 v0 (w v : nat -> f32) (steps : nat -> Z) y : (t < n <= S T)%nat ->
+  (0 <= W)%Z -> (0 <= e)%Z -> (0 <= f)%Z -> (0 <= dl)%Z -> (0 <= V)%Z -> (0 <= w0)%Z -> (0 <= v0)%Z ->
+  has_bound (Z.of_nat (S T)) (counter_size T W e f V w0 v0) = true ->
   is_finite (w O) = true -> Rabs (at40 (B2R (w O))) <= IZR w0 -> Rabs (at40 (B2R (v O))) <= IZR v0 ->
-  (forall i, (1 <= i <= t)%nat -> is_finite (w i) = true /\ Rabs (at40 (B2R (w i)) - IZR W) <= IZR e) ->
+  (forall i, (1 <= i <= t)%nat -> is_finite (w i) = true /\ if pk i then Rabs (at40 (B2R (w i)) - IZR W) <= IZR e else Rabs (at40 (B2R (w i))) <= IZR f) ->
   (forall i, (t < i)%nat -> is_null (w i)) ->
   (forall i, (i < n)%nat -> is_finite (v i) = true) ->
-  (forall i, (1 <= i <= t)%nat -> Rabs (at40 (B2R (v i)) - IZR (G * steps i)) <= IZR dl /\ Rabs (at40 (B2R (v i))) <= IZR V) ->
-  sums (map (fun i => (w i, v i)) (seq 0 n)) y -> inb b y.
+  (forall i, (1 <= i <= t)%nat -> Rabs (at40 (B2R (v i))) <= IZR V /\ if pk i then Rabs (at40 (B2R (v i)) - IZR (G * steps i)) <= IZR dl else steps i = 0%Z) ->
+  sums (map (fun i => (w i, v i)) (seq 0 n)) y ->
+  is_finite y = true /\ Rabs (at80 (B2R y) - IZR (W * G * count steps t)) <= IZR (counter_off T W e f G dl V w0 v0 + rounding (Z.of_nat (S T)) (counter_size T W e f V w0 v0)).
 Proof.
-  intros Hn E HC F0 W0 V0 HW HN FV HV HS. unfold counter_box in E. destruct andb eqn:A; [|discriminate]. repeat (apply andb_prop in A as [A ?]).
-  repeat match goal with H : (_ <=? _)%Z = true |- _ => apply Z.leb_le, IZR_le in H end. cbv zeta in E.
+  intros Hn W_ e_ f_ d_ V_ w_ v_ HB F0 W0 V0 HW HN FV HV HS. apply IZR_le in W_, e_, f_, d_, V_, w_, v_.
   assert (Ht : INR t <= INR T) by (apply le_INR; lia). pose proof (pos_INR t) as Ht0.
   assert (P : forall i, at80 (B2R (w i) * B2R (v i)) = at40 (B2R (w i)) * at40 (B2R (v i))) by (intros; unfold at80, at40; ring).
   assert (T0 : Rabs (at40 (B2R (w O)) * at40 (B2R (v O))) <= IZR w0 * IZR v0) by (rewrite Rabs_mult; apply Rmult_le_compat; auto using Rabs_pos).
   assert (TH : forall i, (t < i < n)%nat -> at40 (B2R (w i)) * at40 (B2R (v i)) = 0).
   { intros i Hi. destruct (HN i ltac:(lia)) as [_ Z0]. rewrite Z0. unfold at40. ring. }
-  set (r := IZR e * IZR V + IZR W * IZR dl).
+  assert (eV : 0 <= IZR e * IZR V) by nra. assert (fV : 0 <= IZR f * IZR V) by nra. assert (Wd : 0 <= IZR W * IZR dl) by nra. assert (WV : 0 <= IZR W * IZR V) by nra.
+  set (r := IZR e * IZR V + IZR W * IZR dl + IZR f * IZR V).
   assert (TL : forall i, (1 <= i <= t)%nat -> Rabs (at40 (B2R (w i)) * at40 (B2R (v i)) - IZR W * IZR G * IZR (steps i)) <= r).
-  { intros i Hi. destruct (HW i Hi) as [_ A1]. destruct (HV i Hi) as [A2 A3]. rewrite mult_IZR in A2.
-    replace (at40 (B2R (w i)) * at40 (B2R (v i)) - IZR W * IZR G * IZR (steps i))
-      with ((at40 (B2R (w i)) - IZR W) * at40 (B2R (v i)) + IZR W * (at40 (B2R (v i)) - IZR G * IZR (steps i))) by ring.
-    eapply Rle_trans; [apply Rabs_triang|]. rewrite !Rabs_mult, (Rabs_pos_eq (IZR W)) by assumption. unfold r.
-    apply Rplus_le_compat; [apply Rmult_le_compat; auto using Rabs_pos|apply Rmult_le_compat_l; assumption]. }
-  assert (TS : forall i, (1 <= i <= t)%nat -> Rabs (at40 (B2R (w i)) * at40 (B2R (v i))) <= (IZR W + IZR e) * IZR V).
-  { intros i Hi. destruct (HW i Hi) as [_ A1]. destruct (HV i Hi) as [A2 A3]. rewrite Rabs_mult. apply Rmult_le_compat; auto using Rabs_pos.
-    apply Rabs_le_inv in A1. apply Rabs_le. lra. }
-  assert (r0 : 0 <= r) by (unfold r; nra).
-  eapply widened_sound with (m := S T); [exact HS| | | | |exact E].
-  - unfold all_finite. apply Forall_forall. intros p Hp. apply in_map_iff in Hp as [i [<- Hi]]. apply in_seq in Hi. cbn [fst snd]. split; [|apply FV; lia].
-    destruct i as [|i]; [exact F0|]. destruct (le_lt_dec (S i) t); [apply HW; lia|apply HN; lia].
-  - rewrite map_length, seq_length. lia.
-  - rewrite tot_positions. rewrite minus_IZR, !plus_IZR, !mult_IZR, !plus_IZR, !mult_IZR, <- INR_IZR_INZ. fold r.
+  { intros i Hi. destruct (HW i Hi) as [_ A1]. destruct (HV i Hi) as [A3 A2]. destruct (pk i).
+    - rewrite mult_IZR in A2.
+      replace (at40 (B2R (w i)) * at40 (B2R (v i)) - IZR W * IZR G * IZR (steps i))
+        with ((at40 (B2R (w i)) - IZR W) * at40 (B2R (v i)) + IZR W * (at40 (B2R (v i)) - IZR G * IZR (steps i))) by ring.
+      eapply Rle_trans; [apply Rabs_triang|]. rewrite !Rabs_mult, (Rabs_pos_eq (IZR W)) by assumption. unfold r.
+      assert (Rabs (at40 (B2R (w i)) - IZR W) * Rabs (at40 (B2R (v i))) <= IZR e * IZR V) by (apply Rmult_le_compat; auto using Rabs_pos).
+      assert (IZR W * Rabs (at40 (B2R (v i)) - IZR G * IZR (steps i)) <= IZR W * IZR dl) by (apply Rmult_le_compat_l; assumption). lra.
+    - rewrite A2, Rmult_0_r, Rminus_0_r, Rabs_mult.
+      assert (Rabs (at40 (B2R (w i))) * Rabs (at40 (B2R (v i))) <= IZR f * IZR V) by (apply Rmult_le_compat; auto using Rabs_pos). unfold r. lra. }
+  assert (TS : forall i, (1 <= i <= t)%nat -> Rabs (at40 (B2R (w i)) * at40 (B2R (v i))) <= (IZR W + IZR e + IZR f) * IZR V).
+  { intros i Hi. destruct (HW i Hi) as [_ A1]. destruct (HV i Hi) as [A3 _]. rewrite Rabs_mult. apply Rmult_le_compat; auto using Rabs_pos.
+    destruct (pk i); [apply Rabs_le_inv in A1; apply Rabs_le; lra|lra]. }
+  assert (r0 : 0 <= r) by (unfold r; lra).
+  assert (TT : Rabs (at80 (tot (map (fun i => (w i, v i)) (seq 0 n))) - IZR (W * G * count steps t)) <= IZR (counter_off T W e f G dl V w0 v0)).
+  { rewrite tot_positions. unfold counter_off. rewrite !plus_IZR, !mult_IZR, !plus_IZR, !mult_IZR, <- INR_IZR_INZ. fold r.
     destruct (Sum_between (fun i => at80 (B2R (w i) * B2R (v i))) n t (- (IZR w0 * IZR v0)) (IZR w0 * IZR v0)
       (fun i => IZR W * IZR G * IZR (steps i) + - r) (fun i => IZR W * IZR G * IZR (steps i) + r)) as [S1 S2].
     + lia.
     + rewrite P. apply Rabs_le_inv in T0. lra.
     + intros i Hi. rewrite P. pose proof (TL i Hi) as Q. apply Rabs_le_inv in Q. lra.
     + intros i Hi. rewrite P. now apply TH.
-    + cbv beta in S1, S2. rewrite !(Sum_around (fun i => IZR W * IZR G * IZR (steps (S i)))), count_is in S1, S2. destruct HC as [C1 C2]. apply IZR_le in C1, C2.
-      assert (0 <= IZR W * IZR G) by nra. assert (INR t * r <= INR T * r) by (apply Rmult_le_compat_r; lra).
-      assert (IZR W * IZR G * IZR nl <= IZR W * IZR G * IZR (count steps t)) by (apply Rmult_le_compat_l; lra).
-      assert (IZR W * IZR G * IZR (count steps t) <= IZR W * IZR G * IZR nh) by (apply Rmult_le_compat_l; lra). lra.
-  - rewrite size_positions. rewrite !plus_IZR, !mult_IZR, !plus_IZR, <- INR_IZR_INZ.
+    + cbv beta in S1, S2. rewrite !(Sum_around (fun i => IZR W * IZR G * IZR (steps (S i)))), count_is in S1, S2.
+      assert (INR t * r <= INR T * r) by (apply Rmult_le_compat_r; lra). apply Rabs_le. lra. }
+  destruct (sum_error (S T) _ y (counter_size T W e f V w0 v0) HS) as [Fy Ey].
+  - unfold all_finite. apply Forall_forall. intros p Hp. apply in_map_iff in Hp as [i [<- Hi]]. apply in_seq in Hi. cbn [fst snd]. split; [|apply FV; lia].
+    destruct i as [|i]; [exact F0|]. destruct (le_lt_dec (S i) t); [apply HW; lia|apply HN; lia].
+  - eapply Nat.le_trans; [apply nz_le|]. rewrite map_length, seq_length. lia.
+  - rewrite size_positions. unfold counter_size. rewrite !plus_IZR, !mult_IZR, !plus_IZR, <- INR_IZR_INZ.
     destruct (Sum_between (fun i => Rabs (at80 (B2R (w i) * B2R (v i)))) n t 0 (IZR w0 * IZR v0)
-      (fun i => 0) (fun i => (IZR W + IZR e) * IZR V)) as [S1 S2].
+      (fun i => 0) (fun i => (IZR W + IZR e + IZR f) * IZR V)) as [S1 S2].
     + lia.
     + rewrite P. split; [apply Rabs_pos|exact T0].
     + intros i Hi. rewrite P. split; [apply Rabs_pos|now apply TS].
     + intros i Hi. rewrite P, TH by assumption. apply Rabs_R0.
-    + cbv beta in S2. rewrite Sum_const in S2. assert (0 <= (IZR W + IZR e) * IZR V) by nra. assert (INR t * ((IZR W + IZR e) * IZR V) <= INR T * ((IZR W + IZR e) * IZR V)) by (apply Rmult_le_compat_r; lra). lra.
+    + cbv beta in S2. rewrite Sum_const in S2. assert (0 <= (IZR W + IZR e + IZR f) * IZR V) by nra.
+      assert (INR t * ((IZR W + IZR e + IZR f) * IZR V) <= INR T * ((IZR W + IZR e + IZR f) * IZR V)) by (apply Rmult_le_compat_r; lra). lra.
+  - exact HB.
+  - split; [exact Fy|]. rewrite plus_IZR. apply Rabs_le_inv in Ey, TT. apply Rabs_le. lra.
 Qed.

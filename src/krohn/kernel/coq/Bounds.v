@@ -10,6 +10,8 @@ Definition eta := bpow radix2 (-150).
 Definition tot (l : list (f32 * f32)) : R := fold_right (fun p s => B2R (fst p) * B2R (snd p) + s) 0 l.
 Definition size (l : list (f32 * f32)) : R := fold_right (fun p s => Rabs (B2R (fst p) * B2R (snd p)) + s) 0 l.
 Definition err (n : nat) (s : R) : R := ((1 + u) ^ n - 1) * s + INR n * eta * (1 + u) ^ n.
+(* terms that are 0 are added without error *)
+Fixpoint nz (l : list (f32 * f32)) : nat := match l with [] => O | p :: l => if Req_EM_T (B2R (fst p) * B2R (snd p)) 0 then nz l else S (nz l) end.
 Definition all_finite (l : list (f32 * f32)) : Prop := Forall (fun p => is_finite (fst p) = true /\ is_finite (snd p) = true) l.
 
 Lemma u_pos : 0 < u. Proof. apply bpow_gt_0. Qed.
@@ -29,6 +31,17 @@ Lemma tot_perm k l : Permutation k l -> tot k = tot l.
 Proof. unfold tot. intros H. induction H; cbn; lra. Qed.
 Lemma size_perm k l : Permutation k l -> size k = size l.
 Proof. unfold size. intros H. induction H; cbn; lra. Qed.
+Lemma nz_app k l : nz (k ++ l) = (nz k + nz l)%nat.
+Proof. induction k as [|p k IH]; cbn [nz app]; [reflexivity|]. rewrite IH. destruct Req_EM_T; reflexivity. Qed.
+Lemma nz_perm k l : Permutation k l -> nz k = nz l.
+Proof. intros H. induction H; cbn [nz]; repeat destruct Req_EM_T; congruence. Qed.
+Lemma nz_le l : (nz l <= length l)%nat.
+Proof. induction l as [|p l IH]; cbn [nz length]; [lia|]. destruct Req_EM_T; lia. Qed.
+Lemma nz_null l : nz l = O -> size l = 0 /\ tot l = 0.
+Proof.
+  unfold size, tot. induction l as [|p l IH]; cbn [nz fold_right]; [auto|]. destruct Req_EM_T as [E|]; [|discriminate]. intros H. destruct (IH H) as [-> ->].
+  rewrite E, Rabs_R0. split; ring.
+Qed.
 Lemma err_mono p n s t : (p <= n)%nat -> 0 <= s <= t -> err p s <= err n t.
 Proof.
   intros H [Hs Ht]. unfold err. pose proof (pow_mono p n H). pose proof (pow_ge1 p). pose proof eta_pos. pose proof (le_INR p n H). pose proof (pos_INR p).
@@ -72,65 +85,72 @@ Proof. intros H. apply Rlt_bool_true. eapply Rlt_trans; [exact H|]. now apply bp
 Lemma from_err c t s e : Rabs (c - t) <= e -> Rabs t <= s -> s + e < room -> Rabs c < room.
 Proof. intros. replace c with ((c - t) + t) by ring. eapply Rle_lt_trans; [apply Rabs_triang|]. lra. Qed.
 
-Theorem any_order_error l r : sums l r -> all_finite l -> size l + err (length l) (size l) < room ->
-  is_finite r = true /\ Rabs (B2R r - tot l) <= err (length l) (size l).
+Theorem any_order_error l r : sums l r -> all_finite l -> size l + err (nz l) (size l) < room ->
+  is_finite r = true /\ Rabs (B2R r - tot l) <= err (nz l) (size l).
 Proof.
   intros H. induction H as [|x y|k l a b Hk IHk Hl IHl|x y l a Hl IH|k l a HP Hk IH]; intros HF HB.
   - split; auto. unfold tot, err; cbn. replace (0 - 0) with 0 by ring. rewrite Rabs_R0. unfold size; cbn. lra.
   - inversion HF as [|p q [Fx Fy] _]; subst. cbn in Fx, Fy. destruct (rnd_any (B2R x * B2R y)) as [d [h [Hd [Hh E]]]].
-    assert (B : Rabs (rnd (B2R x * B2R y) - tot [(x, y)]) <= err 1 (size [(x, y)])).
-    { rewrite E. unfold tot, size, err; cbn [fold_right fst snd pow INR]. replace (B2R x * B2R y * (1 + d) + h - (B2R x * B2R y + 0)) with (d * (B2R x * B2R y) + h) by ring.
+    assert (B : Rabs (rnd (B2R x * B2R y) - tot [(x, y)]) <= err (nz [(x, y)]) (size [(x, y)])).
+    { cbn [nz fst snd]. destruct (Req_EM_T (B2R x * B2R y) 0) as [N|_].
+      { unfold tot, size, err; cbn [fold_right fst snd pow INR]. rewrite N, round_0, Rabs_R0 by apply valid_rnd_N. replace (0 - (0 + 0)) with 0 by ring. rewrite Rabs_R0. lra. }
+      rewrite E. unfold tot, size, err; cbn [fold_right fst snd pow INR]. replace (B2R x * B2R y * (1 + d) + h - (B2R x * B2R y + 0)) with (d * (B2R x * B2R y) + h) by ring.
       eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_mult. pose proof (Rabs_pos (B2R x * B2R y)). pose proof u_pos. pose proof eta_pos.
       assert (Rabs d * Rabs (B2R x * B2R y) <= u * Rabs (B2R x * B2R y)) by (apply Rmult_le_compat_r; lra). pose proof (Rmult_lt_0_compat _ _ eta_pos u_pos). lra. }
     pose proof (Bmult_correct 24 128 _ _ mode_NE x y) as C.
     rewrite below_room in C by (eapply from_err; [exact B|apply tot_size|exact HB]).
     destruct C as [C1 [C2 _]]. rewrite Fx, Fy in C2. split; auto. rewrite C1. exact B.
-  - apply Forall_app in HF as [Fk Fl]. rewrite size_app, app_length in *. rewrite tot_app.
+  - apply Forall_app in HF as [Fk Fl]. rewrite size_app, nz_app in *. rewrite tot_app.
     pose proof (size_pos k). pose proof (size_pos l).
-    assert (Mk : err (length k) (size k) <= err (length k + length l) (size k + size l)) by (apply err_mono; [lia|lra]).
-    assert (Ml : err (length l) (size l) <= err (length k + length l) (size k + size l)) by (apply err_mono; [lia|lra]).
+    assert (Mk : err (nz k) (size k) <= err (nz k + nz l) (size k + size l)) by (apply err_mono; [lia|lra]).
+    assert (Ml : err (nz l) (size l) <= err (nz k + nz l) (size k + size l)) by (apply err_mono; [lia|lra]).
     destruct IHk as [Fa Ea]; auto; [lra|]. destruct IHl as [Fb Eb]; auto; [lra|].
-    assert (B : Rabs (rnd (B2R a + B2R b) - (tot k + tot l)) <= err (length k + length l) (size k + size l)).
+    assert (B : Rabs (rnd (B2R a + B2R b) - (tot k + tot l)) <= err (nz k + nz l) (size k + size l)).
     { assert (G : forall z : f32, rnd (B2R z) = B2R z) by (intros; apply round_generic; [apply valid_rnd_N|apply generic_format_B2R]).
       assert (Z0 : err 0 0 = 0) by (unfold err; cbn; ring).
-      destruct k as [|p k].
-      { change (size []) with 0 in Ea. change (tot []) with 0 in *. cbn [length] in Ea. rewrite Z0 in Ea.
-        assert (H1 : B2R a = 0) by (apply null in Ea; lra).
-        rewrite H1, !Rplus_0_l, G. exact Eb. }
-      destruct l as [|q l].
-      { change (size []) with 0 in Eb. change (tot []) with 0 in *. cbn [length] in Eb. rewrite Z0 in Eb.
-        assert (H1 : B2R b = 0) by (apply null in Eb; lra).
-        rewrite H1, !Rplus_0_r, G. cbn [length]. rewrite Nat.add_0_r. exact Ea. }
-      set (k' := p :: k) in *. set (l' := q :: l) in *. set (n := (length k' + length l')%nat).
+      destruct (Nat.eq_dec (nz k) 0) as [N|Nk].
+      { destruct (nz_null k N) as [S0 T0]. rewrite N, S0, T0 in *. rewrite Z0 in Ea.
+        assert (H1 : B2R a = 0) by (apply null in Ea; lra). cbn [Nat.add]. rewrite H1, !Rplus_0_l, G. exact Eb. }
+      destruct (Nat.eq_dec (nz l) 0) as [N|Nl].
+      { destruct (nz_null l N) as [S0 T0]. rewrite N, S0, T0 in *. rewrite Z0 in Eb.
+        assert (H1 : B2R b = 0) by (apply null in Eb; lra). rewrite H1, Nat.add_0_r, !Rplus_0_r, G. exact Ea. }
+      set (n := (nz k + nz l)%nat).
       destruct (rnd_plus a b) as [d [Hd E]]. rewrite E.
-      replace ((B2R a + B2R b) * (1 + d) - (tot k' + tot l')) with ((1 + d) * ((B2R a - tot k') + (B2R b - tot l')) + d * (tot k' + tot l')) by ring.
-      pose proof (err_step (length k') n (size k') ltac:(unfold n, l'; cbn; lia) H) as S1.
-      pose proof (err_step (length l') n (size l') ltac:(unfold n, k'; cbn; lia) H0) as S2.
+      replace ((B2R a + B2R b) * (1 + d) - (tot k + tot l)) with ((1 + d) * ((B2R a - tot k) + (B2R b - tot l)) + d * (tot k + tot l)) by ring.
+      pose proof (err_step (nz k) n (size k) ltac:(unfold n; lia) H) as S1.
+      pose proof (err_step (nz l) n (size l) ltac:(unfold n; lia) H0) as S2.
       eapply Rle_trans; [apply Rabs_triang|]. rewrite !Rabs_mult.
       assert (A1 : Rabs (1 + d) <= 1 + u) by (eapply Rle_trans; [apply Rabs_triang|]; rewrite Rabs_R1; lra).
-      assert (A2 : Rabs (B2R a - tot k' + (B2R b - tot l')) <= err (length k') (size k') + err (length l') (size l')) by (eapply Rle_trans; [apply Rabs_triang|]; lra).
-      assert (A3 : Rabs (tot k' + tot l') <= size k' + size l') by (eapply Rle_trans; [apply Rabs_triang|]; pose proof (tot_size k'); pose proof (tot_size l'); lra).
-      assert (A4 : Rabs (1 + d) * Rabs (B2R a - tot k' + (B2R b - tot l')) <= (1 + u) * (err (length k') (size k') + err (length l') (size l'))) by (apply Rmult_le_compat; auto using Rabs_pos).
-      assert (A5 : Rabs d * Rabs (tot k' + tot l') <= u * (size k' + size l')) by (apply Rmult_le_compat; auto using Rabs_pos).
+      assert (A2 : Rabs (B2R a - tot k + (B2R b - tot l)) <= err (nz k) (size k) + err (nz l) (size l)) by (eapply Rle_trans; [apply Rabs_triang|]; lra).
+      assert (A3 : Rabs (tot k + tot l) <= size k + size l) by (eapply Rle_trans; [apply Rabs_triang|]; pose proof (tot_size k); pose proof (tot_size l); lra).
+      assert (A4 : Rabs (1 + d) * Rabs (B2R a - tot k + (B2R b - tot l)) <= (1 + u) * (err (nz k) (size k) + err (nz l) (size l))) by (apply Rmult_le_compat; auto using Rabs_pos).
+      assert (A5 : Rabs d * Rabs (tot k + tot l) <= u * (size k + size l)) by (apply Rmult_le_compat; auto using Rabs_pos).
       unfold err at 1. fold n. unfold n at 2. rewrite plus_INR. lra. }
     pose proof (Bplus_correct 24 128 _ _ mode_NE a b Fa Fb) as C.
     rewrite below_room in C by (apply (from_err _ _ (size k + size l) _ B); [rewrite <- tot_app, <- size_app; apply tot_size|exact HB]).
     destruct C as [C1 [C2 _]]. split; auto. rewrite C1. exact B.
   - inversion HF as [|p q [Fx Fy] Fl]; subst. cbn in Fx, Fy.
-    change (size ((x, y) :: l)) with (Rabs (B2R x * B2R y) + size l) in *. change (tot ((x, y) :: l)) with (B2R x * B2R y + tot l). cbn [length] in *.
-    pose proof (size_pos l). pose proof (Rabs_pos (B2R x * B2R y)). set (t := B2R x * B2R y) in *. set (n := S (length l)) in *.
-    assert (Ml : err (length l) (size l) <= err n (Rabs t + size l)) by (apply err_mono; [unfold n; lia|lra]).
+    change (size ((x, y) :: l)) with (Rabs (B2R x * B2R y) + size l) in *. change (tot ((x, y) :: l)) with (B2R x * B2R y + tot l). cbn [nz fst snd] in *.
+    pose proof (size_pos l). pose proof (Rabs_pos (B2R x * B2R y)). set (t := B2R x * B2R y) in *.
+    pose proof (Bfma_correct 24 128 _ _ mode_NE x y a Fx Fy) as C0. cbv zeta in C0. fold t in C0.
+    destruct (Req_EM_T t 0) as [Nt|_].
+    { rewrite Nt, Rabs_R0, Rplus_0_l in *. destruct IH as [Fa Ea]; auto. specialize (C0 Fa). rewrite Rplus_0_l in *.
+      rewrite (round_generic _ _ _ (B2R a)) in C0 by apply generic_format_B2R. rewrite below_room in C0.
+      - destruct C0 as [C1 [C2 _]]. split; auto. rewrite C1. exact Ea.
+      - apply (from_err _ _ (size l) _ Ea); [apply tot_size|exact HB]. }
+    clear C0. set (n := S (nz l)) in *.
+    assert (Ml : err (nz l) (size l) <= err n (Rabs t + size l)) by (apply err_mono; [unfold n; lia|lra]).
     destruct IH as [Fa Ea]; auto; [lra|].
     assert (B : Rabs (rnd (t + B2R a) - (t + tot l)) <= err n (Rabs t + size l)).
     { destruct (rnd_any (t + B2R a)) as [d [h [Hd [Hh E]]]]. rewrite E.
       replace ((t + B2R a) * (1 + d) + h - (t + tot l)) with ((1 + d) * (B2R a - tot l) + d * (t + tot l) + h) by ring.
-      pose proof (err_step (length l) n (size l) ltac:(unfold n; lia) H) as S1.
+      pose proof (err_step (nz l) n (size l) ltac:(unfold n; lia) H) as S1.
       assert (A1 : Rabs (1 + d) <= 1 + u) by (eapply Rle_trans; [apply Rabs_triang|]; rewrite Rabs_R1; lra).
       assert (A3 : Rabs (t + tot l) <= Rabs t + size l) by (eapply Rle_trans; [apply Rabs_triang|]; pose proof (tot_size l); lra).
-      assert (A4 : Rabs ((1 + d) * (B2R a - tot l)) <= (1 + u) * err (length l) (size l)) by (rewrite Rabs_mult; apply Rmult_le_compat; auto using Rabs_pos).
+      assert (A4 : Rabs ((1 + d) * (B2R a - tot l)) <= (1 + u) * err (nz l) (size l)) by (rewrite Rabs_mult; apply Rmult_le_compat; auto using Rabs_pos).
       assert (A5 : Rabs (d * (t + tot l)) <= u * (Rabs t + size l)) by (rewrite Rabs_mult; apply Rmult_le_compat; auto using Rabs_pos).
       assert (A6 : u * Rabs t <= ((1 + u) ^ n - 1) * Rabs t).
-      { apply Rmult_le_compat_r; auto. unfold n. cbn [pow]. pose proof (pow_ge1 (length l)). pose proof u_pos. nra. }
+      { apply Rmult_le_compat_r; auto. unfold n. cbn [pow]. pose proof (pow_ge1 (nz l)). pose proof u_pos. nra. }
       assert (A7 : eta <= eta * (1 + u) ^ n) by (pose proof (pow_ge1 n); pose proof eta_pos; nra).
       eapply Rle_trans; [apply Rabs_triang|]. eapply Rle_trans; [apply Rplus_le_compat_r; apply Rabs_triang|].
       unfold err at 1. unfold n at 2. rewrite S_INR. lra. }
@@ -138,6 +158,6 @@ Proof.
     rewrite below_room in C.
     + destruct C as [C1 [C2 _]]. split; auto. rewrite C1. exact B.
     + apply (from_err _ _ (Rabs t + size l) _ B); [|exact HB]. eapply Rle_trans; [apply Rabs_triang|]. pose proof (tot_size l). lra.
-  - rewrite <- (tot_perm k l HP), <- (size_perm k l HP), <- (Permutation_length HP) in *.
+  - rewrite <- (tot_perm k l HP), <- (size_perm k l HP), <- (nz_perm k l HP) in *.
     apply IH; auto. unfold all_finite in *. eapply Permutation_Forall; [apply Permutation_sym; exact HP|exact HF].
 Qed.

@@ -25,6 +25,9 @@ Fixpoint box_tot (l : list (box * box)) (lo hi size : Z) : Z * Z * Z :=
   | [] => (lo, hi, size)
   | (a, b) :: l => let '(p, q) := box_mul a b in box_tot l (lo + p)%Z (hi + q)%Z (size + Z.max (Z.abs p) (Z.abs q))%Z
   end.
+(* how many products may differ from 0 *)
+Definition is_zero (b : box) : bool := ((fst b =? 0) && (snd b =? 0))%Z.
+Fixpoint nonzero (l : list (box * box)) : nat := match l with [] => O | (a, b) :: l => if is_zero a || is_zero b then nonzero l else S (nonzero l) end.
 Definition most_terms := 1048576%Z.           (* 2^20 *)
 Definition most_size := (2 ^ 180)%Z.
 (* how much n roundings may change a sum of that size, in multiples of 2^-80 *)
@@ -35,7 +38,7 @@ Definition widened (n : Z) (lo hi size : Z) : option box :=
     let r := rounding n size in Some (Z.shiftr (lo - r) 40, - Z.shiftr (- (hi + r)) 40)%Z
   else None.
 Definition sum_box (l : list (box * box)) : option box :=
-  let '(lo, hi, size) := box_tot l 0 0 0 in widened (Z.of_nat (length l)) lo hi size.
+  let '(lo, hi, size) := box_tot l 0 0 0 in widened (Z.of_nat (nonzero l)) lo hi size.
 
 Lemma some_inj {A} (a b : A) : Some a = Some b -> a = b. Proof. congruence. Qed.
 Lemma grid_pos : 0 < IZR grid. Proof. apply IZR_lt. lia. Qed.
@@ -114,7 +117,7 @@ Lemma u_is : u * IZR (2 ^ 24) = 1.
 Proof. unfold u. change (IZR (2 ^ 24)) with (bpow radix2 24). rewrite <- bpow_plus. reflexivity. Qed.
 
 (* the sum of any list whose size is known *)
-Lemma sum_error m l r size : sums l r -> all_finite l -> (length l <= m)%nat -> at80 (Bounds.size l) <= IZR size ->
+Lemma sum_error m l r size : sums l r -> all_finite l -> (nz l <= m)%nat -> at80 (Bounds.size l) <= IZR size ->
   has_bound (Z.of_nat m) size = true -> is_finite r = true /\ Rabs (at80 (B2R r) - at80 (tot l)) <= IZR (rounding (Z.of_nat m) size).
 Proof.
   intros HS HF Hlen HZ C. apply andb_prop in C as [C1 C2]. apply Z.leb_le in C1, C2. set (n := m) in *. set (s := Bounds.size l) in *.
@@ -142,7 +145,7 @@ Proof.
       + assert (1 <= bpow radix2 100) by (apply (bpow_le radix2 0); lia). lra.
       + apply Rle_lt_trans with (4 * bpow radix2 100); [pose proof (bpow_gt_0 radix2 100); lra|].
         change 4 with (bpow radix2 2). rewrite <- bpow_plus. apply bpow_lt. lia. }
-  assert (Mono : err (length l) s <= err n s) by (apply err_mono; [exact Hlen|lra]).
+  assert (Mono : err (nz l) s <= err n s) by (apply err_mono; [exact Hlen|lra]).
   destruct (any_order_error l r HS HF ltac:(fold s; lra)) as [F E]. split; [exact F|]. fold s in E.
   set (rr := rounding (Z.of_nat n) size).
   assert (HR : at80 (err n s) <= IZR rr).
@@ -159,7 +162,7 @@ Proof.
   assert (at80 (- err n s) <= at80 (B2R r - tot l) <= at80 (err n s)) by (unfold at80; split; repeat (apply Rmult_le_compat_r; [lra|]); lra).
   replace (at80 (- err n s)) with (- at80 (err n s)) in * by (unfold at80; ring). lra.
 Qed.
-Lemma widened_sound m l r lo hi size b : sums l r -> all_finite l -> (length l <= m)%nat ->
+Lemma widened_sound m l r lo hi size b : sums l r -> all_finite l -> (nz l <= m)%nat ->
   IZR lo <= at80 (tot l) <= IZR hi -> at80 (Bounds.size l) <= IZR size ->
   widened (Z.of_nat m) lo hi size = Some b -> inb b r.
 Proof.
@@ -172,12 +175,21 @@ Proof.
 Qed.
 Lemma Forall2_len {A B} (P : A -> B -> Prop) l k : Forall2 P l k -> length l = length k.
 Proof. intros H. induction H; cbn; auto. Qed.
+Lemma is_zero_sound b x : is_zero b = true -> inb b x -> B2R x = 0.
+Proof.
+  unfold is_zero. intros H [_ I]. apply andb_prop in H as [H1 H2]. apply Z.eqb_eq in H1, H2. rewrite H1, H2 in I. unfold at40 in I. pose proof grid_pos. nra.
+Qed.
+Lemma nonzero_sound bs l : Forall2 (fun bb p => inb (fst bb) (fst p) /\ inb (snd bb) (snd p)) bs l -> (nz l <= nonzero bs)%nat.
+Proof.
+  intros H. induction H as [|[a b] [x y] bs l [Ha Hb] H IH]; cbn [nz nonzero fst snd] in *; [lia|]. destruct (is_zero a || is_zero b) eqn:E.
+  - destruct Req_EM_T as [|N]; [exact IH|]. exfalso. apply N. apply orb_prop in E as [E|E]; [rewrite (is_zero_sound _ _ E Ha)|rewrite (is_zero_sound _ _ E Hb)]; ring.
+  - destruct Req_EM_T; lia.
+Qed.
 Theorem sum_box_sound bs l r b : Forall2 (fun bb p => inb (fst bb) (fst p) /\ inb (snd bb) (snd p)) bs l ->
   sum_box bs = Some b -> sums l r -> inb b r.
 Proof.
   intros HF E HS. unfold sum_box in E. destruct (box_tot bs 0 0 0) as [[lo hi] size] eqn:T.
   destruct (box_tot_sound l bs 0 0 0 lo hi size 0 0 HF T) as [B1 B2]; [unfold at80; lra|unfold at80; lra|].
-  rewrite Rplus_0_l in B1, B2. assert (L : length bs = length l) by (eapply Forall2_len; eauto).
-  rewrite L in E. eapply widened_sound; eauto.
+  rewrite Rplus_0_l in B1, B2. eapply widened_sound; [exact HS| |exact (nonzero_sound bs l HF)|exact B1|exact B2|exact E].
   clear -HF. unfold all_finite. induction HF; constructor; auto. destruct H as [[H1 _] [H2 _]]. auto.
 Qed.

@@ -1,7 +1,7 @@
 (* The whole check of a counting Transformer, and the theorem that it is enough. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Counting Layers.
+From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms Counting Layers.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -123,7 +123,7 @@ Qed.
 Definition minus_boxes (A C : list box) : list box := map (fun p => (fst (fst p) - snd (snd p), snd (fst p) - fst (snd p))) (combine A C).
 Definition terms_box (B : list box) (Cb : list box * box) : list (box * box) := combine B (fst Cb) ++ [(snd Cb, one_box)].
 Definition error_of (l : list (box * box)) : option Z :=
-  let '(_, _, s) := box_tot l 0 0 0 in let n := Z.of_nat (length l) in if has_bound n s then Some (rounding n s) else None.
+  let '(_, _, s) := box_tot l 0 0 0 in let n := Z.of_nat (nonzero l) in if has_bound n s then Some (rounding n s) else None.
 Definition leads_by (B : list box) (Q J : list box * box) : bool :=
   (length (fst Q) =? length B)%nat && (length (fst J) =? length B)%nat &&
   match error_of (terms_box B Q), error_of (terms_box B J) with
@@ -133,7 +133,7 @@ Lemma error_of_sound bs l r e : pairs bs l -> error_of bs = Some e -> sums l r -
 Proof.
   intros HP E HS. unfold error_of in E. destruct (box_tot bs 0 0 0) as [[lo hi] s] eqn:T. destruct has_bound eqn:C; [|discriminate]. apply some_inj in E. subst e.
   destruct (box_tot_sound l bs 0 0 0 lo hi s 0 0 HP T) as [_ B2]; [unfold at80; lra|unfold at80; lra|]. rewrite Rplus_0_l in B2.
-  apply sum_error; auto; [|rewrite (Forall2_len _ _ _ HP); lia]. clear -HP. unfold all_finite. induction HP; constructor; auto. destruct H as [[H1 _] [H2 _]]. auto.
+  apply sum_error; auto; [|exact (nonzero_sound bs l HP)]. clear -HP. unfold all_finite. induction HP; constructor; auto. destruct H as [[H1 _] [H2 _]]. auto.
 Qed.
 Lemma difference_sound B x : inv B x -> forall A a C c lo hi s lo' hi' s' t, inv A a -> inv C c -> length A = length B -> length C = length B ->
   box_tot (combine B (minus_boxes A C)) lo hi s = (lo', hi', s') -> (IZR lo <= at80 t)%R -> (IZR lo' <= at80 (t + tot (combine x a) - tot (combine x c)))%R.
@@ -170,7 +170,7 @@ Qed.
 Lemma Forall2_nth {A B} (R : A -> B -> Prop) a b da db : Forall2 R a b -> forall i, (i < length a)%nat -> R (nth i a da) (nth i b db).
 Proof. intros H. induction H; intros [|i] Hi; cbn in *; try lia; auto. apply IHForall2. lia. Qed.
 Section Check.
-Variables (T states : nat) (U : list (list box) * list box) (u : matrix * vec) (finals : list nat).
+Variables (p T states : nat) (U : list (list box) * list box) (u : matrix * vec) (finals : list nat).
 Hypothesis in_u : inw U u.
 Definition row_of (j : nat) : list box * box := nth j (combine (fst U) (snd U)) ([], zero_box).
 Definition class_reads (B : list box) (q : nat) : bool :=
@@ -185,51 +185,72 @@ Proof.
   eapply leads_by_sound; [exact H3|exact HB|exact Q1|exact Q2|exact J1|exact J2| |]; apply (Forall2_nth _ _ _ ([], zero) zero HY); lia.
 Qed.
 Definition read_fits (X : list (list box)) : bool := forallb (fun k => class_reads (nth k X []) (nth k finals O)) (seq 0 (length X)).
+(* the classes of the next layer know their places if those of this one do *)
+Definition places_fit (X : list (list box)) (h : layer_hint) (hs : list layer_hint) : bool :=
+  match hs with [] => true | h2 :: _ =>
+    forallb (fun k => forallb (fun rs => (nth (next_class h k rs) (PlaceOf h2) O =? nth k (PlaceOf h) O)%nat) (residues_at_class h k)) (seq 0 (length X)) end.
 Fixpoint layers_fit (ls : list tlayer) (hs : list layer_hint) (P X : list (list box)) : bool :=
   match ls, hs with
   | [], [] => read_fits X
   | l :: ls, h :: hs =>
       match box_layer l with None => false | Some b =>
-      match all_prepared T P X h b with None => false | Some rs =>
-      match results T X h b rs with None => false | Some rr =>
-      let X' := gathered h b rr in
-      classes_fit X h b X' && forallb (lies_in h b X') rr &&
+      match all_heads p T P X h b with None => false | Some Hs =>
+      sizes_fit X h b && places_fit X h hs &&
+      match tables T X h b Hs with None => false | Some tb =>
+      match outcomes X h b tb with None => false | Some os =>
+      let X' := gathered h os in lies_in X' os &&
       match ls with
       | [] => layers_fit ls hs [] X'
-      | _ => match places_after T P h b rs with None => false | Some P' => (length P' =? S T)%nat && layers_fit ls hs P' X' end
-      end end end end
+      | _ => match places_after T P h b Hs with None => false | Some P' => (length P' =? S T)%nat && layers_fit ls hs P' X' end
+      end end end end end
   | _, _ => false
   end.
 Definition final_class (hs : list layer_hint) (cls : nat -> nat) : nat -> nat := fold_left (fun c h => next_classes h c) hs cls.
-Lemma layers_sound ex n ys : is_exp ex -> (n <= S T)%nat -> forall ls hs P X cls xs, layers_fit ls hs P X = true ->
-  (ls <> [] -> at_places P n xs /\ length P = S T) -> by_class X n cls xs -> layers_on ex n ls xs ys ->
-  forall t, (1 <= t < n)%nat -> forall y, with_bias (ys t) u y -> length y = states /\ strictly_largest y (nth (final_class hs cls t) finals O).
+Definition first_placed (hs : list layer_hint) (n : nat) (cls : nat -> nat) : Prop := match hs with [] => True | h :: _ => placed p h n cls end.
+(* at position t each layer has a class that is allowed *)
+Fixpoint all_allowed (hs : list layer_hint) (cls : nat -> nat) (t : nat) : Prop :=
+  match hs with [] => True | h :: hs => (next_classes h cls t < NextClasses h)%nat /\ all_allowed hs (next_classes h cls) t end.
+Lemma places_fit_sound X h hs b n cls xs : sizes_fit X h b = true -> places_fit X h hs = true -> by_class X n cls xs -> placed p h n cls ->
+  (forall t, (1 <= t < n)%nat -> (next_classes h cls t < NextClasses h)%nat) -> first_placed hs n (next_classes h cls).
 Proof.
-  intros HX Hn ls. induction ls as [|l ls IH]; intros [|h hs] P X cls xs HF HP HB HL t Ht y Hy; try discriminate; cbn [layers_fit layers_on] in *.
+  intros SF H HB HP HN. destruct hs as [|h2 hs]; [exact I|]. intros i Hi. destruct (HB i Hi) as [C _]. rewrite <- (HP i Hi). unfold places_fit in H. rewrite forallb_forall in H.
+  specialize (H (cls i) ltac:(apply in_seq; lia)). rewrite forallb_forall in H. apply Nat.eqb_eq, H. eapply residues_in; eauto.
+Qed.
+Lemma layers_sound ex n ys : is_exp ex -> (n <= S T)%nat -> forall ls hs P X cls xs, layers_fit ls hs P X = true ->
+  (ls <> [] -> at_places P n xs /\ length P = S T) -> first_placed hs n cls -> (forall t, (1 <= t < n)%nat -> all_allowed hs cls t) ->
+  by_class X n cls xs -> layers_on ex n ls xs ys -> forall t, (1 <= t < n)%nat -> forall y, with_bias (ys t) u y -> length y = states /\ strictly_largest y (nth (final_class hs cls t) finals O).
+Proof.
+  intros HX Hn ls. induction ls as [|l ls IH]; intros [|h hs] P X cls xs HF HP HFP HAA HB HL t Ht y Hy; try discriminate; cbn [layers_fit layers_on] in *.
   - subst ys. destruct (HB t Ht) as [C1 C2]. unfold read_fits in HF. rewrite forallb_forall in HF. specialize (HF (cls t) ltac:(apply in_seq; lia)).
     cbn. eapply class_reads_sound; eauto.
   - destruct HL as [zs [HL1 HL2]]. destruct (HP ltac:(discriminate)) as [HA HPL]. destruct (box_layer l) as [b|] eqn:EB; [|discriminate]. apply box_layer_sound in EB.
-    destruct (all_prepared T P X h b) as [rs|] eqn:ER; [|discriminate]. destruct (results T X h b rs) as [rr|] eqn:ERR; [|discriminate]. cbv zeta in HF.
-    apply andb_prop in HF as [HF HF3]. apply andb_prop in HF as [HF1 HF2]. set (X' := gathered h b rr) in *.
+    destruct (all_heads p T P X h b) as [Hs|] eqn:ER; [|discriminate]. apply andb_prop in HF as [HF0 HF]. apply andb_prop in HF0 as [SF PF].
+    destruct (tables T X h b Hs) as [tb|] eqn:ETB; [|discriminate]. destruct (outcomes X h b tb) as [os|] eqn:EO; [|discriminate]. cbv zeta in HF.
+    apply andb_prop in HF as [HF1 HF3]. set (X' := gathered h os) in *. cbn [first_placed] in HFP.
+    assert (HN : forall t, (1 <= t < n)%nat -> (next_classes h cls t < NextClasses h)%nat) by (intros i Hi; apply (HAA i Hi)).
+    assert (HA2 : forall t, (1 <= t < n)%nat -> all_allowed hs (next_classes h cls) t) by (intros i Hi; apply (HAA i Hi)).
     assert (BX : by_class X' n (next_classes h cls) zs) by (eapply classes_sound; eauto).
+    pose proof (places_fit_sound X h hs b n cls xs SF PF HB HFP HN) as NP.
     change (final_class (h :: hs) cls) with (final_class hs (next_classes h cls)).
-    destruct ls as [|l2 ls]; [eapply IH; eauto; congruence|]. destruct (places_after T P h b rs) as [P'|] eqn:EP; [|discriminate].
+    destruct ls as [|l2 ls]; [eapply IH; eauto; congruence|]. destruct (places_after T P h b Hs) as [P'|] eqn:EP; [|discriminate].
     apply andb_prop in HF3 as [L3 HF3]. apply Nat.eqb_eq in L3. eapply IH; eauto. intros _. split; [|exact L3].
-    eapply places_sound with (P := P); [exact EB|exact HX|exact Hn|rewrite HPL; exact Hn| |exact ER|exact EP|exact HA|exact HB|exact HL1]. unfold classes_fit in HF1. repeat (apply andb_prop in HF1 as [HF1 ?]). exact HF1.
+    eapply places_sound with (P := P); [exact EB|exact HX|exact Hn|rewrite HPL; exact Hn|exact ER|exact EP|exact HA|exact HB|exact HFP|exact HL1].
 Qed.
 End Check.
 
 (* ---------- the start ---------- *)
 Definition sum_of_two (a p : list box) : option (list box) :=
   mapM (fun c => sum_box [(nth c a zero_box, one_box); (nth c p zero_box, one_box)]) (seq 0 (length p)).
-Definition begin_with (T : nat) (tr : transformer) : option (list (list box) * list (list box)) :=
+(* the class of a letter at the start: the letter and the residue of its position *)
+Definition begin_with (p T : nat) (tr : transformer) : option (list (list box) * list (list box)) :=
   match all_boxes (Tokens tr), all_boxes (Padding tr), all_boxes (Places tr) with
   | Some toks, Some pads, Some pls =>
-      match sum_of_two (nth 0 pads []) (nth 0 pls []), mapM (fun p => mapM (fun a => sum_of_two a p) toks) (firstn T (tl pls)) with
+      match sum_of_two (nth 0 pads []) (nth 0 pls []), mapM (fun q => mapM (fun a => sum_of_two a q) toks) (firstn T (tl pls)) with
       | Some p0, Some rows =>
-          let P := p0 :: map hull_of rows in let X := map (fun a => hull_of (map (fun r => nth a r []) rows)) (seq 0 (length toks)) in
-          if (length pads =? 1)%nat && (length pls =? S T)%nat &&
-             forallb (fun t => forallb (fun a => let e := nth a (nth t rows []) [] in subs e (nth (S t) P []) && subs e (nth a X [])) (seq 0 (length toks))) (seq 0 T)
+          let L := length toks in let P := p0 :: map hull_of rows in
+          let X := map (fun k => hull_of (map (fun t => nth (k mod L) (nth t rows []) []) (match filter (fun t => S t mod p =? k / L)%nat (seq 0 T) with [] => seq 0 T | ts => ts end))) (seq 0 (L * p)) in
+          if (length pads =? 1)%nat && (length pls =? S T)%nat && (0 <? p)%nat &&
+             forallb (fun t => forallb (fun a => let e := nth a (nth t rows []) [] in subs e (nth (S t) P []) && subs e (nth (a + L * (S t mod p)) X [])) (seq 0 L)) (seq 0 T)
           then Some (P, X) else None
       | _, _ => None end
   | _, _, _ => None end.
@@ -240,44 +261,45 @@ Proof.
   apply Forall2_cons; [split; [now apply inv_at|apply inb_one]|]. apply Forall2_cons; [split; [now apply inv_at|apply inb_one]|]. apply Forall2_nil.
 Qed.
 Definition letter_at (w : list nat) (i : nat) : nat := nth (i - 1) w O.
-Lemma begin_sound T tr P X w xs : begin_with T tr = Some (P, X) -> (length w <= T)%nat -> Forall (fun a => (a < length (Tokens tr))%nat) w ->
+Definition class_at (L p : nat) (w : list nat) (i : nat) : nat := (letter_at w i + L * (i mod p))%nat.
+Lemma begin_sound p T tr P X w xs : begin_with p T tr = Some (P, X) -> (length w <= T)%nat -> Forall (fun a => (a < length (Tokens tr))%nat) w ->
   (forall i, (i < 1 + length w)%nat -> embedded tr w i (xs i)) ->
-  length (Padding tr) = 1%nat /\ length P = S T /\ at_places P (1 + length w) xs /\ by_class X (1 + length w) (letter_at w) xs.
+  length (Padding tr) = 1%nat /\ length P = S T /\ at_places P (1 + length w) xs /\ by_class X (1 + length w) (class_at (length (Tokens tr)) p w) xs /\ (0 < p)%nat.
 Proof.
   unfold begin_with. destruct (all_boxes (Tokens tr)) as [toks|] eqn:ET; [|discriminate]. destruct (all_boxes (Padding tr)) as [pads|] eqn:EP; [|discriminate].
   destruct (all_boxes (Places tr)) as [pls|] eqn:EL; [|discriminate]. destruct (sum_of_two (nth 0 pads []) (nth 0 pls [])) as [p0|] eqn:E0; [|discriminate].
   destruct (mapM _ (firstn T (tl pls))) as [rows|] eqn:ER; [|discriminate]. cbv zeta. destruct andb eqn:C; [|discriminate]. intros H. apply some_inj in H.
-  assert (EqP : P = p0 :: map hull_of rows) by congruence. assert (EqX : X = map (fun a => hull_of (map (fun r => nth a r []) rows)) (seq 0 (length toks))) by congruence. clear H.
-  rewrite <- EqP, <- EqX in C. apply andb_prop in C as [C C3]. apply andb_prop in C as [C1 C2]. apply Nat.eqb_eq in C1, C2.
+  set (X0 := map _ (seq 0 (length toks * p))) in *. assert (EqP : P = p0 :: map hull_of rows) by congruence. assert (EqX : X = X0) by congruence. clear H.
+  rewrite <- EqP, <- EqX in C. apply andb_prop in C as [C C3]. apply andb_prop in C as [C C4]. apply andb_prop in C as [C1 C2]. apply Nat.eqb_eq in C1, C2. apply Nat.ltb_lt in C4.
   apply all_boxes_sound in ET, EP, EL. intros Hw HF HE. pose proof (Forall2_len _ _ _ EP) as LP. pose proof (Forall2_len _ _ _ ET) as LT.
   assert (Lt : length (firstn T (tl pls)) = T) by (rewrite firstn_length; destruct pls; cbn in *; lia).
   assert (LR : length rows = T) by (apply mapM_some in ER; rewrite (Forall2_len _ _ _ ER); exact Lt).
   assert (nils : inv [] []) by constructor.
-  assert (Main : forall i, (1 <= i < 1 + length w)%nat -> (letter_at w i < length toks)%nat /\ inv (nth i P []) (xs i) /\ inv (nth (letter_at w i) X []) (xs i)).
-  { intros i Hi. unfold letter_at. assert (HA : (nth (i - 1) w O < length toks)%nat).
+  assert (Main : forall i, (1 <= i < 1 + length w)%nat -> (letter_at w i < length toks)%nat /\ inv (nth i P []) (xs i) /\ inv (nth (class_at (length toks) p w i) X []) (xs i)).
+  { intros i Hi. unfold class_at, letter_at. assert (HA : (nth (i - 1) w O < length toks)%nat).
     { rewrite LT. rewrite Forall_forall in HF. apply HF, nth_In. lia. }
     split; [exact HA|]. set (a := nth (i - 1) w O) in *. pose proof (HE i ltac:(lia)) as Hx. unfold embedded, symbol in Hx. rewrite <- LP, C1 in Hx.
     rewrite (proj2 (Nat.ltb_ge i 1)) in Hx by lia. fold a in Hx.
     assert (R1 : mapM (fun b => sum_of_two b (nth (i - 1) (firstn T (tl pls)) [])) toks = Some (nth (i - 1) rows [])) by (apply (mapM_nth _ _ _ (i - 1) [] [] ER); lia).
     assert (R2 : sum_of_two (nth a toks []) (nth (i - 1) (firstn T (tl pls)) []) = Some (nth a (nth (i - 1) rows []) [])) by (apply (mapM_nth _ _ _ a [] [] R1); lia).
     assert (R3 : nth (i - 1) (firstn T (tl pls)) [] = nth i pls []).
-    { destruct i as [|i]; [lia|]. replace (S i - 1)%nat with i by lia. destruct pls as [|p pls]; [cbn in C2; lia|]. cbn [tl nth] in *.
+    { destruct i as [|i]; [lia|]. replace (S i - 1)%nat with i by lia. destruct pls as [|pl pls]; [cbn in C2; lia|]. cbn [tl nth] in *.
       assert (G : forall (A : Type) (d : A) m j (l : list A), (j < m)%nat -> nth j (firstn m l) d = nth j l d).
       { intros A d m. induction m as [|m IH]; intros j l Hj; [lia|]. destruct l; [now destruct j|]. destruct j; cbn; auto. apply IH. lia. }
       apply G. lia. }
     rewrite R3 in R2. assert (I : inv (nth a (nth (i - 1) rows []) []) (xs i)).
     { eapply sum_of_two_sound; [| |exact R2|exact Hx]; apply (Forall2_at inv); auto. }
     rewrite forallb_forall in C3. specialize (C3 (i - 1)%nat ltac:(apply in_seq; lia)). rewrite forallb_forall in C3. specialize (C3 a ltac:(apply in_seq; lia)).
-    apply andb_prop in C3 as [S1 S2]. replace (S (i - 1)) with i in S1 by lia. split; eapply subs_sound; eauto. }
+    apply andb_prop in C3 as [S1 S2]. replace (S (i - 1)) with i in S1, S2 by lia. split; eapply subs_sound; eauto. }
   split; [lia|]. split; [rewrite EqP; cbn; rewrite map_length; lia|]. split.
   - intros i Hi. destruct i as [|i]; [|apply Main; lia]. rewrite EqP. cbn [nth]. pose proof (HE O ltac:(lia)) as Hx. unfold embedded, symbol in Hx. rewrite <- LP, C1 in Hx. cbn [Nat.ltb Nat.leb] in Hx.
     eapply sum_of_two_sound; [| |exact E0|exact Hx]; apply (Forall2_at inv); auto.
-  - intros i Hi. destruct (Main i Hi) as [A [_ B]]. split; [|exact B]. rewrite EqX, map_length, seq_length. exact A.
+  - split; [|exact C4]. rewrite <- LT. intros i Hi. destruct (Main i Hi) as [A [_ B]]. split; [|exact B]. rewrite EqX. unfold X0. rewrite map_length, seq_length.
+    unfold class_at. pose proof (Nat.mod_upper_bound i p ltac:(lia)). nia.
 Qed.
 
 (* ---------- along the automaton ---------- *)
-Definition advanced (h : layer_hint) (rs : list Z) (k : nat) : list Z :=
-  map (fun p => (fst p + step_of h (fst (snd p)) k) mod snd (snd p)) (combine rs (combine (seq 0 (length (Moduli h))) (Moduli h))).
+Definition advanced (h : layer_hint) (rs : list Z) (k : nat) : list Z := map (fun q => (fst q + step_in h (snd q) k) mod Modulus (snd q)) (combine rs (Groups h)).
 Fixpoint advance (hs : list layer_hint) (rho : list (list Z)) (k : nat) : list (list Z) * nat :=
   match hs, rho with
   | h :: hs, r :: rho => let r' := advanced h r k in let '(rho', kf) := advance hs rho (next_class h k r') in (r' :: rho', kf)
@@ -287,13 +309,23 @@ Fixpoint all_res (hs : list layer_hint) (cls : nat -> nat) (t : nat) : list (lis
   match hs with [] => [] | h :: hs => residues h cls t :: all_res hs (next_classes h cls) t end.
 Lemma advanced_is h cls t : advanced h (residues h cls t) (cls (S t)) = residues h cls (S t).
 Proof.
-  unfold advanced, residues. set (l := combine (seq 0 (length (Moduli h))) (Moduli h)). induction l as [|[j m] l IH]; cbn [map combine fst snd]; [reflexivity|].
+  unfold advanced, residues. induction (Groups h) as [|g gs IH]; cbn [map combine fst snd]; [reflexivity|].
   rewrite IH. f_equal. unfold counted. cbn [count]. apply Zplus_mod_idemp_l.
 Qed.
 Lemma advance_is hs : forall cls t, advance hs (all_res hs cls t) (cls (S t)) = (all_res hs cls (S t), final_class hs cls (S t)).
 Proof.
   induction hs as [|h hs IH]; intros cls t; cbn [advance all_res]; [reflexivity|]. rewrite advanced_is.
   change (next_class h (cls (S t)) (residues h cls (S t))) with (next_classes h cls (S t)). rewrite IH. reflexivity.
+Qed.
+Fixpoint advance_allowed (hs : list layer_hint) (rho : list (list Z)) (k : nat) : bool :=
+  match hs, rho with
+  | h :: hs, r :: rho => let r' := advanced h r k in let k' := next_class h k r' in (k' <? NextClasses h)%nat && advance_allowed hs rho k'
+  | _, _ => true
+  end.
+Lemma advance_allowed_is hs : forall cls t, advance_allowed hs (all_res hs cls t) (cls (S t)) = true -> all_allowed hs cls (S t).
+Proof.
+  induction hs as [|h hs IH]; intros cls t; cbn [advance_allowed all_res all_allowed]; [auto|]. cbv zeta. rewrite advanced_is.
+  change (next_class h (cls (S t)) (residues h cls (S t))) with (next_classes h cls (S t)). intros H. apply andb_prop in H as [H1 H2]. apply Nat.ltb_lt in H1. auto.
 Qed.
 Lemma all_res_start hs : forall c1 c2, all_res hs c1 O = all_res hs c2 O.
 Proof. induction hs as [|h hs IH]; intros; cbn [all_res]; [reflexivity|]. f_equal. apply IH. Qed.
@@ -302,44 +334,60 @@ Proof. decide equality; [apply Nat.eq_dec|]. apply list_eq_dec, list_eq_dec, Z.e
 Definition member (a : list (list Z) * nat) (l : list (list (list Z) * nat)) : bool := existsb (fun b => if known_eq a b then true else false) l.
 Lemma member_in a l : member a l = true -> In a l.
 Proof. unfold member. intros H. apply existsb_exists in H as [b [I E]]. destruct (known_eq a b); [now subst|discriminate]. Qed.
-Definition follows (d : automaton) (hs : list layer_hint) (finals : list nat) (known : list (list (list Z) * nat)) : bool :=
-  member (all_res hs (fun _ => O) O, First d) known &&
-  forallb (fun p => forallb (fun a => let '(rho, kf) := advance hs (fst p) a in let q := follow d (snd p) a in
-                       (nth kf finals O =? q)%nat && member (rho, q) known) (seq 0 (Letters d))) known.
+(* known: the residue of the position and of each group of each layer, and the state; where no place repeats, words end after T letters *)
+Definition follows (T p : nat) (d : automaton) (hs : list layer_hint) (finals : list nat) (known : list (list (list Z) * nat)) : bool :=
+  (0 <? p)%nat && member ([0%Z] :: all_res hs (fun _ => O) O, First d) known &&
+  forallb (fun e => (T <? p)%nat && (T <=? Z.to_nat (hd 0%Z (hd [] (fst e))))%nat ||
+                    forallb (fun a => let r := (S (Z.to_nat (hd 0%Z (hd [] (fst e)))) mod p)%nat in
+                       let '(rho, kf) := advance hs (tl (fst e)) (a + Letters d * r) in let q := follow d (snd e) a in
+                       advance_allowed hs (tl (fst e)) (a + Letters d * r) && (nth kf finals O =? q)%nat && member ([Z.of_nat r] :: rho, q) known) (seq 0 (Letters d))) known.
 Lemma firstn_next (w : list nat) t : (t < length w)%nat -> firstn (S t) w = firstn t w ++ [nth t w O].
 Proof. revert t. induction w as [|a w IH]; intros [|t] H; cbn in *; try lia; [reflexivity|]. f_equal. apply IH. lia. Qed.
-Lemma follows_sound d hs finals known w : follows d hs finals known = true -> Forall (fun a => (a < Letters d)%nat) w -> forall t, (t <= length w)%nat ->
-  In (all_res hs (letter_at w) t, run d (firstn t w)) known /\ (1 <= t -> nth (final_class hs (letter_at w) t) finals O = run d (firstn t w))%nat.
+Lemma follows_sound T p d hs finals known w : follows T p d hs finals known = true -> (length w <= T)%nat -> Forall (fun a => (a < Letters d)%nat) w -> forall t, (t <= length w)%nat ->
+  In ([Z.of_nat (t mod p)] :: all_res hs (class_at (Letters d) p w) t, run d (firstn t w)) known /\
+  (1 <= t -> nth (final_class hs (class_at (Letters d) p w) t) finals O = run d (firstn t w) /\ all_allowed hs (class_at (Letters d) p w) t)%nat.
 Proof.
-  intros H HF. unfold follows in H. apply andb_prop in H as [H1 H2]. apply member_in in H1. rewrite forallb_forall in H2.
-  induction t as [|t IH]; intros Ht; [split; [rewrite (all_res_start hs _ (fun _ => O)); exact H1|lia]|].
-  destruct (IH ltac:(lia)) as [I _]. specialize (H2 _ I). rewrite forallb_forall in H2. cbn [fst snd] in H2.
-  assert (HA : (nth t w O < Letters d)%nat) by (rewrite Forall_forall in HF; apply HF, nth_In; lia).
-  specialize (H2 (nth t w O) ltac:(apply in_seq; lia)). assert (LA : letter_at w (S t) = nth t w O) by (unfold letter_at; f_equal; lia).
-  rewrite <- LA, advance_is in H2. apply andb_prop in H2 as [H2 H3]. apply Nat.eqb_eq in H2. apply member_in in H3.
-  assert (RN : run d (firstn (S t) w) = follow d (run d (firstn t w)) (letter_at w (S t))) by (unfold run; rewrite firstn_next, fold_left_app, LA by lia; reflexivity).
-  rewrite RN. auto.
+  intros H HT HF. unfold follows in H. apply andb_prop in H as [H H2]. apply andb_prop in H as [H0 H1]. apply Nat.ltb_lt in H0. apply member_in in H1. rewrite forallb_forall in H2.
+  set (cls := class_at (Letters d) p w). induction t as [|t IH]; intros Ht.
+  - split; [rewrite (all_res_start hs _ (fun _ => O)), Nat.mod_0_l by lia; exact H1|lia].
+  - destruct (IH ltac:(lia)) as [I _]. specialize (H2 _ I). cbn [fst snd hd tl] in H2. rewrite Nat2Z.id in H2. apply orb_prop in H2 as [H2|H2].
+    { exfalso. apply andb_prop in H2 as [H2 H3]. apply Nat.ltb_lt in H2. apply Nat.leb_le in H3. rewrite Nat.mod_small in H3; lia. }
+    rewrite forallb_forall in H2.
+    assert (HA : (nth t w O < Letters d)%nat) by (rewrite Forall_forall in HF; apply HF, nth_In; lia).
+    specialize (H2 (nth t w O) ltac:(apply in_seq; lia)). assert (LA : letter_at w (S t) = nth t w O) by (unfold letter_at; f_equal; lia). cbv zeta in H2.
+    assert (R : (S (t mod p) mod p = S t mod p)%nat) by (rewrite <- (Nat.add_1_r (t mod p)), Nat.add_mod_idemp_l, Nat.add_1_r by lia; reflexivity). rewrite R in H2.
+    assert (CA : cls (S t) = (nth t w O + Letters d * (S t mod p))%nat) by (unfold cls, class_at; now rewrite LA).
+    rewrite <- CA, advance_is in H2. apply andb_prop in H2 as [H2 H3]. apply andb_prop in H2 as [H4 H2]. apply advance_allowed_is in H4. apply Nat.eqb_eq in H2. apply member_in in H3.
+    assert (RN : run d (firstn (S t) w) = follow d (run d (firstn t w)) (nth t w O)) by (unfold run; rewrite firstn_next, fold_left_app by lia; reflexivity).
+    rewrite RN. auto.
 Qed.
 
 (* ---------- the theorem ---------- *)
-Record transformer_hints := { LayerHints : list layer_hint; Finals : list nat; Known : list (list (list Z) * nat) }.
+Record transformer_hints := { Period : nat; LayerHints : list layer_hint; Finals : list nat; Known : list (list (list Z) * nat) }.
+Definition starts_fit (p L : nat) (hs : list layer_hint) : bool :=
+  match hs with [] => true | h :: _ => forallb (fun k => (nth k (PlaceOf h) O =? k / L)%nat) (seq 0 (L * p)) end.
 Definition counts_right (T : nat) (tr : transformer) (d : automaton) (g : transformer_hints) : bool :=
-  is_complete d && (length (Tokens tr) =? Letters d)%nat && follows d (LayerHints g) (Finals g) (Known g) &&
-  negb (length (TLayers tr) =? 0)%nat &&
-  match box_affine (Unembed tr), begin_with T tr with
-  | Some U, Some (P, X) => layers_fit T (length (Table d)) U (Finals g) (TLayers tr) (LayerHints g) P X
+  is_complete d && (length (Tokens tr) =? Letters d)%nat && follows T (Period g) d (LayerHints g) (Finals g) (Known g) &&
+  negb (length (TLayers tr) =? 0)%nat && starts_fit (Period g) (Letters d) (LayerHints g) &&
+  match box_affine (Unembed tr), begin_with (Period g) T tr with
+  | Some U, Some (P, X) => layers_fit (Period g) T (length (Table d)) U (Finals g) (TLayers tr) (LayerHints g) P X
   | _, _ => false end.
 Theorem counts_right_sound T tr d g : counts_right T tr d g = true -> right_up_to T tr d.
 Proof.
-  unfold counts_right. intros H. apply andb_prop in H as [H H4]. apply andb_prop in H as [H H3]. apply andb_prop in H as [H H2]. apply andb_prop in H as [H0 H1].
-  apply Nat.eqb_eq in H1. destruct (box_affine (Unembed tr)) as [U|] eqn:EU; [|discriminate]. destruct (begin_with T tr) as [[P X]|] eqn:EB; [|discriminate].
+  unfold counts_right. intros H. apply andb_prop in H as [H H4]. apply andb_prop in H as [H H5]. apply andb_prop in H as [H H3]. apply andb_prop in H as [H H2]. apply andb_prop in H as [H0 H1].
+  apply Nat.eqb_eq in H1. destruct (box_affine (Unembed tr)) as [U|] eqn:EU; [|discriminate]. destruct (begin_with (Period g) T tr) as [[P X]|] eqn:EB; [|discriminate].
   split; [exact H0|]. intros ex HX w Hw HF. split; [apply forward_exists|]. intros ys [xs [zs [HE [HL HR]]]] t Ht.
   assert (LP : length (Padding tr) = 1%nat).
   { unfold begin_with in EB. destruct (all_boxes (Tokens tr)); [|discriminate]. destruct (all_boxes (Padding tr)) as [pads|] eqn:EP; [|discriminate]. destruct (all_boxes (Places tr)); [|discriminate].
     destruct (sum_of_two _ _); [|discriminate]. destruct (mapM _ _); [|discriminate]. cbv zeta in EB. destruct andb eqn:C in EB; [|discriminate].
-    apply andb_prop in C as [C _]. apply andb_prop in C as [C _]. apply Nat.eqb_eq in C. apply all_boxes_sound in EP. rewrite <- (Forall2_len _ _ _ EP). exact C. }
-  rewrite LP in *. destruct (begin_sound T tr P X w xs EB Hw ltac:(rewrite H1; exact HF) HE) as [_ [LL [HA HB]]].
-  unfold answers. destruct (follows_sound d _ _ _ w H2 HF (S t) ltac:(lia)) as [_ K]. rewrite <- K by lia.
-  eapply layers_sound with (T := T) (n := (1 + length w)%nat) (ys := zs); [apply box_affine_sound; exact EU|exact HX|lia|exact H4|intros _; split; [exact HA|exact LL]|exact HB|exact HL|lia|].
-  exact (HR t Ht).
+    apply andb_prop in C as [C _]. apply andb_prop in C as [C _]. apply andb_prop in C as [C _]. apply Nat.eqb_eq in C. apply all_boxes_sound in EP. rewrite <- (Forall2_len _ _ _ EP). exact C. }
+  rewrite LP in *. destruct (begin_sound (Period g) T tr P X w xs EB Hw ltac:(rewrite H1; exact HF) HE) as [_ [LL [HA [HB P0]]]]. rewrite H1 in HB.
+  unfold answers. destruct (follows_sound T (Period g) d _ _ _ w H2 Hw HF (S t) ltac:(lia)) as [_ K]. destruct (K ltac:(lia)) as [K1 _]. rewrite <- K1.
+  eapply layers_sound with (p := Period g) (T := T) (n := (1 + length w)%nat) (ys := zs);
+    [apply box_affine_sound; exact EU|exact HX|lia|exact H4|intros _; split; [exact HA|exact LL]| | |exact HB|exact HL|lia|exact (HR t Ht)].
+  2: { intros i Hi. destruct (follows_sound T (Period g) d _ _ _ w H2 Hw HF i ltac:(lia)) as [_ K2]. apply K2. lia. }
+  unfold starts_fit in H5. destruct (LayerHints g) as [|h hs]; [exact I|]. intros i Hi. rewrite forallb_forall in H5. unfold class_at.
+  assert (HA' : (letter_at w i < Letters d)%nat) by (unfold letter_at; unfold is_word_of in HF; rewrite Forall_forall in HF; apply HF, nth_In; lia).
+  pose proof (Nat.mod_upper_bound i (Period g) ltac:(lia)) as M. set (r := (i mod Period g)%nat) in *. set (a := letter_at w i) in *.
+  specialize (H5 (a + Letters d * r)%nat ltac:(apply in_seq; nia)). apply Nat.eqb_eq in H5. rewrite H5. rewrite Nat.mul_comm, Nat.div_add, Nat.div_small by lia. reflexivity.
 Qed.

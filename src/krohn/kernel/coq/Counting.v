@@ -1,7 +1,7 @@
-(* The checker of counting Transformers: boxes for each class of letters, for each count, through every layer. *)
+(* Numbers and matrices as boxes, hints, and heads that count: their results as forms of the counts. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention.
+From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -139,116 +139,159 @@ Definition hull_of (l : list (list box)) : list box := fold_right hulls (hd [] l
 (* ---------- hints ---------- *)
 (* a value channel: its counter, and values = unit * step, give or take *)
 Record channel := { Number : nat; UnitOf : Z; UnitSlack : Z }.
-Record head_hint := { Share : Z; ShareSlack : Z; Channels : list channel }.
-(* Steps: for each counter, for each class.  Owned: for each counter, the channels that are proved by exact counts of it. *)
-Record layer_hint := { HeadHints : list head_hint; Steps : list (list Z); Moduli : list Z; Owned : list (list nat); NextClass : list (list nat); NextClasses : nat }.
+(* Picks: for each residue of the position, whether the head sees letters there; the others have at most the share Rest *)
+Record head_hint := { Share : Z; ShareSlack : Z; Rest : Z; Picks : list bool; Channels : list channel }.
+(* a combination of counters, its modulus; classes of letters in which it is looked at one by one *)
+Record group := { Weights : list Z; Modulus : Z; Coarse : list nat; Coarses : nat }.
+(* Steps: for each counter, for each class.  PlaceOf: for each class the residue of its position.
+   Owner, OwnerY: the group on which each hidden unit after Cut matrices, and each channel before the MLP, depends. *)
+Record layer_hint := { HeadHints : list head_hint; Steps : list (list Z); PlaceOf : list nat; Groups : list group;
+  Cut : nat; Owner : list nat; OwnerY : list nat; NextClass : list (list nat); NextClasses : nat }.
 Definition step_of (h : layer_hint) (j k : nat) : Z := nth k (nth j (Steps h) []) 0.
-Definition counted (h : layer_hint) (cls : nat -> nat) (j t : nat) : Z := count (fun i => step_of h j (cls i)) t.
+Definition counts (h : layer_hint) (cls : nat -> nat) (t j : nat) : Z := count (fun i => step_of h j (cls i)) t.
+Definition step_in (h : layer_hint) (g : group) (k : nat) : Z := dot (Weights g) (fun j => step_of h j k).
+Definition counted (h : layer_hint) (cls : nat -> nat) (g : group) (t : nat) : Z := count (fun i => step_in h g (cls i)) t.
+Lemma counted_is h cls g t : dot (Weights g) (counts h cls t) = counted h cls g t.
+Proof.
+  unfold counted, counts. induction t as [|t IH]; cbn [count]; [apply dot_zero|]. rewrite <- IH. rewrite (dot_sum (Weights g)). reflexivity.
+Qed.
 Definition index (ms rs : list Z) : nat := Z.to_nat (fold_left (fun s p => s * fst p + snd p) (combine ms rs) 0).
-Definition next_class (h : layer_hint) (k : nat) (rs : list Z) : nat := nth (index (Moduli h) rs) (nth k (NextClass h) []) O.
-Definition residues (h : layer_hint) (cls : nat -> nat) (t : nat) : list Z :=
-  map (fun p => counted h cls (fst p) t mod snd p) (combine (seq 0 (length (Moduli h))) (Moduli h)).
+Definition next_class (h : layer_hint) (k : nat) (rs : list Z) : nat := nth (index (map Modulus (Groups h)) rs) (nth k (NextClass h) []) O.
+(* whether words lead there, if the hints are right *)
+Definition allowed (h : layer_hint) (k : nat) (rs : list Z) : bool := (next_class h k rs <? NextClasses h)%nat.
+Definition residues (h : layer_hint) (cls : nat -> nat) (t : nat) : list Z := map (fun g => counted h cls g t mod Modulus g) (Groups h).
 Definition next_classes (h : layer_hint) (cls : nat -> nat) (t : nat) : nat := next_class h (cls t) (residues h cls t).
 
 Section Layer.
-Variables (T : nat) (P X : list (list box)).     (* boxes for each position, and for each class *)
+Variables (p T : nat) (P X : list (list box)) (h : layer_hint).     (* period of places; boxes for each position, and for each class *)
 Definition at_places (n : nat) (xs : stream) : Prop := forall i, (i < n)%nat -> inv (nth i P []) (xs i).
 Definition by_class (n : nat) (cls : nat -> nat) (xs : stream) : Prop :=
   forall i, (1 <= i < n)%nat -> (cls i < length X)%nat /\ inv (nth (cls i) X []) (xs i).
+Definition placed (n : nat) (cls : nat -> nat) : Prop := forall i, (1 <= i < n)%nat -> nth (cls i) (PlaceOf h) O = (i mod p)%nat.
+Definition span (j : nat) : Z * Z := let s := nth j (Steps h) [] in (Z.of_nat T * fold_right Z.min 0 s, Z.of_nat T * fold_right Z.max 0 s).
+Lemma step_range j k : fold_right Z.min 0 (nth j (Steps h) []) <= step_of h j k <= fold_right Z.max 0 (nth j (Steps h) []).
+Proof.
+  unfold step_of. revert k. induction (nth j (Steps h) []) as [|z r IH]; intros k; [destruct k; cbn; lia|].
+  pose proof (IH O). destruct k as [|k]; cbn [nth fold_right]; [|specialize (IH k)]; lia.
+Qed.
+Lemma range_signs j : fold_right Z.min 0 (nth j (Steps h) []) <= 0 <= fold_right Z.max 0 (nth j (Steps h) []).
+Proof. induction (nth j (Steps h) []); cbn; lia. Qed.
+Definition span_to (t j : nat) : Z * Z := let s := nth j (Steps h) [] in (Z.of_nat t * fold_right Z.min 0 s, Z.of_nat t * fold_right Z.max 0 s).
+Lemma counts_to cls t : within (span_to t) (counts h cls t).
+Proof. intros j. unfold span_to, counts. cbv zeta. cbn [fst snd]. induction t as [|t IH]; cbn [count]; [lia|]. pose proof (step_range j (cls (S t))). nia. Qed.
+Lemma counts_in cls t : (t <= T)%nat -> within span (counts h cls t).
+Proof. intros Ht j. pose proof (counts_to cls t j). pose proof (range_signs j). unfold span, span_to in *. cbv zeta in *. cbn [fst snd] in *. nia. Qed.
 
-(* a channel: share, slack, unit, slack, size of values, size of the first value, number of its counter *)
-Definition row_fits (bh : bhead) (hh : head_hint) (k0 kl : list box) (t : nat) : bool :=
+Definition picked (hh : head_hint) (r : nat) : bool := nth r (Picks hh) true.
+Definition picks (hh : head_hint) (i : nat) : bool := picked hh (i mod p).
+Definition row_fits (bh : bhead) (hh : head_hint) (k0 kl ku : list box) (t : nat) : bool :=
   match times_box (nth t P []) (BQ bh) with None => false | Some q =>
-  match sum_box (combine q k0), sum_box (combine q kl) with
-  | Some s0, Some sl =>
-      match shares T t s0 sl with
-      | Some (w0, wl) => sub w0 (- 2 * grid, 2 * grid) && ((t =? 0)%nat || sub wl (Share hh - ShareSlack hh, Share hh + ShareSlack hh))
+  match sum_box (combine q k0), sum_box (combine q kl), sum_box (combine q ku) with
+  | Some s0, Some sl, Some su => let m := picks_to (picks hh) t in
+      match shares T m t s0 sl su with
+      | Some (w0, wl, wu) => sub w0 (- 2 * grid, 2 * grid) && ((m =? 0)%nat || sub wl (Share hh - ShareSlack hh, Share hh + ShareSlack hh)) && (wu <=? Rest hh)
       | None => false end
-  | _, _ => false end end.
+  | _, _, _ => false end end.
 Definition largest (c : nat) (vx : list (list box)) : Z := fold_right (fun r m => Z.max (size_of_box (nth c r zero_box)) m) 0 vx.
-Definition channel_fits (h : layer_hint) (vx : list (list box)) (c : nat) (ch : channel) : bool :=
-  forallb (fun k => let g := UnitOf ch * step_of h (Number ch) k in sub (nth c (nth k vx []) zero_box) (g - UnitSlack ch, g + UnitSlack ch)) (seq 0 (length X)).
+Definition channel_fits (hh : head_hint) (vx : list (list box)) (c : nat) (ch : channel) : bool :=
+  forallb (fun k => let g := UnitOf ch * step_of h (Number ch) k in
+    if picked hh (nth k (PlaceOf h) O) then sub (nth c (nth k vx []) zero_box) (g - UnitSlack ch, g + UnitSlack ch)
+    else step_of h (Number ch) k =? 0) (seq 0 (length X)).
 Definition no_channel : channel := {| Number := 0; UnitOf := 0; UnitSlack := 0 |}.
-Definition prepared (h : layer_hint) (bh : bhead) (hh : head_hint) : option (list (channel * Z * Z)) :=
-  let H := hull_of X in
-  match times_box (nth 0 P []) (BK bh), times_box H (BK bh), times_box (nth 0 P []) (BV bh), mapM (fun B => times_box B (BV bh)) X with
-  | Some k0, Some kl, Some v0, Some vx =>
-      if forallb (fun B => subs B H) X && forallb (row_fits bh hh k0 kl) (seq 0 (S T)) &&
-         forallb (fun c => channel_fits h vx c (nth c (Channels hh) no_channel)) (seq 0 (length (BV bh)))
-      then Some (map (fun c => (nth c (Channels hh) no_channel, largest c vx, size_of_box (nth c v0 zero_box))) (seq 0 (length (BV bh))))
+Definition seen_places (hh : head_hint) (b : bool) : list box := hull_of (map (fun i => nth i P []) (filter (fun i => eqb (picks hh i) b) (seq 1 T))).
+Definition head_forms (bh : bhead) (hh : head_hint) : option (list form) :=
+  let Ht := seen_places hh true in let Hf := seen_places hh false in
+  match times_box (nth 0 P []) (BK bh), times_box Ht (BK bh), times_box Hf (BK bh), times_box (nth 0 P []) (BV bh), mapM (fun B => times_box B (BV bh)) X with
+  | Some k0, Some kl, Some ku, Some v0, Some vx =>
+      if forallb (fun i => subs (nth i P []) (if picks hh i then Ht else Hf)) (seq 1 T) && forallb (row_fits bh hh k0 kl ku) (seq 0 (S T)) &&
+         forallb (fun c => channel_fits hh vx c (nth c (Channels hh) no_channel)) (seq 0 (length (BV bh)))
+      then match mapM (fun c => let ch := nth c (Channels hh) no_channel in let '(nl, nh) := span (Number ch) in
+                         counter_form T (Number ch) (Share hh) (ShareSlack hh) (Rest hh) (UnitOf ch) (UnitSlack ch) (largest c vx) (2 * grid) (size_of_box (nth c v0 zero_box)) nl nh)
+                      (seq 0 (length (BV bh))) with
+           | Some ys => mapM (fun C => form_sum span (combine ys C)) (BC bh) | None => None end
       else None
-  | _, _, _, _ => None end.
-Definition head_box (bh : bhead) (hh : head_hint) (ps : list (channel * Z * Z)) (ns : nat -> Z * Z) : option (list box) :=
-  match mapM (fun p : channel * Z * Z => let '(ch, V, v0) := p in let '(nl, nh) := ns (Number ch) in
-                       counter_box T (Share hh) (ShareSlack hh) (UnitOf ch) (UnitSlack ch) V (2 * grid) v0 nl nh) ps with
-  | Some y => times_box y (BC bh) | None => None end.
+  | _, _, _, _, _ => None end.
+Definition infs (F : list form) (n : nat -> Z) (x : vec) : Prop := Forall2 (fun f y => inf f n y) F x.
 
-Lemma mapM_map {A B C} (f : B -> option C) (g : A -> B) l : mapM f (map g l) = mapM (fun a => f (g a)) l.
-Proof. induction l; cbn; [reflexivity|]. now rewrite IHl. Qed.
 Lemma abs_in b c x : sub b (- c, c) = true -> inb b x -> (Rabs (at40 (B2R x)) <= IZR c)%R.
 Proof. intros H I. destruct (sub_sound _ _ _ H I) as [_ [A B]]. cbn [fst snd] in *. rewrite opp_IZR in A. apply Rabs_le. lra. Qed.
-Lemma size_of_box_sound b x : inb b x -> (Rabs (at40 (B2R x)) <= IZR (size_of_box b))%R.
-Proof. intros [_ [A B]]. unfold size_of_box. rewrite IZR_max, !abs_IZR. unfold Rmax, Rabs; repeat destruct Rle_dec; repeat destruct Rcase_abs; lra. Qed.
 Lemma largest_sound c vx r : In r vx -> size_of_box (nth c r zero_box) <= largest c vx.
 Proof. unfold largest. induction vx as [|a vx IH]; intros []; cbn; [subst; lia|]. specialize (IH H). lia. Qed.
 Lemma near b g s x : sub b (g - s, g + s) = true -> inb b x -> (Rabs (at40 (B2R x) - IZR g) <= IZR s)%R.
 Proof. intros H I. destruct (sub_sound _ _ _ H I) as [_ [A B]]. cbn [fst snd] in *. rewrite minus_IZR in A. rewrite plus_IZR in B. apply Rabs_le. lra. Qed.
-
-Lemma head_sound ex n h bh hh th ps cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th -> prepared h bh hh = Some ps ->
-  at_places n xs -> by_class n cls xs -> head_on ex n th xs ys -> forall t, (t < n)%nat -> forall ns Y,
-  (forall j, fst (ns j) <= counted h cls j t <= snd (ns j)) -> head_box bh hh ps ns = Some Y -> inv Y (ys t).
+Lemma picks_pos pk t i : (1 <= i <= t)%nat -> pk i = true -> (0 < picks_to pk t)%nat.
 Proof.
-  intros HX Hn [IQ [IK [IV IC]]] HP HA HB [q [k [v [Hqkv Hrow]]]] t Ht ns Y Hns HY.
-  unfold prepared in HP. destruct (times_box (nth 0 P []) (BK bh)) as [k0|] eqn:EK0; [|discriminate].
-  destruct (times_box (hull_of X) (BK bh)) as [kl|] eqn:EKL; [|discriminate]. destruct (times_box (nth 0 P []) (BV bh)) as [v0|] eqn:EV0; [|discriminate].
+  induction t as [|t IH]; intros Hi H; [lia|]. cbn [picks_to]. destruct (Nat.eq_dec i (S t)) as [->|]; [rewrite H; lia|]. specialize (IH ltac:(lia) H). lia.
+Qed.
+
+Lemma head_sound ex n bh hh th Fs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th -> head_forms bh hh = Some Fs ->
+  at_places n xs -> by_class n cls xs -> placed n cls -> head_on ex n th xs ys -> forall t, (t < n)%nat -> infs Fs (counts h cls t) (ys t).
+Proof.
+  intros HX Hn [IQ [IK [IV IC]]] HP HA HB HPL [q [k [v [Hqkv Hrow]]]] t Ht.
+  unfold head_forms in HP. cbv zeta in HP. destruct (times_box (nth 0 P []) (BK bh)) as [k0|] eqn:EK0; [|discriminate].
+  destruct (times_box (seen_places hh true) (BK bh)) as [kl|] eqn:EKL; [|discriminate]. destruct (times_box (seen_places hh false) (BK bh)) as [ku|] eqn:EKU; [|discriminate].
+  destruct (times_box (nth 0 P []) (BV bh)) as [v0|] eqn:EV0; [|discriminate].
   destruct (mapM (fun B => times_box B (BV bh)) X) as [vx|] eqn:EVX; [|discriminate]. destruct andb eqn:A; [|discriminate].
-  apply andb_prop in A as [A A3]. apply andb_prop in A as [A1 A2]. rewrite forallb_forall in A1, A2, A3. apply some_inj in HP. subst ps.
+  apply andb_prop in A as [A A3]. apply andb_prop in A as [A1 A2]. rewrite forallb_forall in A1, A2, A3.
+  destruct (mapM _ (seq 0 (length (BV bh)))) as [yf|] eqn:EY; [|discriminate].
   assert (N0 : (0 < n)%nat) by lia.
   assert (K0 : inv k0 (k O)) by (eapply times_sound; [apply (HA O N0)|exact IK|exact EK0|apply Hqkv; lia]).
-  assert (KL : forall i, (1 <= i < n)%nat -> inv kl (k i)).
-  { intros i Hi. destruct (HB i Hi) as [C1 C2]. eapply times_sound; [|exact IK|exact EKL|apply Hqkv; lia].
-    eapply subs_sound; [apply A1, nth_In, C1|exact C2]. }
+  assert (KL : forall i, (1 <= i < n)%nat -> inv (if picks hh i then kl else ku) (k i)).
+  { intros i Hi. pose proof (A1 i ltac:(apply in_seq; lia)) as S. destruct (picks hh i).
+    - eapply times_sound; [|exact IK|exact EKL|apply Hqkv; lia]. eapply subs_sound; [exact S|apply HA; lia].
+    - eapply times_sound; [|exact IK|exact EKU|apply Hqkv; lia]. eapply subs_sound; [exact S|apply HA; lia]. }
   assert (V0 : inv v0 (v O)) by (eapply times_sound; [apply (HA O N0)|exact IV|exact EV0|apply Hqkv; lia]).
   assert (LV : length vx = length X) by (apply mapM_some in EVX; apply (Forall2_len _ _ _ EVX)).
   assert (VL : forall i, (1 <= i < n)%nat -> (cls i < length X)%nat /\ inv (nth (cls i) vx []) (v i)).
-  { intros i Hi. destruct (HB i Hi) as [C1 C2]. split; [exact C1|]. apply mapM_some in EVX.
-    assert (E : times_box (nth (cls i) X []) (BV bh) = Some (nth (cls i) vx [])).
-    { clear -EVX C1. revert C1. generalize (cls i). induction EVX; intros m Hm; cbn in Hm; [lia|]. destruct m; cbn; auto. apply IHEVX. lia. }
+  { intros i Hi. destruct (HB i Hi) as [C1 C2]. split; [exact C1|]. pose proof (mapM_nth _ _ _ (cls i) [] [] EVX C1) as E.
     eapply times_sound; [exact C2|exact IV|exact E|apply Hqkv; lia]. }
   destruct (Hrow t Ht) as [s [w [y [Hs [Hw [Hy HC]]]]]].
-  assert (RF : row_fits bh hh k0 kl t = true) by (apply A2, in_seq; lia).
+  assert (RF : row_fits bh hh k0 kl ku t = true) by (apply A2, in_seq; lia).
   unfold row_fits in RF. destruct (times_box (nth t P []) (BQ bh)) as [qb|] eqn:EQ; [|discriminate].
   destruct (sum_box (combine qb k0)) as [s0|] eqn:ES0; [|discriminate]. destruct (sum_box (combine qb kl)) as [sl|] eqn:ESL; [|discriminate].
-  destruct (shares T t s0 sl) as [[w0 wl]|] eqn:EW; [|discriminate]. apply andb_prop in RF as [R1 R2].
+  destruct (sum_box (combine qb ku)) as [su|] eqn:ESU; [|discriminate]. cbv zeta in RF.
+  destruct (shares _ _ _ _ _ _) as [[[w0 wl] wu]|] eqn:EW; [|discriminate]. apply andb_prop in RF as [RF R3]. apply andb_prop in RF as [R1 R2]. apply Z.leb_le, IZR_le in R3.
   assert (Q : inv qb (q t)) by (eapply times_sound; [apply (HA t Ht)|exact IQ|exact EQ|apply Hqkv; lia]).
   assert (S0 : inb s0 (s O)) by (eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ Q K0)|exact ES0|apply Hs; lia]).
-  assert (SL : forall i, (1 <= i <= t)%nat -> inb sl (s i)).
-  { intros i Hi. eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ Q (KL i ltac:(lia)))|exact ESL|apply Hs; lia]. }
-  destruct (shares_sound ex T n t s w s0 sl w0 wl HX ltac:(lia) EW S0 SL Hw) as [W0 [WL WN]].
-  unfold head_box in HY. rewrite mapM_map in HY. destruct (mapM _ (seq 0 (length (BV bh)))) as [yb|] eqn:EY; [|discriminate].
-  eapply times_sound; [|exact IC|exact HY|exact HC].
-  assert (LB : length (BV bh) = length (WV th)) by apply (Forall2_len _ _ _ IV). rewrite LB in EY, A3.
-  apply mapM_some in EY. unfold each_sum in Hy. unfold inv.
-  assert (G : forall l yb y, (forall c, In c l -> In c (seq 0 (length (WV th)))) ->
-     Forall2 (fun b c => (let '(nl, nh) := ns (Number (nth c (Channels hh) no_channel)) in
-        counter_box T (Share hh) (ShareSlack hh) (UnitOf (nth c (Channels hh) no_channel)) (UnitSlack (nth c (Channels hh) no_channel))
-          (largest c vx) (2 * grid) (size_of_box (nth c v0 zero_box)) nl nh) = Some b) yb l ->
-     Forall2 (fun c r => sums (map (fun i => (w i, at_channel c (v i))) (seq 0 n)) r) l y -> Forall2 inb yb y).
-  { intros l. induction l as [|c l IH]; intros yb' y' HI H1 H2; inversion H1; subst; inversion H2; subst; constructor.
-    2: { eapply IH; eauto. intros; apply HI; now right. }
-    clear IH H1 H2. set (ch := nth c (Channels hh) no_channel) in *. destruct (ns (Number ch)) as [nl nh] eqn:EN.
-    assert (CF : channel_fits h vx c ch = true) by (apply A3, HI; now left). unfold channel_fits in CF. rewrite forallb_forall in CF.
-    eapply counter_sound with (T := T) (n := n) (t := t) (w := w) (v := fun i => at_channel c (v i)) (steps := fun i => step_of h (Number ch) (cls i)); [lia|eassumption| | | | | | | | |eassumption].
-    - pose proof (Hns (Number ch)) as Q1. rewrite EN in Q1. exact Q1.
-    - apply W0.
-    - eapply abs_in; [|exact W0]. replace (- (2 * grid)) with (-2 * grid) by lia. exact R1.
-    - apply size_of_box_sound. apply inv_at. exact V0.
-    - intros i Hi. split; [exact (proj1 (WL i Hi))|]. destruct (Nat.eqb_spec t 0); [lia|]. eapply near; [exact R2|apply WL; exact Hi].
-    - exact WN.
-    - intros i Hi. destruct i as [|i]; [apply (inv_at _ _ c V0)|]. destruct (VL (S i) ltac:(lia)) as [_ I]. apply (inv_at _ _ c I).
-    - intros i Hi. destruct (VL i ltac:(lia)) as [C1 I]. pose proof (inv_at _ _ c I) as J. split.
-      + eapply near; [|exact J]. apply CF. apply in_seq. lia.
-      + eapply Rle_trans; [apply (size_of_box_sound _ _ J)|]. apply IZR_le. apply largest_sound. apply nth_In. lia. }
-  eapply G; [|exact EY|exact Hy]. auto.
+  assert (SL : forall i, (1 <= i <= t)%nat -> inb (if picks hh i then sl else su) (s i)).
+  { intros i Hi. pose proof (KL i ltac:(lia)) as I. destruct (picks hh i).
+    - eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ Q I)|exact ESL|apply Hs; lia].
+    - eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ Q I)|exact ESU|apply Hs; lia]. }
+  destruct (shares_sound ex (picks hh) T n t s w s0 sl su w0 wl wu HX ltac:(lia) EW S0 SL Hw) as [W0 [WL WN]].
+  assert (IY : infs yf (counts h cls t) y).
+  { assert (LB : length (BV bh) = length (WV th)) by apply (Forall2_len _ _ _ IV). rewrite LB in EY, A3.
+    apply mapM_some in EY. unfold each_sum in Hy. unfold infs.
+    assert (G : forall l yb y, (forall c, In c l -> In c (seq 0 (length (WV th)))) ->
+       Forall2 (fun F c => (let ch := nth c (Channels hh) no_channel in let '(nl, nh) := span (Number ch) in
+          counter_form T (Number ch) (Share hh) (ShareSlack hh) (Rest hh) (UnitOf ch) (UnitSlack ch) (largest c vx) (2 * grid) (size_of_box (nth c v0 zero_box)) nl nh) = Some F) yb l ->
+       Forall2 (fun c r => sums (map (fun i => (w i, at_channel c (v i))) (seq 0 n)) r) l y -> Forall2 (fun F r => inf F (counts h cls t) r) yb y).
+    { intros l. induction l as [|c l IH]; intros yb' y' HI H1 H2; inversion H1; subst; inversion H2; subst; constructor.
+      2: { eapply IH; eauto. intros; apply HI; now right. }
+      clear IH H1 H2. cbv zeta in *. set (ch := nth c (Channels hh) no_channel) in *.
+      pose proof (counts_in cls t ltac:(lia) (Number ch)) as SP. destruct (span (Number ch)) as [nl nh]. cbn [fst snd] in SP.
+      assert (CF : channel_fits hh vx c ch = true) by (apply A3, HI; now left). unfold channel_fits in CF. rewrite forallb_forall in CF.
+      match goal with H : counter_form _ _ _ _ _ _ _ _ _ _ _ _ = Some _ |- _ => rename H into EF end.
+      pose proof EF as EF'. unfold counter_form in EF'. cbv zeta in EF'. destruct andb eqn:AA in EF'; [|discriminate]. clear EF'.
+      repeat (apply andb_prop in AA as [AA ?]). repeat match goal with H : (_ <=? _)%Z = true |- _ => apply Z.leb_le in H end.
+      match goal with H : sums _ ?r |- _ => rename H into SS; set (yc := r) in * end.
+      destruct (counter_sound (picks hh) T n t (Share hh) (ShareSlack hh) (Rest hh) (UnitOf ch) (UnitSlack ch) (largest c vx) (2 * grid) (size_of_box (nth c v0 zero_box))
+        w (fun i => at_channel c (v i)) (fun i => step_of h (Number ch) (cls i)) yc ltac:(lia)) as [Fy Ey]; try assumption.
+      - apply W0.
+      - eapply abs_in; [|exact W0]. replace (- (2 * grid)) with (-2 * grid) by lia. exact R1.
+      - apply size_of_box_sound. apply inv_at. exact V0.
+      - intros i Hi. destruct (WL i Hi) as [F1 I]. split; [exact F1|]. destruct (picks hh i) eqn:EPi.
+        + destruct (Nat.eqb_spec (picks_to (picks hh) t) 0) as [E0|]; [pose proof (picks_pos (picks hh) t i Hi EPi); lia|]. eapply near; [exact R2|exact I].
+        + eapply Rle_trans; [exact I|exact R3].
+      - intros i Hi. destruct i as [|i]; [apply (inv_at _ _ c V0)|]. destruct (VL (S i) ltac:(lia)) as [_ I]. apply (inv_at _ _ c I).
+      - intros i Hi. destruct (VL i ltac:(lia)) as [C1 I]. pose proof (inv_at _ _ c I) as J. split.
+        + eapply Rle_trans; [apply (size_of_box_sound _ _ J)|]. apply IZR_le. apply largest_sound. apply nth_In. lia.
+        + specialize (CF (cls i) ltac:(apply in_seq; lia)). cbv zeta in CF. rewrite (HPL i ltac:(lia)) in CF. fold (picks hh i) in CF. destruct (picks hh i).
+          * eapply near; [exact CF|exact J].
+          * now apply Z.eqb_eq.
+      - eapply counter_form_sound; [exact EF|exact SP|exact Fy|exact Ey]. }
+    eapply G; [|exact EY|exact Hy]. auto. }
+  unfold infs. apply mapM_some in HP. unfold times, each_sum in HC. revert HC. generalize (ys t). clear -HP IC IY Hn Ht. revert Fs HP. induction IC as [|C c Cs cs HCc IC IH]; intros Fs HP z HC; inversion HC; subst; inversion HP; subst; constructor.
+  - eapply (form_sum_sound span (counts h cls t)); [apply counts_in; lia| |eassumption|eassumption]. exact (Forall2_combine (fun F y => inf F (counts h cls t) y) inb _ _ _ _ IY HCc).
+  - apply IH; assumption.
 Qed.
 End Layer.

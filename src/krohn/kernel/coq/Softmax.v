@@ -177,3 +177,42 @@ Proof.
     eapply Rle_lt_trans; [exact AB|]. rewrite grid_is. unfold room. rewrite <- bpow_plus. change (IZR (2 ^ 92)) with (bpow radix2 92). apply bpow_lt. lia. }
   rewrite below_room in BC by exact S. destruct BC as [B1 [B2 _]]. split; [now rewrite B2|]. rewrite B1. exact B.
 Qed.
+(* the same where the sign is not known *)
+Definition abs_div (a : Z) (b : box) : option Z :=
+  if ((0 <=? a) && (a <=? 2 ^ 60) && (2 ^ 20 <=? fst b))%Z then let h := (a * grid / fst b + 1)%Z in Some (h + Z.shiftr h 24 + 2)%Z else None.
+Lemma abs_div_sound a b c x y : abs_div a b = Some c -> is_finite x = true -> Rabs (at40 (B2R x)) <= IZR a -> inb b y ->
+  is_finite (Bdiv mode_NE x y) = true /\ Rabs (at40 (B2R (Bdiv mode_NE x y))) <= IZR c.
+Proof.
+  unfold abs_div. destruct andb eqn:C; [|discriminate]. repeat (apply andb_prop in C as [C ?]).
+  repeat match goal with H : (_ <=? _)%Z = true |- _ => apply Z.leb_le in H end.
+  intros E Fx X1 [Fy [Y1 Y2]]. apply some_inj in E. subst c. pose proof grid_pos as GP. set (h := (a * grid / fst b + 1)%Z).
+  assert (B0 : 0 < IZR (fst b)) by (apply IZR_lt; lia). assert (YP : 0 < B2R y) by (unfold at40 in Y1; nra).
+  set (q := B2R x / B2R y). assert (QY : Rabs (at40 q) * at40 (B2R y) = Rabs (at40 (B2R x)) * IZR grid).
+  { unfold q, at40 at 1, Rdiv. rewrite !Rabs_mult, (Rabs_pos_eq (/ B2R y)), (Rabs_pos_eq (IZR grid)) by (try lra; left; now apply Rinv_0_lt_compat).
+    unfold at40. rewrite Rabs_mult, (Rabs_pos_eq (IZR grid)) by lra. field. lra. }
+  assert (QH : Rabs (at40 q) <= IZR h).
+  { pose proof (Z.mul_succ_div_gt (a * grid) (fst b) ltac:(lia)) as D. replace (Z.succ (a * grid / fst b)) with h in D by (unfold h; lia).
+    apply IZR_lt in D. rewrite !mult_IZR in D. apply Rmult_le_reg_l with (IZR (fst b)); [lra|].
+    pose proof (Rabs_pos (at40 q)). apply Rle_trans with (Rabs (at40 q) * at40 (B2R y)); [rewrite Rmult_comm; apply Rmult_le_compat_l; lra|].
+    rewrite QY. apply Rle_trans with (IZR a * IZR grid); [apply Rmult_le_compat_r; lra|lra]. }
+  destruct (rnd_any q) as [d [e [Hd [He R]]]]. pose proof u_pos. pose proof eta_pos. pose proof u_is as U. change (IZR (2 ^ 24)) with 16777216 in U.
+  assert (EG : eta * IZR grid <= 1) by (unfold eta; rewrite grid_is, <- bpow_plus; apply (bpow_le radix2 _ 0); lia).
+  assert (RR : at40 (rnd q) = at40 q + d * at40 q + e * IZR grid) by (rewrite R; unfold at40; ring).
+  assert (B : Rabs (at40 (rnd q)) <= IZR (h + Z.shiftr h 24 + 2)).
+  { rewrite RR, !plus_IZR. pose proof (IZR_shiftr h 24 ltac:(lia)) as [_ Kh]. change (IZR (2 ^ 24)) with 16777216 in Kh.
+    eapply Rle_trans; [apply Rabs_triang|]. eapply Rle_trans; [apply Rplus_le_compat_r; apply Rabs_triang|]. rewrite !Rabs_mult, (Rabs_pos_eq (IZR grid)) by lra.
+    pose proof (Rabs_pos (at40 q)). assert (Rabs d * Rabs (at40 q) <= u * IZR h) by (apply Rmult_le_compat; auto using Rabs_pos).
+    assert (Rabs e * IZR grid <= 1) by nra. assert (u * IZR h <= IZR (Z.shiftr h 24) + 1) by nra. lra. }
+  pose proof (Bdiv_correct 24 128 _ _ mode_NE x y ltac:(lra)) as BC. fold q in BC.
+  assert (S : Rabs (rnd q) < room).
+  { assert (HM : (h <= 2 ^ 90)%Z).
+    { unfold h. assert (a * grid / fst b <= 2 ^ 60 * grid / 2 ^ 20)%Z; [|change (2 ^ 60 * grid / 2 ^ 20)%Z with (2 ^ 80)%Z in *; lia].
+      apply Z.le_trans with (2 ^ 60 * grid / fst b)%Z; [apply Z.div_le_mono; lia|apply Z.div_le_compat_l; lia]. }
+    assert (h + Z.shiftr h 24 + 2 <= 2 ^ 92)%Z.
+    { assert (Z.shiftr h 24 <= h)%Z; [|lia]. rewrite Z.shiftr_div_pow2 by lia. apply Z.div_le_upper_bound; [lia|].
+      assert (0 <= h)%Z by (unfold h; pose proof (Z.div_pos (a * grid) (fst b)); lia). nia. }
+    assert (AB : Rabs (at40 (rnd q)) <= IZR (2 ^ 92)) by (eapply Rle_trans; [exact B|apply IZR_le; lia]).
+    unfold at40 in AB. rewrite Rabs_mult, (Rabs_pos_eq (IZR grid)) in AB by lra. apply Rmult_lt_reg_r with (IZR grid); [lra|].
+    eapply Rle_lt_trans; [exact AB|]. rewrite grid_is. unfold room. rewrite <- bpow_plus. change (IZR (2 ^ 92)) with (bpow radix2 92). apply bpow_lt. lia. }
+  rewrite below_room in BC by exact S. destruct BC as [B1 [B2 _]]. split; [now rewrite B2|]. rewrite B1. exact B.
+Qed.

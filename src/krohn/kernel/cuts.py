@@ -1,0 +1,122 @@
+"""Where an MLP can be cut: each hidden unit there depends on the letter's class, or on one group of counters.
+
+Group 0 is the class; group g + 1 is the g-th of those whose counts add to the stream. The sums of the next
+matrix are then sums of one part for each group, and the part of a counting group repeats with its count.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.errors import Unsupported
+from krohn.network.transformer import Layer, Matrix, Mlp
+
+TOLERANCE = 0.01
+"""Numbers that mean different things differ by more."""
+EXACT = 1e-6
+MOST_VIEWS = 200
+MOST_OUTCOMES = 20_000
+"""Each is a box through the rest of the MLP."""
+NO_CUT = (
+    "the kernel's proofs cover layers whose MLP can be cut where each unit depends on the letter or on one "
+    "counter; this one cannot"
+)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A place in an MLP.
+
+    Attributes:
+        place: how many matrices stand before it.
+        owner: the group of each hidden unit.
+        channels: the group of each channel before the MLP.
+        moduli: for each counting group, after how many counts its part repeats.
+        cost: multiplications of boxes that the proof takes, about.
+    """
+
+    place: int
+    owner: tuple[int, ...]
+    channels: tuple[int, ...]
+    moduli: tuple[int, ...]
+    cost: int
+
+
+def hidden(mlp: Mlp, place: int, stream: Matrix) -> Matrix:
+    """The hidden units after so many matrices."""
+    for weight, bias in list(zip(mlp.weights, mlp.biases, strict=True))[:place]:
+        stream = np.maximum(stream @ weight + bias, 0.0)
+    return stream
+
+
+def best_cut(layer: Layer, rows: Matrix, effects: Sequence[Matrix], spans: Sequence[range]) -> Cut:
+    """The cut with the least moduli, and of these the one that costs least.
+
+    Args:
+        rows: the stream before the MLP for each class, nothing counted.
+        effects: what one count of each group adds to the stream.
+        spans: the counts that may occur.
+    """
+    places = range(len(layer.mlp.weights))
+    cuts = [cut for place in places if (cut := _cut_at(place, layer, rows, effects, spans))]
+    if not cuts:
+        raise Unsupported(NO_CUT)
+    return min(cuts, key=lambda cut: (np.prod(cut.moduli, dtype=object), cut.cost))
+
+
+def _cut_at(
+    place: int, layer: Layer, rows: Matrix, effects: Sequence[Matrix], spans: Sequence[range]
+) -> Cut | None:
+    mlp = layer.mlp
+    views = [_views(rows, effects, spans, group) for group in range(len(effects))]
+    owner = _owners([hidden(mlp, place, view) for view in views], len(mlp.weights[place]))
+    channels = _owners(views, rows.shape[1])
+    kept = layer.keep_mlp != 0
+    if (owner < 0).any() or (channels[kept] < 0).any():
+        return None
+    channels = np.maximum(channels, 0)
+    moduli = []
+    for group, (effect, span) in enumerate(zip(effects, spans, strict=True)):
+        stream = rows[:1] + np.arange(span.start, span.stop)[:, None] * effect
+        own, own_channels = owner == group + 1, kept & (channels == group + 1)
+        parts = hidden(mlp, place, stream)[:, own] @ mlp.weights[place][own]
+        moduli.append(_period(np.concatenate([parts, (stream * layer.keep_mlp)[:, own_channels]], axis=1)))
+    outcomes = len(rows) * int(np.prod(moduli, dtype=object)) if moduli else len(rows)
+    if outcomes > MOST_OUTCOMES:
+        return None
+    sizes = [int(np.count_nonzero(weight)) for weight in mlp.weights]
+    counts = len(rows) + sum(map(len, spans))
+    cost = counts * sum(sizes[: place + 1]) + outcomes * sum(sizes[place + 1 :])
+    return Cut(place, tuple(owner.tolist()), tuple(channels.tolist()), tuple(moduli), cost)
+
+
+def _views(rows: Matrix, effects: Sequence[Matrix], spans: Sequence[range], group: int) -> Matrix:
+    """The stream for some counts of a group, some classes, and least and most counts of the others."""
+    picked = rows[np.linspace(0, len(rows) - 1, min(len(rows), 16)).round().astype(int)]
+    span = spans[group]
+    counts = np.linspace(span.start, span.stop - 1, min(len(span), MOST_VIEWS)).round()
+    ends = [
+        sum((effects[g] * spans[g][end] for g in range(len(effects)) if g != group), 0.0 * effects[group])
+        for end in (0, -1)
+    ]
+    own = counts[:, None, None, None] * effects[group]
+    return np.asarray(own + picked[None, :, None] + np.stack(ends)[None, None])
+
+
+def _owners(views: Sequence[Matrix], units: int) -> npt.NDArray[np.int64]:
+    """For each unit the one group that moves it, 0 if none does; -1 if several do."""
+    moved = np.zeros((len(views) + 1, units), bool)
+    for group, view in enumerate(views):
+        least = EXACT * (1 + np.abs(view).max(initial=0.0))
+        moved[group + 1] = (np.ptp(view, axis=0) > least).any(axis=(0, 1))
+        moved[0] |= (np.ptp(view, axis=1) > least).any(axis=(0, 1))
+    return np.where(moved.sum(axis=0) > 1, -1, moved.argmax(axis=0))
+
+
+def _period(rows: Matrix) -> int:
+    for period in range(1, len(rows)):
+        if np.abs(rows[period:] - rows[:-period]).max(initial=0.0) < TOLERANCE:
+            return period
+    return len(rows)
