@@ -17,7 +17,8 @@ from krohn.bridge import TorchNetwork
 from krohn.cli.app import run
 from krohn.errors import InvalidInput, KrohnError, Unsupported
 from krohn.kernel.coq import output_of
-from krohn.kernel.counters import Counting, NoCounters, counting
+from krohn.kernel.counters import NoCounters, counting
+from krohn.kernel.counting_hints import Counting
 from krohn.kernel.cuts import best_cut
 from krohn.kernel.stored import StoredTransformer, bytes_of_tensors, stored_transformer, tensors_of_bytes
 from krohn.kernel.transformer_text import HEAD, transformer_definitions
@@ -214,10 +215,12 @@ def test_an_mlp_that_cannot_be_cut_is_refused() -> None:
     both = Mlp((np.array([[1.0], [1.0]]), np.array([[1.0, 0.0]])), (np.array([-1.0]), np.zeros(2)))
     layer = Layer((), both, np.zeros(2), np.ones(2))
     effects, spans = list(np.eye(2)), [range(5), range(5)]
-    with pytest.raises(Unsupported, match="on one counter; this one cannot"):
+    with pytest.raises(Unsupported, match="on one counter, and repeats with its count; this one cannot"):
         best_cut(layer, np.zeros((1, 2)), [effects[0], effects[0] + effects[1]], spans)
-    alone = replace(layer, keep_mlp=np.zeros(2))
-    assert best_cut(alone, np.zeros((1, 2)), effects, spans).place == 0
+    still = replace(layer, keep_mlp=np.zeros(2))
+    with pytest.raises(Unsupported, match="repeats with its count"):
+        best_cut(still, np.zeros((1, 2)), effects, spans)
+    assert best_cut(still, np.zeros((1, 2)), effects, spans, repeats=False).moduli == (5, 5)
 
 
 def test_what_coq_accepts_after_a_flipped_bit_is_right(coq: Path, tmp_path: Path) -> None:
@@ -305,10 +308,12 @@ def test_random_networks_give_the_logits_of_torch(coq: Path, tmp_path: Path) -> 
     assert compared >= 15
 
 
-def test_other_heads_are_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, missing in (("FlipFlop", "this one has LatestWrite"), ("Grid4", "this one has LatestMatch")):
+def test_other_heads_are_refused_in_one_line(
+    coq: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, missing in (("FlipFlop", "has LatestWrite"), ("Grid4", "has LatestMatch"), ("abab", "repeats")):
         net = str(tmp_path / name)
-        assert run(["compile", name, "--length", "4", "--out", net]) == 0
+        assert run(["compile", name, "--length", "20", "--out", net]) == 0
         capsys.readouterr()
         assert run(["verify", net, "--kernel"]) == 2
         message = capsys.readouterr().err

@@ -7,7 +7,7 @@ All is read off the weights in float64.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import isfinite, lcm
 
@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import LimitExceeded
+from krohn.errors import LimitExceeded, Unsupported
+from krohn.kernel.counting_hints import Channel, Counting, Group, HeadHint, LayerHint, Residues
 from krohn.kernel.cuts import TOLERANCE, best_cut
 from krohn.network.forward import apply_mlp
 from krohn.network.transformer import Layer, Matrix, Transformer
@@ -39,89 +40,6 @@ Places = npt.NDArray[np.int64]
 """For each class the residue of its position."""
 
 
-@dataclass(frozen=True)
-class Channel:
-    """One value of a head: its counter, and the unit of its steps with a slack, on the grid."""
-
-    counter: int
-    unit: int
-    slack: int
-
-
-@dataclass(frozen=True)
-class HeadHint:
-    """On the grid: the share of a letter, its slack, the most that others have; which places are picked."""
-
-    share: int
-    slack: int
-    rest: int
-    picks: tuple[bool, ...]
-    channels: tuple[Channel, ...]
-
-
-@dataclass(frozen=True)
-class Group:
-    """Counters that are looked at as one: their weights, a modulus, and for each class a coarser one."""
-
-    weights: tuple[int, ...]
-    modulus: int
-    coarse: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class LayerHint:
-    """``Counting.v`` has the same names.
-
-    Attributes:
-        steps: for each counter, what each class adds.
-        places: for each class, the residue of its position.
-        groups: the first is the class itself; the others count.
-        cut, owner, channels: as ``krohn.kernel.cuts`` says.
-        following: for each class and each list of residues, the class after the layer; where no word leads,
-            the number of classes.
-        classes: how many there are after the layer.
-    """
-
-    heads: tuple[HeadHint, ...]
-    steps: tuple[tuple[int, ...], ...]
-    places: tuple[int, ...]
-    groups: tuple[Group, ...]
-    cut: int
-    owner: tuple[int, ...]
-    channels: tuple[int, ...]
-    following: tuple[tuple[int, ...], ...] = ()
-    classes: int = 0
-
-    def advanced(self, residues: tuple[int, ...], at: int) -> tuple[int, ...]:
-        """The residues after one more letter of a class."""
-        return tuple(
-            (r + sum(w * self.steps[j][at] for j, w in enumerate(g.weights))) % g.modulus
-            for r, g in zip(residues, self.groups, strict=True)
-        )
-
-    def place(self, residues: tuple[int, ...]) -> int:
-        """Where a list of residues stands in ``following``."""
-        place = 0
-        for group, residue in zip(self.groups, residues, strict=True):
-            place = place * group.modulus + residue
-        return place
-
-
-Residues = tuple[tuple[int, ...], ...]
-"""The residue of the position, and for each layer those of its groups."""
-
-
-@dataclass(frozen=True)
-class Counting:
-    """All hints: ``states`` is the state of each class at the end, ``known`` what words reach."""
-
-    period: int
-    layers: tuple[LayerHint, ...]
-    states: tuple[int, ...]
-    known: tuple[tuple[Residues, int], ...]
-    right: bool
-
-
 class NoCounters(Exception):
     """The weights are not those of counting heads; the text says why."""
 
@@ -131,12 +49,15 @@ def counting(network: Transformer, automaton: Semiautomaton) -> Counting:
 
     In short words neither places nor counts may repeat; then each place is a class of its own.
     """
-    period = _period_of_places(network.positions[1:])
-    hints = _hints(network, automaton, period)
-    length = network.max_length
-    if not hints.right and length <= MOST_SHORT:
-        hints = _hints(network, automaton, length + 1)
-    return hints
+    short = network.max_length <= MOST_SHORT
+    try:
+        hints = _hints(network, automaton, _period_of_places(network.positions[1:]))
+        if hints.right or not short:
+            return hints
+    except Unsupported:
+        if not short:
+            raise
+    return _hints(network, automaton, network.max_length + 1)
 
 
 def _hints(network: Transformer, automaton: Semiautomaton, period: int) -> Counting:
@@ -235,7 +156,7 @@ def _layer_hint(
         raise NoCounters(f"a layer counts to more than {MOST_COUNTS:,}")
     kept = stream * layer.keep_attention
     _, first, coarse = np.unique(np.rint(kept * 2**20), axis=0, return_index=True, return_inverse=True)
-    cut = best_cut(layer, kept[first], sums, spans)
+    cut = best_cut(layer, kept[first], sums, spans, repeats=period <= length)
     coarse = coarse.reshape(-1)
     if period > length:  # no letter stands at place 0: its classes stay apart
         coarse = np.where(residues == 0, coarse.max() + 1, coarse)

@@ -21,7 +21,7 @@ MOST_OUTCOMES = 20_000
 """Each is a box through the rest of the MLP."""
 NO_CUT = (
     "the kernel's proofs cover layers whose MLP can be cut where each unit depends on the letter or on one "
-    "counter; this one cannot"
+    "counter, and repeats with its count; this one cannot"
 )
 
 
@@ -51,16 +51,21 @@ def hidden(mlp: Mlp, place: int, stream: Matrix) -> Matrix:
     return stream
 
 
-def best_cut(layer: Layer, rows: Matrix, effects: Sequence[Matrix], spans: Sequence[range]) -> Cut:
+def best_cut(
+    layer: Layer, rows: Matrix, effects: Sequence[Matrix], spans: Sequence[range], *, repeats: bool = True
+) -> Cut:
     """The cut with the least moduli, and of these the one that costs least.
 
     Args:
         rows: the stream before the MLP for each class, nothing counted.
         effects: what one count of each group adds to the stream.
         spans: the counts that may occur.
+        repeats: whether each part must repeat within its span.
     """
     places = range(len(layer.mlp.weights))
     cuts = [cut for place in places if (cut := _cut_at(place, layer, rows, effects, spans))]
+    if repeats:
+        cuts = [c for c in cuts if all(m < max(2, len(s)) for m, s in zip(c.moduli, spans, strict=True))]
     if not cuts:
         raise Unsupported(NO_CUT)
     return min(cuts, key=lambda cut: (np.prod(cut.moduli, dtype=object), cut.cost))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from krohn.kernel.certificate_text import MARK, THEOREM, comment, tensor_text
-from krohn.kernel.counters import Counting, HeadHint, LayerHint
+from krohn.kernel.counting_hints import Counting, HeadHint, LayerHint
 from krohn.kernel.stored import StoredTransformer
 
 HEAD = """From Coq Require Import ZArith List String.

@@ -120,7 +120,7 @@ def kernel_verdict(
     coq = check_text(proposed.text)
     reason = None if coq.accepted else "Coq does not accept the certificate"
     if reason and not proposed.right:
-        reason += ": some word leads to a wrong state"
+        reason += ": as its states or counts were read off, some word leads to a wrong state"
     return KernelVerdict(coq.accepted, own, kind, proposed.order, proposed.pairs, coq, reason, digest, length)
 
 

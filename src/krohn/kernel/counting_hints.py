@@ -1,0 +1,86 @@
+"""Hints about counting heads, as Coq reads them; `Counting.v` has records with the same meaning."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One value of a head: its counter, and the unit of its steps with a slack, on the grid."""
+
+    counter: int
+    unit: int
+    slack: int
+
+
+@dataclass(frozen=True)
+class HeadHint:
+    """On the grid: the share of a letter, its slack, the most that others have; which places are picked."""
+
+    share: int
+    slack: int
+    rest: int
+    picks: tuple[bool, ...]
+    channels: tuple[Channel, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Counters that are looked at as one: their weights, a modulus, and for each class a coarser one."""
+
+    weights: tuple[int, ...]
+    modulus: int
+    coarse: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LayerHint:
+    """``Counting.v`` has the same names.
+
+    Attributes:
+        steps: for each counter, what each class adds.
+        places: for each class, the residue of its position.
+        groups: the first is the class itself; the others count.
+        cut, owner, channels: as ``krohn.kernel.cuts`` says.
+        following: for each class and each list of residues, the class after the layer; where no word leads,
+            the number of classes.
+        classes: how many there are after the layer.
+    """
+
+    heads: tuple[HeadHint, ...]
+    steps: tuple[tuple[int, ...], ...]
+    places: tuple[int, ...]
+    groups: tuple[Group, ...]
+    cut: int
+    owner: tuple[int, ...]
+    channels: tuple[int, ...]
+    following: tuple[tuple[int, ...], ...] = ()
+    classes: int = 0
+
+    def advanced(self, residues: tuple[int, ...], at: int) -> tuple[int, ...]:
+        """The residues after one more letter of a class."""
+        return tuple(
+            (r + sum(w * self.steps[j][at] for j, w in enumerate(g.weights))) % g.modulus
+            for r, g in zip(residues, self.groups, strict=True)
+        )
+
+    def place(self, residues: tuple[int, ...]) -> int:
+        """Where a list of residues stands in ``following``."""
+        place = 0
+        for group, residue in zip(self.groups, residues, strict=True):
+            place = place * group.modulus + residue
+        return place
+
+
+Residues = tuple[tuple[int, ...], ...]
+"""The residue of the position, and for each layer those of its groups."""
+
+
+@dataclass(frozen=True)
+class Counting:
+    """All hints: ``states`` is the state of each class at the end, ``known`` what words reach."""
+
+    period: int
+    layers: tuple[LayerHint, ...]
+    states: tuple[int, ...]
+    known: tuple[tuple[Residues, int], ...]
+    right: bool
