@@ -3,14 +3,16 @@
     python tools/prefix_tables.py known
     python tools/prefix_tables.py trained [--pairs N] FOLDER …
     python tools/prefix_tables.py beyond FOLDER …
+    python tools/prefix_tables.py letters FOLDER …
     python tools/prefix_tables.py learned FOLDER …
     python tools/prefix_tables.py write
 
 ``known`` compiles every automaton and algorithm of the suite, plain and rotated, and asks which mechanism
 ``krohn understand --prefixes`` names. ``trained`` asks the same of runs, and how many letters they have right
-on words longer than those they were trained on; ``beyond`` measures the latter again. ``learned`` swaps
-subspaces, learned and linear, of the last position and of the last eight. They write to results/understand/,
-``write`` puts the tables into docs/understand.md and docs/findings-understand.md.
+on words longer than those they were trained on; ``beyond`` measures the latter again, ``letters`` follows
+letters from four places. ``learned`` swaps subspaces, learned and linear, of the last position and of the
+last eight. They write to results/understand/, ``write`` puts the tables into docs/understand.md and
+docs/findings-understand.md.
 """
 
 import json
@@ -32,6 +34,7 @@ from krohn.study.carrying import (
     FROM_THE_LEFT,
     STEP_BY_STEP,
     UNDECIDED,
+    LetterPath,
     follow_letter,
     places_of,
     signature,
@@ -50,6 +53,7 @@ MECHANISM = {"scan": "scan", "grid": "counts", "counter": "counts", "features": 
 """What an algorithm of the suite is; the others are cascades. A network of one block has one step."""
 
 
+LETTER_PAIRS = 12
 GROUPS = ("C2", "C4", "D6", "D8", "Q8", "A4", "S4", "A5")
 
 
@@ -105,6 +109,17 @@ def beyond_again(folders: list[str]) -> None:
         row |= rounded(beyond_of(folder))
         TRAINED.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
         print(folder.name, row["beyond"], row["first_wrong"], flush=True)
+
+
+def letters(folders: list[str]) -> None:
+    for folder in (Path(name) for name in folders):
+        subject = subject_of_run(folder, compared=4)
+        paths = [follow_letter(subject, place, pairs=LETTER_PAIRS) for place in places_of(subject.length)]
+        rows = rows_of(TRAINED)
+        (row,) = (row for row in rows if row["name"] == folder.name)
+        row["letter_paths"] = [rounded(path.to_json()) for path in paths]
+        TRAINED.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        print(folder.name, signature(paths), [path.within for path in paths], flush=True)
 
 
 def learned(folders: list[str]) -> None:
@@ -242,6 +257,18 @@ def subspaces() -> str:
     return markdown(head, body)
 
 
+def letter_paths() -> str:
+    """How far letters are carried in the trained networks, by layer."""
+    body = []
+    for row in rows_of(TRAINED):
+        if "letter_paths" in row:
+            paths = [LetterPath(**path) for path in row["letter_paths"]]
+            places = ", ".join(str(path.place) for path in paths)
+            body.append([label(row), places, *(numbers(path.within) for path in paths), signature(paths)])
+    head = ["network", "letters", "the first", "the second", "the third", "the fourth", "letters go"]
+    return markdown(head, body)
+
+
 def prefix_verdicts() -> str:
     return "\n".join(f"- **{label(row)}**: {row['verdict']}." for row in rows_of(TRAINED))
 
@@ -253,6 +280,7 @@ def write() -> None:
         "prefix-first": reaches,
         "prefix-letters": going,
         "prefix-trained": mechanisms,
+        "prefix-trained-letters": letter_paths,
         "prefix-verdicts": prefix_verdicts,
         "learned": subspaces,
     }
@@ -268,7 +296,7 @@ def write() -> None:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     what, *names = sys.argv[1:]
-    if what in ("trained", "beyond", "learned"):
-        {"trained": trained, "beyond": beyond_again, "learned": learned}[what](names)
+    if what in ("trained", "beyond", "letters", "learned"):
+        {"trained": trained, "beyond": beyond_again, "letters": letters, "learned": learned}[what](names)
     else:
         {"known": known, "write": write}[what]()

@@ -249,8 +249,8 @@ def by_disguise(
         for disguise in DISGUISES:
             scores = [float(str(row[key])) for row in own if row["disguise"] == disguise]
             cells.append(f"{form.format(np.mean(scores))} ({form.format(min(scores))})" if scores else "")
-        seconds = np.mean([float(str(row["seconds"])) for row in own])
-        lines.append([method, *cells, f"{seconds:.1f}"])
+        seconds = [float(str(row["seconds"])) for row in own]
+        lines.append([method, *cells, f"{np.mean(seconds):.1f}" if seconds else ""])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
