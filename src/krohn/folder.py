@@ -48,12 +48,14 @@ class Folder:
         kind = self.kind
         if kind in kinds:
             return kind
-        wanted = " or ".join(CONTENTS[each] for each in kinds)
+        wanted = _either([CONTENTS[each] for each in kinds])
         if kind is not None:
             raise InvalidInput(f"{purpose} {wanted}; {short(self.path)} holds {CONTENTS[kind]}")
         if not self.path.is_dir():
-            raise InvalidFile(f"{short(self.path)} must exist and be a directory with {wanted}; it is not")
-        names = " or ".join(KEYS[each] for each in kinds)
+            raise InvalidFile(
+                f"{short(self.path)} must exist and be a directory with {wanted}; there is none"
+            )
+        names = _either([KEYS[each] for each in kinds])
         raise InvalidFile(f"{short(self.path)} must be a directory with {wanted}; it has no {names}")
 
     def check_target(self, kind: str, names: Iterable[str]) -> None:
@@ -80,3 +82,7 @@ class Folder:
         except InvalidFile:
             return False
         return isinstance(payload, dict) and "krohn" in payload
+
+
+def _either(names: list[str]) -> str:
+    return " or ".join([*([", ".join(names[:-1])] if names[:-1] else []), names[-1]])

@@ -48,7 +48,7 @@ def test_the_same_seed_gives_the_same_report(scan: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "must be a directory"),
+        (["nowhere"], "must exist and be a directory"),
         (["SCAN", "--out", "page.png"], "html"),
         (["SCAN", "--length", "9"], "between 4 and 4"),
         (["SCAN", "--effort", "0"], "effort"),
