@@ -240,6 +240,22 @@ def test_a_conflict_is_marked_and_explained_on_the_card() -> None:
     assert f"C2: conflict: {row['conflict']}." in found.text()
 
 
+def test_a_card_can_be_continued_seed_by_seed() -> None:
+    whole = krohn.card("gru", ["C2"], **QUICK | {"seeds": 2})
+    second = krohn.card("gru", ["C2"], **QUICK, first_seed=1)
+    assert second.rows[0]["accuracy"]["4T"] == whole.rows[0]["accuracy"]["4T"][1:]
+    with pytest.raises(InvalidInput, match="first_seed must be 0 or more; got -1"):
+        krohn.card("gru", ["C2"], **QUICK, first_seed=-1)
+
+
+def test_the_proved_length_is_on_the_card_and_below_the_first_wrong_letter(monkeypatch) -> None:
+    monkeypatch.setattr("krohn.study.layers.LONGEST", 300)
+    found = krohn.card("gru", ["C2"], seeds=1, length=8, steps=250, width=16)
+    (held,) = found.rows[0]["holds"]
+    assert 4 <= held["certified"] <= held["letters"]
+    assert f"{held['letters']} (proved {held['certified']})" in found.text()
+
+
 def test_progress_is_reported_within_a_network(monkeypatch) -> None:
     monkeypatch.setattr("krohn.study.card.SILENCE", -1.0)
     lines: list[str] = []
