@@ -356,6 +356,8 @@ def _named(cell: Cell) -> str:
 
 def _muon(rows: Rows) -> str:
     """How far networks trained by Muon hold."""
+    if not any(cell.optimizer == "muon" for cell in rows):
+        return "No network has been trained by Muon yet."
     shown = [
         [LAYERS[cell.layer], cell.task, _passed(row), _held(row)]
         for cell, row in rows.items()
