@@ -167,9 +167,18 @@ def test_without_one_hypothesis_nothing_is_accepted(coq: Path, tmp_path: Path) -
 
 
 def test_heads_that_pick_places_and_two_counters_in_one_channel(coq: Path, tmp_path: Path) -> None:
-    """D8 counts letters at odd and at even places with two heads; Q8 reads a table of two counters."""
+    """D8 counts at odd and at even places with two heads; Q8 reads two counters; abab counts to one."""
     places, pairs = stored(tmp_path / "D8", "D8", 9), stored(tmp_path / "Q8", "Q8", 4)
-    short = stored(tmp_path / "short", "D8", 5)
+    short, ends = stored(tmp_path / "short", "D8", 5), stored(tmp_path / "abab", "abab", 9)
+    ended = counting(ends.weights, ends.automaton)
+    (mistakes,) = ended.layers
+    kind, counter = mistakes.groups
+    assert (counter.modulus, counter.stops) == (2, True)
+
+    def stopped(**other: object) -> Counting:
+        groups = (kind, replace(counter, **other))  # type: ignore[arg-type]
+        return replace(ended, layers=(replace(mistakes, groups=groups),))
+
     picked, counted = (counting(n.weights, n.automaton) for n in (places, pairs))
     assert (picked.period, [g.weights for g in picked.layers[0].groups]) == (8, [(), (1, 1, 0), (0, 0, 1)])
     assert [g.modulus for g in counted.layers[0].groups] == [1, 2, 2]
@@ -185,6 +194,9 @@ def test_heads_that_pick_places_and_two_counters_in_one_channel(coq: Path, tmp_p
     cases = {
         "nothing of D8": (places, picked),
         "nothing of Q8": (pairs, counted),
+        "nothing of abab": (ends, ended),
+        "that a count stops": (ends, stopped(stops=False)),
+        "that it rises until it stops": (ends, stopped(weights=tuple(-w for w in counter.weights))),
         "nothing of words too short for a period": (short, counting(short.weights, short.automaton)),
         "which places are picked": (places, told(heads=(everywhere, second, third))),
         "keys that hide the other places": (near, picked),
@@ -215,7 +227,9 @@ def test_an_mlp_that_cannot_be_cut_is_refused() -> None:
     both = Mlp((np.array([[1.0], [1.0]]), np.array([[1.0, 0.0]])), (np.array([-1.0]), np.zeros(2)))
     layer = Layer((), both, np.zeros(2), np.ones(2))
     effects, spans = list(np.eye(2)), [range(5), range(5)]
-    with pytest.raises(Unsupported, match="on one counter, and repeats with its count; this one cannot"):
+    with pytest.raises(
+        Unsupported, match="on one counter, and repeats with its count or stops; this one cannot"
+    ):
         best_cut(layer, np.zeros((1, 2)), [effects[0], effects[0] + effects[1]], spans)
     still = replace(layer, keep_mlp=np.zeros(2))
     with pytest.raises(Unsupported, match="repeats with its count"):
@@ -311,7 +325,7 @@ def test_random_networks_give_the_logits_of_torch(coq: Path, tmp_path: Path) -> 
 def test_other_heads_are_refused_in_one_line(
     coq: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, missing in (("FlipFlop", "has LatestWrite"), ("Grid4", "has LatestMatch"), ("abab", "repeats")):
+    for name, missing in (("FlipFlop", "has LatestWrite"), ("Grid4", "has LatestMatch")):
         net = str(tmp_path / name)
         assert run(["compile", name, "--length", "20", "--out", net]) == 0
         capsys.readouterr()

@@ -162,7 +162,7 @@ def _layer_hint(
         coarse = np.where(residues == 0, coarse.max() + 1, coarse)
     everyone = (0,) * len(stream)
     groups = [Group((), 1, tuple(coarse.tolist()))]
-    groups += [Group(w, m, everyone) for w, m in zip(weights, cut.moduli, strict=True)]
+    groups += [Group(w, m, everyone, s) for w, m, s in zip(weights, cut.moduli, cut.stops, strict=True)]
     hint = LayerHint(
         tuple(heads),
         tuple(steps),

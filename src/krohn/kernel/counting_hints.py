@@ -25,11 +25,19 @@ class HeadHint:
 
 @dataclass(frozen=True)
 class Group:
-    """Counters that are looked at as one: their weights, a modulus, and for each class a coarser one."""
+    """Counters that are looked at as one: their weights, a modulus, and for each class a coarser one.
+
+    With ``stops`` the count is not taken modulo anything: it stops one below ``modulus``.
+    """
 
     weights: tuple[int, ...]
     modulus: int
     coarse: tuple[int, ...]
+    stops: bool = False
+
+    def reduced(self, count: int) -> int:
+        """The residue of a count."""
+        return min(count, self.modulus - 1) if self.stops else count % self.modulus
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ class LayerHint:
     def advanced(self, residues: tuple[int, ...], at: int) -> tuple[int, ...]:
         """The residues after one more letter of a class."""
         return tuple(
-            (r + sum(w * self.steps[j][at] for j, w in enumerate(g.weights))) % g.modulus
+            g.reduced(r + sum(w * self.steps[j][at] for j, w in enumerate(g.weights)))
             for r, g in zip(residues, self.groups, strict=True)
         )
 

@@ -21,7 +21,7 @@ MOST_OUTCOMES = 20_000
 """Each is a box through the rest of the MLP."""
 NO_CUT = (
     "the kernel's proofs cover layers whose MLP can be cut where each unit depends on the letter or on one "
-    "counter, and repeats with its count; this one cannot"
+    "counter, and repeats with its count or stops; this one cannot"
 )
 
 
@@ -33,7 +33,8 @@ class Cut:
         place: how many matrices stand before it.
         owner: the group of each hidden unit.
         channels: the group of each channel before the MLP.
-        moduli: for each counting group, after how many counts its part repeats.
+        moduli: for each counting group, after how many counts its part repeats, or stops to change.
+        stops: for each counting group, whether it stops.
         cost: multiplications of boxes that the proof takes, about.
     """
 
@@ -41,6 +42,7 @@ class Cut:
     owner: tuple[int, ...]
     channels: tuple[int, ...]
     moduli: tuple[int, ...]
+    stops: tuple[bool, ...]
     cost: int
 
 
@@ -82,19 +84,24 @@ def _cut_at(
     if (owner < 0).any() or (channels[kept] < 0).any():
         return None
     channels = np.maximum(channels, 0)
-    moduli = []
+    moduli: list[int] = []
+    stops: list[bool] = []
     for group, (effect, span) in enumerate(zip(effects, spans, strict=True)):
         stream = rows[:1] + np.arange(span.start, span.stop)[:, None] * effect
         own, own_channels = owner == group + 1, kept & (channels == group + 1)
         parts = hidden(mlp, place, stream)[:, own] @ mlp.weights[place][own]
-        moduli.append(_period(np.concatenate([parts, (stream * layer.keep_mlp)[:, own_channels]], axis=1)))
+        values = np.concatenate([parts, (stream * layer.keep_mlp)[:, own_channels]], axis=1)
+        moduli.append(_period(values))
+        stops.append(span.start == 0 and (end := _end(values)) < moduli[-1])
+        if stops[-1]:
+            moduli[-1] = end
     outcomes = len(rows) * int(np.prod(moduli, dtype=object)) if moduli else len(rows)
     if outcomes > MOST_OUTCOMES:
         return None
     sizes = [int(np.count_nonzero(weight)) for weight in mlp.weights]
     counts = len(rows) + sum(map(len, spans))
     cost = counts * sum(sizes[: place + 1]) + outcomes * sum(sizes[place + 1 :])
-    return Cut(place, tuple(owner.tolist()), tuple(channels.tolist()), tuple(moduli), cost)
+    return Cut(place, tuple(owner.tolist()), tuple(channels.tolist()), tuple(moduli), tuple(stops), cost)
 
 
 def _views(rows: Matrix, effects: Sequence[Matrix], spans: Sequence[range], group: int) -> Matrix:
@@ -125,3 +132,9 @@ def _period(rows: Matrix) -> int:
         if np.abs(rows[period:] - rows[:-period]).max(initial=0.0) < TOLERANCE:
             return period
     return len(rows)
+
+
+def _end(rows: Matrix) -> int:
+    """The number of rows before all that follow are equal, and one of these."""
+    moved = np.flatnonzero((np.abs(rows - rows[-1:]) >= TOLERANCE).any(axis=1))
+    return int(moved[-1]) + 2 if len(moved) else 1

@@ -62,7 +62,8 @@ def _listed(items: Iterable[object]) -> str:
 
 def _layer(layer: LayerHint) -> str:
     groups = _listed(
-        f"{{| Weights := {_listed(g.weights)}; Modulus := {g.modulus}; Coarse := {_listed(g.coarse)}%nat; "
+        f"{{| Weights := {_listed(g.weights)}; Modulus := {g.modulus}; "
+        f"Stops := {str(g.stops).lower()}; Coarse := {_listed(g.coarse)}%nat; "
         f"Coarses := {max(g.coarse) + 1} |}}"
         for g in layer.groups
     )

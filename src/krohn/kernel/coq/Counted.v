@@ -299,7 +299,7 @@ Proof.
 Qed.
 
 (* ---------- along the automaton ---------- *)
-Definition advanced (h : layer_hint) (rs : list Z) (k : nat) : list Z := map (fun q => (fst q + step_in h (snd q) k) mod Modulus (snd q)) (combine rs (Groups h)).
+Definition advanced (h : layer_hint) (rs : list Z) (k : nat) : list Z := map (fun q => reduced (snd q) (fst q + step_in h (snd q) k)) (combine rs (Groups h)).
 Fixpoint advance (hs : list layer_hint) (rho : list (list Z)) (k : nat) : list (list Z) * nat :=
   match hs, rho with
   | h :: hs, r :: rho => let r' := advanced h r k in let '(rho', kf) := advance hs rho (next_class h k r') in (r' :: rho', kf)
@@ -307,24 +307,25 @@ Fixpoint advance (hs : list layer_hint) (rho : list (list Z)) (k : nat) : list (
   end.
 Fixpoint all_res (hs : list layer_hint) (cls : nat -> nat) (t : nat) : list (list Z) :=
   match hs with [] => [] | h :: hs => residues h cls t :: all_res hs (next_classes h cls) t end.
-Lemma advanced_is h cls t : advanced h (residues h cls t) (cls (S t)) = residues h cls (S t).
+Lemma advanced_is h cls t : rises h = true -> advanced h (residues h cls t) (cls (S t)) = residues h cls (S t).
 Proof.
-  unfold advanced, residues. induction (Groups h) as [|g gs IH]; cbn [map combine fst snd]; [reflexivity|].
-  rewrite IH. f_equal. unfold counted. cbn [count]. apply Zplus_mod_idemp_l.
+  intros H. assert (G : forall g, In g (Groups h) -> reduced g (reduced g (counted h cls g t) + step_in h g (cls (S t))) = reduced g (counted h cls g (S t))).
+  { intros g I. rewrite reduced_step by assumption. reflexivity. }
+  unfold advanced, residues. induction (Groups h) as [|g gs IH]; cbn [map combine fst snd]; [reflexivity|]. rewrite G by now left. rewrite IH; auto. intros; apply G; now right.
 Qed.
-Lemma advance_is hs : forall cls t, advance hs (all_res hs cls t) (cls (S t)) = (all_res hs cls (S t), final_class hs cls (S t)).
+Lemma advance_is hs : forallb rises hs = true -> forall cls t, advance hs (all_res hs cls t) (cls (S t)) = (all_res hs cls (S t), final_class hs cls (S t)).
 Proof.
-  induction hs as [|h hs IH]; intros cls t; cbn [advance all_res]; [reflexivity|]. rewrite advanced_is.
-  change (next_class h (cls (S t)) (residues h cls (S t))) with (next_classes h cls (S t)). rewrite IH. reflexivity.
+  induction hs as [|h hs IH]; intros R cls t; cbn [advance all_res]; [reflexivity|]. cbn in R. apply andb_prop in R as [R1 R2]. rewrite advanced_is by exact R1.
+  change (next_class h (cls (S t)) (residues h cls (S t))) with (next_classes h cls (S t)). rewrite IH by exact R2. reflexivity.
 Qed.
 Fixpoint advance_allowed (hs : list layer_hint) (rho : list (list Z)) (k : nat) : bool :=
   match hs, rho with
   | h :: hs, r :: rho => let r' := advanced h r k in let k' := next_class h k r' in (k' <? NextClasses h)%nat && advance_allowed hs rho k'
   | _, _ => true
   end.
-Lemma advance_allowed_is hs : forall cls t, advance_allowed hs (all_res hs cls t) (cls (S t)) = true -> all_allowed hs cls (S t).
+Lemma advance_allowed_is hs : forallb rises hs = true -> forall cls t, advance_allowed hs (all_res hs cls t) (cls (S t)) = true -> all_allowed hs cls (S t).
 Proof.
-  induction hs as [|h hs IH]; intros cls t; cbn [advance_allowed all_res all_allowed]; [auto|]. cbv zeta. rewrite advanced_is.
+  induction hs as [|h hs IH]; intros R cls t; cbn [advance_allowed all_res all_allowed]; [auto|]. cbn in R. apply andb_prop in R as [R1 R2]. cbv zeta. rewrite advanced_is by exact R1.
   change (next_class h (cls (S t)) (residues h cls (S t))) with (next_classes h cls (S t)). intros H. apply andb_prop in H as [H1 H2]. apply Nat.ltb_lt in H1. auto.
 Qed.
 Lemma all_res_start hs : forall c1 c2, all_res hs c1 O = all_res hs c2 O.
@@ -336,7 +337,7 @@ Lemma member_in a l : member a l = true -> In a l.
 Proof. unfold member. intros H. apply existsb_exists in H as [b [I E]]. destruct (known_eq a b); [now subst|discriminate]. Qed.
 (* known: the residue of the position and of each group of each layer, and the state; where no place repeats, words end after T letters *)
 Definition follows (T p : nat) (d : automaton) (hs : list layer_hint) (finals : list nat) (known : list (list (list Z) * nat)) : bool :=
-  (0 <? p)%nat && member ([0%Z] :: all_res hs (fun _ => O) O, First d) known &&
+  (0 <? p)%nat && forallb rises hs && member ([0%Z] :: all_res hs (fun _ => O) O, First d) known &&
   forallb (fun e => (T <? p)%nat && (T <=? Z.to_nat (hd 0%Z (hd [] (fst e))))%nat ||
                     forallb (fun a => let r := (S (Z.to_nat (hd 0%Z (hd [] (fst e)))) mod p)%nat in
                        let '(rho, kf) := advance hs (tl (fst e)) (a + Letters d * r) in let q := follow d (snd e) a in
@@ -347,7 +348,7 @@ Lemma follows_sound T p d hs finals known w : follows T p d hs finals known = tr
   In ([Z.of_nat (t mod p)] :: all_res hs (class_at (Letters d) p w) t, run d (firstn t w)) known /\
   (1 <= t -> nth (final_class hs (class_at (Letters d) p w) t) finals O = run d (firstn t w) /\ all_allowed hs (class_at (Letters d) p w) t)%nat.
 Proof.
-  intros H HT HF. unfold follows in H. apply andb_prop in H as [H H2]. apply andb_prop in H as [H0 H1]. apply Nat.ltb_lt in H0. apply member_in in H1. rewrite forallb_forall in H2.
+  intros H HT HF. unfold follows in H. apply andb_prop in H as [H H2]. apply andb_prop in H as [H H1]. apply andb_prop in H as [H0 HR]. apply Nat.ltb_lt in H0. apply member_in in H1. rewrite forallb_forall in H2.
   set (cls := class_at (Letters d) p w). induction t as [|t IH]; intros Ht.
   - split; [rewrite (all_res_start hs _ (fun _ => O)), Nat.mod_0_l by lia; exact H1|lia].
   - destruct (IH ltac:(lia)) as [I _]. specialize (H2 _ I). cbn [fst snd hd tl] in H2. rewrite Nat2Z.id in H2. apply orb_prop in H2 as [H2|H2].
@@ -357,7 +358,7 @@ Proof.
     specialize (H2 (nth t w O) ltac:(apply in_seq; lia)). assert (LA : letter_at w (S t) = nth t w O) by (unfold letter_at; f_equal; lia). cbv zeta in H2.
     assert (R : (S (t mod p) mod p = S t mod p)%nat) by (rewrite <- (Nat.add_1_r (t mod p)), Nat.add_mod_idemp_l, Nat.add_1_r by lia; reflexivity). rewrite R in H2.
     assert (CA : cls (S t) = (nth t w O + Letters d * (S t mod p))%nat) by (unfold cls, class_at; now rewrite LA).
-    rewrite <- CA, advance_is in H2. apply andb_prop in H2 as [H2 H3]. apply andb_prop in H2 as [H4 H2]. apply advance_allowed_is in H4. apply Nat.eqb_eq in H2. apply member_in in H3.
+    rewrite <- CA, advance_is in H2 by exact HR. apply andb_prop in H2 as [H2 H3]. apply andb_prop in H2 as [H4 H2]. apply (advance_allowed_is hs HR) in H4. apply Nat.eqb_eq in H2. apply member_in in H3.
     assert (RN : run d (firstn (S t) w) = follow d (run d (firstn t w)) (nth t w O)) by (unfold run; rewrite firstn_next, fold_left_app by lia; reflexivity).
     rewrite RN. auto.
 Qed.

@@ -141,8 +141,8 @@ Definition hull_of (l : list (list box)) : list box := fold_right hulls (hd [] l
 Record channel := { Number : nat; UnitOf : Z; UnitSlack : Z }.
 (* Picks: for each residue of the position, whether the head sees letters there; the others have at most the share Rest *)
 Record head_hint := { Share : Z; ShareSlack : Z; Rest : Z; Picks : list bool; Channels : list channel }.
-(* a combination of counters, its modulus; classes of letters in which it is looked at one by one *)
-Record group := { Weights : list Z; Modulus : Z; Coarse : list nat; Coarses : nat }.
+(* a combination of counters, its modulus, or where it stops counting; classes of letters in which it is looked at one by one *)
+Record group := { Weights : list Z; Modulus : Z; Stops : bool; Coarse : list nat; Coarses : nat }.
 (* Steps: for each counter, for each class.  PlaceOf: for each class the residue of its position.
    Owner, OwnerY: the group on which each hidden unit after Cut matrices, and each channel before the MLP, depends. *)
 Record layer_hint := { HeadHints : list head_hint; Steps : list (list Z); PlaceOf : list nat; Groups : list group;
@@ -159,7 +159,31 @@ Definition index (ms rs : list Z) : nat := Z.to_nat (fold_left (fun s p => s * f
 Definition next_class (h : layer_hint) (k : nat) (rs : list Z) : nat := nth (index (map Modulus (Groups h)) rs) (nth k (NextClass h) []) O.
 (* whether words lead there, if the hints are right *)
 Definition allowed (h : layer_hint) (k : nat) (rs : list Z) : bool := (next_class h k rs <? NextClasses h)%nat.
-Definition residues (h : layer_hint) (cls : nat -> nat) (t : nat) : list Z := map (fun g => counted h cls g t mod Modulus g) (Groups h).
+Definition reduced (g : group) (z : Z) : Z := if Stops g then Z.min z (Modulus g - 1) else z mod Modulus g.
+Definition residues (h : layer_hint) (cls : nat -> nat) (t : nat) : list Z := map (fun g => reduced g (counted h cls g t)) (Groups h).
+(* groups that stop count upwards *)
+Definition rises (h : layer_hint) : bool :=
+  forallb (fun g => (0 <? Modulus g) && (negb (Stops g) || forallb (Z.leb 0) (Weights g) && forallb (forallb (Z.leb 0)) (Steps h))) (Groups h).
+Lemma dot_pos cs : forallb (Z.leb 0) cs = true -> forall n, (forall j, 0 <= n j) -> 0 <= dot cs n.
+Proof. induction cs as [|c cs IH]; cbn [forallb dot]; intros H n Hn; [lia|]. apply andb_prop in H as [H1 H2]. apply Z.leb_le in H1. pose proof (Hn O). specialize (IH H2 (fun j => n (S j)) (fun j => Hn (S j))). nia. Qed.
+Lemma step_in_pos h g k : rises h = true -> In g (Groups h) -> Stops g = true -> 0 <= step_in h g k.
+Proof.
+  unfold rises. intros H I S. rewrite forallb_forall in H. specialize (H g I). rewrite S in H. apply andb_prop in H as [_ H]. cbn in H. apply andb_prop in H as [H1 H2].
+  apply dot_pos; [exact H1|]. intros j. unfold step_of. rewrite forallb_forall in H2. destruct (le_lt_dec (length (Steps h)) j) as [L|L]; [rewrite (nth_overflow _ _ L); destruct k; cbn; lia|].
+  specialize (H2 _ (nth_In _ [] L)). rewrite forallb_forall in H2. destruct (le_lt_dec (length (nth j (Steps h) [])) k) as [K|K]; [rewrite nth_overflow by exact K; lia|].
+  apply Z.leb_le, H2, nth_In, K.
+Qed.
+Lemma counted_pos h g cls t : rises h = true -> In g (Groups h) -> Stops g = true -> 0 <= counted h cls g t.
+Proof. intros H I S. unfold counted. induction t; cbn [count]; [lia|]. pose proof (step_in_pos h g (cls (Datatypes.S t)) H I S). lia. Qed.
+Lemma reduced_step h g z k : rises h = true -> In g (Groups h) -> reduced g (reduced g z + step_in h g k) = reduced g (z + step_in h g k).
+Proof.
+  intros H I. unfold reduced. destruct (Stops g) eqn:S; [|apply Zplus_mod_idemp_l]. pose proof (step_in_pos h g k H I S). lia.
+Qed.
+Lemma reduced_range h g cls t : rises h = true -> In g (Groups h) -> 0 <= reduced g (counted h cls g t) < Modulus g.
+Proof.
+  intros H I. pose proof H as H'. unfold rises in H'. rewrite forallb_forall in H'. specialize (H' g I). apply andb_prop in H' as [P _]. apply Z.ltb_lt in P.
+  unfold reduced. destruct (Stops g) eqn:S; [|now apply Z.mod_pos_bound]. pose proof (counted_pos h g cls t H I S). lia.
+Qed.
 Definition next_classes (h : layer_hint) (cls : nat -> nat) (t : nat) : nat := next_class h (cls t) (residues h cls t).
 
 Section Layer.

@@ -165,23 +165,23 @@ Definition coarse_box (g : group) (c : nat) : list box := hull_of (map (fun k =>
 Definition steps_of (g : group) : list Z := map (step_in h g) (seq 0 (length X)).
 Definition counts_of (g : group) : list Z :=
   let a := Z.of_nat T * fold_right Z.min 0 (steps_of g) in let z := Z.of_nat T * fold_right Z.max 0 (steps_of g) in map (fun i => a + Z.of_nat i) (seq 0 (Z.to_nat (z - a + 1))).
-Definition collected (m : Z) (ps : list (Z * piece)) : list (option piece) :=
-  map (fun r => fold_left (fun a q => if fst q mod m =? Z.of_nat r then match a with None => Some (snd q) | Some a => Some (join a (snd q)) end else a) ps None) (seq 0 (Z.to_nat m)).
+Definition collected (g : group) (ps : list (Z * piece)) : list (option piece) :=
+  map (fun r => fold_left (fun a q => if reduced g (fst q) =? Z.of_nat r then match a with None => Some (snd q) | Some a => Some (join a (snd q)) end else a) ps None) (seq 0 (Z.to_nat (Modulus g))).
 Definition one_table (hs : list (list form)) (i : nat) (g : group) (c : nat) : option (list (option piece)) :=
   let B := coarse_box g c in let cols := map (masked zero_box i (Owner h)) (fst next_matrix) in
   match mixed hs B with None => None | Some Ys =>
   match mapM (fun z => match piece_of cols (map (fun F => view_box F (Weights g) z span) Ys) with Some q => Some (z, q) | None => None end) (counts_of g) with None => None | Some ps =>
-  let tb := collected (Modulus g) ps in
-  if forallb (fun q => match nth (Z.to_nat (fst q mod Modulus g)) tb None with Some a => in_piece (snd q) a | None => false end) ps &&
+  let tb := collected g ps in
+  if forallb (fun q => match nth (Z.to_nat (reduced g (fst q))) tb None with Some a => in_piece (snd q) a | None => false end) ps &&
      forallb (fun k => negb (nth k (Coarse g) O =? c)%nat || subs (nth k X []) B) (seq 0 (length X))
   then Some tb else None end end.
-Definition no_group : group := {| Weights := []; Modulus := 1; Coarse := []; Coarses := 0 |}.
+Definition no_group : group := {| Weights := []; Modulus := 1; Stops := false; Coarse := []; Coarses := 0 |}.
 Definition group_at (i : nat) : group := nth i (Groups h) no_group.
 Definition tables (hs : list (list form)) : option (list (list (list (option piece)))) :=
   mapM (fun i => mapM (one_table hs i (group_at i)) (seq 0 (Coarses (group_at i)))) (seq 0 (length (Groups h))).
 Definition sizes_fit : bool :=
   (Cut h <? length (BMlps b))%nat && forallb (fun g => (g <? length (Groups h))%nat) (Owner h) && forallb (fun g => (g <? length (Groups h))%nat) (OwnerY h) &&
-  negb (length (Groups h) =? 0)%nat && forallb (fun g => (0 <? Modulus g) && forallb (fun k => (nth k (Coarse g) O <? Coarses g)%nat) (seq 0 (length X))) (Groups h).
+  negb (length (Groups h) =? 0)%nat && rises h && forallb (fun g => forallb (fun k => (nth k (Coarse g) O <? Coarses g)%nat) (seq 0 (length X))) (Groups h).
 
 (* what is known of a piece, for the numbers before the MLP and the hidden units *)
 Definition good (i : nat) (u y : vec) (a : piece) : Prop :=
@@ -231,9 +231,9 @@ Proof.
 Qed.
 Definition entry (tb : list (list (list (option piece)))) (k : nat) (rs : list Z) (i : nat) : option piece :=
   nth (Z.to_nat (nth i rs 0)) (nth (nth k (Coarse (group_at i)) O) (nth i tb []) []) None.
-Lemma residues_at cls t i : (i < length (Groups h))%nat -> nth i (residues h cls t) 0 = counted h cls (group_at i) t mod Modulus (group_at i).
+Lemma residues_at cls t i : (i < length (Groups h))%nat -> nth i (residues h cls t) 0 = reduced (group_at i) (counted h cls (group_at i) t).
 Proof.
-  intros H. unfold residues, group_at. now apply (nth_map (fun g => counted h cls g t mod Modulus g)).
+  intros H. unfold residues, group_at. now apply (nth_map (fun g => reduced g (counted h cls g t))).
 Qed.
 Lemma entry_good cls xs hs Hs t tb y u i : (t <= T)%nat -> Forall2 (fun H hd => infs H (counts h cls t) (hd t)) Hs hs -> (1 <= t)%nat -> (forall i, (1 <= i <= t)%nat -> (cls i < length X)%nat) -> inv (nth (cls t) X []) (xs t) ->
   each_sum (fun c => (at_channel c (xs t), at_channel c (KeepAttention l)) :: map (fun hd => (at_channel c (hd t), one)) hs) (seq 0 (length (KeepAttention l))) y ->
@@ -241,7 +241,7 @@ Lemma entry_good cls xs hs Hs t tb y u i : (t <= T)%nat -> Forall2 (fun H hd => 
   exists a, entry tb (cls t) (residues h cls t) i = Some a /\ good i u y a /\ usable u.
 Proof.
   intros Ht HH H1t HCs HX Hy Hu SF ET Hi. pose proof (HCs t ltac:(lia)) as HC. unfold entry. rewrite residues_at by exact Hi. unfold sizes_fit in SF. apply andb_prop in SF as [_ SF]. rewrite forallb_forall in SF.
-  set (g := group_at i) in *. specialize (SF g ltac:(apply nth_In; exact Hi)). apply andb_prop in SF as [S1 S2]. rewrite forallb_forall in S2. specialize (S2 (cls t) ltac:(apply in_seq; lia)). apply Nat.ltb_lt in S2.
+  set (g := group_at i) in *. pose proof (SF g ltac:(apply nth_In; exact Hi)) as S2. rewrite forallb_forall in S2. specialize (S2 (cls t) ltac:(apply in_seq; lia)). apply Nat.ltb_lt in S2.
   set (c := nth (cls t) (Coarse g) O) in *. unfold tables in ET.
   pose proof (mapM_nth _ _ _ i O [] ET ltac:(rewrite seq_length; exact Hi)) as E1. rewrite seq_nth in E1 by exact Hi. cbn [Nat.add] in E1. fold g in E1.
   pose proof (mapM_nth _ _ _ c O [] E1 ltac:(rewrite seq_length; exact S2)) as E2. rewrite seq_nth in E2 by exact S2. cbn [Nat.add] in E2.
@@ -255,7 +255,7 @@ Proof.
   { clear -IY Ht. unfold infs in IY. unfold inv. induction IY as [|F x Fs xs0 HF IY IH]; cbn; constructor; auto.
     eapply view_box_sound; [apply (counts_in T h cls t Ht)|apply counted_is|exact HF]. }
   destruct (mapM_in _ _ _ z EP (counts_of_in cls g t Ht HCs)) as [[z' q] [E3 I3]]. destruct (piece_of _ _) as [q'|] eqn:EQ; [|discriminate]. injection E3 as <- <-.
-  specialize (A1 _ I3). cbn [fst snd] in A1. destruct (nth (Z.to_nat (z mod Modulus g)) row None) as [a|] eqn:ER; [|discriminate].
+  specialize (A1 _ I3). cbn [fst snd] in A1. destruct (nth (Z.to_nat (reduced g z)) row None) as [a|] eqn:ER; [|discriminate].
   exists a. split; [reflexivity|]. destruct (piece_good i _ y u _ Hu IV EQ) as [G1 G2]. split; [|exact G2]. eapply in_piece_good; [exact A1| |exact G1].
   unfold piece_of in EQ. destruct (hidden_box _ _ _); [|discriminate]. destruct (_ =? _)%nat; [|discriminate]. apply some_inj in EQ. subst q'. cbn [fst]. rewrite !map_length.
   apply (Forall2_len _ _ _ (proj1 next_matrix_in)).
@@ -343,9 +343,9 @@ Definition lies_in (X' : list (list box)) (os : list (list (nat * list box))) : 
   forallb (fun o => (fst o <? length X')%nat && subs (snd o) (nth (fst o) X' [])) (concat os).
 Lemma residues_in cls t : sizes_fit = true -> (next_classes h cls t < NextClasses h)%nat -> In (residues h cls t) (residues_at_class (cls t)).
 Proof.
-  intros H K. apply filter_In. split; [|now apply Nat.ltb_lt]. clear K. apply all_residues_in. unfold sizes_fit in H. apply andb_prop in H as [_ H]. unfold residues. induction (Groups h) as [|g gs IH]; cbn; constructor.
-  - cbn in H. apply andb_prop in H as [H _]. apply andb_prop in H as [H _]. apply Z.ltb_lt in H. now apply Z.mod_pos_bound.
-  - cbn in H. apply andb_prop in H as [_ H]. apply IH. exact H.
+  intros H K. apply filter_In. split; [|now apply Nat.ltb_lt]. clear K. apply all_residues_in. unfold sizes_fit in H. apply andb_prop in H as [H _]. apply andb_prop in H as [_ H].
+  assert (G : forall g, In g (Groups h) -> 0 <= reduced g (counted h cls g t) < Modulus g) by (intros; now apply reduced_range).
+  unfold residues. clear H. induction (Groups h) as [|g gs IH]; cbn; constructor; [apply G; now left|apply IH; intros; apply G; now right].
 Qed.
 Lemma mapM_exists {A B} (f : A -> option B) l0 : (forall a, In a l0 -> exists y, f a = Some y) -> exists r, mapM f l0 = Some r.
 Proof.
