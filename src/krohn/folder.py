@@ -25,6 +25,12 @@ CONTENTS = {
     EXPORT: "an export",
     TRAINED: "a training run",
 }
+WRITERS = {
+    COMPILED: "krohn compile",
+    RECURRENT: "krohn compile --architecture",
+    EXPORT: "krohn export",
+    TRAINED: "krohn train",
+}
 SIGNED = {COMPILED: "krohn.json", RECURRENT: "recurrent.json", EXPORT: "automaton.json"}
 """The file of each kind that has the key ``krohn``, so that nobody else's files are overwritten."""
 CHECKPOINT = "state.safetensors"
@@ -50,7 +56,10 @@ class Folder:
             return kind
         wanted = _either([CONTENTS[each] for each in kinds])
         if kind is not None:
-            raise InvalidInput(f"{purpose} {wanted}; {short(self.path)} holds {CONTENTS[kind]}")
+            raise InvalidInput(
+                f"{purpose} {wanted}; {short(self.path)} holds {CONTENTS[kind]}; "
+                f"write one by {_either([WRITERS[each] for each in kinds])}"
+            )
         if not self.path.is_dir():
             raise InvalidFile(
                 f"{short(self.path)} must exist and be a directory with {wanted}; there is none"

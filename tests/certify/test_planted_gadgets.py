@@ -85,7 +85,7 @@ EFFECT: dict[str, Network] = {
     "paper.blocks.drop_unused_channels": COUNTER,
     "paper.group_products.reindex_mlp": PRODUCT,
     "paper.group_products.wreath_product": PRODUCT,
-    "tight.clamped_counter.clamped_track": WALLS,
+    "tight.leaf_programs.clamped_track": WALLS,
     "tight.plan_programs.plan_program": PARITY,
     "tight.cascade_level.moved": PARITY,
     "tight.draft.joined": ("Grid3x4", "cascade", {}),
@@ -93,7 +93,7 @@ EFFECT: dict[str, Network] = {
     "tight.holonomy_part.holonomy_track": PARITY,
     "tight.plan_programs.plan_track": PARITY,
     "tight.small_scan.scan_program": ("A5", "auto", {}),
-    "tight.stack.stack_track": ("Dyck2,2", "cascade", {}),
+    "tight.leaf_programs.stack_track": ("Dyck2,2", "cascade", {}),
 }
 """Every gadget with a network that a bug in it breaks."""
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +33,15 @@ from krohn.training.state import Interval
 from krohn.training.step import Stepper
 from training.small_runs import LINE, small_run
 from training.test_resume import outcome
+
+
+@pytest.fixture(autouse=True)
+def listens_to_interrupts() -> Iterator[None]:
+    """A shell starts what it puts into the background deaf to SIGINT, and children inherit that."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, former)
+
 
 # The average starts afresh inside each interval, windows grow, rates are cut, replicates are given up, and
 # the network makes noise.
