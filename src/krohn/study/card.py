@@ -229,7 +229,9 @@ def _in_words(one: Trained, held: dict[str, Any] | None) -> str:
     shares = f"{one.right:.2%} of the letters right at T, {one.right_at_4:.2%} at 4T"
     if held is None:
         return shares
-    proved = "" if held["certified"] is None else f"; every word of {held['certified']} letters proved"
+    proved = (
+        "" if held["certified"] is None else f"; every word of at most {held['certified']} letters proved"
+    )
     if held["first_wrong"] is None:
         return f"{shares}; none wrong in {held['tested']:,}{proved}"
     return f"{shares}; first wrong letter {held['first_wrong']:,} ({held['word']}){proved}"
