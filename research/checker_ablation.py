@@ -1,17 +1,18 @@
 """What each part of the checker is for: networks that are proved, and are not once a part is taken out.
 
-    python research/checker_ablation.py [--jobs 1] [--only TEXT] [--parts PART …] [--out FILE]
+    python research/checker_ablation.py [--jobs 1] [--only TEXT] [--parts PART …] [--log FILE] [--out FILE]
 
-``--out docs/generated/ablation.md`` writes the page. A part is taken out by replacing its function: a bound
-by a weaker one, a rule by a refusal. So nothing wrong can be proved; what is counted is what is lost. A part
-without which nothing is lost should go.
+``--out docs/generated/ablation.md`` writes the page. With ``--log`` a run continues where it was stopped.
+A part is taken out by replacing its function: a bound by a weaker one, a rule by a refusal. So nothing wrong
+can be proved; what is counted is what is lost. A part without which nothing is lost should go.
 """
 
 import argparse
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ Case = tuple[str, str, int, str, tuple[tuple[str, Any], ...]]
 
 def cases() -> Iterator[Case]:
     """Networks of every kind that the checker knows, slow ones first."""
-    yield from (("export", spec, 64, to, ()) for spec in PAPER[::-1] for to in ("hf", "plain"))
+    yield from (("export", spec, 32, to, ()) for spec in PAPER[::-1] for to in ("hf", "plain"))
     for method in ("scan", "paper", "grid", "cascade"):
         yield from ((method, spec, 32, "float32", (("method", method),)) for spec in FORMS)
     yield from (("default", spec, 128, "float32", ()) for spec in PAPER)
@@ -206,17 +207,38 @@ def _named(case: Case) -> str:
     return f"{spec} ({group}, {kind}{f', T = {length}' if length else ''})".replace("|", "\\|")
 
 
+def read_log(path: Path | None) -> dict[Case, dict[str, tuple[str, float]]]:
+    """What an earlier run has measured."""
+    if path is None or not path.exists():
+        return {}
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {
+        (*case, tuple(tuple(option) for option in options)): {
+            name: tuple(cell) for name, cell in found.items()
+        }
+        for (*case, options), found in lines
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--only", default="", help="cases whose group and automaton contain this")
     parser.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--log", type=Path, help="a line per network; what is there is not run again")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    parts, known = tuple(options.parts), read_log(options.log)
     chosen = [case for case in cases() if options.only in f"{case[0]} {case[1]}"]
-    parts = tuple(options.parts)
+    missing = [case for case in chosen if case not in known]
     with ProcessPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(measured, chosen, [parts] * len(chosen)))
+        for done in as_completed([pool.submit(measured, case, parts) for case in missing]):
+            case, found = done.result()
+            known[case] = found
+            if options.log:
+                with options.log.open("a", encoding="utf-8") as log:
+                    log.write(json.dumps([case, found]) + "\n")
+    rows = [(case, known[case]) for case in chosen]
     text = report(rows, parts)
     print(text)
     refused = [_named(case) for case, found in rows if not found or not found[""][0]]

@@ -1,21 +1,22 @@
 """Mutants of proved recurrent networks: how many are still proved, and whether any of those is wrong.
 
-    python research/trained_mutants.py [--count 40] [--jobs 1] [--write] FOLDER …
+    python research/trained_mutants.py [--count 40] [--jobs 1] [--log FILE] [--write] FOLDER …
 
 Kinds: one weight moved by up to some hundreds; noise on a whole matrix; a class of the read-out that copies
 another; a unit cut off; two units exchanged in the recurrence; a letter that acts as another; a gate that
 never forgets in one unit; a unit that becomes a clock and spoils the read-out of long words. A mutant counts
 as proved if the kept boxes or a new search prove it, and as wrong if it fails on words of LONG letters that
 are random, repeat or alternate. ``late``: wrong, but right on all of these words up to 30 letters. Ends with
-an error if a mutant is proved and wrong. --write puts the table into docs/trained-proof.md.
+an error if a mutant is proved and wrong. With --log a run continues where it was stopped. --write puts the
+table into docs/trained-proof.md.
 """
 
 import argparse
+import json
 import re
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import numpy as np
@@ -151,14 +152,25 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--log", type=Path, help="a line per network; what is there is not run again")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("folders", type=Path, nargs="+")
     asked = parser.parse_args()
-    tally: dict[str, Counter[str]] = {change.__name__: Counter() for change in CHANGES}
+    known: dict[str, dict[str, dict[str, int]]] = {}
+    if asked.log and asked.log.exists():
+        known = dict(json.loads(line) for line in asked.log.read_text(encoding="utf-8").splitlines())
     with ProcessPoolExecutor(asked.jobs) as pool:
-        for counted in pool.map(partial(mutants, count=asked.count), asked.folders):
-            for name, outcomes in counted.items():
-                tally[name].update(outcomes)
+        missing = [folder for folder in asked.folders if folder.name not in known]
+        running = {pool.submit(mutants, folder, asked.count): folder.name for folder in missing}
+        for done in as_completed(running):
+            known[running[done]] = {name: dict(counts) for name, counts in done.result().items()}
+            if asked.log:
+                with asked.log.open("a", encoding="utf-8") as log:
+                    log.write(json.dumps([running[done], known[running[done]]]) + "\n")
+    tally: dict[str, Counter[str]] = {change.__name__: Counter() for change in CHANGES}
+    for counted in known.values():
+        for name, outcomes in counted.items():
+            tally[name].update(outcomes)
     print(table(tally))
     if asked.write:
         text = PAGE.read_text()
