@@ -333,20 +333,28 @@ def test_the_same_seeds_give_the_same_numbers_and_leave_other_randomness_alone()
     assert repr(one) == "<Card of gru, seeds that pass at 4T: C2 0 of 2, FlipFlop 0 of 2>"
 
 
-def _row(can: str, passed: int, ends: list[int | None]) -> dict:
+def _row(can: str, shares: list[float], ends: list[int | None]) -> dict:
+    """Of networks that have those shares at 4T; one without an end fails at T."""
     holds = [{"first_wrong": end, "tested": 100_000, "letters": (end or 100_001) - 1} for end in ends]
-    return {"can": can, "assumes": ASSUMES, "learned": {"T": passed, "4T": passed}, "holds": [*holds, None]}
+    holds += [None] * (len(shares) - len(ends))
+    learned = {"T": len(ends), "4T": sum(share >= 0.99 for share in shares)}
+    accuracy = {"T": [], "4T": shares}
+    return {"can": can, "assumes": ASSUMES, "learned": learned, "holds": holds, "accuracy": accuracy}
 
 
 def test_a_conflict_of_theorem_and_training_is_explained() -> None:
-    assert conflict(_row("yes", 2, [None])) == ""
-    assert conflict(_row("no", 0, [])) == ""
-    short = conflict(_row("no", 2, [700, 90]))
+    assert conflict(_row("yes", [1.0, 1.0], [None])) == ""
+    assert conflict(_row("no", [0.5], [])) == ""
+    short = conflict(_row("no", [1.0, 0.99, 0.5], [700, 90, None]))
     assert "too short for the theorem" in short
     assert "letter 90 to 700" in short
-    far = conflict(_row("no", 1, [700, None]))
+    far = conflict(_row("no", [1.0, 1.0], [700, None]))
     assert "no wrong letter in 100,000" in far
     assert ASSUMES in far
+    easy = conflict(_row("no", [0.995, 0.5], []))
+    assert easy.endswith(
+        "every network that passes there fails at T, so the longer words are the easier ones here"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Can it, and did it learn? Recurrent networks on automata for which ``krohn analyze`` decides "can"."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
@@ -33,6 +33,9 @@ class Case:
         tested: the greatest test length there.
         drawn: the distribution of the letters.
         waiting: a second distribution, without the letters that refresh a memory.
+        sizes: of the network at scale ``paper``, where a published run has others.
+        batch: words in a step there.
+        replicates: of the network there.
     """
 
     task: str
@@ -45,6 +48,9 @@ class Case:
     tested: int | None = None
     drawn: str = "auto"
     waiting: str | None = None
+    sizes: dict[str, Any] = field(default_factory=dict)
+    batch: int = 64
+    replicates: int = 10
 
     def answer(self) -> tuple[bool | None, str]:
         """Can it, and why not, from the automaton's algebra."""
@@ -75,6 +81,9 @@ def _delta(task: str, steps: int, beta_max: int = 2, layers: int = 1, **more: An
 
 _ONCE: dict[str, Any] = {"drawn": "weights:9,9,1,1", "waiting": "weights:1,1,0,0", "effort": 3}
 _PARITY: dict[str, Any] = {"trained": 40, "tested": 256}
+# Siems et al. train batches of 2,048 words for 100 epochs of 48 steps.
+_S5: dict[str, Any] = {"sizes": {"dim": 128, "mlp": 256}, "batch": 256, "replicates": 3}
+_S5_HEADS = {"heads": 8, "key_dim": 32, "value_dim": 32}
 CASES = (
     _diagonal("C2", "unit"),
     _diagonal("C2", "signed"),
@@ -88,6 +97,9 @@ CASES = (
     # Published: parity on words of up to 40 letters, tested to 256, two layers (Grazzi et al. 2025).
     *(_diagonal("C2", gate, 2, **_PARITY) for gate in ("unit", "signed")),
     *(_delta("C2", 1, beta_max, 2, **_PARITY) for beta_max in (1, 2)),
+    # Published: S5, all 120 elements as letters, in one layer (Siems et al. 2025).
+    _diagonal("S5:all", "unit", **_S5 | {"sizes": _S5["sizes"] | {"channels": 256}}),
+    *(_delta("S5:all", steps, **_S5 | {"sizes": _S5["sizes"] | _S5_HEADS}) for steps in (1, 4)),
     *(_delta("S5:adjacent", steps, effort=3) for steps in (1, 2)),
     *(_diagonal("D8", "signed", layers, effort=3) for layers in (1, 2)),
     *(_diagonal("S4", "complex", layers, effort=3) for layers in (2, 3)),
@@ -97,13 +109,13 @@ CASES = (
 )
 LENGTH = {Scale.SMOKE: 6, Scale.SMALL: 20, Scale.PAPER: 128}
 SEQUENCES = {Scale.SMOKE: 8 * 6, Scale.SMALL: 12_800, Scale.PAPER: 320_000}
-REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10, Scale.PAPER: 10}
+REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10}
 WIDTH = {Scale.SMOKE: 8, Scale.SMALL: 16, Scale.PAPER: 64}
 RATES: dict[Scale, dict[str, Any]] = {
     Scale.SMOKE: {},
     Scale.SMALL: {"lr": (3e-3, 1e-2), "warmup": 20, "batch": 32},
     Scale.PAPER: {
-        **{"lr": (1e-3, 3e-3), "warmup": 100, "batch": 64, "schedule": "cosine"},
+        **{"lr": (1e-3, 3e-3), "warmup": 100, "schedule": "cosine"},
         **{"betas": (0.9, 0.98), "clip": 1.0},
     },
 }
@@ -117,15 +129,15 @@ def plan(scale: Scale) -> list[PlannedRun]:
 def _planned(scale: Scale, case: Case) -> PlannedRun:
     published = case.trained is not None and scale is Scale.PAPER
     length = case.trained if case.trained and published else LENGTH[scale]
-    effort = {Scale.SMOKE: 1, Scale.SMALL: case.effort, Scale.PAPER: 1}[scale]
+    effort = {Scale.SMOKE: 1, Scale.SMALL: case.effort, Scale.PAPER: case.batch // 64}[scale]
     config = run(
         scale,
         TaskConfig(spec=case.task, length=length, distribution=case.drawn),
         _network(scale, case),
         sequences=SEQUENCES[scale] * effort,
-        replicates=REPLICATES[scale],
+        replicates=REPLICATES.get(scale, case.replicates),
         evaluations=2 if scale is Scale.SMOKE else 8,
-        **RATES[scale],
+        **RATES[scale] | ({"batch": case.batch} if scale is Scale.PAPER else {}),
     )
     if scale is Scale.PAPER:
         config = replace(config, precision="fp32")
@@ -149,7 +161,8 @@ def _network(scale: Scale, case: Case) -> ModelConfig:
         mixer = {"channels": width}
     else:
         mixer = {"heads": 4, "key_dim": 16, "value_dim": 16} if scale is Scale.PAPER else _SMALL_HEADS
-    return model_config(case.kind, dim=width, mlp=2 * width, **mixer, **case.options)
+    published = case.sizes if scale is Scale.PAPER else {}
+    return model_config(case.kind, **{"dim": width, "mlp": 2 * width} | mixer | published, **case.options)
 
 
 _SMALL_HEADS = {"heads": 2, "key_dim": 8, "value_dim": 8}
