@@ -33,12 +33,10 @@ LONG = (
 NEEDS = {
     "test_site": "sphinx",
     "test_notebooks": "nbclient",
-    "test_cluster": "ray",
     "web": "selenium",
     "test_readers": "transformer-lens",
     "test_regular": "automata-lib",
     "test_extraction": "aalpy",
-    "test_counting_words": "aalpy",
     "test_wheel": "hatchling",
 }
 """Files and folders that cannot run without a package of an extra."""
@@ -48,6 +46,8 @@ NEEDED_BY_TESTS = {
         "aalpy",
         (
             "[extract net",
+            "test_counting_words.py::test_what_is_learned_has_no_more_states_than_it_needs",
+            "test_counting_words.py::test_the_empty_word_is_the_start",
             "test_python_as_typed.py::test_commands_are_functions",
             "test_python_as_typed.py::test_results_are_instances_of_exported_types",
         ),
@@ -57,6 +57,7 @@ NEEDED_BY_TESTS = {
         ("[from_dfa]", "[to_dfa]", "test_numbers_and_names.py::test_accepting_states"),
     ),
     "krohn explore as a server": ("uvicorn", ("krohn.web.server:serve", "place_in_python[explore]")),
+    "a cluster": ("ray", ("test_cluster.py::test_every_run_is_finished_once_though_a_node_dies",)),
 }
 """What single tests call, the package that it needs, and parts of the names of those tests."""
 
@@ -76,9 +77,22 @@ def _is_there(package: str) -> bool:
     return True
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leaves out what cannot run; the summary says so."""
-    return True if collection_path.stem in missing() else None
+class LeftOut(pytest.Module):
+    """A file that cannot run here, named on the command line or found: skipped before it is imported."""
+
+    def collect(self) -> list[pytest.Item]:
+        package = missing()[_name_of(self.path)]
+        pytest.skip(f"{self.path.stem} needs {package}, which is not installed (make setup)")
+
+
+def _name_of(path: Path) -> str:
+    """The name under which a file's needs are listed: its own or its folder's."""
+    return path.stem if path.stem in NEEDS else path.parent.name
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """What cannot run is skipped; the summary names it once more."""
+    return LeftOut.from_parent(parent, path=module_path) if _name_of(module_path) in missing() else None
 
 
 def left_out(name: str) -> str | None:
@@ -91,7 +105,8 @@ def left_out(name: str) -> str | None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """The last lines name what was left out: a green run without it is not the whole suite."""
-    for name, package in missing().items():
+    calls = {f"tests of {what}": package for what, (package, _) in NEEDED_BY_TESTS.items()}
+    for name, package in {**missing(), **{k: v for k, v in calls.items() if not _is_there(v)}}.items():
         terminalreporter.write_line(f"NOT RUN: {name}, for {package} is not installed (make setup)", red=True)
 
 

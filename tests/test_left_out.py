@@ -1,5 +1,7 @@
 """What cannot run for want of a package is left out and named; nothing else is."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,11 +17,46 @@ def test_every_name_is_a_file_or_a_folder_of_tests() -> None:
     assert set(conftest.NEEDS) <= stems
 
 
+WITHOUT_SELENIUM = """
+import importlib.metadata as metadata
+import sys
+
+known = metadata.version
+
+
+def version(name):
+    if name == "selenium":
+        raise metadata.PackageNotFoundError(name)
+    return known(name)
+
+
+metadata.version = version
+sys.modules["selenium"] = sys.modules["selenium.webdriver"] = None
+"""
+
+
+def test_files_that_are_named_are_skipped_with_the_reason(tmp_path: Path) -> None:
+    """By the folder, by the file, and beside a file that can run: never an error of an import."""
+    (tmp_path / "without_selenium.py").write_text(WITHOUT_SELENIUM)
+    paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-m", "pytest", "-p", "without_selenium", "-p", "no:cacheprovider", "-q"]
+    for names, passed in ((["web"], False), (["web/test_draw.py", "test_folder.py"], True)):
+        done = subprocess.run(
+            [*command, "-rs", *(str(TESTS / name) for name in names)],
+            capture_output=True,
+            text=True,
+            cwd=TESTS.parent,
+            env=os.environ | {"PYTHONPATH": paths},
+        )
+        assert done.returncode == (0 if passed else pytest.ExitCode.NO_TESTS_COLLECTED), done.stdout
+        assert "test_draw needs selenium, which is not installed (make setup)" in done.stdout
+        assert ("passed" in done.stdout) is passed
+        assert "NOT RUN: web, for selenium" in done.stdout
+
+
 def test_a_missing_package_leaves_out_its_files_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conftest, "_is_there", lambda package: package != "aalpy")
-    assert conftest.missing() == {"test_extraction": "aalpy", "test_counting_words": "aalpy"}
-    assert conftest.pytest_ignore_collect(TESTS / "trained" / "test_extraction.py") is True
-    assert conftest.pytest_ignore_collect(TESTS / "trained" / "test_exact.py") is None
+    assert conftest.missing() == {"test_extraction": "aalpy"}
 
 
 def test_a_missing_package_skips_the_tests_that_call_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,4 +97,4 @@ def test_the_summary_names_what_was_left_out(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(conftest, "_is_there", lambda package: package != "ray")
     conftest.pytest_terminal_summary(Reporter())  # type: ignore[arg-type]
-    assert lines == ["NOT RUN: test_cluster, for ray is not installed (make setup)"]
+    assert lines == ["NOT RUN: tests of a cluster, for ray is not installed (make setup)"]

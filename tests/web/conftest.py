@@ -4,11 +4,14 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 
 from krohn.cli.app import run
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
 
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking "
@@ -25,7 +28,9 @@ def _program(*names: str) -> str | None:
 
 
 @pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+def browser(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Chrome]":
+    from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+
     program = _program("chromium", "chromium-browser", "google-chrome")
     driver = _program("chromedriver")
     if program is None or driver is None:
