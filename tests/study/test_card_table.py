@@ -9,13 +9,15 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
+import card_page  # noqa: E402
+import card_plan  # noqa: E402
 import card_table  # noqa: E402
 
-ROWS = [json.loads(line) for line in card_table.RESULTS.read_text(encoding="utf-8").splitlines()]
+ROWS = [json.loads(line) for line in card_page.RESULTS.read_text(encoding="utf-8").splitlines()]
 
 
 def test_the_page_is_what_the_script_writes() -> None:
-    assert card_table.DOCS.read_text(encoding="utf-8") == card_table.page_text()
+    assert card_page.DOCS.read_text(encoding="utf-8") == card_page.page_text()
 
 
 def test_there_are_ten_stock_layers_and_the_plain_ones() -> None:
@@ -26,7 +28,7 @@ def test_there_are_ten_stock_layers_and_the_plain_ones() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['layer']} {row['task']} {row['optimizer']}")
 def test_the_numbers_of_a_cell_agree(row) -> None:
-    assert row["layer"] in card_table.LAYERS
+    assert row["layer"] in card_plan.LAYERS
     assert 1 <= row["seeds"] == row["settings"]["seeds"]
     for length in ("T", "4T"):
         shares = row["accuracy"][length]
@@ -46,7 +48,7 @@ def row_of(*shares: tuple[float, float], layer="lstm", task="C2", optimizer="ada
     return {
         **{"layer": layer, "task": task, "optimizer": optimizer, "seed": seed, "seeds": len(shares)},
         **{"accuracy": {"T": at_t, "4T": at_4t}, "holds": [None] * len(shares), "seconds": 1.0, "wall": 2.0},
-        **{"first_step": [None] * len(shares), "settings": {"torch": "2", "seeds": len(shares)}},
+        **{"first_step": [None] * len(shares), "settings": {"torch": "2, 3", "seeds": len(shares)}},
     }
 
 
@@ -55,7 +57,7 @@ def written(path: Path, *rows: dict) -> Path:
     return path
 
 
-CELL = card_table.Cell("lstm", "C2")
+CELL = card_plan.Cell("lstm", "C2")
 
 
 @pytest.mark.parametrize(
@@ -66,17 +68,42 @@ CELL = card_table.Cell("lstm", "C2")
         ([(1, 1), (0.5, 0.5)], CELL, range(2, 3), "adamw"),  # not yet three
         ([(1, 1)] * 3, CELL, range(0), "adamw"),
         ([(1, 0.5)] * 3, CELL, range(3), "muon"),  # all fail at 4T, and none must
-        ([(1, 0.5)] * 3, card_table.Cell("gpt", "A5"), range(0), "muon"),  # a theorem is against it
+        ([(1, 0.5)] * 3, card_plan.Cell("gpt", "A5"), range(0), "muon"),  # a theorem is against it
     ],
 )
 def test_three_that_disagree_ask_for_ten_and_a_failure_asks_for_muon(
     shares, cell, asked, optimizer, tmp_path
 ) -> None:
     row = row_of(*shares, layer=cell.layer, task=cell.task)
-    rows = card_table.merged([written(tmp_path / "rows", row)])
-    wanted = [(one, seed) for one, seed in card_table.wanted(rows) if one[:2] == cell[:2]]
+    rows = card_plan.merged([written(tmp_path / "rows", row)])
+    wanted = [(one, seed) for one, seed in card_plan.wanted(rows) if one[:2] == cell[:2]]
     expected = [(cell._replace(optimizer=optimizer), seed) for seed in asked]
     assert [one for one in wanted if one[0].optimizer == optimizer] == expected
+
+
+def test_what_would_not_end_in_time_is_not_begun(tmp_path) -> None:
+    rows = [row_of((1, 1), layer=layer) | {"wall": wall} for layer, wall in (("lstm", 100.0), ("gru", 10.0))]
+    known = card_plan.merged([written(tmp_path / "rows", *rows)])
+    begun = {cell.layer for cell, _ in card_table.affordable(known, 50.0, None)}
+    assert "lstm" not in begun
+    assert {"gru", "gpt"} <= begun  # the pace of gpt is not known yet
+    assert {cell.layer for cell, _ in card_table.affordable(known, 200.0, ["l"])} == {"lstm"}
+
+
+@pytest.mark.parametrize(
+    ("shares", "plan"),
+    [
+        ([(1, 1)] * 3, "met"),
+        ([(1, 1)] * 2, "three seeds not finished: C2"),
+        ([(1, 0.5)] * 3, "Muon not finished: C2"),
+        ([(1, 1), (1, 1), (0.5, 0.5)], "ten seeds not finished: C2"),
+        ([(1, 1), (1, 1), (0.5, 0.5), *[(1, 1)] * 7], "met"),
+    ],
+)
+def test_a_row_says_what_of_the_plan_was_not_finished(shares, plan, tmp_path) -> None:
+    others = [row_of(*[(1, 1)] * 3, task=task) for task in card_plan.TASKS if task != "C2"]
+    rows = card_plan.merged([written(tmp_path / "rows", row_of(*shares), *others)])
+    assert card_page.plan_of(rows, "lstm") == plan
 
 
 def test_networks_are_joined_by_their_seeds(tmp_path) -> None:
@@ -84,15 +111,15 @@ def test_networks_are_joined_by_their_seeds(tmp_path) -> None:
     first = written(tmp_path / "a", row_of((1, 0.5), (0.2, 0.1)))
     error = {"layer": "lstm", "task": "C2", "optimizer": "adamw", "seed": 3, "error": "no luck"}
     single = [row_of((0.1 * seed, 1), seed=seed) for seed in (4, 2, 1)]
-    rows = card_table.merged([first, written(tmp_path / "b", *single, error)])
+    rows = card_plan.merged([first, written(tmp_path / "b", *single, error)])
     assert list(rows) == [CELL]
     assert rows[CELL]["accuracy"] == {"T": [1, 0.1, 0.2], "4T": [0.5, 1, 1]}
     assert (rows[CELL]["seeds"], rows[CELL]["learned"]) == (3, {"T": 1, "4T": 2})
     assert rows[CELL]["wall"] == 5.0
-    assert rows[CELL]["settings"] == {"torch": "2", "seeds": 3}
+    assert rows[CELL]["settings"] == {"torch": "2, 3", "seeds": 3}
 
 
-@pytest.mark.parametrize("name", [name for name in card_table.LAYERS if name.startswith("stock_layers")])
+@pytest.mark.parametrize("name", [name for name in card_plan.LAYERS if name.startswith("stock_layers")])
 def test_a_stock_layer_runs_and_is_causal(name: str) -> None:
     pytest.importorskip("fla.ops")
     import krohn

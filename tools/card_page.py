@@ -1,0 +1,212 @@
+"""The page of the table of stock layers: what each layer can and learned, and how far that holds."""
+
+from pathlib import Path
+from typing import Any
+
+from card_plan import LAYERS, TASKS, Cell, Rows, can, merged, wanted
+
+NOT_RUN = {
+    "Mamba-3 with its own kernels": "flash-linear-attention 0.6.0 has no reference form of it, and its layer "
+    "refuses to run without the package `mamba_ssm` (`krohn card fla:Mamba3` says so in one line); the row "
+    "is the recurrence of its authors, with one input and output a head, on the library's scalar-gated "
+    "reference",
+    "xLSTM": "not in flash-linear-attention 0.6.0; the row mLSTM is its matrix memory by the library's "
+    "recurrence with one gate a head, with a normaliser and the input gate cut off at e⁵",
+    "The library's layers with their own kernels (`krohn card fla:GatedDeltaNet` and others)": "tried on an "
+    "H200 beside other work, 70 seconds each. Compiling and tuning their Triton kernels took longer, so "
+    "nothing is known from it",
+}
+"""What has no row, and why."""
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results" / "cards" / "cards.jsonl"
+DOCS = ROOT / "docs" / "generated" / "card-table.md"
+
+_DELTA = "stock_layers:gated_delta"
+PAIRS = (
+    ("diagonal,gate=unit", "C2"),
+    ("diagonal,gate=signed", "C2"),
+    (f"{_DELTA}net", "C2"),
+    (f"{_DELTA}net_negative", "C2"),
+    ("stock_layers:mamba2", "S5:minimal"),
+    (f"{_DELTA}net_negative", "S5:minimal"),
+    (f"{_DELTA}product2", "S5:minimal"),
+    (f"{_DELTA}product4", "S5:minimal"),
+)
+"""Cells that published numbers are compared with."""
+
+PAGE = """# Cards of stock layers
+
+Written by `python tools/card_table.py page` from `results/cards/cards.jsonl`; [the card of a
+layer](../can-my-layer.md#the-card-of-a-layer) says what the columns mean.
+One block of width 32 with an MLP (GPT: two), T = 16, 1,000 steps on 64 words each; {networks} networks in
+all, on CPUs, several at once on one machine or the other (`settings` in the file says which torch). The plan:
+three seeds with AdamW; three with Muon where none of these passes at 4T and no theorem forbids it; ten seeds
+where three disagree, at T or at 4T. Layers of flash-linear-attention 0.6.0 run in its reference form
+(`fla.ops.*.naive`, in float32, on a CPU) with the projections, gates and convolutions of its layers rewritten
+at this size (`tools/stock_layers.py`): a table of recurrences, not of kernels, and of short training, not of
+what a layer can learn at best. {cells} of {all_cells} cells have at least one finished network.
+{left}
+
+## Can, and learned
+
+*can*: by theorem, for words of every length, under the assumptions of [its row](../can-my-layer.md#can-it); a
+*no* does not exclude words as short as T, and that of a GPT with positions supposes TC⁰ ≠ NC¹. Mamba-3's *no*
+for counters comes from a floor on its decay (turning by π takes a factor of e^−0.0001 at least); without the
+floor C2 and C3 would be *yes*. Then the seeds that pass at T and at 4T, of those trained; after *Muon* the
+same for networks trained by it. *plan*: met, or what of it was not finished for this layer.
+
+{learned}
+
+{conflicts}
+
+## Holds
+
+Letters before the first wrong one, for each seed that passes at T; ≥ where no tested letter was wrong
+(100,000 letters; GPT 4,096, PaTH and log-linear 2,048). *Proved n*: right on every word of up to n letters,
+for networks trained since cards have it.
+
+{held}
+
+On Dyck4,2 uniform words soon reach the sink, where every later answer is the same: a network can pass
+with 99% of the letters and be wrong as soon as one bracket is repeated, which *holds* shows here.
+
+{muon}
+
+## Two published comparisons
+
+Grazzi et al. (2411.12537) report that parity is learned with eigenvalues in [−1, 1] and not in [0, 1];
+Siems et al. (2502.10297) that DeltaProduct with four steps learns S5 where Mamba does not.
+
+{published}
+
+Parity comes out as published at T, for the diagonal layers at 4T too; the gated layers with β ≤ 2 pass at
+4T for one seed of three or none. For S5 by its two generators (`S5:minimal`) the order is as published, and
+the result is not: one seed of three passes at T with four steps, none at 4T (trained on 16 letters for
+1,000 steps, where the paper has 128 letters and up to 100 epochs of 100,000 words).
+Parity with 40 letters and 5,000 steps, where all 20 replicates with negative eigenvalues pass and none other
+keeps 95% beyond 64 letters, is among [the larger runs](../can-my-layer.md#larger-128-letters-on-an-h200).
+
+## Not run
+
+{not_run}
+"""
+
+
+def page_text() -> str:
+    """The page: what each layer can and learned, and how far that holds."""
+    rows = merged([RESULTS])
+    verdicts = {(layer, task): can(layer, task) for layer in LAYERS for task in TASKS}
+    learned = [
+        [
+            LAYERS[layer],
+            *(_learned(verdicts[layer, task], rows, Cell(layer, task)) for task in TASKS),
+            plan_of(rows, layer),
+        ]
+        for layer in LAYERS
+    ]
+    held = [[LAYERS[layer], *(_held(rows.get(Cell(layer, task))) for task in TASKS)] for layer in LAYERS]
+    return PAGE.format(
+        networks=sum(row["seeds"] for row in rows.values()),
+        cells=len({cell[:2] for cell in rows if cell.task in TASKS}),
+        all_cells=len(LAYERS) * len(TASKS),
+        left=_left(rows),
+        learned=_markdown(("layer", *TASKS, "plan"), learned),
+        held=_markdown(("layer", *TASKS), held),
+        conflicts=_conflicts(rows),
+        muon=_muon(rows),
+        published=_published(rows),
+        not_run="\n".join(f"- **{name}**: {why}." for name, why in NOT_RUN.items()),
+    )
+
+
+def _left(rows: Rows) -> str:
+    """What of the plan was not trained."""
+    left = list(wanted(rows))
+    if not left:
+        return "The plan was trained whole."
+    first = len([1 for cell, seed in left if cell.optimizer == "adamw" and seed < 3])
+    muon = len([1 for cell, seed in left if cell.optimizer == "muon" and seed < 3])
+    parts = {
+        "of the first three seeds": first,
+        "with Muon": muon,
+        "of the seeds 3 to 9": len(left) - first - muon,
+    }
+    counts = ", ".join(f"{count} {which}" for which, count in parts.items() if count)
+    return f"Not trained of the plan: {counts}."
+
+
+def plan_of(rows: Rows, layer: str) -> str:
+    """Which parts of the plan are not finished for a layer, and on which automata."""
+    left: dict[str, dict[str, None]] = {}
+    for cell, seed in wanted(rows):
+        if cell.layer == layer:
+            part = "ten seeds" if seed >= 3 else "three seeds" if cell.optimizer == "adamw" else "Muon"
+            left.setdefault(part, {})[cell.task] = None
+    return "; ".join(f"{part} not finished: {', '.join(tasks)}" for part, tasks in left.items()) or "met"
+
+
+def _conflicts(rows: Rows) -> str:
+    cells = [f"{_named(cell)}: {row['conflict']}" for cell, row in rows.items() if row["conflict"]]
+    return f"Conflicts: {'; '.join(cells)}." if cells else "There is no conflict in this table."
+
+
+def _named(cell: Cell) -> str:
+    return f"{LAYERS[cell.layer]} on {cell.task}" + (" with Muon" if cell.optimizer == "muon" else "")
+
+
+def _muon(rows: Rows) -> str:
+    """How far networks trained by Muon hold."""
+    if not any(cell.optimizer == "muon" for cell in rows):
+        return "No network has been trained by Muon yet."
+    shown = [
+        [LAYERS[cell.layer], cell.task, _passed(row), _held(row)]
+        for cell, row in rows.items()
+        if cell.optimizer == "muon" and row["learned"]["T"]
+    ]
+    if not shown:
+        return "No network trained by Muon passes at T."
+    return "Trained by Muon, where a network passes at T:\n\n" + _markdown(
+        ("layer", "automaton", "pass at T, 4T", "holds"), shown
+    )
+
+
+def _learned(verdict: str, rows: Rows, cell: Cell) -> str:
+    if cell not in rows:
+        return f"{verdict}; not run"
+    muon = rows.get(cell._replace(optimizer="muon"))
+    return f"{verdict}; {_passed(rows[cell])}" + (f"; Muon {_passed(muon)}" if muon else "")
+
+
+def _passed(row: dict[str, Any]) -> str:
+    return f"{row['learned']['T']}, {row['learned']['4T']} of {row['seeds']}"
+
+
+def _held(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "not run"
+    return ", ".join(_letters(held) for held in row["holds"] if held is not None) or "–"
+
+
+def _letters(held: dict[str, Any]) -> str:
+    letters = f"{'' if held['first_wrong'] else '≥ '}{held['letters']:,}"
+    certified = held.get("certified")
+    return letters if certified is None else f"{letters} (proved {certified})"
+
+
+def _published(rows: Rows) -> str:
+    shown = []
+    for name, task in PAIRS:
+        for optimizer, title in (("adamw", "AdamW"), ("muon", "Muon")):
+            row = rows.get(Cell(name, task, optimizer))
+            if row is not None:
+                shares = [
+                    ", ".join(f"{one:.1%}" for one in row["accuracy"][length]) for length in ("T", "4T")
+                ]
+                shown.append([LAYERS[name], task, title, *shares])
+    return _markdown(("layer", "automaton", "by", "letters right at T, each seed", "at 4T"), shown)
+
+
+def _markdown(header: tuple[str, ...], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
