@@ -22,7 +22,7 @@ from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Row, cells_of
 from krohn.experiments.names import Scale
 from krohn.experiments.recipes.depth import MUON, WHOLE
-from krohn.experiments.recipes.sample import COUNT, specs
+from krohn.experiments.recipes.sample import FITTED, specs
 from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
 from krohn.experiments.text_form import import_text
@@ -198,8 +198,17 @@ CONVERGED = 1e-7
 LEAST_SPREAD = 0.05
 
 
-def fit(places: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> float:
-    """The log-likelihood of y = places·b + normal noise when only low < y ≤ high is known, at its maximum.
+@dataclass(frozen=True)
+class Fit:
+    """y = places·slopes + normal noise of a spread, and its log-likelihood on what it was fitted to."""
+
+    slopes: NDArray[np.float64]
+    spread: float
+    log_likelihood: float
+
+
+def fit(places: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> Fit:
+    """The most likely y = places·b + normal noise when only low < y ≤ high is known.
 
     By expectation and maximisation: the mean and variance of y inside its interval, then least squares.
     """
@@ -216,7 +225,7 @@ def fit(places: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.
             break
     mean = places @ beta
     share, _, _ = _inside((low - mean) / spread, (high - mean) / spread)
-    return float(np.log(share).sum())
+    return Fit(beta, spread, float(np.log(share).sum()))
 
 
 def _inside(
@@ -240,7 +249,7 @@ def censored(lines: list[Line], found: list[Interval]) -> str:
         low = np.log2([one.low for one in found])
         high = np.log2([one.high for one in found])
     base = np.stack([np.ones(len(found)), [float(one.sheet == MUON) for one in found]], axis=1)
-    none = fit(base, low, high)
+    none = fit(base, low, high).log_likelihood
     text = (
         f"Log-likelihood of the {len(found)} least depths that are known to lie between two depths "
         f"({sum(one.sheet == WHOLE for one in found)} by AdamW, {sum(one.sheet == MUON for one in found)} by "
@@ -250,7 +259,8 @@ def censored(lines: list[Line], found: list[Interval]) -> str:
     for name in PROPERTIES:
         order = ranks([float(getattr(line, name)) for line in lines])
         order = (order - order.mean()) / max(float(order.std()), 1e-12)
-        gain = fit(np.column_stack([base, [order[at[one.task]] for one in found]]), low, high) - none
+        places = np.column_stack([base, [order[at[one.task]] for one in found]])
+        gain = fit(places, low, high).log_likelihood - none
         chance = math.erfc(math.sqrt(max(gain, 0.0)))
         shown = f"{chance:.3f}" if chance >= 0.001 else "< 0.001"
         body.append([called(name), f"{none + gain:.1f}", f"{gain:+.1f}", shown])
@@ -280,7 +290,7 @@ def blocks() -> dict[str, str]:
         "learned-censored": censored(lines, list(known.values())),
     }
     small, atlas = rows_of("sample"), atlas_depths()
-    drawn = [line_of(spec, small, *atlas[spec]) for spec in specs()[: COUNT[Scale.SMALL]]]
+    drawn = [line_of(spec, small, *atlas[spec]) for spec in specs()[:FITTED]]
     return found | {"sample": sample_table(drawn), "sample-ranks": correlations(drawn, PROPERTIES[1:])}
 
 

@@ -18,6 +18,7 @@ from unittest.mock import patch
 
 from claims import claims_table
 from click.testing import CliRunner
+from held_out import blocks as held_out
 from learned_depth import blocks
 from two_optimisers import table as optimisers
 
@@ -309,7 +310,7 @@ PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "README.md": lambda: {"sizes": sizes(), "learned": learned()},
     "docs/training.md": lambda: {"recipes": recipes()},
     "docs/findings.md": findings,
-    "docs/learned-depth.md": blocks,
+    "docs/learned-depth.md": lambda: {**blocks(), **held_out()},
     "docs/can-my-layer.md": lambda: tables(["expressivity", "expressivity-paper"]),
 }
 

@@ -56,7 +56,7 @@ def test_the_fit_is_the_best_of_a_search_by_brute_force(script: dict[str, Any]) 
     x = np.array([0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0])
     low = np.array([-np.inf, 0.0, 0.0, 1.0, -np.inf, 2.0, 2.0, 3.0])
     high = np.array([0.0, 1.0, 1.0, 2.0, 3.0, np.inf, 3.0, np.inf])
-    found = script["fit"](np.stack([np.ones(8), x], axis=1), low, high)
+    found = script["fit"](np.stack([np.ones(8), x], axis=1), low, high).log_likelihood
     best = max(
         likelihood((intercept, slope), spread, x, low, high)
         for intercept in np.linspace(-1, 1, 41)
@@ -71,8 +71,8 @@ def test_a_property_that_decides_gains_and_one_that_does_not_gains_little(script
     low, high = np.where(x > 0, 2.0, -np.inf), np.where(x > 0, np.inf, 1.0)
     low[:2], high[:2] = [0.0, 1.0], [1.0, 2.0]  # so that no line is perfect
     base = np.ones((12, 1))
-    none = script["fit"](base, low, high)
-    right = script["fit"](np.column_stack([base, x]), low, high)
-    idle = script["fit"](np.column_stack([base, np.repeat([0.0, 1.0], 6)]), low, high)
+    none = script["fit"](base, low, high).log_likelihood
+    right = script["fit"](np.column_stack([base, x]), low, high).log_likelihood
+    idle = script["fit"](np.column_stack([base, np.repeat([0.0, 1.0], 6)]), low, high).log_likelihood
     assert right > none + 2
     assert none - 1e-6 <= idle < none + 1
