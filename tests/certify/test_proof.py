@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from certify.built_networks import PROGRAMS, compiled, lowered
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify import proof
 from krohn.certify.proof import attempt
 from krohn.certify.verification import arithmetic
 from krohn.network.compiled import CompiledNetwork
@@ -112,3 +114,23 @@ def test_a_scan_with_a_layer_missing_is_refused() -> None:
     automaton = compiled("Grid4", 16, "scan").automaton
     assert attempt(short, automaton, 16, arithmetic("float64"))[1] is not None
     assert attempt(short, automaton, 8, arithmetic("float64"))[1] is None
+
+
+def test_a_proof_uses_one_thread_and_leaves_the_limit_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    def threads() -> set[int]:
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    seen, check = list[set[int]](), proof.check
+
+    def recorded(*given, **options):  # type: ignore[no-untyped-def]
+        seen.append(threads())
+        return check(*given, **options)
+
+    monkeypatch.setattr(proof, "check", recorded)
+    network = compiled("C2", 8)
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = threads()
+        assert verify(network, "float32").certified
+        assert threads() == before
+    assert seen
+    assert all(found == {1} for found in seen)

@@ -10,8 +10,9 @@ import transformers
 import krohn
 from krohn.errors import UnknownName, Unsupported
 from krohn.exporting.decoder import write_files
-from krohn.exporting.from_compiled import check_types, decoder_of_compiled, stored_logits
+from krohn.exporting.from_compiled import check_types, decoder_of_compiled
 from krohn.exporting.hugging_face import hugging_face_files
+from krohn.exporting.reference import logits
 
 
 # A processor without bfloat16 computes it by other means, and torch says so.
@@ -29,7 +30,7 @@ def test_the_states_are_those_of_eager_attention(name: str, dtype: str, tmp_path
     with torch.no_grad():
         theirs = model(torch.tensor(decoder.token_ids(words))).logits.float().numpy()
     theirs = theirs[:, len(decoder.vocabulary.prompt) :]
-    ours = stored_logits(dtype, decoder, words)
+    ours = logits(decoder, words, dtype)
     assert (np.isfinite(ours) == np.isfinite(theirs)).all()
     same = ours.argmax(-1) == theirs.argmax(-1)
     assert same.mean() > 0.8  # sums in other orders: where the network is wrong, so is the comparison

@@ -15,7 +15,7 @@ from krohn.exporting import from_compiled
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.from_compiled import Checked, check_rounding, decoder_of_compiled, measured
 from krohn.exporting.lowering import Measured, lowered, power_of_two
-from krohn.exporting.reference import Amplified, Array, OneAfterAnother, Plain, Words, logits, rounded_logits
+from krohn.exporting.reference import Amplified, Array, OneAfterAnother, Steps, Words, logits, rounded_logits
 from krohn.exporting.standard_blocks import standard_blocks
 from krohn.exporting.vocabulary import vocabulary_of
 
@@ -49,7 +49,7 @@ def test_equal_terms_drift_by_a_third_of_their_number_at_most_and_not_much_less(
 def test_an_error_is_multiplied_and_what_is_exact_stays_exact() -> None:
     x = np.array([[[0.1, 0.2, 0.3]]], dtype=np.float32).astype(np.float64)
     weight, bias = np.array([[0.7], [0.9], [1.1]], dtype=np.float32), np.array([1e4], dtype=np.float32)
-    exact = Plain().linear(x, weight.astype(np.float64), bias.astype(np.float64))
+    exact = Steps().linear(x, weight.astype(np.float64), bias.astype(np.float64))
     error = OneAfterAnother().linear(x.astype(np.float32), weight, bias) - exact
     assert error[0, 0, 0] != 0
     np.testing.assert_allclose(Amplified(5.0).linear(x, weight, bias), exact + 5 * error, rtol=1e-15)

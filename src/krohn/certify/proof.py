@@ -1,9 +1,11 @@
 """From a network to a verdict: every witness that the search finds, until the checker accepts one."""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import Record, Refuted
@@ -64,15 +66,22 @@ def furthest(
 ) -> Outcome:
     """Every witness that the search finds, in the network itself or in one of the same structure."""
     stopped: Outcome | None = None
-    for outcome in _attempts(checked, searched or checked, table, length, dtype, once=once):
-        if outcome[1] is None:
-            return outcome
-        if stopped is None or stopped[1] is None or outcome[1].layer >= stopped[1].layer:
-            stopped = outcome
+    with one_thread():
+        for outcome in _attempts(checked, searched or checked, table, length, dtype, once=once):
+            if outcome[1] is None:
+                return outcome
+            if stopped is None or stopped[1] is None or outcome[1].layer >= stopped[1].layer:
+                stopped = outcome
     if stopped is None:
         record = Record()
         return record, record.refuse("search", "no form of proof fits the network"), 0.0
     return stopped
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Limits BLAS to one thread for a while: for small products more threads wait longer than they work."""
+    limited: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
+    return limited
 
 
 def checkable(network: Transformer, automaton: Semiautomaton) -> tuple[Network, Automaton]:

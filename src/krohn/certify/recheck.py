@@ -11,7 +11,7 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import Check, Verification
 from krohn.certify.identity import identify
-from krohn.certify.proof import checkable_table
+from krohn.certify.proof import checkable_table, one_thread
 from krohn.check.claim import Certificate
 from krohn.check.net import Net
 from krohn.check.rules import check_certificate
@@ -31,10 +31,12 @@ def recheck_net(
     if not reason and not _same(certificate, identity.automaton):
         reason = "identity: the certificate is about another automaton than the network's files name"
     if not reason:
-        verdict = check_certificate(net, certificate)
+        with one_thread():
+            verdict = check_certificate(net, certificate)
         reason = verdict.reason
     done = verdict is not None and verdict.certified
-    text = reason or f"the witness holds, with a logit margin of {verdict.margin if verdict else 0:.6g}"
+    lead = f", with a logit margin of {verdict.margin:.6g}" if verdict and verdict.margin else ""
+    text = reason or f"the witness holds{lead}"
     limit, layer = (1.0 if done else 0.0), (0 if verdict is None else verdict.layer)
     return Verification(
         certified=done,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import right_outputs
 from krohn.certify.certificate import Counterexample, SecondOpinion
-from krohn.network.forward import Cast, Floats, apply_mlp, caster, logits
+from krohn.network.forward import Cast, Floats, apply_mlp, attend, caster, logits, softmax
 from krohn.network.transformer import Head, Transformer
 
 Words = npt.NDArray[np.int64]
@@ -329,24 +329,16 @@ def _joined(first: _Tree, second: _Tree, join: Callable[[Floats, Floats], Floats
 
 
 def _attend(tree: _Tree, head: Head, network: Transformer, cast: Cast) -> _Tree:
+    """A head: along the path as in any word, and below it each prefix over its own ancestors."""
     query = _each(tree, lambda x: cast(x @ cast(head.query)))
     key = _each(tree, lambda x: cast(x @ cast(head.key)))
     value = _each(tree, lambda x: cast(x @ cast(head.value)))
-    strict = network.mask == "strict"
-    output = cast(head.output)
-    along = _path_attention(query.path, key.path, value.path, strict, cast)
+    output, strict = cast(head.output), network.mask == "strict"
     levels = [
         cast(_level_attention(query, key, value, number, strict, cast) @ output)
         for number in range(len(tree.levels))
     ]
-    return _Tree(cast(along @ output), levels)
-
-
-def _path_attention(query: Floats, key: Floats, value: Floats, strict: bool, cast: Cast) -> Floats:
-    place = np.arange(len(query))
-    last = np.maximum(place - 1, 0) if strict else place
-    scores = np.where(place <= last[:, None], query @ key.T, -np.inf).astype(query.dtype)
-    return cast(cast(_softmax(scores, axis=1)) @ value)
+    return _Tree(attend(head, tree.path[None], network.mask, cast)[0], levels)
 
 
 def _level_attention(
@@ -369,18 +361,10 @@ def _level_attention(
         keys = key.levels[level]
         family = asked.reshape(len(keys), -1, asked.shape[1])
         np.matmul(family, keys[:, :, None], out=scores[on_path + level].reshape(len(keys), -1, 1))
-    weights = cast(_softmax(scores, axis=0))
+    weights = cast(softmax(scores, axis=0))
     mixed = weights[:on_path].T @ value.path
     for level in range(seen):
         values = value.levels[level]
         share = weights[on_path + level].reshape(len(values), -1, 1)
         mixed += (share * values[:, None, :]).reshape(mixed.shape)
     return cast(mixed)
-
-
-def _softmax(scores: Floats, axis: int) -> Floats:
-    """In place: fresh memory for large arrays costs more than the arithmetic."""
-    scores -= scores.max(axis=axis, keepdims=True)
-    np.exp(scores, out=scores)
-    scores /= scores.sum(axis=axis, keepdims=True)
-    return scores

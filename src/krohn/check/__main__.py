@@ -43,8 +43,8 @@ def main(arguments: Sequence[str]) -> int:
     claim = certificate.claim
     lines = [f"claim: {claim.sentence()}", f"rules: {certificate.rules}, version {certificate.version}"]
     lines += [f"assumed ({name}): {ASSUMPTIONS.get(name, 'unknown')}" for name in claim.assumptions]
-    proved = f"yes: proved, with a logit margin of {verdict.margin:.6g}"
-    lines.append(proved if verdict.certified else f"no: {verdict.reason}")
+    lead = f", with a logit margin of {verdict.margin:.6g}" if verdict.margin else ""
+    lines.append(f"yes: proved{lead}" if verdict.certified else f"no: {verdict.reason}")
     sys.stdout.write("\n".join(lines) + "\n")
     return 0 if verdict.certified else 1
 

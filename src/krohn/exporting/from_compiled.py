@@ -2,73 +2,24 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from krohn.automata.simulation import right_outputs
+from krohn.certify.proof import one_thread
 from krohn.certify.search import all_words, candidates
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.lowering import Measured, lowered
-from krohn.exporting.reference import Array, Plain, Words, logits, rounded_logits
+from krohn.exporting.reference import Words, logits, rounded_logits
 from krohn.exporting.standard_blocks import StandardBlocks, standard_blocks
 from krohn.exporting.vocabulary import vocabulary_of
 from krohn.nearest_float import few_bits
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.forward import Activations, caster
+from krohn.network.forward import Activations
 from krohn.network.forward import logits as paper_logits
 from krohn.network.transformer import Layer, Mlp, Transformer
-
-# The forward pass in a half type, as in stock code: tensors in the type, accumulation in float32.
-
-
-Cast = Callable[[Array], Array]
-
-
-class Stored(Plain):
-    """Each step in float32, its result cast; eager attention: scores and weights are cast too."""
-
-    def __init__(self, cast: Cast) -> None:
-        self.cast = cast
-
-    def added(self, x: Array, y: Array) -> Array:
-        """The residual connection."""
-        return self.cast(super().added(x, y))
-
-    def linear(self, x: Array, weight: Array, bias: Array) -> Array:
-        """A linear map, rounded once."""
-        return self.cast(super().linear(x, weight, bias))
-
-    def norm(self, x: Array, gain: Array, shift: Array) -> Array:
-        """LayerNorm, rounded once."""
-        return self.cast(super().norm(x, gain, shift))
-
-    def scores(self, query: Array, key: Array) -> Array:
-        """Products are cast before they are divided, and after."""
-        root = np.sqrt(np.float32(query.shape[-1]))
-        scores = self.cast(self.cast(self.product(query, key.swapaxes(-1, -2))) / root)
-        return self.masked(scores)
-
-    def mixed(self, scores: Array, value: Array) -> Array:
-        """Softmax in float32, its weights cast."""
-        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        return self.cast(self.product(self.cast(weights / weights.sum(axis=-1, keepdims=True)), value))
-
-
-def stored_logits(name: str, decoder: Decoder, words: Words) -> Array:
-    """``logits`` of a network that was loaded in bfloat16 or float16; not a number where it overflows."""
-    stored = caster(name)
-
-    def cast(values: Array) -> Array:
-        out: Array = stored(values).astype(np.float32)
-        return out
-
-    with np.errstate(over="ignore", invalid="ignore"):
-        return logits(decoder, words, np.float32, Stored(cast), store=cast)
-
 
 SHORT_WORDS = 2000
 """Most words to run: all words of the greatest length that has no more, besides those of full length."""
@@ -152,17 +103,7 @@ def check_types(
 ) -> dict[str, Checked]:
     """Runs it on a few long words as if it had been loaded in another type."""
     words = list(_rounding_words(decoder, network, ROUNDING_WORK // 16))
-    runs: dict[str, Callable[[Decoder, Words], Activations]] = {
-        name: partial(stored_logits, name) if name in HALF_TYPES else partial(logits, dtype=np.float64)
-        for name in types
-    }
-    return {name: _checked(decoder, network, words, run) for name, run in runs.items()}
-
-
-def one_thread() -> AbstractContextManager[object]:
-    """Limits BLAS to one thread: for small products on a busy machine, more threads only wait."""
-    limited: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
-    return limited
+    return {name: _checked(decoder, network, words, partial(logits, dtype=name)) for name in types}
 
 
 def _rounding_words(decoder: Decoder, network: CompiledNetwork, work: int) -> Iterator[Words]:

@@ -1,16 +1,13 @@
-"""The decoder's reference forward pass in numpy, also with amplified rounding.
+"""The decoder's forward pass in numpy: what the files of an export mean, for any reader and float type.
 
-The decoder's reference forward pass in numpy: the meaning of the files for any reader.
-
-The forward pass with amplified rounding: a robustness test for exports read by other software. Readers
-choose their own summation order. In one of the worst, one term after another, n equal terms come out wrong
-by up to n·u/3 of their sum (u = 2⁻²⁴); attention over a long word of one letter is such a sum. Here every
-step is computed this way in float32, and in float64 from the same inputs; its output is the exact value plus
-a multiple of the difference. Steps that are exact in float32 stay exact; worst-case bounds over all orders
+It also runs with amplified rounding, a robustness test for exports read by other software. Readers choose
+their own summation order. In one of the worst, one term after another, n equal terms come out wrong by up to
+n·u/3 of their sum (u = 2⁻²⁴); attention over a long word of one letter is such a sum. Here every step is
+computed this way in float32, and in float64 from the same inputs; its output is the exact value plus a
+multiple of the difference. Steps that are exact in float32 stay exact; worst-case bounds over all orders
 (n·u times the sum of absolute values) miss that and reject networks that no reader gets wrong.
 """
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
+from krohn.network.forward import Cast, caster, softmax
 
 Array = npt.NDArray[np.floating[Any]]
 Words = npt.NDArray[np.integer[Any]]
@@ -26,45 +24,44 @@ Words = npt.NDArray[np.integer[Any]]
 _SCORE_ENTRIES = 1 << 18
 
 
-class Plain:
-    """The steps of the pass, each in the precision of its input."""
+class Steps:
+    """The steps of the pass, as in stock code: computed in at least 32 bits, each result stored by ``cast``.
+
+    Attention is eager: products, scores and weights are stored too.
+    """
+
+    def __init__(self, cast: Cast = np.asarray) -> None:
+        self.cast = cast
 
     def added(self, x: Array, y: Array) -> Array:
         """The residual connection."""
-        return x + y
+        return self.cast(x + y)
 
     def product(self, left: Array, right: Array) -> Array:
-        """Matrix product, summed in the library's order."""
+        """Matrix product, summed in the library's order; not yet stored."""
         out: Array = left @ right
         return out
 
     def linear(self, x: Array, weight: Array, bias: Array) -> Array:
-        """``x W + b``."""
-        return self.product(x, weight) + bias
+        """``x W + b``, rounded once."""
+        return self.cast(self.product(x, weight) + bias)
 
     def norm(self, x: Array, gain: Array, shift: Array) -> Array:
-        """LayerNorm."""
+        """LayerNorm, rounded once."""
         centred = x - x.mean(axis=-1, keepdims=True)
         spread = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + x.dtype.type(LAYER_NORM_EPSILON))
-        out: Array = centred / spread * gain + shift
-        return out
+        return self.cast(centred / spread * gain + shift)
 
     def scores(self, query: Array, key: Array) -> Array:
-        """Scaled dot products; −∞ where masked."""
+        """Scaled dot products; −∞ where a key comes after its query."""
         root = np.sqrt(np.array(query.shape[-1], dtype=query.dtype))
-        return self.masked(self.product(query, key.swapaxes(-1, -2)) / root)
-
-    def masked(self, scores: Array) -> Array:
-        """−∞ where a key comes after its query."""
+        scores = self.cast(self.cast(self.product(query, key.swapaxes(-1, -2))) / root)
         out: Array = scores + _after(scores.shape[-1], scores.dtype.name)
         return out
 
     def mixed(self, scores: Array, value: Array) -> Array:
         """Values, weighted by the softmax of scores."""
-        weights = scores - scores.max(axis=-1, keepdims=True)
-        np.exp(weights, out=weights)
-        weights /= weights.sum(axis=-1, keepdims=True)
-        return self.product(weights, value)
+        return self.cast(self.product(self.cast(softmax(scores.copy())), value))
 
 
 @lru_cache(maxsize=4)
@@ -75,25 +72,23 @@ def _after(length: int, dtype: str) -> Array:
 
 
 def logits(
-    decoder: Decoder,
-    words: Words,
-    dtype: npt.DTypeLike = np.float32,
-    arithmetic: Plain | None = None,
-    store: Callable[[Array], Array] = lambda tensor: tensor,
+    decoder: Decoder, words: Words, dtype: npt.DTypeLike = np.float32, steps: Steps | None = None
 ) -> Array:
     """Logits of every token at every letter of words [batch, length]: [batch, length, tokens].
 
-    ``store`` is applied to each tensor on loading.
+    ``dtype`` is as in ``network.forward.logits``; not a number where a half type overflows.
     """
     length = len(decoder.vocabulary.prompt) + words.shape[1]
     rows = max(1, _SCORE_ENTRIES // (decoder.heads * max(1, length) ** 2))
-    steps = Plain() if arithmetic is None else arithmetic
-    tensors = {name: store(tensor.astype(dtype)) for name, tensor in decoder.tensors.items()}
-    parts = [_logits(decoder, tensors, words[at : at + rows], steps) for at in range(0, len(words), rows)]
+    cast = caster(dtype)
+    steps = steps or Steps(cast)
+    with np.errstate(over="ignore", invalid="ignore"):
+        tensors = {name: cast(tensor) for name, tensor in decoder.tensors.items()}
+        parts = [_logits(decoder, tensors, words[at : at + rows], steps) for at in range(0, len(words), rows)]
     return np.concatenate(parts)
 
 
-def _logits(decoder: Decoder, tensors: dict[str, Array], words: Words, steps: Plain) -> Array:
+def _logits(decoder: Decoder, tensors: dict[str, Array], words: Words, steps: Steps) -> Array:
     def norm(name: str, x: Array) -> Array:
         """LayerNorm, if there is one of this name."""
         if not decoder.normalized:
@@ -134,7 +129,7 @@ SAFETY = 2.0
 _EXPONENTIAL = np.float32(1.0 + 20 * 2.0**-24)
 
 
-class OneAfterAnother(Plain):
+class OneAfterAnother(Steps):
     """Sums in float32, each from its first term to its last."""
 
     def product(self, left: Array, right: Array) -> Array:
@@ -157,11 +152,12 @@ class OneAfterAnother(Plain):
         return out
 
 
-class Amplified(Plain):
+class Amplified(Steps):
     """Each step exactly, plus ``factor`` times the error it has when summed one after another in float32."""
 
     def __init__(self, factor: float) -> None:
-        self.factor, self.exact, self.rough = factor, Plain(), OneAfterAnother()
+        super().__init__()
+        self.factor, self.exact, self.rough = factor, Steps(), OneAfterAnother()
 
     def added(self, x: Array, y: Array) -> Array:
         """A residual connection, its error amplified."""

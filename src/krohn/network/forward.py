@@ -156,7 +156,7 @@ def attend(
     for first in range(0, length, rows):
         scores = query[:, first : first + rows] @ key.swapaxes(1, 2)
         seen_here = visible(length, mask, range(first, min(first + rows, length)))
-        weights = cast(_softmax(np.where(seen_here, scores, scores.dtype.type(-np.inf))))
+        weights = cast(softmax(np.where(seen_here, scores, scores.dtype.type(-np.inf))))
         mixed.append(cast(weights @ value))
         if observe:
             seen.append(weights)
@@ -173,10 +173,12 @@ def visible(length: int, mask: str, queries: range | None = None) -> npt.NDArray
     return allowed
 
 
-def _softmax(scores: Activations) -> Activations:
-    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    out: Activations = exponentials / exponentials.sum(axis=-1, keepdims=True)
-    return out
+def softmax(scores: Activations, axis: int = -1) -> Activations:
+    """In place: fresh memory for large arrays costs more than the arithmetic."""
+    scores -= scores.max(axis=axis, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=axis, keepdims=True)
+    return scores
 
 
 def apply_mlp(mlp: Mlp, stream: Activations, cast: Cast | None = None) -> Activations:
