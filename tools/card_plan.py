@@ -122,6 +122,7 @@ def split(row: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         plain
         | {"holds": [row["holds"][at]], "first_step": [row["first_step"][at]]}
+        | {"diverged": [row.get("diverged", [None] * count)[at]]}
         | {"accuracy": {length: [row["accuracy"][length][at]] for length in ("T", "4T")}}
         for at in range(count)
     ]
@@ -137,6 +138,7 @@ def joined(networks: list[dict[str, Any]]) -> dict[str, Any]:
         "holds": [one["holds"][0] for one in networks],
         "accuracy": accuracy,
         "first_step": [one["first_step"][0] for one in networks],
+        "diverged": [one["diverged"][0] for one in networks],
         "seconds": median(one["seconds"] for one in networks),
         "wall": round(sum(one["wall"] for one in networks), 1),
         "settings": networks[0]["settings"] | {"seeds": len(networks), "torch": ", ".join(torches)},

@@ -83,6 +83,29 @@ def test_a_conflict_is_marked_and_explained_on_the_card() -> None:
     assert f"C2: conflict: {row['conflict']}." in found.text()
 
 
+class Bursts(nn.Module):
+    """Finite until it has been trained for ten steps."""
+
+    card: ClassVar = {"longest": 16}
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.map, self.steps = nn.Linear(width, width), 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.steps += self.training
+        return self.map(x) * (float("nan") if self.steps > 10 else 1.0)
+
+
+def test_a_training_that_diverges_is_named() -> None:
+    lines: list[str] = []
+    found = krohn.card(Bursts, ["C2"], **QUICK | {"steps": 30}, tell=lines.append)
+    assert found.rows[0]["diverged"] == [10]
+    assert "diverged: the loss of step 10 is not finite" in lines[-1]
+    assert "C2: 1 of 1 seeds diverged: the loss was not finite." in found.text()
+    assert "diverged" not in krohn.card(Bursts, ["C2"], **QUICK).text()
+
+
 def test_a_card_can_be_continued_seed_by_seed() -> None:
     whole = krohn.card("gru", ["C2"], **QUICK | {"seeds": 2})
     second = krohn.card("gru", ["C2"], **QUICK, first_seed=1)

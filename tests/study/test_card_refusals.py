@@ -3,6 +3,7 @@
 import json
 import sys
 from types import ModuleType
+from typing import ClassVar
 
 import pytest
 import torch
@@ -53,6 +54,26 @@ class Refuses(torch.autograd.Function):
 class NoBackward(Peeks):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return Refuses.apply(self.map(x))
+
+
+class Leaves(Peeks):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        raise SystemExit(0)
+
+
+class Detached(Peeks):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.map(x).detach()
+
+
+class Bounded(Peeks):
+    """Takes words of 20 letters at most, and says so."""
+
+    card: ClassVar = {"longest": 20}
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        assert x.shape[1] <= 20
+        return self.map(x)
 
 
 def explodes(width: int) -> nn.Module:
@@ -144,6 +165,8 @@ def test_a_library_that_does_not_load_gets_one_line(tmp_path, monkeypatch, capsy
         (Noisy, "must answer the same words alike in eval mode"),
         (Widens, r"must map \(4, 4, 4\) to the same shape; got \(4, 4, 8\)"),
         (Fails, "it raised RuntimeError: no$"),
+        (Leaves, "it raised SystemExit: 0$"),
+        (Detached, "gradients must reach the layer's parameters, and none does"),
         (NoBackward, "must have a backward pass; it raised RuntimeError: not on this chip"),
         (explodes, "the factory must return a module; it raised ValueError: bad width"),
         (lambda width: 3, "must return a torch.nn.Module; got int"),
@@ -154,6 +177,12 @@ def test_a_library_that_does_not_load_gets_one_line(tmp_path, monkeypatch, capsy
 def test_what_is_no_causal_module_is_refused(factory, reason) -> None:
     with pytest.raises(InvalidInput, match=reason):
         krohn.card(factory, ["C2"], **QUICK)
+
+
+def test_a_layer_for_short_words_is_read_no_further() -> None:
+    assert krohn.card(Bounded, ["C2"], **QUICK, tell=lambda line: None).rows[0]["seeds"] == 1
+    with pytest.raises(InvalidInput, match="must reach 4T = 24 letters; those of Bounded end at 20: take a"):
+        krohn.card(Bounded, ["C2"], **QUICK | {"length": 6})
 
 
 def test_a_stranger_whose_layer_looks_ahead_gets_one_line(tmp_path, monkeypatch, capsys) -> None:

@@ -113,6 +113,11 @@ def card(
     automata = [as_automaton(task) for task in tasks]
     if not automata:
         raise InvalidInput("a card needs at least one automaton; name them with --tasks C2,S3")
+    if outcome.longest < 4 * length:
+        raise InvalidInput(
+            f"long words must reach 4T = {4 * length} letters; those of {outcome.name[:60]} end at "
+            f"{outcome.longest}: take a smaller length"
+        )
     _check_device(device)
     if out is not None:
         card_files.check_folder(Path(out))
@@ -192,8 +197,7 @@ def _row(
             one = trained(layer.factory, automaton, effort, seed, device, clock.check)
             held = None
             if one.right >= PASSES:
-                longest = max(layer.longest, 4 * effort.length)
-                far = first_wrong(one.module, automaton, longest, device, clock.check)
+                far = first_wrong(one.module, automaton, layer.longest, device, clock.check)
                 proof = certified_letters(one.module, automaton, 4 * effort.length, clock.check)
                 held = _held(far, proof)
             done.append((one._replace(module=torch.nn.Identity()), held))
@@ -212,6 +216,7 @@ def _row(
         "holds": [held for _, held in done],
         "accuracy": {"T": [one.right for one, _ in done], "4T": [one.right_at_4 for one, _ in done]},
         "first_step": [one.first_step for one, _ in done],
+        "diverged": [one.diverged for one, _ in done],
         "steps": effort.steps,
         "seconds": round(median(one.seconds for one, _ in done), 2) if done else None,
         "parameters": done[0][0].parameters if done else None,
@@ -227,6 +232,8 @@ def _held(far: FirstWrong, certified: int | None) -> dict[str, Any]:
 
 def _in_words(one: Trained, held: dict[str, Any] | None) -> str:
     shares = f"{one.right:.2%} of the letters right at T, {one.right_at_4:.2%} at 4T"
+    if one.diverged is not None:
+        return f"{shares}; diverged: the loss of step {one.diverged:,} is not finite"
     if held is None:
         return shares
     proved = (
@@ -271,22 +278,20 @@ def estimate(layer: Layer, automata: Sequence[Semiautomaton], effort: Effort, de
 
 
 def _pace(layer: Layer, automaton: Semiautomaton, effort: Effort, device: str) -> float:
-    """Seconds of one automaton: the median of a few steps, and passes over 256 and 1,024 letters."""
+    """Seconds of one automaton: the median of a few steps, and passes over some letters and a quarter."""
     starts: list[float] = []
     few = replace(effort, steps=5, seeds=1, tested=1)
     tried = trained(layer.factory, automaton, few, 0, device, lambda: starts.append(time.monotonic()))
-    step = median(after - before for before, after in pairwise(starts))
-    passes = []
-    for letters in (256, 1024):
+    step = median([after - before for before, after in pairwise(starts)] or [0.0])
+    passes, read = [], min(1024, layer.longest)
+    for letters in (read // 4, read):
         begin = time.monotonic()
         with torch.no_grad():
             words = torch.zeros(16, letters, dtype=torch.long, device=device)
             logits_of(tried.module, words, automaton.num_states).cpu()
         passes.append(time.monotonic() - begin)
-    growth = (
-        2 if passes[1] > 8 * passes[0] else 1
-    )  # four times the letters take four or sixteen times as long
-    longest: float = passes[1] * (layer.longest / 1024) ** growth * 8 / 7  # includes the prefixes
+    growth = 2 if passes[1] > 8 * passes[0] else 1  # four times the letters: four or sixteen times the time
+    longest: float = passes[1] * (layer.longest / read) ** growth * 8 / 7  # includes the prefixes
     return effort.seeds * (effort.steps * step + longest)
 
 

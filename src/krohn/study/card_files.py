@@ -52,6 +52,9 @@ def notes(data: Data) -> list[str]:
     for row in data["rows"]:
         source = f" ({row['source']})" if row["source"] else ""
         result.append(f"{row['task']}: {row['can']}: {row['reason']}{source}.")
+        lost = sum(step is not None for step in row.get("diverged", ()))
+        if lost:
+            result.append(f"{row['task']}: {lost} of {row['seeds']} seeds diverged: the loss was not finite.")
         if row["conflict"]:
             result.append(f"{row['task']}: conflict: {row['conflict']}.")
     assumed = sorted({row["assumes"] for row in data["rows"] if row["assumes"]})

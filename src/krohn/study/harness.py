@@ -25,6 +25,8 @@ Factory = Callable[..., Any]
 _TOLERANCE = 1e-4
 _RANDOM_WORDS, _PAIRS, _GROWTH = 4, 8, 8
 _OPTIMIZERS = ("adamw", "muon")
+RAISED = (Exception, SystemExit)
+"""What third-party code may raise, other than the user's own interrupt."""
 
 
 class OutOfTime(Exception):
@@ -78,6 +80,7 @@ class Trained(NamedTuple):
         right: token accuracy on a test set of words of T letters.
         right_at_4: the same at 4 T letters.
         first_step: the first step with 99% accuracy on its fresh batch before the update; ``None`` if none.
+        diverged: the step at which the loss was no longer finite and training ended; ``None`` if none.
         seconds: of training.
         parameters: number of trainable parameters.
     """
@@ -86,6 +89,7 @@ class Trained(NamedTuple):
     right: float
     right_at_4: float
     first_step: int | None
+    diverged: int | None
     seconds: float
     parameters: int
 
@@ -141,7 +145,7 @@ def made(factory: Factory, automaton: Semiautomaton, effort: Effort) -> nn.Modul
     sizes = (effort.width,) if count == 1 else (automaton.num_letters, automaton.num_states)
     try:
         module = factory(*sizes)
-    except Exception as error:  # third-party code may raise anything
+    except RAISED as error:
         raise InvalidInput(f"the factory must return a module; it raised {_line(error)}") from error
     if not isinstance(module, nn.Module):
         raise InvalidInput(f"the factory must return a torch.nn.Module; got {type(module).__name__}")
@@ -158,7 +162,7 @@ def logits_of(module: nn.Module, words: Tensor, states: int) -> Tensor:
         result = module(words)
     except InvalidInput:
         raise
-    except Exception as error:  # third-party code may raise anything
+    except RAISED as error:
         raise InvalidInput(
             f"the module must run on words {_shape(words)}; it raised {_line(error)}"
         ) from error
@@ -207,7 +211,7 @@ def trained(
         torch.manual_seed(seed)
         module = made(factory, automaton, effort).to(device)
         check_causal(module, automaton, effort.length, device)
-        first = _fit(module, automaton, effort, seed, device, tick)
+        first, diverged = _fit(module, automaton, effort, seed, device, tick)
     seconds = time.monotonic() - begin
     module.eval()
     generator = torch.Generator().manual_seed(1_000_003 + seed)  # not the seed of training
@@ -216,7 +220,7 @@ def trained(
         for times in (1, 4)
     )
     count = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
-    return Trained(module, right, right_at_4, first, seconds, count)
+    return Trained(module, right, right_at_4, first, diverged, seconds, count)
 
 
 def _fit(
@@ -226,8 +230,8 @@ def _fit(
     seed: int,
     device: str,
     tick: Callable[[], None],
-) -> int | None:
-    """Trains; returns the first step with 99% accuracy on its fresh batch before the update."""
+) -> tuple[int | None, int | None]:
+    """Trains; returns ``first_step`` and ``diverged`` of ``Trained``."""
     module.train()
     generator = torch.Generator().manual_seed(seed)
     optimizers, solved = _optimizers(module, effort), None
@@ -242,20 +246,34 @@ def _fit(
         if solved is None and float((logits.argmax(-1) == states).double().mean()) >= 0.99:
             solved = step
         loss = functional.cross_entropy(logits.flatten(0, 1).float(), states.flatten())
+        if not bool(loss.isfinite()):
+            return solved, step
         _backward(loss)
+        if step == 0:
+            _check_gradients(module)
         torch.nn.utils.clip_grad_norm_(module.parameters(), 1.0)
         with warnings.catch_warnings():  # Muon multiplies in bfloat16, even without hardware support
             warnings.filterwarnings("ignore", message="mkldnn_matmul")
             for optimizer in optimizers:
                 optimizer.step()
-    return solved
+    return solved, None
 
 
 def _backward(loss: Tensor) -> None:
     try:
         loss.backward()  # type: ignore[no-untyped-call]
-    except Exception as error:  # third-party code may raise anything
+    except RAISED as error:
         raise InvalidInput(f"the module must have a backward pass; it raised {_line(error)}") from error
+
+
+def _check_gradients(module: nn.Module) -> None:
+    """Refuses a layer none of whose parameters got a gradient."""
+    own = module.layer if isinstance(module, _Around) else module
+    every = [parameter for parameter in own.parameters() if parameter.requires_grad]
+    if every and all(parameter.grad is None for parameter in every):
+        raise InvalidInput(
+            "gradients must reach the layer's parameters, and none does; take detach and no_grad out of it"
+        )
 
 
 def _optimizers(module: nn.Module, effort: Effort) -> list[torch.optim.Optimizer]:
@@ -344,6 +362,6 @@ def _shape(value: object) -> str:
     return str(tuple(value.shape)) if isinstance(value, Tensor) else type(value).__name__
 
 
-def _line(error: Exception) -> str:
+def _line(error: BaseException) -> str:
     lines = str(error).splitlines() or [""]
     return f"{type(error).__name__}: {lines[0][:120]}"

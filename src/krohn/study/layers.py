@@ -19,7 +19,7 @@ from krohn import random_streams
 from krohn.errors import InvalidInput, MissingDependency, UnknownName
 from krohn.models.network import ModelConfig, Network
 from krohn.models.registry import architecture, kinds, model_config
-from krohn.study.harness import Factory
+from krohn.study.harness import RAISED, Factory
 from krohn.training.field_types import Misfit, annotations, parsed
 
 LONGEST = 100_000
@@ -93,7 +93,7 @@ def _imported(name: str) -> Factory:
         sys.path.insert(0, "")
     try:
         result = getattr(import_module(package), attribute, None)
-    except Exception as error:  # importing a third-party module may raise anything
+    except RAISED as error:
         raise InvalidInput(
             f"the layer {name[:60]} must load; {type(error).__name__}: {str(error)[:120]}"
         ) from error
