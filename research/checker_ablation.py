@@ -1,6 +1,6 @@
 """What each part of the checker is for: networks that are proved, and are not once a part is taken out.
 
-    python research/checker_ablation.py [--jobs 1] [--only TEXT] [--parts PART …] [--log FILE] [--out FILE]
+    python research/checker_ablation.py [--longer] [--jobs 1] [--only TEXT] [--parts PART …] [--log FILE] [--out FILE]
 
 ``--out docs/generated/ablation.md`` writes the page. With ``--log`` a run continues where it was stopped.
 A part is taken out by replacing its function: a bound by a weaker one, a rule by a refusal. So nothing wrong
@@ -47,6 +47,13 @@ RECURRENT = {
     "lstm": "C2 S3 abab",
     "gru": "C2 S3 abab",
 }
+LARGE = {
+    "deltaproduct": "D8 Q8 A4 S4 A5 S5 Dyck4,2 Grid9",
+    "diagonal": "D8 Q8 S4 Dyck4,2",
+    "rankone": "D8 S4 A5 Dyck4,2",
+    "lstm": "D8 A4",
+    "gru": "D8 A4",
+}
 Case = tuple[str, str, int, str, tuple[tuple[str, Any], ...]]
 """Group, automaton, length, dtype (or architecture, or format of an export), options."""
 
@@ -63,6 +70,18 @@ def cases() -> Iterator[Case]:
     yield from (("sine", spec, 16, "float64", (("activation", "sin"),)) for spec in ("C5", "Q8", "S4"))
     yield from (("one layer", spec, 8, "float32", (("method", "wide"),)) for spec in ("D6", "abab", "S3"))
     for kind, names in RECURRENT.items():
+        yield from (("recurrent", spec, 0, kind, ()) for spec in names.split())
+
+
+def longer() -> Iterator[Case]:
+    """Longer words and larger automata, for parts that small networks do without."""
+    yield from (("export", spec, 64, to, ()) for spec in PAPER[::-1] for to in ("hf", "plain"))
+    for method in ("scan", "cascade"):
+        yield from ((method, spec, 100, "float32", (("method", method),)) for spec in FORMS)
+    yield from (("default", spec, 512, "float32", ()) for spec in PAPER if spec not in ("Grid9", "Dyck4,2"))
+    yield from (("default", spec, 1024, "float64", ()) for spec in FORMS)
+    yield from (("half", spec, 32, dtype, ()) for spec in HALVES for dtype in ("float16", "bfloat16"))
+    for kind, names in LARGE.items():
         yield from (("recurrent", spec, 0, kind, ()) for spec in names.split())
 
 
@@ -223,13 +242,16 @@ def read_log(path: Path | None) -> dict[Case, dict[str, tuple[str, float]]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--longer", action="store_true", help="longer words and larger automata instead")
     parser.add_argument("--only", default="", help="cases whose group and automaton contain this")
     parser.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--log", type=Path, help="a line per network; what is there is not run again")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     parts, known = tuple(options.parts), read_log(options.log)
-    chosen = [case for case in cases() if options.only in f"{case[0]} {case[1]}"]
+    chosen = [
+        case for case in (longer() if options.longer else cases()) if options.only in f"{case[0]} {case[1]}"
+    ]
     missing = [case for case in chosen if case not in known]
     with ProcessPoolExecutor(options.jobs) as pool:
         for done in as_completed([pool.submit(measured, case, parts) for case in missing]):

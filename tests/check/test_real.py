@@ -87,7 +87,7 @@ def test_parts_of_an_affine_form_are_counted_with_their_own_size() -> None:
     """Terms that cancel: the error is that of the parts, not of the sum."""
     parts = np.array([[1e16, 1.0, -1e16]]).T
     weight = np.array([[1.0]])
-    off = affine_error(np.abs(parts).sum(axis=0)[None], weight, np.zeros(1))
+    off = affine_error(np.abs(parts).sum(axis=0)[None] @ np.abs(weight), len(weight))
     assert off[0, 0] >= abs(float(parts.sum()) - 1.0)
 
 

@@ -58,11 +58,11 @@ class Affine:
             beyond, shift = norm.shift(weight)
             box = Box(self.box, beyond)
         computed, off = fmt.measured(box, weight, bias)
-        made, reach = computed.part, self.reach
-        own = np.where(off + reach @ np.abs(weight) > 0, affine_error(reach, weight, bias), 0.0)
+        made, sizes = computed.part, np.abs(weight)
+        size = self.reach @ sizes
         sure = self._constant(weight) & (off == 0)
-        own = np.where(sure, 0.0, own)
-        own = own + ample(self.own @ np.abs(weight))  # what a unit has for itself, each sum takes as its own
+        own = np.where((off + size > 0) & ~sure, affine_error(size + np.abs(bias), len(weight)), 0.0)
+        own = own + ample(self.own @ sizes)  # what a unit has for itself, each sum takes as its own
         if norm is not None:
             made, own = made.widened(shift), ample(own + shift)
         # A sum that is known is its form too: that of its inputs may be off by what this checker rounds.
@@ -118,8 +118,9 @@ class Affine:
 
     def sums(self, weight: Array) -> Real:
         """x @ weight in real numbers, by the form alone unless they are known."""
-        off = affine_error(self.reach, weight, np.zeros(weight.shape[1]))
-        radius = summed_up(self.read(weight), self.own @ np.abs(weight), off)
+        sizes = np.abs(weight)
+        off = affine_error(self.reach @ sizes, len(weight))
+        radius = summed_up(self.read(weight), self.own @ sizes, off)
         made = Real(self.centre @ weight, self.centre @ weight).widened(radius)
         return known_sums(self.box, weight, self.grain(weight), made)
 
@@ -155,8 +156,7 @@ class Affine:
         tied[: len(stream.tied)] += stream.tied[:, :, place] * keep
         centre = self.centre + stream.centre[:, place] * keep
         old = self.own + stream.own[:, place] * keep
-        width = len(place)
-        own = affine_error(np.abs(centre) + np.abs(tied).sum(axis=0) + old, np.eye(width), np.zeros(width))
+        own = affine_error(np.abs(centre) + np.abs(tied).sum(axis=0) + old, len(place))
         return Affine(box, centre, tied, old + 2 * off + own).shared()
 
     def opened(self) -> "Affine":

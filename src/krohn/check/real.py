@@ -266,10 +266,10 @@ def known_sums(values: Real, matrix: Array, unit: Array, otherwise: Real) -> Rea
     return point(values.lo @ matrix).where(exact, otherwise)
 
 
-def affine_error(reach: Array, matrix: Array, offset: Array) -> Array:
-    """What this checker rounds in x @ matrix + offset if it holds x as parts of total size ``reach``."""
-    parts = float(len(matrix) + 2)
-    return OWN.error(reach @ np.abs(matrix) + np.abs(offset), parts, parts)
+def affine_error(size: Array, terms: int) -> Array:
+    """What this checker rounds in sums of so many terms, of so large a size, if it holds them in parts."""
+    parts = float(terms + 2)
+    return OWN.error(size, parts, parts)
 
 
 def summed_up(parts: Array, *others: Array) -> Array:
