@@ -37,7 +37,9 @@ from krohn.cli.search_options import Finite
     help="To train by.",
 )
 @click.option(
-    "--minutes", type=Finite(min=0, min_open=True), help="Start no training after this many minutes."
+    "--minutes",
+    type=Finite(min=0, min_open=True),
+    help="Stop after this long; the card says what is missing.",
 )
 @click.option("--device", default="cpu", show_default=True, help="Where to train: cpu or cuda.")
 @click.option(

@@ -104,8 +104,8 @@ def card(
     Their seeds are ``first_seed``, ``first_seed`` + 1, …, so a card can be continued.
 
     ``layer`` is a name (``"lstm"``, ``"gpt,positions=none"``, ``"pkg:factory"``) or a factory. After
-    ``minutes`` nothing more is started; the card says what is missing. ``tell`` gets lines of progress; the
-    folder ``out`` is written after each automaton.
+    ``minutes`` it stops, and the card says what is missing; a pass over long words that has begun is
+    finished first. ``tell`` gets lines of progress; the folder ``out`` is written after each automaton.
     """
     sizes = {"length": length, "steps": steps, "seeds": seeds, "first_seed": first_seed, "width": width}
     effort = Effort(**sizes, optimizer=optimizer)  # type: ignore[arg-type]
@@ -122,9 +122,9 @@ def card(
     if out is not None:
         card_files.check_folder(Path(out))
     theorems = [theorem(automaton, outcome) for automaton in automata]
+    clock = _Clock(math.inf if minutes is None else 60 * minutes, tell or (lambda line: None))
     if tell is not None:
         tell(_promise(estimate(outcome, automata, effort, device), automata, effort, minutes))
-    clock = _Clock(math.inf if minutes is None else 60 * minutes, tell or (lambda line: None))
     result = Card(outcome.name, (), _settings(effort, outcome, device), outcome.remark)
     for automaton, known in zip(automata, theorems, strict=True):
         row = _row(outcome, automaton, known, effort, device, clock)

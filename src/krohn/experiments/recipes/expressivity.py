@@ -81,9 +81,9 @@ def _delta(task: str, steps: int, beta_max: int = 2, layers: int = 1, **more: An
 
 _ONCE: dict[str, Any] = {"drawn": "weights:9,9,1,1", "waiting": "weights:1,1,0,0", "effort": 3}
 _PARITY: dict[str, Any] = {"trained": 40, "tested": 256}
-# Siems et al. train batches of 2,048 words for 100 epochs of 48 steps.
-_S5: dict[str, Any] = {"sizes": {"dim": 128, "mlp": 256}, "batch": 256, "replicates": 3}
-_S5_HEADS = {"heads": 8, "key_dim": 32, "value_dim": 32}
+# Siems et al. train heads of 32 numbers on batches of 2,048 words, 100 epochs of 48 steps.
+_S5: dict[str, Any] = {"sizes": {"dim": 128, "mlp": 256}, "batch": 128, "replicates": 4}
+_S5_HEADS = {"heads": 8, "key_dim": 16, "value_dim": 16}
 CASES = (
     _diagonal("C2", "unit"),
     _diagonal("C2", "signed"),
