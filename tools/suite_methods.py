@@ -4,8 +4,8 @@
     python tools/suite_methods.py write results/understand/suite.jsonl docs/suite.md
 
 ``run`` scores every method on every network of a folder that ``krohn suite build`` made, one JSON line each,
-the largest networks first; networks that are there already, as this version of the suite has them, are not
-measured again. ``write`` puts the tables into the page. The limit: a method costs as many passes as it has
+the largest networks first; networks that are there already, as the suite has them now, are not measured
+again. ``write`` puts the tables into the page. The limit: a method costs as many passes as it has
 edges (exact patching), six (EAP-IG) or two (EAP); processor seconds are given.
 """
 
@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from krohn.testbed.building import VERSION
 from krohn.testbed.catalogue import entries
 from krohn.testbed.causal import TEST, TRAIN
 from krohn.testbed.disguise import DISGUISES
@@ -30,6 +29,7 @@ from krohn.testbed.scoring import Known, scored
 
 PAIRS = 48
 VARIABLES = 3
+VERSIONS = {entry.name: entry.version for entry in entries()}
 SUBSPACE_METHODS = ("true", "DAS", "most variance")
 
 
@@ -126,7 +126,7 @@ def cost(folder: Path) -> tuple[int, str]:
 
 def run(suite: Path, out: Path, only: set[str], jobs: int) -> None:
     rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
-    done = {str(row["name"]) for row in rows if version(row) == VERSION}
+    done = {str(row["name"]) for row in rows if not older(row)}
     folders = [path.parent for path in suite.glob("*/suite.json")]
     wanted = [
         folder
@@ -177,9 +177,9 @@ def tables(rows: list[dict[str, object]]) -> dict[str, str]:
     count = (
         f"{len(networks)} networks, {edges:,} edges, {true:,} of them in a circuit; {len(asked):,} variables."
     )
-    older = len({row["name"] for row in rows if version(row) < VERSION})
-    if older:
-        count += f" {older} of them, marked ¹, were measured on an earlier version of the suite."
+    before = len({row["name"] for row in rows if older(row)})
+    if before:
+        count += f" {before} of them, marked ¹, were measured on an earlier version of the suite."
     whole = complete(rows)
     number, seconds = len({row["name"] for row in whole}), sum(float(str(row["seconds"])) for row in rows)
     count += f" {seconds / 60:.0f} minutes of one core in all."
@@ -196,9 +196,9 @@ def tables(rows: list[dict[str, object]]) -> dict[str, str]:
     }
 
 
-def version(row: dict[str, object]) -> int:
-    """Of the suite; the first did not write it down."""
-    return int(str(row.get("suite", 1)))
+def older(row: dict[str, object]) -> bool:
+    """Whether the network was another one when it was measured; the first version was not written down."""
+    return int(str(row.get("suite", 1))) < VERSIONS[str(row["name"])]
 
 
 def missing(rows: list[dict[str, object]]) -> str:
@@ -217,7 +217,7 @@ def by_network(rows: list[dict[str, object]]) -> str:
     lines = [head, ["---"] * len(head)]
     for name in dict.fromkeys(row["name"] for row in rows):
         own = [row for row in rows if row["name"] == name]
-        mark = " ¹" if version(own[0]) < VERSION else ""
+        mark = " ¹" if older(own[0]) else ""
         cells = [f"{name}{mark}", str(own[0]["edges"]), str(own[0]["in_graph"])]
         for method in methods:
             row = next(row for row in own if row["method"] == method)

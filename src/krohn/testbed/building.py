@@ -17,12 +17,12 @@ from krohn.exporting.driver import export_decoder
 from krohn.network.compiled import CompiledNetwork
 from krohn.strict_json import read_json
 from krohn.testbed.catalogue import Entry, entries
-from krohn.testbed.causal import Counterfactual, Variable, causal_model, counterfactuals, variables_of
+from krohn.testbed.causal import Counterfactual, Variable, causal_model, counterfactuals
 from krohn.testbed.disguise import DECOY_UNITS, NONE, ROTATED, disguise
 from krohn.testbed.graph import circuit_of
+from krohn.testbed.paper_program import with_program
 from krohn.testbed.truth import Search, Truth, search, truth_of
 
-VERSION = 3
 SUITE = "suite.json"
 """Written last: a folder without it is not finished."""
 CIRCUIT, TRUTH, CAUSAL = "circuit.json", "truth.json", "causal_model.json"
@@ -69,12 +69,16 @@ def build(
 
 
 def _finished(folder: Path, entry: Entry) -> dict[str, Any] | None:
-    """The facts of a folder built by this version for the same entry."""
+    """The facts of a folder that holds the entry as it is now."""
     path = folder / SUITE
     if not path.exists():
         return None
     facts = read_json(path)
-    same = isinstance(facts, dict) and facts.get("krohn suite") == VERSION and facts.get("name") == entry.name
+    same = (
+        isinstance(facts, dict)
+        and facts.get("krohn suite") == entry.version
+        and facts.get("name") == entry.name
+    )
     return facts if same else None
 
 
@@ -89,9 +93,8 @@ def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
     network = compile_network(entry.automaton, length=entry.length, **entry.options)
     shown = disguise(network, entry.disguise, entry.seed, units=DECOY_UNITS)
     truth = truth_of(shown.plain, shown.decoder, search_for(entry.automaton, entry.algorithm))
-    variables = variables_of(network, shown.turn)
-    pairs = counterfactuals(network, variables, seed=entry.seed)
-    asked = {one.variable for one in pairs}
+    explained = with_program(network)
+    variables, pairs = counterfactuals(explained, shown.turn, seed=entry.seed)
     exported = export_decoder(shown.decoder, network, proof=entry.disguise == NONE)
     wrong = exported.findings.get("counterexample")
     assert wrong is None, f"{entry.name} must be right in float32; it fails on {wrong}"
@@ -102,11 +105,9 @@ def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
         "README.md": page.encode(),
         CIRCUIT: json_bytes(circuit_of(truth.graph, truth.kept).to_json()),
         TRUTH: json_bytes(_truth(truth)),
-        CAUSAL: json_bytes(causal_model(network, [v for v in variables if v.name in asked])),
+        CAUSAL: json_bytes(causal_model(explained, variables)),
         PAIRS: _parquet(pairs),
-        SUBSPACES: tensor_file(
-            {f"{v.name} @ {v.place}": v.basis.astype(np.float32) for v in variables if v.name in asked}, {}
-        ),
+        SUBSPACES: tensor_file({f"{v.name} @ {v.place}": v.basis.astype(np.float32) for v in variables}, {}),
         SUITE: json_bytes(facts),
     }, facts
 
@@ -129,9 +130,8 @@ def _facts(
     pairs: list[Counterfactual],
     proved: bool,
 ) -> dict[str, Any]:
-    asked = list(dict.fromkeys(one.variable for one in pairs))
     return {
-        "krohn suite": VERSION,
+        "krohn suite": entry.version,
         "name": entry.name,
         "automaton": entry.automaton,
         "algorithm": entry.algorithm,
@@ -143,11 +143,7 @@ def _facts(
         "edges": len(truth.graph.edges),
         "in_graph": int(truth.kept.sum()),
         "constant": len(truth.constant),
-        "variables": [
-            {"name": v.name, "place": v.place, "dimension": len(v.basis)}
-            for v in variables
-            if v.name in asked
-        ],
+        "variables": [{"name": v.name, "place": v.place, "dimension": len(v.basis)} for v in variables],
         "counterfactuals": len(pairs),
         "proof": _proof(entry, proved),
         "seed": entry.seed,

@@ -33,6 +33,13 @@ NETWORKS: dict[str, tuple[int, dict[str, dict[str, Any]]]] = {
     "A5": (8, {"scan": FEATURES}),
 }
 
+VERSION = 3
+REVISED = {
+    **{("D6", "paper"): 4, ("A5", "scan"): 4, ("Grid5", "counter"): 4},
+    **{(line, "levels"): 4 for line in ("Grid4", "Grid5")},
+}
+"""The version of the suite in which a network's files last changed, where it is a later one."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -48,6 +55,11 @@ class Entry:
     def name(self) -> str:
         """Its name, also of its folder."""
         return f"{self.automaton.replace(',', '-').lower()}-{self.algorithm}-{self.disguise}"
+
+    @property
+    def version(self) -> int:
+        """Of its files: a folder of another version is built again."""
+        return REVISED.get((self.automaton, self.algorithm), VERSION)
 
     def to_json(self) -> dict[str, Any]:
         """Its entry in a list of the suite."""

@@ -5,6 +5,10 @@ mechanism, the registers that it reads are its parents. Here a variable also has
 of the pass at which the stream holds it, and the subspace that holds it there. A *counterfactual* takes a
 base word, a source word, a variable and a letter: the variable at that letter gets the value that it has in
 the source, and the program continues. The network must then give the program's answers.
+
+Some registers mean nothing alone: a permutation held point by point, with one point from another word, is
+none. So the registers that one moment adds and whose swaps alone never change an answer are one variable
+together.
 """
 
 from collections.abc import Iterator
@@ -20,6 +24,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.meaning import meaning
 from krohn.network.program import Program, interpret, interpret_registers
 from krohn.network.transformer import Matrix
+from krohn.testbed.graph import Flags
 from krohn.testbed.patching import Words
 
 TRAIN, TEST = "train", "test"
@@ -33,16 +38,18 @@ LEAST = 8
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """A register, the moment at which it can be swapped, and its subspace of the stream there.
+    """A register or several, the moment at which it can be swapped, and its subspace of the stream there.
 
     Attributes:
-        name: the register.
+        name: the register's; of several the first and the last.
+        registers: those that are swapped.
         moment: of the network's layout; 0 is the embedding.
         place: the same moment in the decoder, by its name in TransformerLens.
         basis: orthonormal rows [dimension, d].
     """
 
     name: str
+    registers: tuple[str, ...]
     moment: int
     place: str
     basis: Matrix
@@ -66,8 +73,7 @@ class Counterfactual:
 
 def variables_of(network: CompiledNetwork, turn: Matrix) -> list[Variable]:
     """The registers that depend on the word and that the stream holds at some moment, each at its first."""
-    if network.program is None:
-        return []
+    assert network.program is not None, f"the construction {network.method} keeps no program"
     result, blocks, written = dict[str, Variable](), standard_blocks(network.transformer), set[str]()
     for moment, channels in enumerate(network.layout.moments):
         place, moved = _place(network, blocks, moment)
@@ -75,8 +81,26 @@ def variables_of(network: CompiledNetwork, turn: Matrix) -> list[Variable]:
         for name in dict.fromkeys(channel.register for channel in channels if channel.register):
             if name not in result and name in written:
                 held = [moved.get(c, c) for c, each in enumerate(channels) if each.register == name]
-                result[name] = Variable(name, moment, place, turn[held])
+                result[name] = Variable(name, (name,), moment, place, turn[held])
     return list(result.values())
+
+
+def joined(variables: list[Variable]) -> list[Variable]:
+    """One variable for each moment that has several: all of them together."""
+    by_moment = dict[int, list[Variable]]()
+    for each in variables:
+        by_moment.setdefault(each.moment, []).append(each)
+    return [
+        Variable(
+            f"{group[0].name} … {group[-1].name}",
+            tuple(each.name for each in group),
+            moment,
+            group[0].place,
+            np.concatenate([each.basis for each in group]),
+        )
+        for moment, group in by_moment.items()
+        if len(group) > 1
+    ]
 
 
 def _written(program: Program, moment: int) -> set[str]:
@@ -102,15 +126,13 @@ def _place(network: CompiledNetwork, blocks: StandardBlocks, moment: int) -> tup
 
 
 def causal_model(network: CompiledNetwork, variables: list[Variable]) -> dict[str, Any]:
-    """Variables with values, parents and mechanisms, as plain data."""
+    """Variables with values, parents and mechanisms, as plain data; those with a place are asked about."""
     about, places = meaning(network), {each.name: each.place for each in variables}
-    if network.program is None:
-        reason = f"the construction {network.method} keeps no program; the circuit is all that is known"
-        return {"variables": [], "output": None, "reason": reason}
     parents: dict[str, list[str]] = {}
     for edge in about["edges"]:
         if edge["from"] not in parents.setdefault(edge["to"], []):
             parents[edge["to"]].append(edge["from"])
+    together = [each for each in variables if len(each.registers) > 1]
     return {
         "variables": [
             {
@@ -126,44 +148,64 @@ def causal_model(network: CompiledNetwork, variables: list[Variable]) -> dict[st
         ],
         "mechanisms": [*about["maps"], *(each for head in about["heads"] for each in head["operations"])],
         "output": about["readout"],
+        **({"together": [_together(each) for each in together]} if together else {}),
     }
 
 
-def swapped(program: Program, bases: Words, sources: Words, variable: "Variable", letters: Words) -> Words:
-    """The program's answers [pair, letter] after a register at one letter was taken from another word.
+def _together(variable: Variable) -> dict[str, Any]:
+    return {"name": variable.name, "variables": list(variable.registers), "place": variable.place}
 
-    Refuses meaningless swaps: a value outside a register's range, a table without such a row, registers at
-    the end that encode no state.
+
+def swapped(
+    program: Program, bases: Words, sources: Words, variable: Variable, letters: Words
+) -> tuple[Words, Flags]:
+    """The program's answers [pair, letter] after a variable at one letter was taken from another word.
+
+    With flags [pair]: whether the registers at the end encode a state everywhere. Refuses other swaps without
+    a meaning: a value outside a register's range, a table without such a row.
     """
     at, rows = program.num_padding + letters, np.arange(len(bases))
-    values = interpret_registers(program, sources)[variable.name]
+    values = interpret_registers(program, sources)
 
     def swap(now: int, held: dict[str, Words]) -> None:
-        if now == variable.moment:
-            changed = held[variable.name].copy()
-            changed[rows, at] = values[rows, at]
-            held[variable.name] = changed
+        for name in variable.registers if now == variable.moment else ():
+            changed = held[name].copy()
+            changed[rows, at] = values[name][rows, at]
+            held[name] = changed
 
     codes = _codes(program, interpret_registers(program, bases, swap))
-    known = {code for code in program.readout.codes if code is not None}
-    if any(tuple(code) not in known for word in codes.tolist() for code in word):
-        raise InvalidInput("the registers must be the code of a state")
-    return program.readout.decode(codes)
+    known = np.array([code for code in program.readout.codes if code is not None])
+    states = (codes[:, :, None] == known).all(axis=-1).any(axis=-1)
+    return program.readout.decode(codes), states.all(axis=1)
 
 
 def counterfactuals(
-    network: CompiledNetwork, variables: list[Variable], *, seed: int, count: int = PER_VARIABLE
-) -> list[Counterfactual]:
-    """For each variable that matters and each split: pairs whose values differ, most of them telling.
+    network: CompiledNetwork, turn: Matrix, *, seed: int, count: int = PER_VARIABLE
+) -> tuple[list[Variable], list[Counterfactual]]:
+    """The variables that matter, and for each and each split pairs whose values differ, most of them telling.
 
-    A variable with fewer than ``LEAST`` telling pairs hardly changes any answer: it gets none.
+    A variable with fewer than ``LEAST`` telling pairs hardly changes any answer: it gets none. Registers
+    without a single one are asked together, moment by moment, after the others.
     """
-    drawn = [
-        _chosen(list(_draws(network, variable, split, (seed, number, part), count)), count)
-        for number, variable in enumerate(variables)
+    single = variables_of(network, turn)
+    alone = _drawn(network, single, 0, seed, count)
+    told = {one.variable for drawn in alone for one in drawn if one.telling}
+    together = joined([each for each in single if each.name not in told])
+    every = [*alone, *_drawn(network, together, len(single), seed, count)]
+    pairs = [one for drawn in every for one in _chosen(drawn, count)]
+    asked = {one.variable for one in pairs}
+    return [each for each in (*single, *together) if each.name in asked], pairs
+
+
+def _drawn(
+    network: CompiledNetwork, variables: list[Variable], first: int, seed: int, count: int
+) -> list[list[Counterfactual]]:
+    """What was drawn for each variable and each split."""
+    return [
+        list(_draws(network, variable, split, (seed, number, part), count))
+        for number, variable in enumerate(variables, start=first)
         for part, split in enumerate((TRAIN, TEST))
     ]
-    return [one for chosen in drawn for one in chosen]
 
 
 def _chosen(drawn: list[Counterfactual], count: int) -> list[Counterfactual]:
@@ -184,8 +226,10 @@ def _draws(
     bases, sources = words[:tries].astype(np.int64), words[tries:].astype(np.int64)
     letters = rng.integers(length, size=tries)
     at = (np.arange(tries), program.num_padding + letters)
-    values = [interpret_registers(program, side)[variable.name][at] for side in (bases, sources)]
-    differ = np.flatnonzero(values[0] != values[1])
+    own_values, other_values = (interpret_registers(program, side) for side in (bases, sources))
+    differ = np.flatnonzero(
+        np.any([own_values[name][at] != other_values[name][at] for name in variable.registers], axis=0)
+    )
     own = interpret(program, bases)
     for rows, answers in _with_meaning(program, bases, sources, variable, letters, differ):
         for row, after in zip(rows.tolist(), answers, strict=True):
@@ -199,11 +243,12 @@ def _draws(
 def _with_meaning(
     program: Program, bases: Words, sources: Words, variable: Variable, letters: Words, rows: Words
 ) -> Iterator[tuple[Words, Words]]:
-    """Answers of the rows whose swap is meaningful: a batch with a meaningless swap is bisected."""
+    """Answers of the rows whose swap is meaningful: a batch with a swap that is refused is bisected."""
     if not len(rows):
         return
     try:
-        yield rows, swapped(program, bases[rows], sources[rows], variable, letters[rows])
+        answers, meant = swapped(program, bases[rows], sources[rows], variable, letters[rows])
+        yield rows[meant], answers[meant]
     except InvalidInput:
         if len(rows) > 1:
             for half in np.array_split(rows, 2):
