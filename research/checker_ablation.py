@@ -1,6 +1,6 @@
 """What each part of the checker is for: networks that are proved, and are not once a part is taken out.
 
-    python research/checker_ablation.py [--longer] [--jobs 1] [--only TEXT] [--parts PART …] [--log FILE] [--out FILE]
+    python research/checker_ablation.py [--longer] [--jobs 1] [--only TEXT] [--parts PART …] [--log FILE] …
 
 ``--out docs/generated/ablation.md`` writes the page. With ``--log`` a run continues where it was stopped.
 A part is taken out by replacing its function: a bound by a weaker one, a rule by a refusal. So nothing wrong

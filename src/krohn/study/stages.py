@@ -193,17 +193,15 @@ class Stages:
     @torch.inference_mode()
     def finish(self, layer: int, stream: Tensor) -> Tensor:
         """Predicted states at every letter, from ``stream`` after ``layer`` blocks."""
-        hidden = self._hidden_from(0, stream)
-        for block in self.blocks[layer:]:
-            keys, values = block.keys_values(stream)
-            stream = block.advance(stream, block.attend(stream, keys, hidden), values)
-        return self.read(stream[:, len(self.prompt) :]).argmax(-1)
+        return self._logits_from(layer, stream).argmax(-1)
 
     def logits(self, letters: npt.NDArray[np.integer]) -> Tensor:
         """Logits of the states at every letter, with gradients."""
-        stream = self.embed(letters)
+        return self._logits_from(0, self.embed(letters))
+
+    def _logits_from(self, layer: int, stream: Tensor) -> Tensor:
         hidden = self._hidden_from(0, stream)
-        for block in self.blocks:
+        for block in self.blocks[layer:]:
             keys, values = block.keys_values(stream)
             stream = block.advance(stream, block.attend(stream, keys, hidden), values)
         return self.read(stream[:, len(self.prompt) :])
