@@ -57,7 +57,9 @@ def _with_less(row: Verdict, layers: int, steps: int, *, is_group: bool) -> Answ
     law = row.reason.partition("; not one layer with a fixed margin: ")[2]
     if layers == 1 and law:
         return None, f"only with a margin that shrinks: {law}"
-    return (
-        None,
-        f"{row.layers} layers with {row.steps or 1} steps suffice; {layers} with {steps}: not decided here",
-    )
+    enough, here = _size(row.layers or 1, row.steps or 1), _size(layers, steps)
+    return None, f"known to suffice: {enough}; not decided here: {here}"
+
+
+def _size(layers: int, steps: int) -> str:
+    return f"{layers} layer{'s' * (layers > 1)} of {steps} step{'s' * (steps > 1)} a letter"
