@@ -29,12 +29,15 @@ from card_plan import Cell, Rows, merged, trained_networks, wanted
 def work(task: tuple[Cell, int, dict[str, Any]]) -> dict[str, Any]:
     """The row of one network; an error is one line in it."""
     import torch
+    from recorded_steps import record_steps
 
     from krohn.study.card import card
 
     torch.set_num_threads(1)
     sys.path.insert(0, str(Path(__file__).parent))
     cell, seed, options = task
+    if options["device"] != "cpu":
+        record_steps()
     begin = time.monotonic()
     kept = cell._asdict() | {"seed": seed}
     try:
@@ -60,7 +63,7 @@ def run(arguments: argparse.Namespace) -> None:
                 if len(running) >= arguments.workers:
                     break
                 if one not in tried:
-                    options = {"steps": arguments.steps, "minutes": left / 60}
+                    options = {"steps": arguments.steps, "minutes": left / 60, "device": arguments.device}
                     tried.add(one)
                     running[one] = pool.apply_async(work, ((*one, options),))
             if not running or left < 0:
@@ -113,6 +116,7 @@ def main() -> None:
     runner.add_argument("--workers", type=int, default=2)
     runner.add_argument("--seconds", type=float, default=3600)
     runner.add_argument("--steps", type=int, default=1000)
+    runner.add_argument("--device", default="cpu", help="cpu or cuda")
     runner.add_argument("--known", type=Path, nargs="*", default=[])
     runner.add_argument("--only", nargs="*", help="layers that begin so")
     runner.add_argument("--afresh", action="store_true", help="train also what the results hold")

@@ -106,6 +106,21 @@ def test_a_row_says_what_of_the_plan_was_not_finished(shares, plan, tmp_path) ->
     assert card_page.plan_of(rows, "lstm") == plan
 
 
+def test_without_a_gpu_steps_are_not_recorded(monkeypatch) -> None:
+    import recorded_steps
+
+    import krohn
+    from krohn.study import harness
+
+    sizes = {"seeds": 1, "length": 4, "steps": 5, "width": 4}
+    plain = krohn.card("gru", ["C2"], **sizes).rows[0]["accuracy"]
+    monkeypatch.setattr(harness, "passes", harness.passes)  # is put back afterwards
+    for _ in range(2):
+        recorded_steps.record_steps()
+    assert not isinstance(harness.passes.eager, recorded_steps.Recorded)
+    assert krohn.card("gru", ["C2"], **sizes).rows[0]["accuracy"] == plain
+
+
 def test_networks_are_joined_by_their_seeds(tmp_path) -> None:
     """One twice (the last counts), one behind a gap, one that failed."""
     first = written(tmp_path / "a", row_of((1, 0.5), (0.2, 0.1)))

@@ -240,15 +240,12 @@ def _fit(
         for optimizer in optimizers:
             rate = effort.lr * min(1, (step + 1) / 20) * (1 - step / effort.steps)
             optimizer.param_groups[0]["lr"] = rate
-            optimizer.zero_grad()
         words, states = batch(automaton, effort.batch, effort.length, generator, device)
-        logits = logits_of(module, words, automaton.num_states)
+        logits, loss = passes(module, words, states, automaton.num_states)
         if solved is None and float((logits.argmax(-1) == states).double().mean()) >= 0.99:
             solved = step
-        loss = functional.cross_entropy(logits.flatten(0, 1).float(), states.flatten())
         if not bool(loss.isfinite()):
             return solved, step
-        _backward(loss)
         if step == 0:
             _check_gradients(module)
         torch.nn.utils.clip_grad_norm_(module.parameters(), 1.0)
@@ -259,11 +256,16 @@ def _fit(
     return solved, None
 
 
-def _backward(loss: Tensor) -> None:
+def passes(module: nn.Module, words: Tensor, states: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Logits and loss of a batch; the gradients of this batch are left in the parameters."""
+    module.zero_grad()
+    logits = logits_of(module, words, count)
+    loss = functional.cross_entropy(logits.flatten(0, 1).float(), states.flatten())
     try:
         loss.backward()  # type: ignore[no-untyped-call]
     except RAISED as error:
         raise InvalidInput(f"the module must have a backward pass; it raised {_line(error)}") from error
+    return logits, loss
 
 
 def _check_gradients(module: nn.Module) -> None:

@@ -1,0 +1,63 @@
+"""Trains the networks of a card on a GPU in steps that are recorded once and replayed (CUDA graphs).
+
+A reference recurrence is a thousand small kernels a step, and starting them takes far longer than computing
+them. The first replay is compared with the same pass unrecorded: what cannot be recorded, or differs, is an
+error of that network.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from krohn.study import harness
+
+
+def record_steps() -> None:
+    """From now on networks on a GPU are trained in recorded steps."""
+    if not isinstance(harness.passes, Recorded):
+        harness.passes = Recorded()
+
+
+class Recorded:
+    """``passes`` of the harness for one module after the other."""
+
+    def __init__(self) -> None:
+        self.eager = harness.passes
+        self.module: nn.Module | None = None
+
+    def __call__(self, module: nn.Module, words: Tensor, states: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        if not words.is_cuda:
+            return self.eager(module, words, states, count)
+        if module is not self.module:
+            self.module = None
+            self._record(module, words, states, count)
+            self.module = module
+        self.words.copy_(words)
+        self.states.copy_(states)
+        self.graph.replay()
+        return self.logits, self.loss
+
+    def _record(self, module: nn.Module, *batch: Any) -> None:
+        self.words, self.states, count = batch[0].clone(), batch[1].clone(), batch[2]
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side), torch.device(self.words.device):
+            for _ in range(3):
+                _, loss = self.eager(module, self.words, self.states, count)
+        torch.cuda.current_stream().wait_stream(side)
+        wanted = [loss.detach().clone(), *(grad.clone() for grad in gradients(module))]
+        module.zero_grad()
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.device(self.words.device), torch.cuda.graph(self.graph):
+            self.logits, self.loss = self.eager(module, self.words, self.states, count)
+        self.graph.replay()
+        found = [self.loss.detach(), *gradients(module)]
+        scale = max(float(one.abs().max()) for one in wanted)
+        gaps = [float((one - two).abs().max()) for one, two in zip(found, wanted, strict=True)]
+        if not max(gaps) <= 1e-3 * scale:
+            raise RuntimeError(f"a recorded step is {max(gaps):.1e} from the step itself")
+
+
+def gradients(module: nn.Module) -> list[Tensor]:
+    return [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
