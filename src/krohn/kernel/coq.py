@@ -28,6 +28,7 @@ PROOFS = (
         "Attention",
         "Forms",
         "Counting",
+        "Copying",
         "Layers",
         "Counted",
         "TransformerCertificate",

@@ -1,47 +1,29 @@
-"""How a Transformer of counting heads computes, as hints for Coq, which checks every one of them.
+"""How a Transformer of heads that count or copy computes, as hints for Coq, which checks every one of them.
 
-A head gives each letter that it picks the same share, so what it gives is a count of steps, and the MLP takes
-counts modulo something. Before each layer a letter has one of finitely many classes: at first the letter
-itself with the residue of its position, then what the class and the residues of the counts make of it.
+What a head gives is a counter, to which each letter adds a step, or which it sets; the MLP takes counts
+modulo something. Before each layer a letter has one of finitely many classes: at first the letter itself with
+the residue of its position, then what the class and the residues of the counts make of it.
 All is read off the weights in float64.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from math import isfinite, lcm
+from math import lcm
 
 import numpy as np
-import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import LimitExceeded, Unsupported
-from krohn.kernel.counting_hints import Channel, Counting, Group, HeadHint, LayerHint, Residues
+from krohn.kernel.counting_hints import Counting, Group, LayerHint, Residues
 from krohn.kernel.cuts import TOLERANCE, best_cut
+from krohn.kernel.heads import MOST_COUNTS, Before, NoCounters, Places, ReadHeads, read_heads
 from krohn.network.forward import apply_mlp
 from krohn.network.transformer import Layer, Matrix, Transformer
 
-GRID = 2.0**40
-"""Coq's boxes end at multiples of one over it."""
-ROUNDING = 2.0**-24
 MOST_PAIRS = 3_000
-MOST_COUNTS = 20_000
-"""Each count is a box through the MLP; more would take Coq hours."""
 MOST_PLACES = 64
 MOST_SHORT = 16
 """Words of at most so many letters may have a class for each place."""
-LATER = 2.0**-14
-"""After the first layer a register is off by less, in units."""
-UNSEEN = 20.0
-"""Letters whose score is so much lower are not picked."""
-
-
-Places = npt.NDArray[np.int64]
-"""For each class the residue of its position."""
-
-
-class NoCounters(Exception):
-    """The weights are not those of counting heads; the text says why."""
 
 
 def counting(network: Transformer, automaton: Semiautomaton) -> Counting:
@@ -72,11 +54,14 @@ def _hints(network: Transformer, automaton: Semiautomaton, period: int) -> Count
     with np.errstate(all="ignore"):
         for index, layer in enumerate(network.layers):
             last = index + 1 == len(network.layers)
-            hint, effects = _layer_hint(index, layer, stream, residues, places, period)
+            before = Before(index, stream, residues, places, period)
+            heads = read_heads(layer, before)
+            hint, effects = _layer_hint(layer, before, heads)
             reached = _reached([*layers, hint], period, automaton.num_letters, ends)
-            hint, stream, residues = _followed(hint, reached, layer, stream, effects, residues, last=last)
+            mixed = stream * layer.keep_attention + heads.constant
+            hint, stream, residues = _followed(hint, reached, layer, mixed, effects, residues, last=last)
             layers.append(hint)
-            places = places * layer.keep_attention * layer.keep_mlp
+            places = _places_after(layer, places)
         states = (stream @ network.readout + network.readout_bias).argmax(axis=1).tolist()
     known, right = _known(layers, period, states, automaton, ends)
     return Counting(period, tuple(layers), tuple(states), known, right)
@@ -96,77 +81,44 @@ def _period_of_places(positions: Matrix) -> int:
     return min(period, len(positions))
 
 
-def _head_hints(
-    index: int, layer: Layer, stream: Matrix, residues: Places, places: Matrix, period: int
-) -> tuple[list[HeadHint], list[tuple[int, ...]], list[Matrix]]:
-    """The heads, the steps of all their counters, and what one step of each adds to the stream."""
-    heads: list[HeadHint] = []
-    steps: list[tuple[int, ...]] = []
-    effects: list[Matrix] = []
-    length = len(places) - 1
+def _places_after(layer: Layer, places: Matrix) -> Matrix:
+    """What places add after a layer; position 0 sees itself alone."""
+    after = places * layer.keep_attention * layer.keep_mlp
+    first = places[0] * layer.keep_attention
     for head in layer.heads:
-        query = places[length] @ head.query
-        first = float(query @ (places[0] @ head.key))
-        scores = stream @ head.key @ query - first
-        of_place = np.array([scores[residues == r].max(initial=-np.inf) for r in range(period)])
-        picks = of_place > of_place.max() - UNSEEN
-        seen = sum(bool(picks[i % period]) for i in range(1, length + 1))
-        letter = float(np.exp(of_place.max()))
-        share = letter / (1 + seen * letter)
-        unseen = float(np.exp(of_place[~picks].max(initial=-np.inf)))
-        channels = []
-        for every, out in zip((stream @ head.value).T, head.output, strict=True):
-            if not isfinite(share) or not np.isfinite(every).all():
-                raise NoCounters("a head's share or value is not a number")
-            values = np.where(picks[residues], every, 0.0)
-            size = np.abs(values)
-            unit = float(size[size > TOLERANCE].min(initial=np.inf))
-            unit = unit if isfinite(unit) else 1.0
-            counts = np.rint(values / unit)
-            if length * np.abs(counts).max() > MOST_COUNTS:
-                raise NoCounters(f"a head counts to more than {MOST_COUNTS:,}")
-            rounded = 4 * stream.shape[1] * ROUNDING * size.max() + np.abs(values - unit * counts).max()
-            rounded = max(rounded, unit * LATER if index else 0.0)
-            channels.append(Channel(len(steps), round(unit * GRID), int(rounded * GRID) + 17))
-            steps.append(tuple(int(count) for count in counts))
-            effects.append(share * unit * out)
-        slack = 1.25 * (2 * len(places) + 200 + 250 * index + 28 * abs(first)) * ROUNDING
-        heads.append(
-            HeadHint(
-                round(share * GRID),
-                int(share * slack * GRID) + 17,
-                int(2 * unseen * GRID) + 17,
-                tuple(picks.tolist()),
-                tuple(channels),
-            )
-        )
-    return heads, steps, effects
+        first = first + places[0] @ head.value @ head.output
+    after[0] = first * layer.keep_mlp + apply_mlp(layer.mlp, first)
+    return np.asarray(after)
 
 
-def _layer_hint(
-    index: int, layer: Layer, stream: Matrix, residues: Places, places: Matrix, period: int
-) -> tuple[LayerHint, list[Matrix]]:
+def _layer_hint(layer: Layer, before: Before, heads: ReadHeads) -> tuple[LayerHint, list[Matrix]]:
     """A layer without the classes that follow, and what one count of each group adds."""
-    heads, steps, effects = _head_hints(index, layer, stream, residues, places, period)
-    weights, sums = _grouped(effects)
-    length = len(places) - 1
-    totals = [np.array(group) @ np.array(steps) for group in weights]
-    spans = [range(length * min(0, *total), length * max(0, *total) + 1) for total in totals]
+    weights, sums = _grouped(heads)
+    length = len(before.places) - 1
+    spans, registers = [], []
+    for group in weights:
+        total = np.array(group) @ np.array(heads.steps)
+        rows = zip(group, heads.sets, strict=True)
+        marks = [0, *(w * mark for w, row in rows if w for mark in row if mark is not None)]
+        low, high = (length * int(end) for end in (total.min(initial=0), total.max(initial=0)))
+        spans.append(range(min(marks) + low, max(marks) + high + 1))
+        registers.append(len(marks) > 1)
     if max(map(len, spans), default=0) > MOST_COUNTS:
         raise NoCounters(f"a layer counts to more than {MOST_COUNTS:,}")
-    kept = stream * layer.keep_attention
+    kept = before.stream * layer.keep_attention + heads.constant
     _, first, coarse = np.unique(np.rint(kept * 2**20), axis=0, return_index=True, return_inverse=True)
-    cut = best_cut(layer, kept[first], sums, spans, repeats=period <= length)
+    cut = best_cut(layer, kept[first], sums, spans, registers, repeats=before.period <= length)
     coarse = coarse.reshape(-1)
-    if period > length:  # no letter stands at place 0: its classes stay apart
-        coarse = np.where(residues == 0, coarse.max() + 1, coarse)
-    everyone = (0,) * len(stream)
+    if before.period > length:  # no letter stands at place 0: its classes stay apart
+        coarse = np.where(before.residues == 0, coarse.max() + 1, coarse)
+    everyone = (0,) * len(before.stream)
     groups = [Group((), 1, tuple(coarse.tolist()))]
     groups += [Group(w, m, everyone, s) for w, m, s in zip(weights, cut.moduli, cut.stops, strict=True)]
     hint = LayerHint(
-        tuple(heads),
-        tuple(steps),
-        tuple(residues.tolist()),
+        tuple(heads.hints),
+        tuple(heads.steps),
+        tuple(heads.sets),
+        tuple(before.residues.tolist()),
         tuple(groups),
         cut.place,
         cut.owner,
@@ -175,20 +127,24 @@ def _layer_hint(
     return hint, sums
 
 
-def _grouped(effects: Sequence[Matrix]) -> tuple[list[tuple[int, ...]], list[Matrix]]:
-    """Counters that add multiples of one vector, as weights, and that vector."""
+def _grouped(heads: ReadHeads) -> tuple[list[tuple[int, ...]], list[Matrix]]:
+    """Counters that add multiples of one vector, as weights, and that vector; each copy is a group."""
     groups: list[tuple[Matrix, dict[int, int]]] = []
-    for counter, effect in enumerate(effects):
+    copies: list[bool] = []
+    for counter, (effect, sets) in enumerate(zip(heads.effects, heads.sets, strict=True)):
         if not effect.any():
             continue
-        for base, members in groups:
+        copies_this = any(mark is not None for mark in sets)
+        for (base, members), copied in zip(groups, copies, strict=True):
             weight = round(float(effect @ base) / float(base @ base))
-            if weight and np.abs(effect - weight * base).max() < TOLERANCE**2 * np.abs(effect).max():
+            close = np.abs(effect - weight * base).max() < TOLERANCE**2 * np.abs(effect).max()
+            if weight and close and not (copied or copies_this):
                 members[counter] = weight
                 break
         else:
             groups.append((effect, {counter: 1}))
-    weights = [tuple(members.get(j, 0) for j in range(len(effects))) for _, members in groups]
+            copies.append(copies_this)
+    weights = [tuple(members.get(j, 0) for j in range(len(heads.effects))) for _, members in groups]
     return weights, [base for base, _ in groups]
 
 
@@ -225,13 +181,16 @@ def _followed(
     *,
     last: bool,
 ) -> tuple[LayerHint, Matrix, Places]:
-    """The layer with the classes after it, their stream and the residues of their places."""
+    """The layer with the classes after it, their stream and the residues of their places.
+
+    ``stream`` has all but the counts added.
+    """
     numbers: dict[tuple[int, ...], int] = {}
     kept: list[Matrix] = []
     where: list[int] = []
     following: dict[tuple[int, tuple[int, ...]], int] = {}
     for at, counts in reached:
-        mixed = stream[at] * layer.keep_attention
+        mixed = stream[at]
         for count, effect in zip(counts[1:], effects, strict=True):
             mixed = mixed + count * effect
         row = np.asarray(mixed * layer.keep_mlp + apply_mlp(layer.mlp, mixed))

@@ -1,4 +1,4 @@
-"""Hints about counting heads, as Coq reads them; `Counting.v` has records with the same meaning."""
+"""Hints about heads that count or copy, as Coq reads them; `Counting.v` has records with the same meaning."""
 
 from dataclasses import dataclass
 
@@ -20,6 +20,15 @@ class HeadHint:
     slack: int
     rest: int
     picks: tuple[bool, ...]
+    channels: tuple[Channel, ...]
+
+
+@dataclass(frozen=True)
+class CopyHint:
+    """Which classes write, and on the grid how far the score of the latest one is above all others."""
+
+    margin: int
+    writers: tuple[bool, ...]
     channels: tuple[Channel, ...]
 
 
@@ -46,6 +55,7 @@ class LayerHint:
 
     Attributes:
         steps: for each counter, what each class adds.
+        sets: for each counter, what each class sets it to; none where it adds.
         places: for each class, the residue of its position.
         groups: the first is the class itself; the others count.
         cut, owner, channels: as ``krohn.kernel.cuts`` says.
@@ -54,8 +64,9 @@ class LayerHint:
         classes: how many there are after the layer.
     """
 
-    heads: tuple[HeadHint, ...]
+    heads: tuple[HeadHint | CopyHint, ...]
     steps: tuple[tuple[int, ...], ...]
+    sets: tuple[tuple[int | None, ...], ...]
     places: tuple[int, ...]
     groups: tuple[Group, ...]
     cut: int
@@ -66,10 +77,13 @@ class LayerHint:
 
     def advanced(self, residues: tuple[int, ...], at: int) -> tuple[int, ...]:
         """The residues after one more letter of a class."""
-        return tuple(
-            g.reduced(r + sum(w * self.steps[j][at] for j, w in enumerate(g.weights)))
-            for r, g in zip(residues, self.groups, strict=True)
-        )
+        after = []
+        for residue, group in zip(residues, self.groups, strict=True):
+            own = [(w, self.steps[j][at], self.sets[j][at]) for j, w in enumerate(group.weights) if w]
+            written = [w * value for w, _, value in own if value is not None]
+            count = sum(written) if written else residue + sum(w * step for w, step, _ in own)
+            after.append(group.reduced(count))
+        return tuple(after)
 
     def place(self, residues: tuple[int, ...]) -> int:
         """Where a list of residues stands in ``following``."""

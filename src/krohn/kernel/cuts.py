@@ -1,7 +1,7 @@
 """Where an MLP can be cut: each hidden unit there depends on the letter's class, or on one group of counters.
 
 Group 0 is the class; group g + 1 is the g-th of those whose counts add to the stream. The sums of the next
-matrix are then sums of one part for each group, and the part of a counting group repeats with its count.
+matrix are then sums of one part for each group, and the part of a group that counts repeats with its count.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,13 @@ def hidden(mlp: Mlp, place: int, stream: Matrix) -> Matrix:
 
 
 def best_cut(
-    layer: Layer, rows: Matrix, effects: Sequence[Matrix], spans: Sequence[range], *, repeats: bool = True
+    layer: Layer,
+    rows: Matrix,
+    effects: Sequence[Matrix],
+    spans: Sequence[range],
+    registers: Sequence[bool] | None = None,
+    *,
+    repeats: bool = True,
 ) -> Cut:
     """The cut with the least moduli, and of these the one that costs least.
 
@@ -62,12 +68,15 @@ def best_cut(
         rows: the stream before the MLP for each class, nothing counted.
         effects: what one count of each group adds to the stream.
         spans: the counts that may occur.
-        repeats: whether each part must repeat within its span.
+        registers: whether each group is copied; by default all count.
+        repeats: whether the part of each group that counts must repeat within its span.
     """
+    copied = registers or [False] * len(spans)
     places = range(len(layer.mlp.weights))
     cuts = [cut for place in places if (cut := _cut_at(place, layer, rows, effects, spans))]
     if repeats:
-        cuts = [c for c in cuts if all(m < max(2, len(s)) for m, s in zip(c.moduli, spans, strict=True))]
+        most = [len(s) if r else max(1, len(s) - 1) for s, r in zip(spans, copied, strict=True)]
+        cuts = [c for c in cuts if all(m <= end for m, end in zip(c.moduli, most, strict=True))]
     if not cuts:
         raise Unsupported(NO_CUT)
     return min(cuts, key=lambda cut: (np.prod(cut.moduli, dtype=object), cut.cost))

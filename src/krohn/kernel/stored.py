@@ -133,7 +133,10 @@ class StoredTransformer:
         return self.weights.max_length
 
 
-NOT_COUNTING = "the kernel's proofs cover Transformers whose heads all count letters; this one has"
+NOT_COUNTING = (
+    "the kernel's proofs cover Transformers whose heads count letters or copy the latest that was written; "
+    "this one has"
+)
 
 
 def stored_transformer(folder: Path) -> StoredTransformer:
@@ -142,7 +145,8 @@ def stored_transformer(folder: Path) -> StoredTransformer:
     weights, automaton = network.transformer, network.automaton
     layers = () if network.program is None else network.program.layers
     others = sorted(
-        {type(o).__name__ for layer in layers for o in layer.attention} - {"PrefixSum", "PlaceSum"}
+        {type(o).__name__ for layer in layers for o in layer.attention}
+        - {"PrefixSum", "PlaceSum", "LatestWrite"}
     )
     if not layers or others or not all(layer.heads for layer in weights.layers):
         raise Unsupported(f"{NOT_COUNTING} {', '.join(others) or 'a layer without heads, or no program'}")

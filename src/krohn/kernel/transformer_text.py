@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from krohn.kernel.certificate_text import MARK, THEOREM, comment, tensor_text
-from krohn.kernel.counting_hints import Counting, HeadHint, LayerHint
+from krohn.kernel.counting_hints import Channel, CopyHint, Counting, HeadHint, LayerHint
 from krohn.kernel.stored import StoredTransformer
 
 HEAD = """From Coq Require Import ZArith List String.
@@ -68,7 +68,8 @@ def _layer(layer: LayerHint) -> str:
         for g in layer.groups
     )
     return f"""{{| HeadHints := {_listed(map(_head, layer.heads))};
-Steps := {_listed(map(_listed, layer.steps))}; PlaceOf := {_listed(layer.places)}%nat;
+Steps := {_listed(map(_listed, layer.steps))}; Sets := {_listed(map(_sets, layer.sets))};
+PlaceOf := {_listed(layer.places)}%nat;
 Groups := {groups};
 Cut := {layer.cut}; Owner := {_listed(layer.owner)}%nat; OwnerY := {_listed(layer.channels)}%nat;
 NextClass := {_listed(map(_listed, layer.following))}%nat;
@@ -76,12 +77,28 @@ NextClasses := {layer.classes} |}}
 """
 
 
-def _head(head: HeadHint) -> str:
-    channels = _listed(
-        f"{{| Number := {c.counter}; UnitOf := {c.unit}; UnitSlack := {c.slack} |}}" for c in head.channels
-    )
-    picks = _listed(str(pick).lower() for pick in head.picks)
+def _sets(values: tuple[int | None, ...]) -> str:
+    if set(values) == {None}:
+        return "[]"
+    return _listed("None" if value is None else f"Some ({value})" for value in values)
+
+
+def _head(head: HeadHint | CopyHint) -> str:
+    channels = _listed(map(_channel, head.channels))
+    if isinstance(head, CopyHint):
+        return (
+            f"Copies {{| Margin := {head.margin}; Writers := {_truths(head.writers)}; "
+            f"Copied := {channels} |}}"
+        )
     return (
-        f"{{| Share := {head.share}; ShareSlack := {head.slack}; Rest := {head.rest}; Picks := {picks}; "
-        f"Channels := {channels} |}}"
+        f"Counts {{| Share := {head.share}; ShareSlack := {head.slack}; Rest := {head.rest}; "
+        f"Picks := {_truths(head.picks)}; Channels := {channels} |}}"
     )
+
+
+def _channel(channel: Channel) -> str:
+    return f"{{| Number := {channel.counter}; UnitOf := {channel.unit}; UnitSlack := {channel.slack} |}}"
+
+
+def _truths(values: Iterable[bool]) -> str:
+    return _listed(str(value).lower() for value in values)

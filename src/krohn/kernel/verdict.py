@@ -12,8 +12,9 @@ from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsuppo
 from krohn.folder import COMPILED, RECURRENT, Folder
 from krohn.kernel.certificate_text import MARK, certificate_text
 from krohn.kernel.coq import NO_COQ, CoqVerdict, check_text, coq_version
-from krohn.kernel.counters import NoCounters, counting
+from krohn.kernel.counters import counting
 from krohn.kernel.exploring import explore
+from krohn.kernel.heads import NoCounters
 from krohn.kernel.stored import StoredNetwork, StoredTransformer, stored_network, stored_transformer
 from krohn.kernel.transformer_text import transformer_text
 from krohn.network.compiled import CompiledNetwork

@@ -1,7 +1,7 @@
 (* The whole check of a counting Transformer, and the theorem that it is enough. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms Counting Layers.
+From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms Counting Copying Layers.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -299,7 +299,7 @@ Proof.
 Qed.
 
 (* ---------- along the automaton ---------- *)
-Definition advanced (h : layer_hint) (rs : list Z) (k : nat) : list Z := map (fun q => reduced (snd q) (fst q + step_in h (snd q) k)) (combine rs (Groups h)).
+Definition advanced (h : layer_hint) (rs : list Z) (k : nat) : list Z := map (fun q => reduced (snd q) (moved_in h (snd q) k (fst q))) (combine rs (Groups h)).
 Fixpoint advance (hs : list layer_hint) (rho : list (list Z)) (k : nat) : list (list Z) * nat :=
   match hs, rho with
   | h :: hs, r :: rho => let r' := advanced h r k in let '(rho', kf) := advance hs rho (next_class h k r') in (r' :: rho', kf)
@@ -309,8 +309,8 @@ Fixpoint all_res (hs : list layer_hint) (cls : nat -> nat) (t : nat) : list (lis
   match hs with [] => [] | h :: hs => residues h cls t :: all_res hs (next_classes h cls) t end.
 Lemma advanced_is h cls t : rises h = true -> advanced h (residues h cls t) (cls (S t)) = residues h cls (S t).
 Proof.
-  intros H. assert (G : forall g, In g (Groups h) -> reduced g (reduced g (counted h cls g t) + step_in h g (cls (S t))) = reduced g (counted h cls g (S t))).
-  { intros g I. rewrite reduced_step by assumption. reflexivity. }
+  intros H. assert (G : forall g, In g (Groups h) -> reduced g (moved_in h g (cls (S t)) (reduced g (counted h cls g t))) = reduced g (counted h cls g (S t))).
+  { intros g I. rewrite reduced_step by assumption. rewrite counted_next; [reflexivity|]. apply (rises_at h g H I). }
   unfold advanced, residues. induction (Groups h) as [|g gs IH]; cbn [map combine fst snd]; [reflexivity|]. rewrite G by now left. rewrite IH; auto. intros; apply G; now right.
 Qed.
 Lemma advance_is hs : forallb rises hs = true -> forall cls t, advance hs (all_res hs cls t) (cls (S t)) = (all_res hs cls (S t), final_class hs cls (S t)).

@@ -141,19 +141,61 @@ Definition hull_of (l : list (list box)) : list box := fold_right hulls (hd [] l
 Record channel := { Number : nat; UnitOf : Z; UnitSlack : Z }.
 (* Picks: for each residue of the position, whether the head sees letters there; the others have at most the share Rest *)
 Record head_hint := { Share : Z; ShareSlack : Z; Rest : Z; Picks : list bool; Channels : list channel }.
+(* Writers: the classes that a copying head looks at, the latest of them; Margin: how far its score is above all others *)
+Record copy_hint := { Margin : Z; Writers : list bool; Copied : list channel }.
+Inductive any_hint := Counts (c : head_hint) | Copies (c : copy_hint).
 (* a combination of counters, its modulus, or where it stops counting; classes of letters in which it is looked at one by one *)
 Record group := { Weights : list Z; Modulus : Z; Stops : bool; Coarse : list nat; Coarses : nat }.
-(* Steps: for each counter, for each class.  PlaceOf: for each class the residue of its position.
+(* Steps, Sets: for each counter, for each class, what it adds, or what it sets the counter to.  PlaceOf: for each class the residue of its position.
    Owner, OwnerY: the group on which each hidden unit after Cut matrices, and each channel before the MLP, depends. *)
-Record layer_hint := { HeadHints : list head_hint; Steps : list (list Z); PlaceOf : list nat; Groups : list group;
+Record layer_hint := { HeadHints : list any_hint; Steps : list (list Z); Sets : list (list (option Z)); PlaceOf : list nat; Groups : list group;
   Cut : nat; Owner : list nat; OwnerY : list nat; NextClass : list (list nat); NextClasses : nat }.
 Definition step_of (h : layer_hint) (j k : nat) : Z := nth k (nth j (Steps h) []) 0.
-Definition counts (h : layer_hint) (cls : nat -> nat) (t j : nat) : Z := count (fun i => step_of h j (cls i)) t.
+Definition set_of (h : layer_hint) (j k : nat) : option Z := nth k (nth j (Sets h) []) None.
+Definition moved (h : layer_hint) (j k : nat) (z : Z) : Z := match set_of h j k with Some v => v | None => z + step_of h j k end.
+Fixpoint counts (h : layer_hint) (cls : nat -> nat) (t j : nat) : Z := match t with O => 0 | S i => moved h j (cls t) (counts h cls i j) end.
+Lemma counts_count h cls j t : (forall i, (1 <= i <= t)%nat -> set_of h j (cls i) = None) -> counts h cls t j = count (fun i => step_of h j (cls i)) t.
+Proof. induction t as [|t IH]; intros H; cbn [counts count]; [reflexivity|]. unfold moved. rewrite H by lia. rewrite IH; [reflexivity|]. intros; apply H; lia. Qed.
+(* a combination of counters: none of them is set, or all are *)
 Definition step_in (h : layer_hint) (g : group) (k : nat) : Z := dot (Weights g) (fun j => step_of h j k).
-Definition counted (h : layer_hint) (cls : nat -> nat) (g : group) (t : nat) : Z := count (fun i => step_in h g (cls i)) t.
-Lemma counted_is h cls g t : dot (Weights g) (counts h cls t) = counted h cls g t.
+Fixpoint unset (ws : list Z) (s : nat -> option Z) : bool :=
+  match ws with [] => true | w :: ws => ((w =? 0) || match s O with None => true | Some _ => false end) && unset ws (fun j => s (S j)) end.
+Fixpoint all_set (ws : list Z) (s : nat -> option Z) : option Z :=
+  match ws with [] => Some 0 | w :: ws =>
+    match all_set ws (fun j => s (S j)), (if w =? 0 then Some 0 else s O) with Some z, Some v => Some (w * v + z) | _, _ => None end end.
+Definition set_in (h : layer_hint) (g : group) (k : nat) : option Z :=
+  if unset (Weights g) (fun j => set_of h j k) then None else all_set (Weights g) (fun j => set_of h j k).
+Definition moved_in (h : layer_hint) (g : group) (k : nat) (z : Z) : Z := match set_in h g k with Some v => v | None => z + step_in h g k end.
+Definition counted (h : layer_hint) (cls : nat -> nat) (g : group) (t : nat) : Z := dot (Weights g) (counts h cls t).
+Lemma dot_unset ws : forall s st n, unset ws s = true -> dot ws (fun j => match s j with Some v => v | None => n j + st j end) = dot ws n + dot ws st.
 Proof.
-  unfold counted, counts. induction t as [|t IH]; cbn [count]; [apply dot_zero|]. rewrite <- IH. rewrite (dot_sum (Weights g)). reflexivity.
+  induction ws as [|w ws IH]; intros s st n H; cbn [dot unset] in *; [reflexivity|]. apply andb_prop in H as [H1 H2].
+  rewrite (IH (fun j => s (S j)) (fun j => st (S j)) (fun j => n (S j)) H2). apply orb_prop in H1 as [H1|H1]; [apply Z.eqb_eq in H1; subst; lia|]. destruct (s O); [discriminate|lia].
+Qed.
+Lemma dot_all_set ws : forall s st n v, all_set ws s = Some v -> dot ws (fun j => match s j with Some v => v | None => n j + st j end) = v.
+Proof.
+  induction ws as [|w ws IH]; intros s st n v H; cbn [dot all_set] in *; [congruence|]. destruct (all_set ws _) as [z|] eqn:E; [|discriminate].
+  rewrite (IH (fun j => s (S j)) (fun j => st (S j)) (fun j => n (S j)) z E). destruct (Z.eqb_spec w 0) as [->|]; [injection H; lia|]. destruct (s O); [injection H; lia|discriminate].
+Qed.
+Definition together (h : layer_hint) (g : group) : bool :=
+  forallb (fun k => unset (Weights g) (fun j => set_of h j k) || match all_set (Weights g) (fun j => set_of h j k) with Some _ => true | None => false end)
+          (seq 0 (fold_right (fun r m => Nat.max (length r) m) O (Sets h))).
+Lemma set_of_beyond h j k : (fold_right (fun r m => Nat.max (length r) m) O (Sets h) <= k)%nat -> set_of h j k = None.
+Proof.
+  unfold set_of. revert j. induction (Sets h) as [|r rs IH]; intros [|j] H; cbn [nth fold_right] in *; try (now destruct k).
+  - apply nth_overflow. lia.
+  - apply IH. lia.
+Qed.
+Lemma unset_none ws : forall s, (forall j, s j = None) -> unset ws s = true.
+Proof. induction ws as [|w ws IH]; intros s H; cbn; [reflexivity|]. rewrite H, orb_true_r. apply IH. intros; apply H. Qed.
+Lemma counted_next h cls g t : together h g = true -> counted h cls g (S t) = moved_in h g (cls (S t)) (counted h cls g t).
+Proof.
+  intros H. unfold counted, moved_in, set_in. cbn [counts]. unfold moved. set (k := cls (S t)).
+  destruct (unset (Weights g) (fun j => set_of h j k)) eqn:U; [now apply (dot_unset _ (fun j => set_of h j k) (fun j => step_of h j k))|].
+  destruct (all_set (Weights g) (fun j => set_of h j k)) as [v|] eqn:A; [now apply (dot_all_set _ (fun j => set_of h j k) (fun j => step_of h j k))|]. exfalso.
+  unfold together in H. rewrite forallb_forall in H. destruct (le_lt_dec (fold_right (fun r m => Nat.max (length r) m) O (Sets h)) k) as [L|L].
+  - rewrite unset_none in U by (intros; now apply set_of_beyond). discriminate.
+  - specialize (H k ltac:(apply in_seq; lia)). rewrite U, A in H. discriminate.
 Qed.
 Definition index (ms rs : list Z) : nat := Z.to_nat (fold_left (fun s p => s * fst p + snd p) (combine ms rs) 0).
 Definition next_class (h : layer_hint) (k : nat) (rs : list Z) : nat := nth (index (map Modulus (Groups h)) rs) (nth k (NextClass h) []) O.
@@ -161,28 +203,42 @@ Definition next_class (h : layer_hint) (k : nat) (rs : list Z) : nat := nth (ind
 Definition allowed (h : layer_hint) (k : nat) (rs : list Z) : bool := (next_class h k rs <? NextClasses h)%nat.
 Definition reduced (g : group) (z : Z) : Z := if Stops g then Z.min z (Modulus g - 1) else z mod Modulus g.
 Definition residues (h : layer_hint) (cls : nat -> nat) (t : nat) : list Z := map (fun g => reduced g (counted h cls g t)) (Groups h).
-(* groups that stop count upwards *)
+(* groups that stop count upwards; counters of one group are set together *)
+Definition upwards (h : layer_hint) : bool :=
+  forallb (forallb (Z.leb 0)) (Steps h) && forallb (forallb (fun o => match o with Some v => 0 <=? v | None => true end)) (Sets h).
 Definition rises (h : layer_hint) : bool :=
-  forallb (fun g => (0 <? Modulus g) && (negb (Stops g) || forallb (Z.leb 0) (Weights g) && forallb (forallb (Z.leb 0)) (Steps h))) (Groups h).
+  forallb (fun g => (0 <? Modulus g) && together h g && (negb (Stops g) || forallb (Z.leb 0) (Weights g) && upwards h)) (Groups h).
+Lemma rises_at h g : rises h = true -> In g (Groups h) -> 0 < Modulus g /\ together h g = true /\ (Stops g = true -> forallb (Z.leb 0) (Weights g) = true /\ upwards h = true).
+Proof.
+  unfold rises. intros H I. rewrite forallb_forall in H. specialize (H g I). apply andb_prop in H as [H H3]. apply andb_prop in H as [H1 H2]. apply Z.ltb_lt in H1.
+  split; [exact H1|]. split; [exact H2|]. intros S. rewrite S in H3. now apply andb_prop in H3.
+Qed.
 Lemma dot_pos cs : forallb (Z.leb 0) cs = true -> forall n, (forall j, 0 <= n j) -> 0 <= dot cs n.
 Proof. induction cs as [|c cs IH]; cbn [forallb dot]; intros H n Hn; [lia|]. apply andb_prop in H as [H1 H2]. apply Z.leb_le in H1. pose proof (Hn O). specialize (IH H2 (fun j => n (S j)) (fun j => Hn (S j))). nia. Qed.
-Lemma step_in_pos h g k : rises h = true -> In g (Groups h) -> Stops g = true -> 0 <= step_in h g k.
+Lemma nth2_all {A} (P : A -> bool) ls d j k : forallb (forallb P) ls = true -> P d = true -> P (nth k (nth j ls []) d) = true.
 Proof.
-  unfold rises. intros H I S. rewrite forallb_forall in H. specialize (H g I). rewrite S in H. apply andb_prop in H as [_ H]. cbn in H. apply andb_prop in H as [H1 H2].
-  apply dot_pos; [exact H1|]. intros j. unfold step_of. rewrite forallb_forall in H2. destruct (le_lt_dec (length (Steps h)) j) as [L|L]; [rewrite (nth_overflow _ _ L); destruct k; cbn; lia|].
-  specialize (H2 _ (nth_In _ [] L)). rewrite forallb_forall in H2. destruct (le_lt_dec (length (nth j (Steps h) [])) k) as [K|K]; [rewrite nth_overflow by exact K; lia|].
-  apply Z.leb_le, H2, nth_In, K.
+  intros H D. rewrite forallb_forall in H. destruct (le_lt_dec (length ls) j) as [L|L]; [rewrite (nth_overflow ls _ L); destruct k; exact D|].
+  specialize (H _ (nth_In _ [] L)). rewrite forallb_forall in H. destruct (le_lt_dec (length (nth j ls [])) k) as [K|K]; [rewrite nth_overflow by exact K; exact D|]. apply H, nth_In, K.
+Qed.
+Lemma step_pos h j k : upwards h = true -> 0 <= step_of h j k.
+Proof. unfold upwards. intros H. apply andb_prop in H as [H _]. apply Z.leb_le. exact (nth2_all (Z.leb 0) _ 0 j k H eq_refl). Qed.
+Lemma set_pos h j k v : upwards h = true -> set_of h j k = Some v -> 0 <= v.
+Proof.
+  unfold upwards. intros H E. apply andb_prop in H as [_ H]. pose proof (nth2_all _ _ None j k H eq_refl) as K. cbv beta in K. unfold set_of in E. rewrite E in K. now apply Z.leb_le.
 Qed.
 Lemma counted_pos h g cls t : rises h = true -> In g (Groups h) -> Stops g = true -> 0 <= counted h cls g t.
-Proof. intros H I S. unfold counted. induction t; cbn [count]; [lia|]. pose proof (step_in_pos h g (cls (Datatypes.S t)) H I S). lia. Qed.
-Lemma reduced_step h g z k : rises h = true -> In g (Groups h) -> reduced g (reduced g z + step_in h g k) = reduced g (z + step_in h g k).
 Proof.
-  intros H I. unfold reduced. destruct (Stops g) eqn:S; [|apply Zplus_mod_idemp_l]. pose proof (step_in_pos h g k H I S). lia.
+  intros H I S. destruct (rises_at h g H I) as [_ [_ R]]. destruct (R S) as [W U]. apply dot_pos; [exact W|]. intros j. induction t as [|t IH]; cbn [counts]; [lia|].
+  unfold moved. destruct (set_of h j (cls (Datatypes.S t))) eqn:E; [eapply set_pos; eauto|]. pose proof (step_pos h j (cls (Datatypes.S t)) U). lia.
+Qed.
+Lemma reduced_step h g z k : rises h = true -> In g (Groups h) -> reduced g (moved_in h g k (reduced g z)) = reduced g (moved_in h g k z).
+Proof.
+  intros H I. unfold moved_in. destruct (set_in h g k); [reflexivity|]. unfold reduced. destruct (Stops g) eqn:S; [|apply Zplus_mod_idemp_l].
+  destruct (rises_at h g H I) as [_ [_ R]]. destruct (R S) as [W U]. assert (0 <= step_in h g k) by (apply dot_pos; [exact W|intros; now apply step_pos]). lia.
 Qed.
 Lemma reduced_range h g cls t : rises h = true -> In g (Groups h) -> 0 <= reduced g (counted h cls g t) < Modulus g.
 Proof.
-  intros H I. pose proof H as H'. unfold rises in H'. rewrite forallb_forall in H'. specialize (H' g I). apply andb_prop in H' as [P _]. apply Z.ltb_lt in P.
-  unfold reduced. destruct (Stops g) eqn:S; [|now apply Z.mod_pos_bound]. pose proof (counted_pos h g cls t H I S). lia.
+  intros H I. destruct (rises_at h g H I) as [P _]. unfold reduced. destruct (Stops g) eqn:S; [|now apply Z.mod_pos_bound]. pose proof (counted_pos h g cls t H I S). lia.
 Qed.
 Definition next_classes (h : layer_hint) (cls : nat -> nat) (t : nat) : nat := next_class h (cls t) (residues h cls t).
 
@@ -192,7 +248,16 @@ Definition at_places (n : nat) (xs : stream) : Prop := forall i, (i < n)%nat -> 
 Definition by_class (n : nat) (cls : nat -> nat) (xs : stream) : Prop :=
   forall i, (1 <= i < n)%nat -> (cls i < length X)%nat /\ inv (nth (cls i) X []) (xs i).
 Definition placed (n : nat) (cls : nat -> nat) : Prop := forall i, (1 <= i < n)%nat -> nth (cls i) (PlaceOf h) O = (i mod p)%nat.
-Definition span (j : nat) : Z * Z := let s := nth j (Steps h) [] in (Z.of_nat T * fold_right Z.min 0 s, Z.of_nat T * fold_right Z.max 0 s).
+(* from the least to the greatest of 0 and what a counter may be set to, and t steps more *)
+Definition sets_from (l : list (option Z)) : Z * Z :=
+  fold_right (fun o m => match o with Some v => (Z.min v (fst m), Z.max v (snd m)) | None => m end) (0, 0) l.
+Lemma sets_from_sound l v : In (Some v) l -> fst (sets_from l) <= v <= snd (sets_from l).
+Proof. unfold sets_from. induction l as [|o l IH]; intros []; cbn [fold_right]; [subst; cbn; lia|]. specialize (IH H). destruct o; cbn [fst snd]; lia. Qed.
+Lemma sets_from_zero l : fst (sets_from l) <= 0 <= snd (sets_from l).
+Proof. unfold sets_from. induction l as [|[v|] l IH]; cbn [fold_right fst snd]; lia. Qed.
+Definition span_to (t j : nat) : Z * Z := let s := nth j (Steps h) [] in let '(a, z) := sets_from (nth j (Sets h) []) in
+  (a + Z.of_nat t * fold_right Z.min 0 s, z + Z.of_nat t * fold_right Z.max 0 s).
+Definition span (j : nat) : Z * Z := span_to T j.
 Lemma step_range j k : fold_right Z.min 0 (nth j (Steps h) []) <= step_of h j k <= fold_right Z.max 0 (nth j (Steps h) []).
 Proof.
   unfold step_of. revert k. induction (nth j (Steps h) []) as [|z r IH]; intros k; [destruct k; cbn; lia|].
@@ -200,11 +265,18 @@ Proof.
 Qed.
 Lemma range_signs j : fold_right Z.min 0 (nth j (Steps h) []) <= 0 <= fold_right Z.max 0 (nth j (Steps h) []).
 Proof. induction (nth j (Steps h) []); cbn; lia. Qed.
-Definition span_to (t j : nat) : Z * Z := let s := nth j (Steps h) [] in (Z.of_nat t * fold_right Z.min 0 s, Z.of_nat t * fold_right Z.max 0 s).
+Lemma set_range j k v : set_of h j k = Some v -> fst (sets_from (nth j (Sets h) [])) <= v <= snd (sets_from (nth j (Sets h) [])).
+Proof.
+  unfold set_of. intros E. apply sets_from_sound. rewrite <- E. apply nth_In. destruct (le_lt_dec (length (nth j (Sets h) [])) k) as [L|L]; [|exact L]. rewrite nth_overflow in E by exact L. discriminate.
+Qed.
 Lemma counts_to cls t : within (span_to t) (counts h cls t).
-Proof. intros j. unfold span_to, counts. cbv zeta. cbn [fst snd]. induction t as [|t IH]; cbn [count]; [lia|]. pose proof (step_range j (cls (S t))). nia. Qed.
+Proof.
+  intros j. unfold span_to. cbv zeta. pose proof (range_signs j). pose proof (sets_from_zero (nth j (Sets h) [])) as S0. pose proof (set_range j) as SR.
+  destruct (sets_from (nth j (Sets h) [])) as [a z]. cbn [fst snd] in *. induction t as [|t IH]; cbn [counts]; [lia|].
+  unfold moved. pose proof (step_range j (cls (S t))). destruct (set_of h j (cls (S t))) as [v|] eqn:E; [specialize (SR _ _ E); nia|nia].
+Qed.
 Lemma counts_in cls t : (t <= T)%nat -> within span (counts h cls t).
-Proof. intros Ht j. pose proof (counts_to cls t j). pose proof (range_signs j). unfold span, span_to in *. cbv zeta in *. cbn [fst snd] in *. nia. Qed.
+Proof. intros Ht j. pose proof (counts_to cls t j). pose proof (range_signs j). unfold span, span_to in *. cbv zeta in *. destruct (sets_from _). cbn [fst snd] in *. nia. Qed.
 
 Definition picked (hh : head_hint) (r : nat) : bool := nth r (Picks hh) true.
 Definition picks (hh : head_hint) (i : nat) : bool := picked hh (i mod p).
@@ -219,6 +291,7 @@ Definition row_fits (bh : bhead) (hh : head_hint) (k0 kl ku : list box) (t : nat
 Definition largest (c : nat) (vx : list (list box)) : Z := fold_right (fun r m => Z.max (size_of_box (nth c r zero_box)) m) 0 vx.
 Definition channel_fits (hh : head_hint) (vx : list (list box)) (c : nat) (ch : channel) : bool :=
   forallb (fun k => let g := UnitOf ch * step_of h (Number ch) k in
+    match set_of h (Number ch) k with Some _ => false | None => true end &&
     if picked hh (nth k (PlaceOf h) O) then sub (nth c (nth k vx []) zero_box) (g - UnitSlack ch, g + UnitSlack ch)
     else step_of h (Number ch) k =? 0) (seq 0 (length X)).
 Definition no_channel : channel := {| Number := 0; UnitOf := 0; UnitSlack := 0 |}.
@@ -248,6 +321,13 @@ Proof.
   induction t as [|t IH]; intros Hi H; [lia|]. cbn [picks_to]. destruct (Nat.eq_dec i (S t)) as [->|]; [rewrite H; lia|]. specialize (IH ltac:(lia) H). lia.
 Qed.
 
+Lemma out_sound cls t yf y Cs cs Fs z : (t <= T)%nat -> infs yf (counts h cls t) y -> Forall2 inv Cs cs -> mapM (fun C => form_sum span (combine yf C)) Cs = Some Fs ->
+  times y cs z -> infs Fs (counts h cls t) z.
+Proof.
+  intros Ht IY IC HP HC. unfold infs. apply mapM_some in HP. unfold times, each_sum in HC. revert z HC Fs HP. induction IC as [|C c Cs cs HCc IC IH]; intros z HC Fs HP; inversion HC; subst; inversion HP; subst; constructor.
+  - eapply (form_sum_sound span (counts h cls t)); [apply counts_in; lia| |eassumption|eassumption]. exact (Forall2_combine (fun F y => inf F (counts h cls t) y) inb _ _ _ _ IY HCc).
+  - apply IH; assumption.
+Qed.
 Lemma head_sound ex n bh hh th Fs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th -> head_forms bh hh = Some Fs ->
   at_places n xs -> by_class n cls xs -> placed n cls -> head_on ex n th xs ys -> forall t, (t < n)%nat -> infs Fs (counts h cls t) (ys t).
 Proof.
@@ -293,7 +373,11 @@ Proof.
       2: { eapply IH; eauto. intros; apply HI; now right. }
       clear IH H1 H2. cbv zeta in *. set (ch := nth c (Channels hh) no_channel) in *.
       pose proof (counts_in cls t ltac:(lia) (Number ch)) as SP. destruct (span (Number ch)) as [nl nh]. cbn [fst snd] in SP.
-      assert (CF : channel_fits hh vx c ch = true) by (apply A3, HI; now left). unfold channel_fits in CF. rewrite forallb_forall in CF.
+      assert (CF0 : channel_fits hh vx c ch = true) by (apply A3, HI; now left). unfold channel_fits in CF0. rewrite forallb_forall in CF0.
+      assert (CF : forall i, (1 <= i < n)%nat -> set_of h (Number ch) (cls i) = None /\
+        (let g := UnitOf ch * step_of h (Number ch) (cls i) in if picks hh i then sub (nth c (nth (cls i) vx []) zero_box) (g - UnitSlack ch, g + UnitSlack ch) else step_of h (Number ch) (cls i) =? 0) = true).
+      { intros i Hi. destruct (VL i Hi) as [C1 _]. specialize (CF0 (cls i) ltac:(apply in_seq; lia)). cbv zeta in CF0. rewrite (HPL i Hi) in CF0. fold (picks hh i) in CF0.
+        apply andb_prop in CF0 as [Q1 Q2]. split; [destruct (set_of h (Number ch) (cls i)); [discriminate|reflexivity]|exact Q2]. }
       match goal with H : counter_form _ _ _ _ _ _ _ _ _ _ _ _ = Some _ |- _ => rename H into EF end.
       pose proof EF as EF'. unfold counter_form in EF'. cbv zeta in EF'. destruct andb eqn:AA in EF'; [|discriminate]. clear EF'.
       repeat (apply andb_prop in AA as [AA ?]). repeat match goal with H : (_ <=? _)%Z = true |- _ => apply Z.leb_le in H end.
@@ -309,13 +393,11 @@ Proof.
       - intros i Hi. destruct i as [|i]; [apply (inv_at _ _ c V0)|]. destruct (VL (S i) ltac:(lia)) as [_ I]. apply (inv_at _ _ c I).
       - intros i Hi. destruct (VL i ltac:(lia)) as [C1 I]. pose proof (inv_at _ _ c I) as J. split.
         + eapply Rle_trans; [apply (size_of_box_sound _ _ J)|]. apply IZR_le. apply largest_sound. apply nth_In. lia.
-        + specialize (CF (cls i) ltac:(apply in_seq; lia)). cbv zeta in CF. rewrite (HPL i ltac:(lia)) in CF. fold (picks hh i) in CF. destruct (picks hh i).
-          * eapply near; [exact CF|exact J].
+        + destruct (CF i ltac:(lia)) as [_ CFi]. cbv zeta in CFi. destruct (picks hh i).
+          * eapply near; [exact CFi|exact J].
           * now apply Z.eqb_eq.
-      - eapply counter_form_sound; [exact EF|exact SP|exact Fy|exact Ey]. }
+      - rewrite <- (counts_count h cls (Number ch) t) in Ey by (intros i Hi; apply (CF i ltac:(lia))). eapply counter_form_sound; [exact EF|exact SP|exact Fy|exact Ey]. }
     eapply G; [|exact EY|exact Hy]. auto. }
-  unfold infs. apply mapM_some in HP. unfold times, each_sum in HC. revert HC. generalize (ys t). clear -HP IC IY Hn Ht. revert Fs HP. induction IC as [|C c Cs cs HCc IC IH]; intros Fs HP z HC; inversion HC; subst; inversion HP; subst; constructor.
-  - eapply (form_sum_sound span (counts h cls t)); [apply counts_in; lia| |eassumption|eassumption]. exact (Forall2_combine (fun F y => inf F (counts h cls t) y) inb _ _ _ _ IY HCc).
-  - apply IH; assumption.
+  eapply out_sound; eauto. lia.
 Qed.
 End Layer.

@@ -1,7 +1,7 @@
 (* One layer: from classes of letters and counts to the classes after it. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms Counting.
+From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms Counting Copying.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -121,7 +121,7 @@ Variables (p T : nat) (P X : list (list box)) (h : layer_hint) (b : blayer) (l :
 Hypothesis in_l : inl b l.
 Notation span := (span T h).
 Definition all_heads : option (list (list form)) :=
-  if (length (BHeads b) =? length (HeadHints h))%nat then mapM (fun q => head_forms p T P X h (fst q) (snd q)) (combine (BHeads b) (HeadHints h)) else None.
+  if (length (BHeads b) =? length (HeadHints h))%nat then mapM (fun q => any_forms p T P X h (fst q) (snd q)) (combine (BHeads b) (HeadHints h)) else None.
 Definition zero_form : form := constant zero_box.
 Definition mixed (hs : list (list form)) (B : list box) : option (list form) :=
   mapM (fun c => form_sum span ((constant (nth c B zero_box), nth c (BKeep b) zero_box) :: map (fun H => (nth c H zero_form, one_box)) hs)) (seq 0 (length (BKeep b))).
@@ -143,7 +143,7 @@ Proof.
   apply mapM_some in HR. revert Hs HR hs HH E. generalize (HeadHints h) as hints. induction I1 as [|bh th bhs ths Hb I1 IH]; intros hints Hs HR hs HH E.
   - cbn in HR. inversion HR; subst. inversion HH; subst. constructor.
   - destruct hints as [|hh hints]; [discriminate|]. cbn [combine] in HR. inversion HR as [|r q rs' ps' Hr HR']; subst.
-    inversion HH as [|th1 h1 ths1 hs' H2 HH']; subst. cbn [fst snd] in Hr. constructor; [|eapply IH; eauto]. eapply head_sound; eauto.
+    inversion HH as [|th1 h1 ths1 hs' H2 HH']; subst. cbn [fst snd] in Hr. constructor; [|eapply IH; eauto]. eapply any_head_sound; eauto.
 Qed.
 Lemma mixed_sound cls xs hs Hs t B Ys y : (t <= T)%nat -> Forall2 (fun H hd => infs H (counts h cls t) (hd t)) Hs hs -> inv B (xs t) -> mixed Hs B = Some Ys ->
   each_sum (fun c => (at_channel c (xs t), at_channel c (KeepAttention l)) :: map (fun hd => (at_channel c (hd t), one)) hs) (seq 0 (length (KeepAttention l))) y ->
@@ -163,8 +163,10 @@ Definition piece_of (cols : list (list box)) (Y : list box) : option piece :=
   | None => None end.
 Definition coarse_box (g : group) (c : nat) : list box := hull_of (map (fun k => nth k X []) (filter (fun k => (nth k (Coarse g) O =? c)%nat) (seq 0 (length X)))).
 Definition steps_of (g : group) : list Z := map (step_in h g) (seq 0 (length X)).
+Definition sets_of (g : group) : list (option Z) := map (set_in h g) (seq 0 (length X)).
 Definition counts_of (g : group) : list Z :=
-  let a := Z.of_nat T * fold_right Z.min 0 (steps_of g) in let z := Z.of_nat T * fold_right Z.max 0 (steps_of g) in map (fun i => a + Z.of_nat i) (seq 0 (Z.to_nat (z - a + 1))).
+  let '(lo, hi) := sets_from (sets_of g) in
+  let a := lo + Z.of_nat T * fold_right Z.min 0 (steps_of g) in let z := hi + Z.of_nat T * fold_right Z.max 0 (steps_of g) in map (fun i => a + Z.of_nat i) (seq 0 (Z.to_nat (z - a + 1))).
 Definition collected (g : group) (ps : list (Z * piece)) : list (option piece) :=
   map (fun r => fold_left (fun a q => if reduced g (fst q) =? Z.of_nat r then match a with None => Some (snd q) | Some a => Some (join a (snd q)) end else a) ps None) (seq 0 (Z.to_nat (Modulus g))).
 Definition one_table (hs : list (list form)) (i : nat) (g : group) (c : nat) : option (list (option piece)) :=
@@ -220,13 +222,16 @@ Lemma between s x : In x s -> fold_right Z.min 0 s <= x <= fold_right Z.max 0 s.
 Proof. induction s as [|y s IH]; intros []; cbn [fold_right]; [subst; lia|]. specialize (IH H). lia. Qed.
 Lemma around_zero s : fold_right Z.min 0 s <= 0 <= fold_right Z.max 0 s.
 Proof. induction s; cbn; lia. Qed.
-Lemma counts_of_in cls g t : (t <= T)%nat -> (forall i, (1 <= i <= t)%nat -> (cls i < length X)%nat) -> In (counted h cls g t) (counts_of g).
+Lemma counts_of_in cls g t : together h g = true -> (t <= T)%nat -> (forall i, (1 <= i <= t)%nat -> (cls i < length X)%nat) -> In (counted h cls g t) (counts_of g).
 Proof.
-  intros Ht HC. unfold counts_of. cbv zeta. set (s := steps_of g). pose proof (around_zero s).
-  assert (B : forall m, (m <= t)%nat -> Z.of_nat m * fold_right Z.min 0 s <= counted h cls g m <= Z.of_nat m * fold_right Z.max 0 s).
-  { induction m as [|m IH]; intros Hm; unfold counted in *; cbn [count]; [lia|]. specialize (IH ltac:(lia)).
-    assert (I : In (step_in h g (cls (S m))) s) by (apply in_map, in_seq; specialize (HC (S m) ltac:(lia)); lia). apply between in I. nia. }
-  specialize (B t ltac:(lia)). set (a := Z.of_nat T * fold_right Z.min 0 s). set (z := Z.of_nat T * fold_right Z.max 0 s).
+  intros HT Ht HC. unfold counts_of. pose proof (sets_from_zero (sets_of g)) as S0. pose proof (fun v => sets_from_sound (sets_of g) v) as SS. destruct (sets_from (sets_of g)) as [lo hi]. cbn [fst snd] in *.
+  cbv zeta. set (s := steps_of g). pose proof (around_zero s).
+  assert (B : forall m, (m <= t)%nat -> lo + Z.of_nat m * fold_right Z.min 0 s <= counted h cls g m <= hi + Z.of_nat m * fold_right Z.max 0 s).
+  { induction m as [|m IH]; intros Hm; [change (counted h cls g 0) with (dot (Weights g) (fun _ => 0)); rewrite dot_zero; lia|]. specialize (IH ltac:(lia)). rewrite counted_next by exact HT. unfold moved_in.
+    assert (C : In (cls (S m)) (seq 0 (length X))) by (apply in_seq; specialize (HC (S m) ltac:(lia)); lia).
+    pose proof (in_map (set_in h g) _ _ C) as CS. pose proof (in_map (step_in h g) _ _ C) as I. apply between in I. fold (steps_of g) in I. fold s in I.
+    destruct (set_in h g (cls (S m))) as [v|]; [specialize (SS v CS); nia|nia]. }
+  specialize (B t ltac:(lia)). set (a := lo + Z.of_nat T * fold_right Z.min 0 s). set (z := hi + Z.of_nat T * fold_right Z.max 0 s).
   assert (a <= counted h cls g t <= z) by (unfold a, z; nia). apply in_map_iff. exists (Z.to_nat (counted h cls g t - a)). split; [lia|]. apply in_seq. lia.
 Qed.
 Definition entry (tb : list (list (list (option piece)))) (k : nat) (rs : list Z) (i : nat) : option piece :=
@@ -240,8 +245,8 @@ Lemma entry_good cls xs hs Hs t tb y u i : (t <= T)%nat -> Forall2 (fun H hd => 
   hidden (Cut h) (Mlps l) y u -> sizes_fit = true -> tables Hs = Some tb -> (i < length (Groups h))%nat ->
   exists a, entry tb (cls t) (residues h cls t) i = Some a /\ good i u y a /\ usable u.
 Proof.
-  intros Ht HH H1t HCs HX Hy Hu SF ET Hi. pose proof (HCs t ltac:(lia)) as HC. unfold entry. rewrite residues_at by exact Hi. unfold sizes_fit in SF. apply andb_prop in SF as [_ SF]. rewrite forallb_forall in SF.
-  set (g := group_at i) in *. pose proof (SF g ltac:(apply nth_In; exact Hi)) as S2. rewrite forallb_forall in S2. specialize (S2 (cls t) ltac:(apply in_seq; lia)). apply Nat.ltb_lt in S2.
+  intros Ht HH H1t HCs HX Hy Hu SF ET Hi. pose proof (HCs t ltac:(lia)) as HC. unfold entry. rewrite residues_at by exact Hi. unfold sizes_fit in SF. apply andb_prop in SF as [SF0 SF]. apply andb_prop in SF0 as [_ SF0]. rewrite forallb_forall in SF.
+  set (g := group_at i) in *. destruct (rises_at h g SF0 ltac:(apply nth_In; exact Hi)) as [_ [TG _]]. pose proof (SF g ltac:(apply nth_In; exact Hi)) as S2. rewrite forallb_forall in S2. specialize (S2 (cls t) ltac:(apply in_seq; lia)). apply Nat.ltb_lt in S2.
   set (c := nth (cls t) (Coarse g) O) in *. unfold tables in ET.
   pose proof (mapM_nth _ _ _ i O [] ET ltac:(rewrite seq_length; exact Hi)) as E1. rewrite seq_nth in E1 by exact Hi. cbn [Nat.add] in E1. fold g in E1.
   pose proof (mapM_nth _ _ _ c O [] E1 ltac:(rewrite seq_length; exact S2)) as E2. rewrite seq_nth in E2 by exact S2. cbn [Nat.add] in E2.
@@ -253,8 +258,8 @@ Proof.
   set (z := counted h cls g t) in *.
   assert (IV : inv (map (fun F => view_box F (Weights g) z span) Ys) y).
   { clear -IY Ht. unfold infs in IY. unfold inv. induction IY as [|F x Fs xs0 HF IY IH]; cbn; constructor; auto.
-    eapply view_box_sound; [apply (counts_in T h cls t Ht)|apply counted_is|exact HF]. }
-  destruct (mapM_in _ _ _ z EP (counts_of_in cls g t Ht HCs)) as [[z' q] [E3 I3]]. destruct (piece_of _ _) as [q'|] eqn:EQ; [|discriminate]. injection E3 as <- <-.
+    eapply view_box_sound; [apply (counts_in T h cls t Ht)|reflexivity|exact HF]. }
+  destruct (mapM_in _ _ _ z EP (counts_of_in cls g t TG Ht HCs)) as [[z' q] [E3 I3]]. destruct (piece_of _ _) as [q'|] eqn:EQ; [|discriminate]. injection E3 as <- <-.
   specialize (A1 _ I3). cbn [fst snd] in A1. destruct (nth (Z.to_nat (reduced g z)) row None) as [a|] eqn:ER; [|discriminate].
   exists a. split; [reflexivity|]. destruct (piece_good i _ y u _ Hu IV EQ) as [G1 G2]. split; [|exact G2]. eapply in_piece_good; [exact A1| |exact G1].
   unfold piece_of in EQ. destruct (hidden_box _ _ _); [|discriminate]. destruct (_ =? _)%nat; [|discriminate]. apply some_inj in EQ. subst q'. cbn [fst]. rewrite !map_length.
