@@ -106,6 +106,42 @@ def test_a_row_says_what_of_the_plan_was_not_finished(shares, plan, tmp_path) ->
     assert card_page.plan_of(rows, "lstm") == plan
 
 
+def published(tmp_path, shares: list[float], pairs) -> card_plan.Rows:
+    """Cells that published numbers are compared with, all seeds of one with the same share."""
+    rows = [
+        row_of(*[(share, 0.5)] * 3, layer=layer, task=task)
+        for share, (layer, task) in zip(shares, pairs, strict=True)
+    ]
+    return card_plan.merged([written(tmp_path / "rows", *rows)])
+
+
+@pytest.mark.parametrize(
+    ("shares", "verdict"),
+    [
+        ([0.9, 1, 0.9, 1], "**Parity: reproduced**"),
+        ([0.9, 1, 0.9, 0.9], "**Parity: not reproduced**"),  # one that should pass does not
+        ([1, 1, 0.9, 1], "**Parity: not reproduced**"),  # one that should not does
+    ],
+)
+def test_parity_is_called_reproduced_where_it_is(shares, verdict, tmp_path) -> None:
+    assert card_page.parity(published(tmp_path, shares, card_page.PAIRS[:4])).startswith(verdict)
+
+
+@pytest.mark.parametrize(
+    ("shares", "verdict", "order"),
+    [
+        ([0.5, 0.6, 0.7, 1], "reproduced.**", "in the order of the rows"),
+        ([0.5, 0.7, 0.6, 1], "reproduced.**", "in another order than the rows"),
+        ([0.5, 0.6, 0.7, 0.8], "not reproduced at this size.**", "in the order of the rows"),
+        ([1, 0.6, 0.7, 1], "not reproduced at this size.**", "in another order than the rows"),
+    ],
+)
+def test_s5_is_called_reproduced_where_it_is(shares, verdict, order, tmp_path) -> None:
+    text = card_page.s5(published(tmp_path, shares, card_page.PAIRS[4:]))
+    assert f": {verdict} With four steps" in text
+    assert f"grow {order}." in text
+
+
 def test_without_a_gpu_steps_are_not_recorded(monkeypatch) -> None:
     import recorded_steps
 
