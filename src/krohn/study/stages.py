@@ -40,12 +40,12 @@ class Block:
 
     def keys_values(self, stream: Tensor) -> tuple[Tensor, Tensor]:
         """What each position [word, t, d] offers: keys and values [word, head, t, width]."""
-        x = _normed(stream, self.norms[0])
+        x = normed(stream, self.norms[0])
         return _heads(x, self.key, self.biases[1]), _heads(x, self.value, self.biases[2])
 
     def attend(self, x: Tensor, keys: Tensor, hidden: Tensor) -> Tensor:
         """Attention weights [word, head, n, t] of the queries at ``x`` [word, n, d]."""
-        query = _heads(_normed(x, self.norms[0]), self.query, self.biases[0])
+        query = _heads(normed(x, self.norms[0]), self.query, self.biases[0])
         return (query @ keys.mT).masked_fill(hidden, float("-inf")).softmax(-1)
 
     def advance_at(self, x: Tensor, others: tuple[Tensor, Tensor], hidden: Tensor, unseen: Tensor) -> Tensor:
@@ -55,7 +55,7 @@ class Block:
         ``hidden`` are not seen; ``unseen`` are the words where the position does not see itself.
         """
         keys, values = others
-        query, key, value = self._offered(x)
+        query, key, value = self.offered(x)
         scores = _small_product(query, keys).masked_fill(hidden, float("-inf"))
         own = (query * key).sum(-1, keepdim=True).masked_fill(unseen[:, None, None, None], float("-inf"))
         weights = torch.cat([scores, own], dim=-1).softmax(-1)
@@ -68,11 +68,11 @@ class Block:
         flat = [(matrix.transpose(0, 1).flatten(1), bias.flatten()) for matrix, bias in parts]
         return torch.cat([matrix for matrix, _ in flat], dim=1), torch.cat([bias for _, bias in flat])
 
-    def _offered(self, x: Tensor) -> tuple[Tensor, ...]:
+    def offered(self, x: Tensor) -> tuple[Tensor, ...]:
         """Queries, keys and values [word, head, n, width] at ``x``, in one product."""
         matrix, bias = self._side_by_side
         heads, _, width = self.query.shape
-        flat = torch.addmm(bias, _normed(x, self.norms[0]).flatten(0, 1), matrix)
+        flat = torch.addmm(bias, normed(x, self.norms[0]).flatten(0, 1), matrix)
         ends = (0, heads * width, 2 * heads * width, len(bias))
         parts = [flat[:, first:last] for first, last in pairwise(ends)]
         return tuple(part.view(*x.shape[:2], heads, -1).transpose(1, 2) for part in parts)
@@ -84,12 +84,16 @@ class Block:
     def _written(self, x: Tensor, mixed: Tensor) -> Tensor:
         written = mixed.transpose(1, 2).flatten(2) @ self.output.flatten(0, 1) + self.output_bias
         x = x * self.keeps[0] + written
-        out = _normed(x, self.norms[1])
+        return x * self.keeps[1] + self.transformed(x)
+
+    def transformed(self, x: Tensor) -> Tensor:
+        """What the MLP writes at ``x``."""
+        out = normed(x, self.norms[1])
         for index, (weight, bias) in enumerate(self.mlp):
             out = out @ weight + bias
             if index < len(self.activations):
                 out = _activated(out, self.activations[index])
-        return x * self.keeps[1] + out
+        return out
 
     @property
     def idle_heads(self) -> list[bool]:
@@ -208,7 +212,7 @@ class Stages:
 
     def read(self, x: Tensor) -> Tensor:
         """Logits of the states."""
-        return _normed(x, self.last_norm) @ self.readout + self.readout_bias
+        return normed(x, self.last_norm) @ self.readout + self.readout_bias
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,7 +360,8 @@ def _norm(tensors: Tensors, name: str) -> Norm:
     return None if gain is None else (gain, tensors[f"{name}.bias"])
 
 
-def _normed(x: Tensor, norm: Norm) -> Tensor:
+def normed(x: Tensor, norm: Norm) -> Tensor:
+    """LayerNorm; nothing where there is none."""
     if norm is None:
         return x
     return torch.nn.functional.layer_norm(x, x.shape[-1:], *norm, eps=LAYER_NORM_EPSILON)

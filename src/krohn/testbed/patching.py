@@ -4,7 +4,6 @@ Patching an edge is the field's interchange intervention: the reader sees the st
 read another word; everything else is recomputed. Without patches it is the ordinary pass.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,7 +12,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
+from krohn.exporting.decoder import Decoder
+from krohn.study.stages import Block, normed, stages_of_decoder
 from krohn.testbed.graph import Flags, Graph
 
 Words = npt.NDArray[np.int64]
@@ -45,23 +45,16 @@ class Other:
 
 
 class EdgeModel:
-    """The decoder's matrices, head by head."""
+    """The blocks of an opened decoder, run head by head."""
 
     def __init__(self, decoder: Decoder, dtype: torch.dtype = torch.float64) -> None:
-        self.decoder, self.dtype = decoder, dtype
+        self.decoder, self.dtype, self.stages = decoder, dtype, stages_of_decoder(decoder, dtype)
         self.graph = Graph(decoder.layers, decoder.heads, decoder.dim)
-        self.tensors = {
-            name: torch.tensor(np.asarray(value), dtype=dtype) for name, value in decoder.tensors.items()
-        }
-        names = decoder.vocabulary
-        self.prompt = len(names.prompt)
-        self.head = self.tensors["lm_head.weight"][list(names.states)]
+        self.prompt = len(self.stages.prompt)
 
     def embedded(self, words: Words) -> Tensor:
         """What ``input`` writes: token and position."""
-        ids = torch.from_numpy(self.decoder.token_ids(words))
-        positions = self.tensors["transformer.wpe.weight"][: ids.shape[1]]
-        return self.tensors["transformer.wte.weight"][ids] + positions
+        return self.stages.embed(words)
 
     def run(
         self,
@@ -81,58 +74,38 @@ class EdgeModel:
         readers = _Readers(self.graph, first, other, tap)
         change = (lambda place, stream: stream) if edit is None else edit
         readers.stream = change("blocks.0.hook_resid_pre", readers.stream)
-        for layer in range(self.graph.layers):
+        for layer, block in enumerate(self.stages.blocks):
             if clean is not None and other is not None and self._unpatched(layer, other.kept):
-                readers.replay(clean, self.tensors[f"transformer.h.{layer}.attn.c_proj.bias"])
+                readers.replay(clean, block.output_bias)
                 continue
-            for output in self._attention(layer, readers):
+            for output in self._attention(block, readers):
                 readers.write(output)
-            readers.add(self.tensors[f"transformer.h.{layer}.attn.c_proj.bias"])
+            readers.add(block.output_bias)
             readers.stream = change(f"blocks.{layer}.hook_resid_mid", readers.stream)
-            readers.write(self._mlp(layer, readers.read()))
+            readers.write(block.transformed(readers.read()))
             readers.stream = change(f"blocks.{layer}.hook_resid_post", readers.stream)
-        last = self._normed("transformer.ln_f", readers.read())
-        return Run(readers.written, last[:, self.prompt :] @ self.head.T)
+        return Run(readers.written, self.stages.read(readers.read()[:, self.prompt :]))
 
     def _unpatched(self, layer: int, kept: Flags) -> bool:
         """Whether this block and all before it read what was written in the same run."""
         end = (layer + 1) * (3 * self.graph.heads + 1)
         return bool((kept | ~self.graph.possible)[:end].all())
 
-    def _attention(self, layer: int, readers: "_Readers") -> Tensor:
+    def _attention(self, block: Block, readers: "_Readers") -> Tensor:
         """What each head writes: [head, word, position, d]."""
-        name, heads, width = f"transformer.h.{layer}", self.graph.heads, self.decoder.width
-        weight, bias = (self.tensors[f"{name}.attn.c_attn.{part}"] for part in ("weight", "bias"))
+        heads = self.graph.heads
         if readers.alike:
-            flat = self._normed(f"{name}.ln_1", readers.read(3 * heads)) @ weight + bias
-            query, key, value = flat.view(*flat.shape[:2], 3, heads, width).permute(2, 3, 0, 1, 4)
+            query, key, value = (part.transpose(0, 1) for part in block.offered(readers.read(3 * heads)))
         else:
             seen = torch.stack([readers.read() for _ in range(3 * heads)])
-            normed = self._normed(f"{name}.ln_1", seen).view(3, heads, *seen.shape[1:])
-            split = weight.view(-1, 3, heads, width).permute(1, 2, 0, 3)
-            parts = torch.einsum("chbtd,chdw->chbtw", normed, split)
-            query, key, value = parts + bias.view(3, heads, 1, 1, width)
-        scores = query @ key.mT / math.sqrt(width)
-        places = torch.arange(scores.shape[-1])
-        scores = scores.masked_fill(places > places[:, None], float("-inf"))
-        output = self.tensors[f"{name}.attn.c_proj.weight"].view(heads, width, -1)
-        mixed: Tensor = torch.einsum("hbtw,hwd->hbtd", scores.softmax(-1) @ value, output)
+            seen = normed(seen, block.norms[0]).view(3, heads, *seen.shape[1:])
+            split = torch.stack([block.query, block.key, block.value])
+            bias = torch.stack(block.biases)[:, :, None, None]
+            query, key, value = torch.einsum("chbtd,chdw->chbtw", seen, split) + bias
+        places = torch.arange(key.shape[2])
+        weights = (query @ key.mT).masked_fill(places > places[:, None], float("-inf")).softmax(-1)
+        mixed: Tensor = torch.einsum("hbtw,hwd->hbtd", weights @ value, block.output)
         return mixed
-
-    def _mlp(self, layer: int, x: Tensor) -> Tensor:
-        name = f"transformer.h.{layer}"
-        hidden = self._normed(f"{name}.ln_2", x) @ self.tensors[f"{name}.mlp.c_fc.weight"]
-        hidden = hidden + self.tensors[f"{name}.mlp.c_fc.bias"]
-        relu = self.decoder.activation == "relu"
-        hidden = hidden.relu() if relu else torch.nn.functional.gelu(hidden, approximate="tanh")
-        out: Tensor = hidden @ self.tensors[f"{name}.mlp.c_proj.weight"]
-        return out + self.tensors[f"{name}.mlp.c_proj.bias"]
-
-    def _normed(self, name: str, x: Tensor) -> Tensor:
-        if not self.decoder.normalized:
-            return x
-        gain, shift = self.tensors[f"{name}.weight"], self.tensors[f"{name}.bias"]
-        return torch.nn.functional.layer_norm(x, x.shape[-1:], gain, shift, eps=LAYER_NORM_EPSILON)
 
 
 class _Readers:
