@@ -1,6 +1,7 @@
 """Tests on shared machines: a slow example is no failure, and workers side by side take one core each."""
 
 import os
+import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -10,6 +11,9 @@ from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy and torch are loaded; commands inherit it
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Hundreds of commands are started, and each would compile the package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 if "PYTHONPATH" in os.environ:  # of a run from the sources: commands are started in other folders
     os.environ["PYTHONPATH"] = os.pathsep.join(
         map(os.path.abspath, os.environ["PYTHONPATH"].split(os.pathsep))

@@ -90,7 +90,7 @@ def test_coordinates_of_nothing_are_refused(spec: str) -> None:
             result.step(result.initial, letter)
 
 
-@every("seed", range(80))
+@every("seed", range(40))
 def test_random_automata_get_plans_that_simulate_them_and_are_never_deeper(seed: int) -> None:
     automaton = random_automaton(seed)
     result = decompose(automaton, effort=0.1)

@@ -46,7 +46,7 @@ def random_network(seed: int) -> Transformer:
     )
 
 
-@every("seed", range(40))
+@every("seed", range(20))
 def test_random_networks_are_judged_without_error(seed: int) -> None:
     network = random_network(seed)
     for automaton in (PARITY, IDLE):

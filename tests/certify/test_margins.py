@@ -75,14 +75,14 @@ def test_torch_keeps_the_certified_margin(spec: str, method: str, dtype: str) ->
     network = compiled(spec, 8, method, "float64" if dtype == "float64" else "float32")
     letters, dice = network.automaton.num_letters, np.random.default_rng(len(spec))
     seen = 0
-    for mutant in mutants(network, 5, seed=3):
+    for mutant in mutants(network, 3, seed=3):
         for length in (8,) if dtype in ("float64", "float32") else (1, 3):
             _, refusal, margin = attempt(mutant.network, mutant.automaton, length, arithmetic(dtype))
             if refusal is not None:
                 break
             torch.set_num_threads(int(dice.integers(1, 3)))
             made = mutant.network if seen % 2 else reordered(mutant.network, dice)
-            for size in (1, 7, 64):
+            for size in (1, 64):
                 words = dice.integers(letters, size=(size, length))
                 assert least_margin(made, mutant.automaton, words, dtype) >= margin, mutant.what
             seen += 1

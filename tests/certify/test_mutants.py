@@ -25,10 +25,10 @@ CASES = [
 def test_no_wrong_mutant_is_certified(spec: str, method: str, dtype: str) -> None:
     network = compiled(spec, 7, method, dtype if method == "cascade" else "float64")
     seen: Counter[tuple[bool, bool]] = Counter()
-    for mutant in mutants(network, 24, seed=len(spec)):
+    for mutant in mutants(network, 18, seed=len(spec)):
         certified = attempt(mutant.network, mutant.automaton, 7, arithmetic(dtype))[1] is None
         wrong = is_wrong(mutant, 7, dtype)
         assert not (certified and wrong), (mutant.kind, mutant.what)
         seen[certified, wrong] += 1
-    assert seen[False, True] >= 6, "mutation must really break networks"
+    assert seen[False, True] >= 5, "mutation must really break networks"
     assert seen[True, False] >= 3, "harmless changes must still be certified"

@@ -32,7 +32,7 @@ def in_float32(mlp: Mlp, inputs: np.ndarray) -> np.ndarray:
 )
 def test_networks_built_for_float32_are_certified_in_float32(name, method) -> None:
     automaton = parse_spec(name)
-    length = 40 if name == "C5" else 20
+    length = 24 if name == "C5" else 12
     network = compile(automaton, length, method=method, dtype="float32")
     certificate = verify(network, dtype="float32")
     assert certificate.certified, certificate.reason

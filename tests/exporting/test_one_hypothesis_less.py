@@ -124,12 +124,12 @@ def refused(folder: Path, honest: Certificate) -> bool:
     return set(said) <= {1, 2}
 
 
-def test_the_export_itself_is_right_and_proved(exports: Callable[[str], Path]) -> None:
-    export = exports("D6")
+@pytest.mark.parametrize("spec", ["D6", "Grid4", "abab", "C2", "D8"])
+def test_the_export_itself_is_right_and_proved(spec: str, exports: Callable[[str], Path]) -> None:
+    export = exports(spec)
     facts = json.loads((export / "export.json").read_text())["tokens"]
-    assert not wrong_in_transformers(export, facts)
+    assert not wrong_in_transformers(export, facts, spec)
     assert main([str(export), str(export / "certificate.json")]) == 0
-    assert run(["verify", str(export), "--recheck", str(export / "certificate.json")]) == 0
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -176,7 +176,5 @@ def test_a_configuration_that_transformers_answers_wrongly_is_refused(
     facts = json.loads((export / "export.json").read_text())["tokens"]
     folder = Path(shutil.copytree(export, tmp_path / "changed"))
     WRONG[name](folder)
-    assert not wrong_in_transformers(export, facts, spec)
     assert wrong_in_transformers(folder, facts, spec)
-    assert main([str(export), str(export / "certificate.json")]) == 0
     assert refused(folder, read_certificate(export / "certificate.json"))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ ZOO = [
 ]
 
 
+@cache
 def sentences(spec: str) -> list[str]:
     network = krohn.compile(spec, length=LENGTH)
     return [*register_words(network).values(), *(text for layer in head_words(network) for text in layer)]

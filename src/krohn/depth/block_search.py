@@ -19,7 +19,8 @@ MOST_STATES = 5_000
 MANY_STATES, NEAR = 60, 8
 """With more states than the first number, only prefixes to the second number of them are tried."""
 
-Moves = tuple[tuple[Transformation, Transformation], ...]
+Moves = tuple[tuple[int, int], ...]
+"""Pairs of maps of a block, by their numbers: what A's two fillings do for each answer of B."""
 
 
 def find_block_scheme(automaton: Semiautomaton, budget: Budget | None = None) -> BlockScheme | None:
@@ -41,15 +42,22 @@ def _schemes(automaton: Semiautomaton, budget: Budget) -> Iterator[BlockScheme]:
     letters, many = distinct_letters(automaton), automaton.num_states > MANY_STATES
     words = words_to_states(automaton, letters)
     starts = list(words.items())[: NEAR if many else None]
+    maps_of = _BlockMaps(automaton, letters)
+    rows: dict[tuple[int, ...], int] = {}
     tried: set[Moves] = set()
+    seen: set[tuple[int, int]] = set()
     for length in range(2, LONGEST + 1):
         if len(letters) ** length > MOST_WORDS:
             return
         for size in range(1, length):
             for owned in combinations(range(length), size):
-                maps = _maps(automaton, letters, length, owned, budget)
+                maps = maps_of.fillings(length, owned, budget)
                 answers = list(product(letters, repeat=length - size))
+                row = {filling: rows.setdefault(tuple(own), len(rows)) for filling, own in maps.items()}
                 for first, second in combinations(maps, 2):
+                    if (row[first], row[second]) in seen:
+                        continue
+                    seen.add((row[first], row[second]))
                     ways = list(zip(maps[first], maps[second], strict=True))
                     for chosen in combinations(range(len(ways)), 2) if many else [range(len(ways))]:
                         moves = tuple(dict.fromkeys(ways[n] for n in chosen))
@@ -57,8 +65,9 @@ def _schemes(automaton: Semiautomaton, budget: Budget) -> Iterator[BlockScheme]:
                             continue
                         tried.add(moves)
                         given = tuple(answers[n] for n in chosen) if many else ()
+                        pairs = [(maps_of.distinct[f], maps_of.distinct[g]) for f, g in moves]
                         for state, prefix in starts:
-                            if _tells_apart(state, moves, budget):
+                            if _tells_apart(state, pairs, budget):
                                 fillings = (first, second)
                                 yield BlockScheme(prefix, length, owned, fillings, tuple(letters), given)
 
@@ -82,45 +91,59 @@ def words_to_states(automaton: Semiautomaton, letters: list[int]) -> dict[int, W
     return words
 
 
-def _maps(
-    automaton: Semiautomaton, letters: list[int], length: int, owned: tuple[int, ...], budget: Budget
-) -> dict[Word, list[Transformation]]:
-    """Per filling of A the maps of the block, with B's fillings in a fixed order."""
-    budget.spend(len(letters) ** length * length * automaton.num_states)
-    result: dict[Word, list[Transformation]] = {}
-    rest = [place for place in range(length) if place not in owned]
-    for others in product(letters, repeat=len(rest)):
-        for filling in product(letters, repeat=len(owned)):
-            at = dict(zip((*owned, *rest), (*filling, *others), strict=True))
-            image: Transformation = tuple(range(automaton.num_states))
-            for place in range(length):
-                letter = automaton.letters[at[place]]
-                image = tuple(letter[q] for q in image)
-            result.setdefault(filling, []).append(image)
-    return result
+class _BlockMaps:
+    """The maps of all words of a length; equal maps have one number, which is compared in their place."""
+
+    def __init__(self, automaton: Semiautomaton, letters: list[int]) -> None:
+        self.distinct: list[Transformation] = [tuple(range(automaton.num_states))]
+        self._numbers = {self.distinct[0]: 0}
+        self._letters = {letter: automaton.letters[letter] for letter in letters}
+        self._length = 0
+        self._words: dict[Word, int] = {(): 0}
+
+    def fillings(self, length: int, owned: tuple[int, ...], budget: Budget) -> dict[Word, list[int]]:
+        """Per filling of A the maps of the block, with B's fillings in a fixed order."""
+        budget.spend(len(self._letters) ** length * length * len(self.distinct[0]))
+        while self._length < length:
+            self._words = {
+                (*word, letter): self._number(tuple(action[q] for q in self.distinct[number]))
+                for word, number in self._words.items()
+                for letter, action in self._letters.items()
+            }
+            self._length += 1
+        result: dict[Word, list[int]] = {}
+        for word, number in self._words.items():
+            result.setdefault(tuple([word[place] for place in owned]), []).append(number)
+        return result
+
+    def _number(self, image: Transformation) -> int:
+        if image not in self._numbers:
+            self._numbers[image] = len(self.distinct)
+            self.distinct.append(image)
+        return self._numbers[image]
 
 
-def _tells_apart(state: int, moves: Moves, budget: Budget) -> bool:
+def _tells_apart(state: int, moves: list[tuple[Transformation, Transformation]], budget: Budget) -> bool:
     """A quick filter before the check: the same sets of pairs, fewer of them."""
     start = frozenset({(state, state)})
     ways = {
         (0, 0): [(f, f) for f, _ in moves],
         (1, 1): [(g, g) for _, g in moves],
-        (0, 1): list(moves),
+        (0, 1): moves,
     }
     seen = {(start, False)}
     todo = [(start, False)]
     for pairs, differed in todo:
         for (s, t), maps in ways.items():
             budget.spend(len(pairs) * len(maps) + 1)
-            after = frozenset((f[p], g[q]) for p, q in pairs for f, g in maps)
+            after = frozenset([(f[p], g[q]) for p, q in pairs for f, g in maps])
             apart = differed or s != t
             if apart and all(p == q for p, q in after):
                 return False
             flipped = [(after, apart)]
             if differed:  # the two choices may swap their parts later
                 budget.spend(len(pairs) * len(maps))
-                other = frozenset((g[p], f[q]) for p, q in pairs for f, g in maps)
+                other = frozenset([(g[p], f[q]) for p, q in pairs for f, g in maps])
                 if all(p == q for p, q in other):
                     return False
                 flipped.append((other, True))

@@ -13,6 +13,7 @@ proof: docs/depth.md). The check reads only the transition table.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations, permutations, product
 from typing import Any
 
@@ -180,6 +181,7 @@ FEW_STATES = 40
 """Most states for a last-block scheme search: its check follows pairs of them."""
 
 
+@lru_cache(maxsize=64)  # every command that shows a network asks, often about the same few automata
 def find_two_layer_witness(automaton: Semiautomaton) -> BlockScheme | LastBlockScheme | None:
     """A scheme that its check confirms; ``None`` if none is found within the search budget.
 
