@@ -14,7 +14,8 @@ import subprocess
 import sys
 import time
 
-from krohn.algebra.permgroup import PermutationGroup, composition_factors
+from krohn.algebra.group_names import composition_factors
+from krohn.algebra.permgroup import PermutationGroup
 
 SCRIPT = """
 LoadPackage("primgrp");; SizeScreen([4096, 24]);;

@@ -23,15 +23,10 @@ settings.register_profile("krohn", deadline=None)
 settings.load_profile("krohn")
 
 LONG = (
-    "test_docs",
-    "test_notebooks",
-    "test_site",
-    "test_extending",
-    "test_cluster",
-    "test_fuzz",
-    "test_page",
+    *("test_docs", "test_notebooks", "test_site", "test_cluster", "test_fuzz", "test_reproduction"),
+    *("test_certificates", "test_transformers", "test_telling_apart", "test_resume", "test_golden"),
 )
-"""Files with single tests of ten seconds and more."""
+"""Files with single tests of about ten seconds and more."""
 
 
 NEEDS = {

@@ -64,21 +64,18 @@ WAYS = {
         25,
         "from krohn.check.__main__ import main; assert main(['net', 'proof.json']) == 0",
     ),
-    "krohn compile S4": (None, "compile S4 --length 100 --out net"),
-    "krohn verify": (None, "verify net --out proof.json"),
-    "krohn train": (
-        None,
-        "train Grid4 --length 10 --layers 1 --dim 16 --heads 2 --mlp 16 --steps 4 --device cpu --json",
-    ),
 }
-"""What is traced: the calls in Python, which the aims are about, and the same by the command line.
+"""What is traced, with the aim; ``the checker alone`` is what one must read to believe a certificate."""
 
-``the checker alone`` is what one must read to believe a certificate: it runs on files and a stored witness.
-"""
+BEFORE = (
+    "import krohn; net = krohn.compile('S4', length=100); krohn.save(net, 'net'); "
+    "krohn.verify(net).save('proof.json')"
+)
+"""Writes the files that the statements read."""
 
 
 def traced(way: str) -> set[str]:
-    """The package's files with a function that ran during a statement or a command line."""
+    """The package's files with a function that ran during a statement."""
     found: set[str] = set()
     seen: set[object] = set()
 
@@ -101,12 +98,7 @@ def traced(way: str) -> set[str]:
 
     sys.setprofile(profile)
     try:
-        if way.startswith(("import", "from")):
-            exec(way, {})
-        else:
-            from krohn.cli.app import run
-
-            assert run(way.split()) == 0, way
+        exec(way, {})
     finally:
         sys.setprofile(None)
     return {str(Path(name).relative_to(PACKAGE)) for name in found}
@@ -116,8 +108,8 @@ def trace_all() -> dict[str, set[str]]:
     """Each way in a process of its own, so that none finds another's memory filled."""
     files = {}
     with tempfile.TemporaryDirectory() as place:
-        for name in sorted(WAYS, key=lambda name: ("check" in name, "verify" in name)):
-            command = [sys.executable, str(Path(__file__).resolve()), "--trace-one", WAYS[name][1]]
+        for name, statement in {"": BEFORE, **{name: way for name, (_, way) in WAYS.items()}}.items():
+            command = [sys.executable, str(Path(__file__).resolve()), "--trace-one", statement]
             done = subprocess.run(command, cwd=place, capture_output=True, text=True)
             if done.returncode:
                 raise SystemExit(f"{name}: {done.stderr}")
@@ -305,10 +297,10 @@ def page_table(traces: dict[str, set[str]], sources: dict[str, str], hidden: int
     added = sorted(((count, what) for what, count in later.items()), reverse=True)
     rows = []
     for name, files in traces.items():
-        if WAYS[name][0] is not None:
-            long = sum(lines(sources[module_name(PACKAGE / file)]) for file in files)
-            found = f"{len(files)}, with {long:,} lines"
-            rows.append(f"files in which something runs: {name} | {WAYS[name][0]} | {found}")
+        long = sum(lines(sources[module_name(PACKAGE / file)]) for file in files)
+        rows.append(
+            f"files in which something runs: {name} | {WAYS[name][0]} | {len(files)}, with {long:,} lines"
+        )
     new = written_since(THEN, rest)
     left = total - sum(later.values())
     rows += [
@@ -377,8 +369,7 @@ def report(*, trace: bool, names: bool, write: bool) -> None:
     if trace or write:
         traces = trace_all()
         for name, files in traces.items():
-            aim = WAYS[name][0]
-            print(f"{name}: {len(files)} files run" + (f" (aim {aim})" if aim else ""))
+            print(f"{name}: {len(files)} files run (aim {WAYS[name][0]})")
             if names:
                 print("   ", "\n    ".join(sorted(files)))
         if write:

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from algebra import named_groups as named
 from every import every
-from krohn.algebra.generated_group import (
+from krohn.algebra.group_names import abelian_invariants
+from krohn.algebra.permgroup import (
+    PermutationGroup,
     action_on,
     action_on_blocks,
     action_on_cosets,
@@ -16,7 +18,6 @@ from krohn.algebra.generated_group import (
     kernel_on_blocks,
     least_blocks,
 )
-from krohn.algebra.permgroup import PermutationGroup, abelian_invariants
 from krohn.algebra.permutation import Permutation, compose, order, power
 
 generator_lists = st.integers(2, 6).flatmap(

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.algebra.components import strong_components
+from krohn.algebra.group_names import group_name
 from krohn.algebra.image_orbit import ImageComponent
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.r_classes import RClasses
@@ -231,7 +232,7 @@ def _caption(part: DClass) -> str:
     if group is None:
         kind = f"not regular, H-classes of {part.h_size}"
     else:
-        kind = "trivial groups" if group.is_trivial else f"group {group.name()}"
+        kind = "trivial groups" if group.is_trivial else f"group {group_name(group)}"
     return f"rank {part.rank}: {part.num_r} × {part.num_l}, {kind}"
 
 

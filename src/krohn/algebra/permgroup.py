@@ -1,302 +1,378 @@
-"""The public permutation group: composition factors, names (also of simple groups), solvability."""
+"""Permutation groups: order, membership, subgroups, solvability, derived series, smaller actions."""
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from itertools import pairwise
-from math import factorial, gcd, prod
-from random import Random
+from functools import cached_property
+from itertools import combinations
 
-from krohn.algebra.generated_group import (
-    GeneratedGroup,
-    action_on,
-    action_on_blocks,
-    action_on_cosets,
-    block_system,
-    kernel_on_blocks,
+import numpy as np
+import numpy.typing as npt
+
+from krohn.algebra.permutation import (
+    Packed,
+    Permutation,
+    as_permutation,
+    commutator,
+    compose,
+    inverse,
+    orbits,
 )
-from krohn.algebra.permutation import compose, identity, order, power, prime_factors
+from krohn.algebra.stabilizer_chain import StabilizerChain
+from krohn.errors import InvalidInput, LimitExceeded
 
-# Names of finite simple groups by their orders: alternating, classical, Suzuki and small sporadic.
-
-
-_SPORADIC = {
-    "M11": 7920,
-    "M12": 95040,
-    "J1": 175560,
-    "M22": 443520,
-    "J2": 604800,
-    "M23": 10200960,
-    "HS": 44352000,
-    "J3": 50232960,
-    "M24": 244823040,
-    "McL": 898128000,
-}
-_PRIME_POWERS = [q for q in range(2, 129) if len(set(prime_factors(q))) == 1]
-
-
-def simple_group_name(group: GeneratedGroup) -> str:
-    """The name of a simple group; ``Simple(N)`` if its order N is not in the table."""
-    if group.order == 20160:
-        # The only order up to 10⁸ with two simple groups: A8 has no subgroup of index 21, and only A8 has
-        # elements of order 6 and 15.
-        plane = group.degree == 21 or not _has_element_of_order(group, (6, 15))
-        return "PSL(3,4)" if plane else "A8"
-    return _names_by_order().get(group.order, f"Simple({group.order})")
-
-
-def is_simple_order(number: int) -> bool:
-    """Whether the table has a non-abelian simple group of this order; it is complete below a million."""
-    return number in _names_by_order()
-
-
-def _has_element_of_order(group: GeneratedGroup, orders: tuple[int, ...]) -> bool:
-    rng = Random(0)
-    numbers = group.chain.numbers
-    return any(order(numbers.unpack(group.chain.random_element(rng))) in orders for _ in range(200))
-
-
-@cache
-def _names_by_order() -> dict[int, str]:
-    """First name wins, so that A5 is not PSL(2,5) and PSL(2,7) is not PSL(3,2)."""
-    names: dict[int, str] = {}
-    for degree in range(5, 60):
-        names.setdefault(factorial(degree) // 2, f"A{degree}")
-    for q in _PRIME_POWERS:
-        if q > 3:
-            names.setdefault(_linear_order(2, q), f"PSL(2,{q})")
-    for dimension in (3, 4, 5, 6):
-        for q in _PRIME_POWERS[:10]:
-            names.setdefault(_linear_order(dimension, q), f"PSL({dimension},{q})")
-    for dimension in (3, 4, 5):
-        for q in _PRIME_POWERS[:8]:
-            if (dimension, q) != (3, 2):
-                names.setdefault(_unitary_order(dimension, q), f"PSU({dimension},{q})")
-    for q in _PRIME_POWERS[1:8]:
-        symplectic = q**4 * (q**2 - 1) * (q**4 - 1) // gcd(2, q - 1)
-        names.setdefault(symplectic, f"PSp(4,{q})")
-    names.setdefault(29120, "Sz(8)")
-    names.setdefault(1451520, "PSp(6,2)")
-    for name, size in _SPORADIC.items():
-        names.setdefault(size, name)
-    return names
-
-
-def _linear_order(dimension: int, q: int) -> int:
-    size: int = q ** (dimension * (dimension - 1) // 2) * prod(q**i - 1 for i in range(2, dimension + 1))
-    return size // gcd(dimension, q - 1)
-
-
-def _unitary_order(dimension: int, q: int) -> int:
-    size: int = q ** (dimension * (dimension - 1) // 2)
-    size *= prod(q**i - (-1) ** i for i in range(2, dimension + 1))
-    return size // gcd(dimension, q + 1)
-
-
-# Composition factors of any permutation group, solvable or not, from the bottom of a series up.
+# Groups in which only the identity fixes a point: their order is read off one orbit.
 #
-# The derived series splits off the solvable top. What remains is perfect; it is split by its action
-# on an orbit or on blocks until it is primitive. A primitive perfect group is an alternating group in
-# its natural action, or affine, or has another proper normal subgroup that powers of random elements
-# find, or is simple and named by its order.
+# Automata of groups acting on themselves have this form. A transitive group is regular exactly if the
+# permutations that commute with it are transitive too; those are determined by one image, so it is
+# enough to test one for each generator. That costs a few passes over the points where a stabiliser
+# chain would store one permutation for each point.
 
 
-def composition_factors(group: GeneratedGroup) -> tuple[str, ...]:
-    """The names of the simple factors, bottom of the series first; the trivial group has none."""
-    if group.is_abelian:
-        return _cyclic_factors(group.order)
-    series = group.derived_series()
-    factors = () if series[-1].is_trivial else _perfect_factors(series[-1])
-    for upper, lower in reversed(list(pairwise(series))):
-        factors += _cyclic_factors(upper.order // lower.order)
-    return factors
+Points = npt.NDArray[np.int64]
 
 
-def _cyclic_factors(number: int) -> tuple[str, ...]:
-    return tuple(f"C{prime}" for prime in prime_factors(number))
+def semiregular_order(generators: Sequence[Permutation], degree: int) -> int | None:
+    """The order of the generated group if it acts semiregularly on ``range(degree)``, else ``None``."""
+    actions = [np.array(generator) for generator in generators]
+    tree = _breadth_first(generators, 0)
+    orbit = np.array([point for point, _, _ in tree])
+    place = np.full(degree, -1)
+    place[orbit] = np.arange(len(orbit))
+    steps = [place[action[orbit]] for action in actions]
+    seen = place >= 0
+    bases = [int(action[0]) for action in actions]
+    while True:
+        for base in bases:
+            copy = _transport(generators, tree, base)
+            if any((copy[step] != action[copy]).any() for step, action in zip(steps, actions, strict=True)):
+                return None
+            if len(np.unique(copy)) < len(orbit):
+                return None
+            seen[copy] = True
+        rest = np.flatnonzero(~seen)
+        if not len(rest):
+            return len(orbit)
+        bases = [int(rest[0])]
 
 
-def _perfect_factors(group: GeneratedGroup) -> tuple[str, ...]:
-    """Factors of a non-trivial perfect group."""
-    moved = [orbit for orbit in group.orbits() if len(orbit) > 1]
-    if len(moved) > 1 or len(moved[0]) < group.degree:
-        image = action_on(group, moved[0])
-        below = () if image.order == group.order else composition_factors(group.stabilizer(moved[0]))
-        return below + composition_factors(image)
-    labels = block_system(group)
-    if labels is not None:
-        image = action_on_blocks(group, labels)
-        below = () if image.order == group.order else composition_factors(kernel_on_blocks(group, labels))
-        return below + composition_factors(image)
-    return _primitive_factors(group)
+def _breadth_first(generators: Sequence[Permutation], start: int) -> list[tuple[int, int, int]]:
+    """The orbit of ``start`` as (point, position of its parent, generator from the parent)."""
+    tree = [(start, -1, -1)]
+    seen = {start}
+    for position, (point, _, _) in enumerate(tree):
+        for number, generator in enumerate(generators):
+            image = generator[point]
+            if image not in seen:
+                seen.add(image)
+                tree.append((image, position, number))
+    return tree
 
 
-def _primitive_factors(group: GeneratedGroup) -> tuple[str, ...]:
-    """Factors of a primitive perfect group."""
-    if group.order == factorial(group.degree) // 2:
-        return (f"A{group.degree}",)
-    if _must_be_simple(group):
-        return (simple_group_name(group),)
-    normal = _proper_normal_subgroup(group)
-    if normal is None:
-        return (simple_group_name(group),)
-    if normal.is_abelian:
-        # An abelian normal subgroup of a primitive group is regular; the point stabiliser complements it.
-        return composition_factors(normal) + composition_factors(group.stabilizer([0]))
-    return composition_factors(normal) + composition_factors(action_on_cosets(group, normal))
+def _transport(generators: Sequence[Permutation], tree: Sequence[tuple[int, int, int]], base: int) -> Points:
+    """The points reached from ``base`` by the words that reach the tree's points from its root."""
+    copy = [base]
+    for _, parent, number in tree[1:]:
+        copy.append(generators[number][copy[parent]])
+    return np.array(copy)
 
 
-def _must_be_simple(group: GeneratedGroup) -> bool:
-    """Whether a primitive perfect group can only be simple, by its degree and order.
+_FEW_GENERATORS = 4  # above this many, redundant generators are dropped
+_MOST_COSETS = 20_000  # largest quotient that is listed
+_LARGE_DEGREE = 256  # beyond this a stabiliser chain is avoided where the action is semiregular
 
-    By the theorem of O'Nan and Scott it is affine, of degree p^d, or has a socle of several factors, of
-    degree m^k or a power of the order of a simple group (then at least 25), or is almost simple, and then
-    simple, because outer automorphisms of simple groups form solvable groups. Affine and perfect need d > 1.
-    Up to degree 24 the perfect affine ones have degree 8 or 16, and no simple group has their orders.
+
+@dataclass(frozen=True)
+class PermutationGroup:
+    """The group generated by permutations of ``range(degree)``.
+
+    Two values are equal when their generators are; use ``same_group`` to compare the groups themselves.
     """
-    degree = group.degree
-    if degree < 25:
-        return is_simple_order(group.order)
-    return degree < _KNOWN_ORDERS and not _is_proper_power(degree) and not is_simple_order(degree)
+
+    generators: tuple[Permutation, ...]
+    degree: int
+
+    def __init__(self, generators: Sequence[Sequence[int]], degree: int) -> None:
+        if degree < 0:
+            raise InvalidInput(f"the degree of a permutation group must be at least 0; got {degree}")
+        checked = tuple(dict.fromkeys(as_permutation(images, degree) for images in generators))
+        trivial = tuple(range(degree))
+        object.__setattr__(self, "generators", tuple(images for images in checked if images != trivial))
+        object.__setattr__(self, "degree", degree)
+
+    @cached_property
+    def chain(self) -> StabilizerChain:
+        """A base and strong generating set."""
+        return StabilizerChain(self.generators, self.degree)
+
+    @cached_property
+    def order(self) -> int:
+        """The number of elements, by Schreier–Sims: nothing is listed."""
+        if not self.generators:
+            return 1
+        if self.degree > _LARGE_DEGREE and "chain" not in self.__dict__:
+            order = semiregular_order(self.generators, self.degree)
+            if order is not None:
+                return order
+        return self.chain.order
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether the identity is the only element."""
+        return not self.generators
+
+    def contains(self, permutation: Sequence[int]) -> bool:
+        """Whether the permutation is an element."""
+        checked = as_permutation(permutation, self.degree)
+        return self.chain.contains(self.chain.numbers.pack(checked))
+
+    def contains_group(self, other: "PermutationGroup") -> bool:
+        """Whether every element of ``other`` is an element."""
+        return self.degree == other.degree and all(map(self.contains, other.generators))
+
+    def same_group(self, other: "PermutationGroup") -> bool:
+        """Whether both have the same elements."""
+        return self.order == other.order and self.contains_group(other)
+
+    @cached_property
+    def few_generators(self) -> tuple[Permutation, ...]:
+        """Some of the generators that generate the same group: each enlarges the group of those before it."""
+        if len(self.generators) <= _FEW_GENERATORS or self.degree > _LARGE_DEGREE:
+            return self.generators
+        chain, kept = StabilizerChain((), self.degree), []
+        for generator in self.generators:
+            if not chain.contains(chain.numbers.pack(generator)):
+                chain.extend(generator)
+                kept.append(generator)
+        self.__dict__.setdefault("chain", chain)
+        return tuple(kept)
+
+    @cached_property
+    def is_abelian(self) -> bool:
+        """Whether all elements commute."""
+        return all(compose(a, b) == compose(b, a) for a, b in combinations(self.few_generators, 2))
+
+    @cached_property
+    def is_solvable(self) -> bool:
+        """Whether the derived series ends in the trivial group."""
+        return self.compact.is_abelian or self.compact.derived_series()[-1].is_trivial
+
+    @cached_property
+    def compact(self) -> "PermutationGroup":
+        """The same abstract group, on fewer points where that is easy."""
+        return compact_action(self)
+
+    def orbits(self) -> tuple[tuple[int, ...], ...]:
+        """The orbits, each sorted, in order of their least points; fixed points are orbits of length one."""
+        return orbits(self.generators, self.degree)
+
+    def elements(self, limit: int = 100_000) -> list[Permutation]:
+        """All elements as tuples of images, sorted; refuses groups larger than ``limit``."""
+        if self.order > limit:
+            raise LimitExceeded(
+                f"a group must have at most {limit:,} elements to be listed and this one has {self.order:,}: "
+                "raise the limit (`limit`)"
+            )
+        return sorted(map(self.chain.numbers.unpack, self.chain.elements()))
+
+    def stabilizer(self, points: Sequence[int]) -> "PermutationGroup":
+        """The subgroup that fixes each of the points."""
+        chain = StabilizerChain(self.generators, self.degree, base=points)
+        return PermutationGroup(chain.stabilizer_generators(len(points)), self.degree)
+
+    def normal_closure(self, members: Sequence[Permutation]) -> "PermutationGroup":
+        """The least normal subgroup that holds the given elements of this group."""
+        closure = PermutationGroup(members, self.degree)
+        if closure.is_trivial:
+            return closure
+        generators = list(closure.generators)
+        chain = StabilizerChain(closure.generators, self.degree, within=self.order)
+        conjugators = [(inverse(generator), generator) for generator in self.few_generators]
+        for member in generators:
+            if chain.order == self.order:
+                break
+            for undo, generator in conjugators:
+                conjugate = compose(compose(undo, member), generator)
+                if not chain.contains(chain.numbers.pack(conjugate)):
+                    generators.append(conjugate)
+                    chain.extend(conjugate)
+        result = PermutationGroup(generators, self.degree)
+        result.__dict__["chain"] = chain
+        return result
+
+    def derived_subgroup(self) -> "PermutationGroup":
+        """The subgroup generated by all commutators."""
+        return self.normal_closure([commutator(a, b) for a, b in combinations(self.few_generators, 2)])
+
+    def derived_series(self) -> tuple["PermutationGroup", ...]:
+        """This group, its derived subgroup, and so on until the series is constant (each group once)."""
+        return self._derived_series
+
+    @cached_property
+    def _derived_series(self) -> tuple["PermutationGroup", ...]:
+        series = [self]
+        while not series[-1].is_trivial:
+            following = series[-1].derived_subgroup()
+            if following.order == series[-1].order:
+                break
+            series.append(following)
+        return tuple(series)
 
 
-def _is_proper_power(number: int) -> bool:
-    """Whether the number is m^k for some k > 1."""
-    return gcd(*Counter(prime_factors(number)).values()) > 1
+# Smaller actions of a permutation group: on an orbit, on blocks, on the cosets of a normal subgroup.
+#
+# Each has a kernel; an action and its kernel split a group into two easier ones.
 
 
-def _proper_normal_subgroup(group: GeneratedGroup) -> GeneratedGroup | None:
-    """A proper normal subgroup, sought as the normal closure of elements of prime order."""
-    rng = Random(0)
-    for _ in range(40):
-        element = group.chain.numbers.unpack(group.chain.random_element(rng))
-        exponent = order(element)
-        for prime in sorted(set(prime_factors(exponent))):
-            closure = group.normal_closure([power(element, exponent // prime)])
-            if closure.order < group.order:
-                return closure
+def action_on(group: PermutationGroup, points: Sequence[int]) -> PermutationGroup:
+    """The action on an invariant set of points, renumbered in the given order."""
+    index = {point: number for number, point in enumerate(points)}
+    images = [[index[generator[point]] for point in points] for generator in group.generators]
+    return PermutationGroup(images, len(points))
+
+
+def block_system(group: PermutationGroup, tries: int | None = None) -> tuple[int, ...] | None:
+    """The block number of every point for some non-trivial block system; ``None`` if the group is primitive.
+
+    The group must be transitive. Tries the least block that holds 0 and each other point in turn, or
+    only the first ``tries`` points.
+    """
+    for point in range(1, group.degree if tries is None else min(group.degree, tries + 1)):
+        labels = least_blocks(group.generators, group.degree, point)
+        if max(labels) > 0:
+            return labels
     return None
 
 
-# Short names of small groups, found by invariants that determine them.
+def action_on_blocks(group: PermutationGroup, labels: Sequence[int]) -> PermutationGroup:
+    """The action on the blocks of an invariant partition given by block numbers."""
+    return PermutationGroup([_block_images(g, labels) for g in group.generators], max(labels) + 1)
 
 
-_KNOWN_ORDERS = 1_000_000  # the table of simple groups is complete below this order
-_LISTED = 400  # groups up to this order are named by the orders of their elements
+def kernel_on_blocks(group: PermutationGroup, labels: Sequence[int]) -> PermutationGroup:
+    """The subgroup that maps every block to itself.
 
-# (order, number of involutions) of non-solvable groups of order up to 400 with these factors.
-_NON_SOLVABLE = {
-    ((60, 15), ("A5",)): "A5",
-    ((120, 25), ("A5", "C2")): "S5",
-    ((120, 1), ("C2", "A5")): "SL(2,5)",
-    ((168, 21), ("PSL(2,7)",)): "PSL(2,7)",
-    ((336, 49), ("PSL(2,7)", "C2")): "PGL(2,7)",
-    ((360, 45), ("A6",)): "A6",
-}
-# Orders of elements, with multiplicities, that only this group of its order has.
-_SPECTRA = {
-    (12, ((1, 1), (2, 3), (3, 8))): "A4",
-    (24, ((1, 1), (2, 9), (3, 8), (4, 6))): "S4",
-    (24, ((1, 1), (2, 1), (3, 8), (4, 6), (6, 8))): "SL(2,3)",
-    (24, ((1, 1), (2, 7), (3, 8), (6, 8))): "C2xA4",
-    (20, ((1, 1), (2, 5), (4, 10), (5, 4))): "F20",
-    (21, ((1, 1), (3, 14), (7, 6))): "F21",
-    (42, ((1, 1), (2, 7), (3, 14), (6, 14), (7, 6))): "F42",
-}
-
-
-def group_name(group: GeneratedGroup, factors: Callable[[], tuple[str, ...]]) -> str:
-    """A short name, or ``order N`` where none is known; ``factors`` gives its composition factors."""
-    if group.is_trivial:
-        return "1"
-    if group.is_abelian:
-        return "x".join(f"C{size}" for size in abelian_invariants(group))
-    degree = sum(len(orbit) for orbit in group.orbits() if len(orbit) > 1)
-    if group.order == factorial(degree):
-        return f"S{degree}"
-    if degree > 3 and 2 * group.order == factorial(degree):
-        return f"A{degree}"
-    named = _named_by_elements(group, factors) if group.order <= _LISTED else None
-    if named is None and not group.is_solvable:
-        named = factors()[0] if len(factors()) == 1 else None
-    return named or f"order {group.order}"
-
-
-def abelian_invariants(group: GeneratedGroup) -> tuple[int, ...]:
-    """The invariant factors d1 | d2 | … of an abelian group: it is the product of their cyclic groups.
-
-    The p-part has as many cyclic factors of exponent > k as p divides the index of the p^(k+1)-th
-    powers in the p^k-th powers.
+    The group acts on points and blocks together; the kernel is the pointwise stabiliser of all blocks.
     """
-    columns: list[list[int]] = []
-    for prime in sorted(set(prime_factors(group.order))):
-        sizes: list[int] = []
-        upper, lower = group, _powers(group, prime)
-        while upper.order > lower.order:
-            rank = len(prime_factors(upper.order // lower.order))
-            sizes = [size * prime for size in sizes[:rank]] + sizes[rank:] if sizes else [prime] * rank
-            upper, lower = lower, _powers(lower, prime)
-        columns.append(sizes)
-    rank = max(map(len, columns), default=0)
-    invariants = [prod(column[i] for column in columns if i < len(column)) for i in range(rank)]
-    return tuple(sorted(invariants))
+    degree, blocks = group.degree, max(labels) + 1
+    extended = [
+        (*generator, *(degree + image for image in _block_images(generator, labels)))
+        for generator in group.generators
+    ]
+    chain = StabilizerChain(extended, degree + blocks, base=range(degree, degree + blocks))
+    return PermutationGroup([g[:degree] for g in chain.stabilizer_generators(blocks)], degree)
 
 
-def _powers(group: GeneratedGroup, exponent: int) -> GeneratedGroup:
-    return GeneratedGroup([power(generator, exponent) for generator in group.generators], group.degree)
+def compact_action(group: PermutationGroup) -> PermutationGroup:
+    """The same abstract group on fewer points if it is regular on more than ``_LARGE_DEGREE``, by blocks.
 
-
-def _named_by_elements(group: GeneratedGroup, factors: Callable[[], tuple[str, ...]]) -> str | None:
-    elements = group.elements(_LISTED)
-    orders = Counter(map(order, elements))
-    size = len(elements)
-    if not group.is_solvable:
-        return _NON_SOLVABLE.get(((size, orders[2]), factors()))
-    if size == 6:
-        return "S3"
-    if _is_dihedral(group, orders):
-        return f"D{size}"
-    # A 2-group with one involution is cyclic or generalised quaternion.
-    if orders[2] == 1 and size & (size - 1) == 0:
-        return f"Q{size}"
-    return _SPECTRA.get((size, tuple(sorted(orders.items()))))
-
-
-def _is_dihedral(group: GeneratedGroup, orders: Counter[int]) -> bool:
-    """Whether some element of order |G|/2 is inverted by an involution outside the group it generates."""
-    half = group.order // 2
-    if group.order % 2 or not orders[half] or orders[2] < half:
-        return False
-    elements = group.elements(_LISTED)
-    rotation = next(element for element in elements if order(element) == half)
-    rotations = {power(rotation, exponent) for exponent in range(half)}
-    one = identity(group.degree)
-    return all(compose(element, element) == one for element in elements if element not in rotations)
-
-
-# A finite permutation group with its composition factors and a short name.
-
-
-@dataclass(frozen=True, init=False)
-class PermutationGroup(GeneratedGroup):
-    """The group generated by permutations of ``range(degree)``.
-
-    Two values are equal when their generators are; ``same_group`` compares the groups themselves.
+    From several points blocks are taken of blocks until few are left; the actions on them, side by
+    side, are faithful as soon as together they give the order of the group.
     """
+    if group.degree <= _LARGE_DEGREE or group.is_abelian or len(group.orbits()[0]) != group.order:
+        return group
+    group = _fewer_generators(group)
+    partitions: list[tuple[int, ...]] = []
+    best = 1
+    for point in dict.fromkeys(generator[0] for generator in group.generators):
+        labels = _blocks_of_blocks(group, point)
+        if max(labels) >= 8 * _LARGE_DEGREE:
+            continue  # its order would need too large a chain
+        action = _side_by_side(group, [*partitions, labels])
+        if action.order == group.order:
+            return action
+        if action.order > best:
+            best = action.order
+            partitions.append(labels)
+    return group
 
-    def composition_factors(self) -> tuple[str, ...]:
-        """The simple factors from the bottom of a composition series up: S4 gives C2, C2, C3, C2."""
-        return self._composition_factors
 
-    def name(self) -> str:
-        """A short name (C2xC4, S3, D8, Q8, A5, …), or ``order N`` where none is known."""
-        return self._name
+def _fewer_generators(group: PermutationGroup) -> PermutationGroup:
+    """Generators of a semiregular group, each of which leads 0 out of the orbit under those before it."""
+    chosen: list[Permutation] = []
+    reached = {0}
+    for generator in group.generators:
+        if generator[0] not in reached:
+            chosen.append(generator)
+            reached = set(orbits(chosen, group.degree)[0])
+    return PermutationGroup(chosen, group.degree)
 
-    @cached_property
-    def _composition_factors(self) -> tuple[str, ...]:
-        return composition_factors(self.compact)
 
-    @cached_property
-    def _name(self) -> str:
-        return group_name(self.compact, self.composition_factors)
+def _side_by_side(group: PermutationGroup, partitions: Sequence[tuple[int, ...]]) -> PermutationGroup:
+    """The action on the blocks of several invariant partitions at once."""
+    generators: list[list[int]] = [[] for _ in group.generators]
+    for labels in partitions:
+        for images, generator in zip(generators, group.generators, strict=True):
+            offset = len(images)
+            images.extend(offset + image for image in _block_images(generator, labels))
+    return PermutationGroup(generators, len(generators[0]))
+
+
+def _blocks_of_blocks(group: PermutationGroup, point: int) -> tuple[int, ...]:
+    """The block number of every point after taking blocks of blocks, the first to hold 0 and ``point``."""
+    labels = tuple(range(group.degree))
+    finer: tuple[int, ...] | None = least_blocks(group.generators, group.degree, point)
+    while finer is not None and 0 < max(finer) < group.degree - 1:
+        labels = tuple(finer[label] for label in labels)
+        group = action_on_blocks(group, finer)
+        finer = block_system(group, tries=32) if group.degree > _LARGE_DEGREE else None
+    return labels
+
+
+def action_on_cosets(group: PermutationGroup, normal: PermutationGroup) -> PermutationGroup:
+    """The quotient by a normal subgroup as a permutation group of its right cosets."""
+    index = group.order // normal.order
+    if index > _MOST_COSETS:
+        raise LimitExceeded(f"a quotient must have at most {_MOST_COSETS:,} elements; this one has {index:,}")
+    chain = normal.chain
+    numbers = chain.numbers
+    generators = [numbers.pack(generator) for generator in group.generators]
+    # The identity stands for its coset only if no element of N moves a base point down.
+    cosets = [_least_in_coset(chain, numbers.one)]
+    coset = {numbers.unpack(cosets[0]): 0}
+    images: list[list[int]] = [[] for _ in generators]
+    for representative in cosets:
+        for number, generator in enumerate(generators):
+            product = _least_in_coset(chain, numbers.multiply(representative, generator))
+            key = numbers.unpack(product)
+            if key not in coset:
+                coset[key] = len(cosets)
+                cosets.append(product)
+            images[number].append(coset[key])
+    return PermutationGroup(images, len(cosets))
+
+
+def _least_in_coset(chain: StabilizerChain, packed: Packed) -> Packed:
+    """The element of the coset ``N · packed`` whose base images are least, level by level: one per coset."""
+    for level in chain.levels:
+        point = min(level.orbit, key=lambda candidate: int(packed[candidate]))
+        packed = chain.numbers.multiply(level.representative[point], packed)
+    return packed
+
+
+def _block_images(generator: Permutation, labels: Sequence[int]) -> list[int]:
+    images = [0] * (max(labels) + 1)
+    for point, label in enumerate(labels):
+        images[label] = labels[generator[point]]
+    return images
+
+
+def least_blocks(generators: Sequence[Permutation], degree: int, point: int) -> tuple[int, ...]:
+    """The finest invariant partition that puts 0 and ``point`` together (Atkinson's algorithm)."""
+    parent = list(range(degree))
+
+    def find(member: int) -> int:
+        while parent[member] != member:
+            parent[member] = parent[parent[member]]
+            member = parent[member]
+        return member
+
+    parent[point] = 0
+    queue = [(0, point)]
+    for first, second in queue:
+        for generator in generators:
+            left, right = find(generator[first]), find(generator[second])
+            if left != right:
+                parent[right] = left
+                queue.append((generator[first], generator[second]))
+    numbers: dict[int, int] = {}
+    return tuple(numbers.setdefault(find(member), len(numbers)) for member in range(degree))

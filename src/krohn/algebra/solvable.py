@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 
+from krohn.algebra.group_names import group_name
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import Permutation, compose, identity, inverse, power, prime_factors
 from krohn.errors import LimitExceeded, Unsupported
@@ -78,7 +79,7 @@ def counter_tower(generators: Iterable[Permutation], degree: int) -> CounterTowe
     group = PermutationGroup(tuple(generators) or (identity(degree),), degree)
     if not group.is_solvable:
         raise Unsupported(
-            f"the group {group.name()} of order {group.order} on {degree} tiles is not solvable"
+            f"the group {group_name(group)} of order {group.order} on {degree} tiles is not solvable"
         )
     if group.order > MAX_ORDER:
         raise LimitExceeded(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from krohn.algebra.group_names import composition_factors, group_name
 from krohn.algebra.image_orbit import ImageComponent, ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import order
@@ -102,12 +103,12 @@ class Subgroup:
     @property
     def name(self) -> str:
         """A short name, or ``order N``."""
-        return self.group.name()
+        return group_name(self.group)
 
     @property
     def factors(self) -> tuple[str, ...]:
         """The composition factors, bottom of the series first."""
-        return self.group.composition_factors()
+        return composition_factors(self.group)
 
     @property
     def is_solvable(self) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import lcm
 from typing import Any, TypeVar
 
+from krohn.algebra.group_names import composition_factors
 from krohn.algebra.permutation import cycle_notation
 from krohn.algebra.solvable import Residues, counter_tower
 from krohn.cascade.holonomy import Cascade
@@ -289,7 +290,7 @@ def refine(cascade: Cascade) -> tuple[RefinedComponent, ...]:
                 counter_tower(group.generators, group.degree).moduli_by_section
                 if group.is_solvable
                 else None,
-                group.composition_factors(),
+                composition_factors(group),
                 len(part.tiles) if cascade.is_reset[part.number] else None,
             )
         )

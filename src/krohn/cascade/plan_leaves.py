@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from krohn.algebra.group_names import composition_factors, group_name
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.bulk import States, Words, run_cascade
 from krohn.cascade.holonomy import Cascade
@@ -54,7 +55,7 @@ class HolonomyPlan(Plan):
                 part.level,
                 len(part.tiles),
                 cascade.group_orders[part.number],
-                cascade.group(part.number).name(),
+                group_name(cascade.group(part.number)),
                 cascade.group(part.number).is_solvable,
                 cascade.is_reset[part.number],
                 factors=self._factors(part.number),
@@ -64,7 +65,7 @@ class HolonomyPlan(Plan):
 
     def _factors(self, number: int) -> tuple[str, ...]:
         known = self.cascade.group_orders[number] <= _MAX_FACTORED
-        return tuple(reversed(self.cascade.group(number).composition_factors())) if known else ()
+        return tuple(reversed(composition_factors(self.cascade.group(number)))) if known else ()
 
     @property
     def title(self) -> str:

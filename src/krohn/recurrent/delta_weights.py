@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.algebra.generated_group import GeneratedGroup
+from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import Permutation, is_permutation
 from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
@@ -81,7 +81,7 @@ def _tracked(automaton: Semiautomaton, action: dict[int, Permutation]) -> tuple[
     Empty if a state does not determine the images, for instance where the group moves fewer states.
     """
     degree = len(next(iter(action.values())))
-    base = GeneratedGroup(list(action.values()), degree).chain.base or (0,)
+    base = PermutationGroup(list(action.values()), degree).chain.base or (0,)
     places = {automaton.start: tuple(base)}
     queue = [automaton.start]
     for state in queue:

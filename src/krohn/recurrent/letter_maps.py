@@ -5,7 +5,7 @@ Letters that permute the states are also permutations of fewer points on which t
 
 from collections.abc import Sequence
 
-from krohn.algebra.generated_group import GeneratedGroup, least_blocks
+from krohn.algebra.permgroup import PermutationGroup, least_blocks
 from krohn.algebra.permutation import Permutation
 
 Step = tuple[str, int, int]
@@ -66,7 +66,7 @@ def small_action(letters: Sequence[Permutation]) -> tuple[Permutation, ...]:
     """
     best = tuple(letters)
     degree = len(best[0])
-    order = GeneratedGroup(best, degree).order if degree <= _MAX_DEGREE else 0
+    order = PermutationGroup(best, degree).order if degree <= _MAX_DEGREE else 0
     front = {degree: best} if order else {}
     while front:
         result: dict[int, tuple[Permutation, ...]] = {}
@@ -76,7 +76,7 @@ def small_action(letters: Sequence[Permutation]) -> tuple[Permutation, ...]:
                 size = max(labels) + 1
                 if 1 < size < len(action[0]) and size not in result:
                     smaller = tuple(on_blocks(letter, labels) for letter in action)
-                    if GeneratedGroup(smaller, size).order == order:
+                    if PermutationGroup(smaller, size).order == order:
                         result[size] = smaller
         front = {size: result[size] for size in sorted(result, reverse=True)[-_KEPT:]}
         best = min([best, *front.values()], key=lambda action: len(action[0]))

@@ -19,6 +19,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from krohn.algebra.group_names import group_name
 from krohn.algebra.solvable import solvable_series
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Update, holonomy_cascade
@@ -212,8 +213,8 @@ def cascade_refusals(whole: ComponentCascade, max_rows: int) -> Iterator[str]:
         group = part.group
         if not group.is_solvable:
             yield (
-                f"method paper needs solvable groups: the group {group.name()} of order {group.order} on "
-                f"{part.states} tiles (level {part.level}) is not solvable; use method scan"
+                f"method paper needs solvable groups: the group {group_name(group)} of order "
+                f"{group.order} on {part.states} tiles (level {part.level}) is not solvable; use method scan"
             )
             continue
         try:
@@ -236,7 +237,7 @@ def counter_refusals(whole: ComponentCascade, length: int, activation: str) -> I
     for part in whole.components:
         a_letter = 2 * part.group.order * part.states
         if part.group.order > 1 and a_letter * length > MAX_COUNTER_WEIGHTS:
-            name, most = part.group.name(), MAX_COUNTER_WEIGHTS // a_letter
+            name, most = group_name(part.group), MAX_COUNTER_WEIGHTS // a_letter
             yield (
                 f"words must have at most {most:,} letters, as counters of {name} need a unit per sum; got "
                 f"{length:,}: use --activation sin, whose width does not grow, or method auto"
