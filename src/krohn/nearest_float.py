@@ -84,8 +84,8 @@ def _wave(x: float, quarters: int) -> float:
     scaled, half = (over << BITS) // under, _pi() >> 1
     turns = (2 * scaled + half) // (2 * half)
     rest, quarter = scaled - turns * half, (turns + quarters) % 4
-    found = _series(rest, quarter % 2)
-    return (-found if quarter >= 2 else found) / (1 << BITS)
+    value = _series(rest, quarter % 2)
+    return (-value if quarter >= 2 else value) / (1 << BITS)
 
 
 def _series(rest: int, even: int) -> int:

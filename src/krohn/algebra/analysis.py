@@ -216,19 +216,19 @@ def _report(automaton: Semiautomaton, max_images: int, max_classes: int, *, size
     )
 
 
-def _of_reached_states(automaton: Semiautomaton, found: Analysis, inner: Analysis) -> Analysis:
+def _of_reached_states(automaton: Semiautomaton, whole: Analysis, inner: Analysis) -> Analysis:
     """The same report, with the circuit class of the reachable states, which ``inner`` describes."""
     witness = inner.one_length
     if witness is not None:
         order = reachable_states(automaton)
         witness = replace(witness, states=tuple(order[state] for state in witness.states))
-    if inner.complexity == found.complexity:
-        text = reason(automaton, found.groups, witness)
-        return replace(found, one_length=witness, reason=text, reached=inner)
+    if inner.complexity == whole.complexity:
+        text = reason(automaton, whole.groups, witness)
+        return replace(whole, one_length=witness, reason=text, reached=inner)
     states = counted(automaton.num_states - inner.num_states, "state")
     note = f"{states} that no word reaches: counted in the semigroup, but not in the class and its reason"
-    verdict = replace(found, complexity=inner.complexity, one_length=witness, reason=inner.reason)
-    return replace(verdict, notes=(*found.notes, note), reached=inner)
+    verdict = replace(whole, complexity=inner.complexity, one_length=witness, reason=inner.reason)
+    return replace(verdict, notes=(*whole.notes, note), reached=inner)
 
 
 def _unsolvable_units(automaton: Semiautomaton, permuting: list[bool]) -> tuple[Subgroup, ...]:

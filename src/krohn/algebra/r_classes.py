@@ -287,10 +287,10 @@ class RClasses:
         chunk: Sequence[Row],
         relabelling: dict[Row, tuple[Table | None, int]],
         index: dict[Row, int],
-        found: tuple[list[Row], list[int], list[int]],
+        parts: tuple[list[Row], list[int], list[int]],
     ) -> None:
-        """Multiplies the rows of ``chunk`` by every letter on the left and appends what is found."""
-        rows, (queue, components, edges) = self.orbit.rows, found
+        """Multiplies the rows of ``chunk`` by every letter on the left and appends the new ones."""
+        rows, (queue, components, edges) = self.orbit.rows, parts
         pack, send, table_of, distinct = rows.pack, rows.send, rows.table, dict.fromkeys
         record, known, lookup = edges.append, relabelling.get, index.get
         letters = [rows.through(pack(letter)) for letter in self.orbit.letters]

@@ -59,9 +59,9 @@ def tokens(pattern: str) -> list[Token]:
     return result
 
 
-def letters_of(found: list[Token]) -> set[str]:
+def letters_of(tokens: list[Token]) -> set[str]:
     """All letters that atoms name, including those they exclude."""
-    return {letter for token in found if isinstance(token, Atom) for letter in token.letters}
+    return {letter for token in tokens if isinstance(token, Atom) for letter in token.letters}
 
 
 def _letter(character: str) -> frozenset[str]:

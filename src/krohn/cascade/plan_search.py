@@ -265,15 +265,15 @@ class PlanSearch:
             if len(parts) == len(maps):
                 yield ParallelPlan(automaton, maps, tuple(parts))
 
-    def _serial(self, automaton: Semiautomaton, found: list[Partition]) -> Iterator[Plan]:
+    def _serial(self, automaton: Semiautomaton, partitions: list[Partition]) -> Iterator[Plan]:
         # Sort key: clamped counters first, for they cost one level; then two parts of about equal size.
         def rank(blocks: Partition) -> tuple[bool, int, Partition]:
             line = splitting.clamped_line(splitting.quotient_automaton(automaton, blocks))
             balance = max(max(blocks) + 1, max(Counter(blocks).values()))
             return line is None or CLAMPED not in self.passes or max(blocks) < 2, balance, blocks
 
-        self.budget.spend(len(found) * automaton.table.size)
-        for blocks in sorted(found, key=rank)[: self._max_splits]:
+        self.budget.spend(len(partitions) * automaton.table.size)
+        for blocks in sorted(partitions, key=rank)[: self._max_splits]:
             self.budget.spend(_OVERHEAD + 2 * automaton.table.size)
             quotient = self.best(splitting.quotient_automaton(automaton, blocks))
             if quotient is None:
@@ -338,9 +338,9 @@ def _is_enough(plan: Plan) -> bool:
     return isinstance(plan, HolonomyPlan) or plan.layers <= 1 or plan.automaton.num_states > _SMALL
 
 
-def trivial_meets(found: list[Partition]) -> list[tuple[Partition, ...]]:
+def trivial_meets(partitions: list[Partition]) -> list[tuple[Partition, ...]]:
     """Pairs of congruences with trivial meet, those with the smallest quotients first."""
-    order = sorted(found, key=lambda labels: (max(labels), labels))
+    order = sorted(partitions, key=lambda labels: (max(labels), labels))
     pairs: list[tuple[Partition, ...]] = [
         (first, second)
         for position, second in enumerate(order)

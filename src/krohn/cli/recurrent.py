@@ -51,23 +51,23 @@ _CHUNKS = {
 }
 
 
-def recurrent_text(found: Verification, name: str) -> str:
+def recurrent_text(verdict: Verification, name: str) -> str:
     """The verdict in a line or two."""
-    known = found.more
-    if found.certified and found.length is None:
+    known = verdict.more
+    if verdict.certified and verdict.length is None:
         order = "any order of adding" if known["any_order"] else "sums added from left to right, not fused"
         return (
-            f"certified: {name}, words of every length, {found.dtype}, {order}\n"
-            f"{known['vectors']} vectors are reached by all words; logit margin {found.margin:.4g}"
+            f"certified: {name}, words of every length, {verdict.dtype}, {order}\n"
+            f"{known['vectors']} vectors are reached by all words; logit margin {verdict.margin:.4g}"
             f"{_CHUNKS[known['chunked']]}"
         )
-    if found.certified:
-        return f"certified: {name}, {found.words}, {found.dtype}"
-    if found.counterexample is not None:
+    if verdict.certified:
+        return f"certified: {name}, {verdict.words}, {verdict.dtype}"
+    if verdict.counterexample is not None:
         return "not certified: a wrong word was found"
-    if found.largest:
+    if verdict.largest:
         return (
-            f"not certified: {found.reason}; every word of at most {found.largest:,} letters is right in "
-            f"{found.dtype}, one letter after the other: --length {found.largest}"
+            f"not certified: {verdict.reason}; every word of at most {verdict.largest:,} letters is right in "
+            f"{verdict.dtype}, one letter after the other: --length {verdict.largest}"
         )
-    return f"not certified: {found.reason}"
+    return f"not certified: {verdict.reason}"

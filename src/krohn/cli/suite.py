@@ -88,14 +88,14 @@ def score_hypothesis(folder: Path, circuit: Path | None, subspace: Path | None, 
 
     if circuit is not None:
         score = score_circuit(folder, circuit)
-        told = (
+        overlap = (
             f"of the circuit's edges {score.precision:.0%} are true, "
             f"of the true ones {score.recall:.0%} are in it"
             if score.claimed
             else "no edge is marked in_graph, so this is a ranking without a circuit"
         )
         lines = [
-            f"AUROC {score.auroc:.3f}; {told}",
+            f"AUROC {score.auroc:.3f}; {overlap}",
             f"faithfulness: CPR {score.cpr:.3f} (1 is best), CMD {score.cmd:.3f} (0 is best)",
             table(
                 ("share of edges", "true found", "false found", "faithfulness"),

@@ -112,15 +112,14 @@ def _made_provable(out: Path) -> dict[str, Any]:
     return make_provable(out, tell=tell).to_json()
 
 
-def _provable_text(made: dict[str, Any]) -> str:
-    if made["proved"]:
+def _provable_text(proof: dict[str, Any]) -> str:
+    if proof["proved"]:
         return (
-            f"proved for words of every length: {made['boxes']} boxes, logit margin {made['margin']:.3g}, "
-            f"{made['steps']} steps in {made['seconds']:.0f} s: {made['folder']}"
+            f"proved for words of every length: {proof['boxes']} boxes, logit margin {proof['margin']:.3g}, "
+            f"{proof['steps']} steps in {proof['seconds']:.0f} s: {proof['folder']}"
         )
-    return (
-        f"not proved after {made['steps']} steps ({made['failure']}): try a larger --hidden or another --seed"
-    )
+    reason = f"not proved after {proof['steps']} steps ({proof['failure']})"
+    return f"{reason}: try a larger --hidden or another --seed"
 
 
 def _refuse_early(spec: str | None, config: Path | None, options: dict[str, Any]) -> None:
@@ -225,9 +224,9 @@ def _directory_reasons(options: dict[str, Any]) -> list[str]:
     return [reason for reason, holds in reasons.items() if holds]
 
 
-def _refuse(found: list[str]) -> None:
-    if found:
-        raise Unsupported("; ".join(dict.fromkeys(found)))
+def _refuse(reasons: list[str]) -> None:
+    if reasons:
+        raise Unsupported("; ".join(dict.fromkeys(reasons)))
 
 
 def _text(result: dict[str, Any]) -> str:

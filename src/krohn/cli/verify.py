@@ -150,16 +150,16 @@ def command(
     report(result, out, as_argument=as_argument, as_json=as_json)
 
 
-def report(found: Verification, out: Path | None, *, as_argument: bool, as_json: bool) -> None:
+def report(verdict: Verification, out: Path | None, *, as_argument: bool, as_json: bool) -> None:
     """Writes the certificate if there is one, prints the verdict; exit status 1 if it is not proved."""
-    if out is not None and found.certificate is not None:
-        found.save(out)
+    if out is not None and verdict.certificate is not None:
+        verdict.save(out)
         note(f"wrote {out}")
     elif out is not None:
         note(f"nothing written to {out}: only a proof is")
-    text = explain(found) if as_argument else summary(found)
-    emit(found.to_json(), as_json=as_json, text=lambda: text)
-    if not found.certified:
+    text = explain(verdict) if as_argument else summary(verdict)
+    emit(verdict.to_json(), as_json=as_json, text=lambda: text)
+    if not verdict.certified:
         raise click.exceptions.Exit(1)
 
 
@@ -167,43 +167,43 @@ def _is_same(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and one.samefile(other)
 
 
-def summary(found: Verification) -> str:
+def summary(verdict: Verification) -> str:
     """A few lines."""
-    automaton = found.automaton
+    automaton = verdict.automaton
     name = automaton.name or f"an automaton of {automaton.num_states} states"
-    if found.identity.mismatch:
-        return f"not certified: {found.reason}"
-    lines = [_verdict(found, name)]
-    if found.counterexample is not None:
-        wrong = found.counterexample.to_json(automaton)
+    if verdict.identity.mismatch:
+        return f"not certified: {verdict.reason}"
+    lines = [_verdict(verdict, name)]
+    if verdict.counterexample is not None:
+        wrong = verdict.counterexample.to_json(automaton)
         shown = f"{' '.join(wrong['letters'])} → {wrong['got']}, must be {wrong['expected']}"
         lines.append(f"counterexample: {shown}")
-    elif not found.certified and found.claim.kind not in (RECURRENT, TRAINED):
-        known = f"certified in {found.dtype} up to length {found.largest}"
-        lines.append(known if found.largest else "no counterexample found: undecided")
-    lines.append(found.identity.sentence())
-    opinion = found.second_opinion
-    if opinion is not None and opinion.length and found.claim.kind != TRAINED:
+    elif not verdict.certified and verdict.claim.kind not in (RECURRENT, TRAINED):
+        known = f"certified in {verdict.dtype} up to length {verdict.largest}"
+        lines.append(known if verdict.largest else "no counterexample found: undecided")
+    lines.append(verdict.identity.sentence())
+    opinion = verdict.second_opinion
+    if opinion is not None and opinion.length and verdict.claim.kind != TRAINED:
         ran = f"all {opinion.words:,} words of length {opinion.length} and their beginnings"
         lines.append(f"independently run: {ran}, {opinion.wrong:,} wrong")
         lines += [f"no longer ones: {opinion.limit}"] if opinion.limit else []
     return "\n".join(lines)
 
 
-def _verdict(found: Verification, name: str) -> str:
+def _verdict(verdict: Verification, name: str) -> str:
     """Certified or not, and what a reader must take for granted."""
-    assumed = f"assumed: {', '.join(found.claim.assumptions)}; python -m krohn.check says what they are"
-    if found.claim.kind == TRAINED and "proofs" in found.more:
-        return trained_text(found.to_json(), name)
-    if found.claim.kind == RECURRENT and found.more:
+    assumed = f"assumed: {', '.join(verdict.claim.assumptions)}; python -m krohn.check says what they are"
+    if verdict.claim.kind == TRAINED and "proofs" in verdict.more:
+        return trained_text(verdict.to_json(), name)
+    if verdict.claim.kind == RECURRENT and verdict.more:
         from krohn.cli.recurrent import recurrent_text
 
-        text = recurrent_text(found, name)
-        return f"{text}\n{assumed}" if found.certified else text
-    if not found.certified:
-        return f"not certified: {found.reason}"
-    tight = found.tightest if found.claim.kind == COMPILED else None
-    checks = f"; {len(found.checks)} checks" if found.checks else ""
-    where = f"; tightest: {tight.name}, {place(tight.layer, found.depth)}" if tight else ""
-    margin = f"logit margin {stated(found.margin):.4g} after all errors{checks}{where}"
-    return f"certified: {name}, {found.words}, {found.dtype}\n{assumed}\n{margin}"
+        text = recurrent_text(verdict, name)
+        return f"{text}\n{assumed}" if verdict.certified else text
+    if not verdict.certified:
+        return f"not certified: {verdict.reason}"
+    tight = verdict.tightest if verdict.claim.kind == COMPILED else None
+    checks = f"; {len(verdict.checks)} checks" if verdict.checks else ""
+    where = f"; tightest: {tight.name}, {place(tight.layer, verdict.depth)}" if tight else ""
+    margin = f"logit margin {stated(verdict.margin):.4g} after all errors{checks}{where}"
+    return f"certified: {name}, {verdict.words}, {verdict.dtype}\n{assumed}\n{margin}"

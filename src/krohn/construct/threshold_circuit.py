@@ -218,11 +218,11 @@ class _Lowering:
     def _where(self, name: str) -> dict[int, list[tuple[int, int]]]:
         """The positions of each value of a register, with the wires that say so; heads share it."""
         if name not in self.places_of:
-            found: dict[int, list[tuple[int, int]]] = {}
+            places: dict[int, list[tuple[int, int]]] = {}
             for i in range(self.positions):
                 for value, wire in self._signal(name, i).items():
-                    found.setdefault(value, []).append((i, wire))
-            self.places_of[name] = found
+                    places.setdefault(value, []).append((i, wire))
+            self.places_of[name] = places
         return self.places_of[name]
 
     def _fetch(self, source: str, chosen: dict[int, int]) -> Held:

@@ -200,13 +200,13 @@ def _metrics(result: TrainResult, replicate: int) -> dict[str, Any]:
     }
 
 
-def _test(found: dict[str, Any]) -> dict[str, Any]:
+def _test(scores: dict[str, Any]) -> dict[str, Any]:
     return {
-        "words": found["words"],
-        "accuracy": round(found["accuracy"], 6),
-        "error": float(f"{found['error']:.2g}"),
-        "sequence_accuracy": round(found["sequence_accuracy"], 6),
-        "by_position": [round(value, 3) for value in found["position_accuracy"]],
+        "words": scores["words"],
+        "accuracy": round(scores["accuracy"], 6),
+        "error": float(f"{scores['error']:.2g}"),
+        "sequence_accuracy": round(scores["sequence_accuracy"], 6),
+        "by_position": [round(value, 3) for value in scores["position_accuracy"]],
     }
 
 

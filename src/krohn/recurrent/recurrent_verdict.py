@@ -83,7 +83,7 @@ def horizon_of(cell: Cell, automaton: Semiautomaton, dtype: str = "float32") -> 
 
 
 def _largest(
-    balls: DiagonalBalls, found: References, rounded: list[bool], ratio: float, budget: Budget
+    balls: DiagonalBalls, references: References, rounded: list[bool], ratio: float, budget: Budget
 ) -> tuple[int, list[float]]:
     """The horizon with the widest last memory that the read-out allows; those above are narrower."""
     best, radii, least, most = 0, [0.0] * len(rounded), 1e-6, 1.0
@@ -92,7 +92,7 @@ def _largest(
         size = (least * most) ** 0.5
         allowed = [size * ratio**n if lossy else 0.0 for lossy, n in zip(rounded, lossy_after, strict=True)]
         try:
-            length, least = letters_within(balls, found, allowed, budget), size
+            length, least = letters_within(balls, references, allowed, budget), size
         except Refused:
             most = size
             continue

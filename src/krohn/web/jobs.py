@@ -107,8 +107,8 @@ class Jobs:
                 await process.wait()
             self.running.discard(process.pid)
         try:
-            found = json.loads(out)
+            answer = json.loads(out)
         except ValueError:
             return {"error": "this needed too much time or memory: try a shorter word"}
-        assert isinstance(found, dict)
-        return found
+        assert isinstance(answer, dict)
+        return answer

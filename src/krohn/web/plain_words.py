@@ -327,8 +327,8 @@ class _Words:
         if set(letters) <= set(self.automaton.letter_names):
             return _either(letters), f"the letters {', '.join(letters)}"
         states, names = self.automaton.state_names, self.automaton.letter_names
-        label = re.sub(r"state (\d+)", lambda found: f"state {states[int(found[1])]}", label)
-        label = re.sub(r"letter (\d+)\b", lambda found: f"letter {names[int(found[1])]}", label)
+        label = re.sub(r"state (\d+)", lambda match: f"state {states[int(match[1])]}", label)
+        label = re.sub(r"letter (\d+)\b", lambda match: f"letter {names[int(match[1])]}", label)
         return "", _rewritten(label, LABELS) or label
 
     def _point(self, name: str) -> tuple[str, str]:

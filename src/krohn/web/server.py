@@ -156,5 +156,5 @@ async def _patiently(request: Request, jobs: Jobs, wanted: Any) -> Response:
             job.cancel()
             await asyncio.wait({job})
             return Response(status_code=499)
-    found = job.result()
-    return JSONResponse(found, 422 if "error" in found else 200, headers=HEADERS)
+    answer = job.result()
+    return JSONResponse(answer, 422 if "error" in answer else 200, headers=HEADERS)

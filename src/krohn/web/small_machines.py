@@ -82,8 +82,8 @@ def unpacked(text: str) -> dict[str, dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    made = {}
+    machines = {}
     for each in tables():
-        made[key_of(each)] = machine(each)
-        sys.stderr.write(f"{len(made)} {key_of(each)}\n")
-    Path(str(files("krohn.web") / "assets" / ASSET)).write_text(packed(made))
+        machines[key_of(each)] = machine(each)
+        sys.stderr.write(f"{len(machines)} {key_of(each)}\n")
+    Path(str(files("krohn.web") / "assets" / ASSET)).write_text(packed(machines))

@@ -24,7 +24,7 @@ class Symbols:
     inputs: tuple[str, ...]
     number: Mapping[Row, int]
     at_bos: Row
-    made: dict[frozenset[tuple[Row, int]], str] = field(default_factory=dict)
+    registers: dict[frozenset[tuple[Row, int]], str] = field(default_factory=dict)
 
     @property
     def bos(self) -> int:
@@ -45,9 +45,9 @@ class Symbols:
         if len(set(rows.values())) == 1:
             return draft.source(draft.fresh(name), [rows[self.at_bos]] * draft.num_letters, rows[self.at_bos])
         key = frozenset(rows.items())
-        if key not in self.made:  # features over the same symbols share a register
-            self.made[key] = Finite(self.inputs, rows).register(draft, name)
-        return self.made[key]
+        if key not in self.registers:  # features over the same symbols share a register
+            self.registers[key] = Finite(self.inputs, rows).register(draft, name)
+        return self.registers[key]
 
 
 class Feature(Protocol):

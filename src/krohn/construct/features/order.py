@@ -32,9 +32,9 @@ class Mark:
         where = f" at {self.residue} mod {self.period}" if self.period > 1 else ""
         return f"{self.end}[{self.label}{where}]"
 
-    def moves(self, found: bool, symbol: int, place: int) -> bool:
+    def moves(self, holds: bool, symbol: int, place: int) -> bool:
         """Whether the mark moves to this position."""
-        if self.end == "earliest" and found:
+        if self.end == "earliest" and holds:
             return False
         return symbol in self.members and place % self.period == self.residue
 

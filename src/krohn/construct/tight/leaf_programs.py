@@ -220,7 +220,7 @@ def _places(tokens: _Tokens, key: str, error: str) -> tuple[tuple[str, ...], tup
     return tuple(after), tuple(before if strict else after)
 
 
-def _with_own_push(tokens: _Tokens, level: int, found: str) -> str:
+def _with_own_push(tokens: _Tokens, level: int, before: str) -> str:
     """A strict head misses the push of this very position."""
     rows: dict[Row, int] = {
         (h, n, s, x): s if act == PUSH and h == level else x
@@ -229,8 +229,8 @@ def _with_own_push(tokens: _Tokens, level: int, found: str) -> str:
         for s in tokens.symbols
         for x in tokens.symbols
     }
-    inputs = (tokens.height, tokens.act, tokens.symbol, found)
-    return Finite(inputs, rows).register(tokens.draft, f"{tokens.name}held at height {level} now") or found
+    inputs = (tokens.height, tokens.act, tokens.symbol, before)
+    return Finite(inputs, rows).register(tokens.draft, f"{tokens.name}held at height {level} now") or before
 
 
 def _place(tokens: _Tokens, level: int, inputs: tuple[str, str, str], what: str) -> str:
