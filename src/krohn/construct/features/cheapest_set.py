@@ -102,8 +102,10 @@ def _shown(
         if beginning not in held:
             held[beginning] = [f.step(v, symbol, place) for f, v in zip(catalogue, before, strict=True)]
         after = held[beginning]
+    if not annotated.strict:
+        return [feature.show(new) for feature, new in zip(catalogue, after, strict=True)]
     steps = zip(catalogue, before, after, strict=True)
-    return [shown_by(feature, old, new, strict=annotated.strict) for feature, old, new in steps]
+    return [shown_by(feature, old, new, strict=True) for feature, old, new in steps]
 
 
 def cheapest(
@@ -128,7 +130,8 @@ def cheapest(
             return
         if left not in tried:  # the same features in another order leave the same pairs
             pair = next(pair for pair in hardest if left >> pair & 1)
-            worth = sorted((costs[i] - 0.2 * (pair_bits[i] & left).bit_count(), i) for i in telling[pair])
+            worth = [(costs[i] - 0.2 * (pair_bits[i] & left).bit_count(), i) for i in telling[pair]]
+            worth.sort()
             tried[left] = [index for _, index in worth[:WIDEST]]
         for index in tried[left]:
             if cost + costs[index] < best[0]:
@@ -140,10 +143,14 @@ def cheapest(
 
 def unbeaten(costs: Sequence[float], pair_bits: Sequence[int]) -> list[int]:
     """Undominated features: no cheaper one separates the same pairs, or more."""
-    kept: list[int] = []
+    kept: dict[int, int] = {}  # by the pairs that it separates
     for index in sorted(range(len(costs)), key=lambda i: (costs[i], -pair_bits[i].bit_count(), i)):
-        if pair_bits[index] and not any(
-            pair_bits[other] | pair_bits[index] == pair_bits[other] for other in kept
-        ):
-            kept.append(index)
-    return kept
+        bits = pair_bits[index]
+        if not bits or bits in kept:
+            continue
+        for other in kept:
+            if other | bits == other:
+                break
+        else:
+            kept[bits] = index
+    return list(kept.values())

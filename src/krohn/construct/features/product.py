@@ -83,10 +83,9 @@ def annotate(automaton: Semiautomaton, features: Sequence[Feature], *, strict: b
 def _moved(
     features: Sequence[Feature], values: tuple[Value, ...], letter: int, place: int, *, strict: bool
 ) -> tuple[tuple[Value, ...], Row]:
-    after = tuple(f.step(value, letter, place) for f, value in zip(features, values, strict=True))
+    after = tuple([f.step(value, letter, place) for f, value in zip(features, values, strict=True)])
     steps = zip(features, values, after, strict=True)
-    shown = (x for f, old, new in steps for x in shown_by(f, old, new, strict=strict))
-    return after, (letter, *shown)
+    return after, (letter, *[x for f, old, new in steps for x in shown_by(f, old, new, strict=strict)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,11 +123,11 @@ def determine(
             letters = range(automaton.num_letters)
             moved[here, values] = [annotated.step(values, letter, here) for letter in letters]
         for letter, (after, symbol) in enumerate(moved[here, values]):
-            now = tuple(f.step(value, symbol, here) for f, value in zip(features, held, strict=True))
+            now = tuple([f.step(value, symbol, here) for f, value in zip(features, held, strict=True)])
             following: State = (here, automaton.step(state, letter), after, now)
             # The row belongs to the step, not to the state: other letters may lead to the same state.
             steps = zip(features, held, now, strict=True)
-            row = (symbol, *(x for f, a, b in steps for x in shown_by(f, a, b, strict=annotated.strict)))
+            row = (symbol, *[x for f, a, b in steps for x in shown_by(f, a, b, strict=annotated.strict)])
             value = wanted[following[1]]
             known, other, last = rows.setdefault(row, (value, item, letter))
             if known != value:

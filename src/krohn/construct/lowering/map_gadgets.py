@@ -56,12 +56,12 @@ def best_code(given: Integers, results: Integers) -> TableCode:
 def _steps(candidates: Integers, given: Integers, results: Integers) -> Integers:
     """Steps of each candidate; infinitely many where rows with different outputs have one code."""
     _, label = np.unique(results, axis=0, return_inverse=True)
-    codes = given @ candidates.T
-    order = np.argsort(codes, axis=0, kind="stable")
-    same = np.diff(np.take_along_axis(codes, order, axis=0), axis=0) == 0
-    changes = np.diff(label.reshape(-1)[order], axis=0) != 0
-    steps: Integers = changes.sum(axis=0)
-    steps[(same & changes).any(axis=0)] = np.iinfo(np.int64).max
+    codes = candidates @ given.T
+    order = np.argsort(codes, axis=1, kind="stable")
+    same = np.diff(np.take_along_axis(codes, order, axis=1), axis=1) == 0
+    changes = np.diff(label.reshape(-1)[order], axis=1) != 0
+    steps: Integers = changes.sum(axis=1)
+    steps[(same & changes).any(axis=1)] = np.iinfo(np.int64).max
     return steps
 
 
